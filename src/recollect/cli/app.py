@@ -1,0 +1,56 @@
+"""The program `recollect`: its name, its options and the list of its commands."""
+
+from typing import Annotated
+
+import typer
+
+import recollect
+from recollect.cli import demo, home, memory, note
+from recollect.cli.call import AgentOption, Call, HomeOption, JsonOption, WorkspaceOption
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="recollect",
+    help="One durable memory for AI agents, in a single SQLite file or on PostgreSQL.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,  # plain help: quick to start, easy to copy from
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="\b\n"
+    "Examples:\n"
+    "  recollect remember 'We deploy on Tuesdays' --name 'deploy day'\n"
+    "  recollect recall 'when do we deploy?'\n"
+    "  recollect --home team.db --agent ana note list\n"
+    "\n"
+    "--home, --workspace, --agent and --json stand before the command or after it.",
+)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"recollect {recollect.__version__}")
+        raise typer.Exit
+
+
+@app.callback(invoke_without_command=True)
+def start(
+    ctx: typer.Context,
+    home: HomeOption = None,
+    workspace: WorkspaceOption = None,
+    agent: AgentOption = None,
+    json: JsonOption = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+    ] = False,
+) -> None:
+    """Read the options that stand before the command."""
+    ctx.obj = Call.read(home, workspace, agent, json)
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+app.add_typer(memory.app)
+app.add_typer(note.app, name="note")
+app.add_typer(home.app)
+app.add_typer(demo.app)

@@ -1,0 +1,96 @@
+"""What every command is told beside its own arguments: where the memory is, who asks, and whether to answer in JSON.
+
+The options stand before the command or after it; after it wins. What is not given comes from the settings.
+"""
+
+import inspect
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import wraps
+from typing import Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+import recollect
+from recollect.config import Settings
+from recollect.memory import Memory
+
+__all__ = ["AgentOption", "Call", "HomeOption", "JsonOption", "WorkspaceOption", "for_agent", "for_home"]
+
+P = ParamSpec("P")
+
+HomeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--home",
+        metavar="LOCATION",
+        help="A directory, a file ending in .db, or postgresql://… [RECOLLECT_HOME, else .recollect]",
+    ),
+]
+WorkspaceOption = Annotated[
+    str | None, typer.Option("--workspace", metavar="NAME", help="The project. [RECOLLECT_WORKSPACE, else default]")
+]
+AgentOption = Annotated[
+    str | None, typer.Option("--agent", metavar="NAME", help="Who remembers. [RECOLLECT_AGENT, else default]")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+
+_OPTIONS: dict[str, tuple[Any, str | bool | None]] = {
+    "home": (HomeOption, None),
+    "workspace": (WorkspaceOption, None),
+    "agent": (AgentOption, None),
+    "json": (JsonOption, False),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of the command line."""
+
+    home: str
+    workspace: str
+    agent: str
+    json: bool
+
+    @classmethod
+    def read(cls, home: str | None, workspace: str | None, agent: str | None, json: bool) -> "Call":
+        """What was given before the command, and the settings for the rest."""
+        settings = Settings.read()
+        known = cls(home=settings.home, workspace=settings.workspace, agent=settings.agent, json=json)
+        return known.but(home=home, workspace=workspace, agent=agent)
+
+    def but(self, **given: Any) -> "Call":
+        """The same call with those of the options that were given."""
+        return replace(self, **{name: value for name, value in given.items() if value not in (None, False)})
+
+    @contextmanager
+    def memory(self) -> Iterator[Memory]:
+        """The memory that this call is about."""
+        with recollect.open(self.home) as home:
+            yield home.agent(self.agent, self.workspace)
+
+
+def for_agent(function: Callable[Concatenate[Call, P], None]) -> Callable[..., None]:
+    """A command on one agent's memory: it gets all four options, and its function a `Call` first."""
+    return _with_options(function, ("home", "workspace", "agent", "json"))
+
+
+def for_home(function: Callable[Concatenate[Call, P], None]) -> Callable[..., None]:
+    """A command on a home as a whole, which knows no workspace and no agent."""
+    return _with_options(function, ("home", "json"))
+
+
+def _with_options(function: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
+    @wraps(function)
+    def command(ctx: typer.Context, **given: Any) -> None:
+        call: Call = ctx.obj.but(**{name: given.pop(name) for name in names})
+        function(call, **given)
+
+    # Typer reads the signature, so the shared options are written once here and not in every command.
+    kind = inspect.Parameter.KEYWORD_ONLY
+    own = [parameter.replace(kind=kind) for parameter in list(inspect.signature(function).parameters.values())[1:]]
+    shared = [inspect.Parameter(n, kind, annotation=_OPTIONS[n][0], default=_OPTIONS[n][1]) for n in names]
+    context = inspect.Parameter("ctx", kind, annotation=typer.Context)
+    command.__signature__ = inspect.Signature([context, *own, *shared])  # type: ignore[attr-defined]
+    return command

@@ -1,0 +1,89 @@
+"""`recollect demo`: a small story. Every line of it is the answer of a real command on a real file."""
+
+import json
+import shlex
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from recollect.cli.output import columns, heading
+from recollect.errors import Conflict, Invalid
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+STORY: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
+    (
+        "An agent remembers.",
+        (
+            ("remember", "We deploy on Tuesdays.", "--name", "deploy day", "--tag", "ops"),
+            ("remember", "Staging listens on port 8080.", "--category", "decisions"),
+            ("remember", "Ana likes short answers.", "--name", "Ana", "--importance", "0.8"),
+        ),
+    ),
+    ("It asks in its own words.", (("recall", "when are we deploying?"),)),
+    (
+        "Names may change: the old one still leads there.",
+        (("note", "rename", "deploy day", "release day"), ("note", "write", "deploy day", "We deploy on Wednesdays.")),
+    ),
+    (
+        "Forgetting can be undone.",
+        (("forget", "release day"), ("recall", "deploy"), ("note", "restore", "release day")),
+    ),
+    ("Nothing that was done is lost.", (("note", "history", "release day"), ("check",))),
+)
+
+# Another program reads the file, with the SQLite that comes with Python: a memory is not locked into recollect.
+LOOK = """
+import json, sqlite3, sys
+file = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+tables = [name for name, in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+print(json.dumps([(name, *file.execute(f"SELECT count(*) FROM {name}").fetchone()) for name in tables]))
+"""
+
+
+@app.command()
+def demo(
+    ctx: typer.Context,
+    keep: Annotated[
+        Path | None, typer.Option("--keep", metavar="PATH", help="Keep the file; a new path that ends in .db.")
+    ] = None,
+) -> None:
+    """Show in a few seconds what a memory does, in a temporary file."""
+    if ctx.obj.json:
+        raise Invalid("the demo is for people and has no JSON; leave --json out")
+    if keep is not None and keep.suffix != ".db":
+        raise Invalid(f"the demo makes one file: give {keep} a name that ends in .db")
+    if keep is not None and keep.exists():
+        raise Conflict(f"{keep} exists already; choose a new path")
+    with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
+        path = keep or Path(folder) / "demo.db"
+        heading("recollect", f"a memory in one file: {path}")
+        for title, commands in STORY:
+            heading(f"\n{title}")
+            for command in commands:
+                print(f"$ recollect {shlex.join(command)}")
+                ctx.find_root().command.main(
+                    ["--home", str(path), "--agent", "demo", *command], prog_name="recollect", standalone_mode=False
+                )
+        heading("\nWhat is in the file", f"{path.stat().st_size:,} bytes")
+        _look(path)
+    _next(keep)
+
+
+def _look(path: Path) -> None:
+    seen = subprocess.run([sys.executable, "-I", "-S", "-c", LOOK, path], capture_output=True, check=True)
+    columns(("table", "rows"), [(name, str(rows)) for name, rows in json.loads(seen.stdout) if rows])
+
+
+def _next(keep: Path | None) -> None:
+    heading("\nNext")
+    home = f"--home {shlex.quote(str(keep))} " if keep else ""
+    print(f"  recollect {home}remember 'something worth keeping'")
+    print(f"  recollect {home}recall 'what was worth keeping?'")
+    print(f"  recollect {home}note --help")

@@ -1,0 +1,70 @@
+"""The verbs on a home as a whole: check and backup."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import recollect
+from recollect.cli.call import Call, for_home
+from recollect.cli.content import examples
+from recollect.cli.exits import EXIT_CODES
+from recollect.cli.output import columns, document, line, safe
+from recollect.errors import Corrupt
+from recollect.model.report import Report
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command(epilog=examples("check", "check --repair"))
+@for_home
+def check(
+    call: Call,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Rebuild what is derived: the index, and stray names.")
+    ] = False,
+) -> None:
+    """Verify the files, entries, names, log and index of all agents. The exit code is 7 if something stays wrong."""
+    with recollect.open(call.home) as home:
+        report = home.check(repair=repair)
+    if call.json:
+        document(report)
+    else:
+        _show(report)
+    if not report.ok:
+        raise typer.Exit(EXIT_CODES[Corrupt])
+
+
+@app.command(epilog=examples("backup copy", "--home team.db backup team-backup.db"))
+@for_home
+def backup(
+    call: Call,
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", help="A new path; it ends in .db if the home is a single file.", show_default=False
+        ),
+    ],
+) -> None:
+    """Copy everything to a new path, while others may go on writing. The copy is a home of its own."""
+    with recollect.open(call.home) as home:
+        home.backup(path)
+    if call.json:
+        document(None)
+    else:
+        print(f"backed up to {safe(str(path))}")
+
+
+def _show(report: Report) -> None:
+    counted = f"{report.entries:,} entries, {report.operations:,} operations"
+    if not report.findings:
+        print(f"all is well: {counted}" if report.operations else "all is well: nothing is stored here yet")
+        return
+    columns(
+        ("part", "where", "", "finding"),
+        [(f.part, safe(f.where), "repaired" if f.repaired else "", line(f.message)) for f in report.findings],
+    )
+    left = sum(not finding.repaired for finding in report.findings)
+    print(f"{counted}; {left} of {len(report.findings)} findings are not repaired")

@@ -1,0 +1,181 @@
+"""The verbs on one agent's memory: remember, recall, forget."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from recollect.cli.call import Call, for_agent
+from recollect.cli.content import (
+    AtOption,
+    CategoryOption,
+    ChannelOption,
+    ContextOption,
+    ConversationOption,
+    ImportanceOption,
+    LifetimeOption,
+    ScopeOption,
+    SourceOption,
+    TagOption,
+    Target,
+    TextArgument,
+    examples,
+    text_of,
+)
+from recollect.cli.output import day, document, heading, label, line, pairs, paragraph, remark, said
+from recollect.errors import Invalid
+from recollect.memory import Memory
+from recollect.model.entry import Kind, Scope
+from recollect.model.operation import Remove
+from recollect.model.recall import Hit
+from recollect.model.report import Receipt
+
+__all__ = ["app"]
+
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples(
+        "remember 'We deploy on Tuesdays' --name 'deploy day' --tag ops --category decisions",
+        "remember - --name 'meeting notes' < notes.txt",
+        "remember -- '-5 degrees is too cold for the sensor'",
+    )
+)
+@for_agent
+def remember(
+    call: Call,
+    text: TextArgument,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="A name to address it by.")] = None,
+    tag: TagOption = None,
+    category: CategoryOption = None,
+    context: ContextOption = None,
+    importance: ImportanceOption = 0.5,
+    scope: ScopeOption = Scope.WORKSPACE,
+    channel: ChannelOption = None,
+    conversation: ConversationOption = None,
+    source: SourceOption = "agent",
+    lifetime: LifetimeOption = None,
+    at: AtOption = None,
+) -> None:
+    """Remember a note. It is on disk when the command ends."""
+    with call.memory() as mem:
+        entry = mem.remember(
+            text_of(text), name=name, tags=tag or (), category=category, context=context, importance=importance,
+            scope=scope, channel=channel, conversation=conversation, source=source, lifetime=lifetime, at=at,
+        )  # fmt: skip
+    if call.json:
+        document(entry)
+    else:
+        said("remembered", entry)
+
+
+@app.command(
+    epilog=examples(
+        "recall 'when do we deploy?'",
+        "recall deploy --category decisions --since 2026-01-01 --limit 3",
+        "recall deploy --json",
+    )
+)
+@for_agent
+def recall(
+    call: Call,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question or some words.", show_default=False)],
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most hits to show.")] = 5,
+    mode: Annotated[
+        str, typer.Option("--mode", metavar="MODE", help="keyword, or hybrid, which is the same without an embedder.")
+    ] = "hybrid",
+    category: CategoryOption = None,
+    kind: Annotated[list[Kind] | None, typer.Option("--kind", help="Only this kind; may be repeated.")] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="WORD", help="Only with this tag; all of them if repeated.")
+    ] = None,
+    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only from this time on.")] = None,
+    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only before this time.")] = None,
+    scope: Annotated[list[Scope] | None, typer.Option("--scope", help="Only of this scope; may be repeated.")] = None,
+    channel: Annotated[
+        str | None, typer.Option("--channel", metavar="NAME", help="Also entries of this channel.")
+    ] = None,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", metavar="ID", help="Also entries of this conversation.")
+    ] = None,
+    source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,
+    target_agent: Annotated[
+        str | None,
+        typer.Option(
+            "--target-agent", metavar="NAME", help="Search another agent's knowledge. Such reads are recorded."
+        ),
+    ] = None,
+) -> None:
+    """Find entries by their words, best first. The query has no syntax: every word counts, in any form.
+
+    Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z.
+    """
+    with call.memory() as mem:
+        hits = mem.recall(
+            query, limit=limit, mode=mode, category=category, kinds=kind, tags=tag, since=since, until=until,
+            scopes=scope, channel=channel, conversation=conversation, source=source, target_agent=target_agent,
+        )  # fmt: skip
+    if call.json:
+        document(hits)
+        return
+    if not hits:
+        remark(f"nothing found for {line(query)!r}")
+    for hit in hits:
+        _show(hit)
+
+
+@app.command(epilog=examples("forget 'deploy day'", "note restore 'deploy day'", "forget 'deploy day' --erase --yes"))
+@for_agent
+def forget(
+    call: Call,
+    target: Target,
+    erase: Annotated[bool, typer.Option("--erase", help="Leave no trace of the text. There is no way back.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without asking.")] = False,
+) -> None:
+    """Forget an entry. `note restore` brings it back, unless it was erased."""
+    with call.memory() as mem:
+        if not erase:
+            entry = mem.apply(Remove(target))
+            if call.json:
+                document(entry)
+            else:
+                said("forgot", entry)
+            return
+        if not yes:
+            _ask(mem, target)
+        receipt = mem.forget(target, erase=True)
+    if call.json:
+        document(receipt)
+    else:
+        _show_receipt(receipt)
+
+
+def _ask(mem: Memory, target: str) -> None:
+    mem.history(target)  # nothing to ask about when there is nothing to erase
+    if not sys.stdin.isatty():
+        raise Invalid("erasing cannot be undone; add --yes to erase without being asked")
+    if not typer.confirm(f"Erase {line(target)!r} and its history for good?", err=True):
+        remark("nothing was erased")
+        raise typer.Exit(1)
+
+
+def _show(hit: Hit) -> None:
+    entry = hit.entry
+    facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), day(entry.created_at)]
+    heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
+    whole, part = " ".join(entry.content.split()), " ".join(hit.snippet.split())
+    before, after = "" if whole.startswith(part) else "… ", "" if whole.endswith(part) else " …"
+    paragraph(line(f"{before}{part}{after}"), indent=2)
+
+
+def _show_receipt(receipt: Receipt) -> None:
+    print(f"erased {receipt.entry_id}")
+    pairs(
+        [
+            ("removed", ", ".join(f"{place.place} {place.removed}" for place in receipt.removed)),
+            ("verified", ", ".join(receipt.verified)),
+            *(("remaining", place) for place in receipt.remaining),
+        ]
+    )

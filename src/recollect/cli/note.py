@@ -1,0 +1,260 @@
+"""The five operations on named notes, and what there is to see of them."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+
+from recollect.cli.call import Call, for_agent
+from recollect.cli.content import (
+    AtOption,
+    CategoryOption,
+    ChannelOption,
+    ContextOption,
+    ConversationOption,
+    ImportanceOption,
+    LifetimeOption,
+    NameArgument,
+    ScopeOption,
+    SourceOption,
+    TagOption,
+    Target,
+    TextArgument,
+    examples,
+    text_of,
+)
+from recollect.cli.output import columns, day, document, heading, label, line, pairs, remark, safe, said
+from recollect.clock import iso
+from recollect.model.entry import Entry, Kind, Scope
+from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Notes by name: the five operations, and what there is to see.", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def start(ctx: typer.Context) -> None:
+    """Show the help when no command is given."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+@app.command(epilog=examples("note add 'api port' 'The API listens on 8080' --tag ops"))
+@for_agent
+def add(
+    call: Call,
+    name: NameArgument,
+    text: TextArgument,
+    tag: TagOption = None,
+    category: CategoryOption = None,
+    context: ContextOption = None,
+    importance: ImportanceOption = 0.5,
+    scope: ScopeOption = Scope.WORKSPACE,
+    channel: ChannelOption = None,
+    conversation: ConversationOption = None,
+    source: SourceOption = "agent",
+    lifetime: LifetimeOption = None,
+    at: AtOption = None,
+) -> None:
+    """Make a note under a new name."""
+    _apply(
+        call,
+        "added",
+        Add(
+            text_of(text), name=name, tags=tag or (), category=category, context=context, importance=importance,
+            scope=scope, channel=channel, conversation=conversation, source=source, lifetime=lifetime, at=at,
+        ),
+    )  # fmt: skip
+
+
+@app.command(epilog=examples("note rename 'deploy day' 'release day'"))
+@for_agent
+def rename(call: Call, target: Target, name: NameArgument) -> None:
+    """Give a note a new name. The old one stays as an alias."""
+    _apply(call, "renamed", Rename(target, name))
+
+
+@app.command(epilog=examples("note alias 'deploy day' 'shipping day'"))
+@for_agent
+def alias(
+    call: Call,
+    target: Target,
+    name: Annotated[str, typer.Argument(metavar="ALIAS", help="One more name for it.", show_default=False)],
+) -> None:
+    """Give a note one more name. An alias of another note moves here; a name never does."""
+    _apply(call, "aliased", Alias(target, name))
+
+
+@app.command(
+    epilog=examples("note write 'deploy day' 'We deploy on Wednesdays now'", "note write 'deploy day' --tag ops")
+)
+@for_agent
+def write(
+    call: Call,
+    target: Target,
+    text: Annotated[
+        str | None,
+        typer.Argument(metavar="TEXT", help="The new text; - reads it from the standard input.", show_default=False),
+    ] = None,
+    tag: Annotated[
+        list[str] | None, typer.Option("--tag", metavar="WORD", help="Tags instead of those it has; may be repeated.")
+    ] = None,
+    category: CategoryOption = None,
+    context: ContextOption = None,
+    importance: Annotated[float | None, typer.Option("--importance", metavar="NUMBER", help="From 0 to 1.")] = None,
+) -> None:
+    """Replace a note's text, or those of its fields that are given. What it was stays in its history."""
+    content = None if text is None else text_of(text)
+    _apply(call, "wrote", Write(target, content, tags=tag, category=category, context=context, importance=importance))
+
+
+@app.command(epilog=examples("note remove 'deploy day'"))
+@for_agent
+def remove(call: Call, target: Target) -> None:
+    """Remove a note and all its names. `note restore` brings it back."""
+    _apply(call, "removed", Remove(target))
+
+
+@app.command(epilog=examples("note show 'deploy day'", "note show 'deploy day' --json"))
+@for_agent
+def show(call: Call, target: Target) -> None:
+    """Show a note with all its fields."""
+    with call.memory() as mem:
+        entry = mem.get(target)
+    if call.json:
+        document(entry)
+    else:
+        _show(entry)
+
+
+@app.command("list", epilog=examples("note list", "note list --category decisions --limit 20"))
+@for_agent
+def list_(
+    call: Call,
+    kind: Annotated[Kind, typer.Option("--kind", help="The kind of entries.")] = Kind.NOTE,
+    category: CategoryOption = None,
+    scope: Annotated[Scope | None, typer.Option("--scope", help="Only of this scope.")] = None,
+    source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,
+    tag: Annotated[str | None, typer.Option("--tag", metavar="WORD", help="Only with this tag.")] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most notes to show.")] = 100,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="NAME|ID", help="Only older than this one: the next page.")
+    ] = None,
+) -> None:
+    """List notes, newest first."""
+    with call.memory() as mem:
+        found = mem.list(
+            kind=kind, category=category, scope=scope, source=source, tag=tag, limit=limit,
+            before=None if before is None else mem.get(before),
+        )  # fmt: skip
+    if call.json:
+        document(found)
+    elif found:
+        _table(found)
+        if len(found) == limit:
+            remark(f"there may be more; the next page: --before {label(found[-1])!r}")
+    elif kind is Kind.NOTE and not any((category, scope, source, tag, before)) and limit:
+        remark("nothing is remembered here yet; start with: recollect remember 'We deploy on Tuesdays'")
+    else:
+        remark("nothing matches")
+
+
+@app.command(epilog=examples("note history 'deploy day'"))
+@for_agent
+def history(call: Call, target: Target) -> None:
+    """Show what was done to a note, oldest first; also for one that was forgotten."""
+    with call.memory() as mem:
+        revisions = mem.history(target)
+    if call.json:
+        document(revisions)
+    else:
+        columns(
+            ("when", "who", "what", "change"),
+            [(iso(r.at), safe(r.actor), r.operation, _change(r)) for r in revisions],
+        )
+
+
+@app.command(epilog=examples("note restore 'deploy day'", "note restore 'deploy day' --name 'former deploy day'"))
+@for_agent
+def restore(
+    call: Call,
+    target: Annotated[str, typer.Argument(metavar="NAME|ID", help="The id, or the name it had.", show_default=False)],
+    name: Annotated[
+        str | None, typer.Option("--name", metavar="NAME", help="Another name, if its own is taken now.")
+    ] = None,
+) -> None:
+    """Bring a forgotten note back, under its old id and name."""
+    with call.memory() as mem:
+        entry = mem.restore(target, name=name)
+    _answer(call, "restored", entry)
+
+
+def _apply(call: Call, verb: str, operation: Operation) -> None:
+    with call.memory() as mem:
+        entry = mem.apply(operation)
+    _answer(call, verb, entry)
+
+
+def _answer(call: Call, verb: str, entry: Entry) -> None:
+    if call.json:
+        document(entry)
+    else:
+        said(verb, entry)
+
+
+def _table(found: list[Entry]) -> None:
+    columns(
+        ("name", "category", "tags", "day", "text"),
+        [
+            (label(e), e.category or "", line(" ".join(f"#{t}" for t in e.tags)), day(e.created_at), line(e.content))
+            for e in found
+        ],
+    )
+
+
+def _show(entry: Entry) -> None:
+    heading(label(entry), entry.id if entry.name else "")
+    pairs(
+        [
+            ("aliases", safe(", ".join(entry.aliases))),
+            ("kind", entry.kind if entry.kind is not Kind.NOTE else ""),
+            ("category", entry.category or ""),
+            ("tags", safe(", ".join(entry.tags))),
+            ("context", line(entry.context or "")),
+            ("importance", f"{entry.importance:g}"),
+            ("scope", entry.scope),
+            ("channel", safe(entry.channel_id or "")),
+            ("conversation", safe(entry.conversation_id or "")),
+            ("lifetime", entry.lifetime),
+            ("source", safe(entry.source)),
+            ("created", iso(entry.created_at)),
+            ("updated", iso(entry.updated_at) if entry.updated_at != entry.created_at else ""),
+        ]
+    )
+    print(f"\n{safe(entry.content)}")
+
+
+def _change(revision: Revision) -> str:
+    before, after = revision.before, revision.after
+    match revision.operation:
+        case _ if not before and not after:
+            return "(erased)"
+        case "rename":
+            return line(f"{before.get('name') or 'no name'} -> {after['name']}")
+        case "alias":
+            return line(f"also {after['alias']}")
+        case "add":
+            return line(f"{_named(after)}{after['content']}")
+        case "remove":
+            return line(f"{_named(before)}{before['content']}")
+        case _:
+            return line("; ".join(f"{name}: {_plain(value)}" for name, value in after.items()))
+
+
+def _named(values: Mapping[str, Any]) -> str:
+    return f"{values['name']}: " if values.get("name") else ""
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)

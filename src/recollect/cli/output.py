@@ -1,0 +1,146 @@
+"""How results are shown: JSON for programs, short text for people. Content is data: nothing in it reaches the terminal
+as a colour, a control character or a change of direction.
+"""
+
+import dataclasses
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from functools import cache
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from recollect.clock import iso
+from recollect.model.entry import Entry
+
+__all__ = [
+    "columns",
+    "complain",
+    "day",
+    "document",
+    "heading",
+    "label",
+    "line",
+    "pairs",
+    "paragraph",
+    "remark",
+    "safe",
+    "said",
+]
+
+UNCUT = 1_000_000
+"""The width of an output that is not a terminal: a program that reads it gets everything."""
+WIDEST = 40
+"""Cells of a terminal that a column may take, except for the last one; an id has 36."""
+
+_ALLOWED = {ord("\n"), ord("\t")}
+_CONTROLS = {*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029}
+# Marks that turn the direction of what follows, so that a text can pose as another one.
+_TURNS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
+_SHOWN = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in (_CONTROLS | _TURNS) - _ALLOWED}
+_JSON = {code: f"\\u{code:04x}" for code in (_CONTROLS | _TURNS) if code >= 0x7F}
+"""What JSON lets through, although a terminal acts on it."""
+
+
+def document(value: Any) -> None:
+    """One JSON document: values of the library under the names of their fields, always in UTF-8."""
+    text = json.dumps(value, default=dataclasses.asdict, ensure_ascii=False, indent=2)
+    sys.stdout.flush()
+    sys.stdout.buffer.write(text.translate(_JSON).encode() + b"\n")
+
+
+def safe(text: str) -> str:
+    """The text with control characters and turns of direction spelled out; tabs and line breaks stay."""
+    return text.replace("\r\n", "\n").translate(_SHOWN)
+
+
+def line(text: str) -> str:
+    """The text on one line, safe to show."""
+    return safe(" ".join(text.split()))
+
+
+def label(entry: Entry) -> str:
+    """How an entry is addressed: by its name, else by its id."""
+    return safe(entry.name or entry.id)
+
+
+def day(moment: int) -> str:
+    """The day of a moment, in UTC."""
+    return iso(moment)[:10]
+
+
+def complain(message: str) -> None:
+    """One line on stderr: what went wrong and what to do."""
+    _errors().print(Text(f"recollect: {line(message)}"), soft_wrap=True)
+
+
+def remark(message: str) -> None:
+    """A remark for people on stderr, where it does not get into the results."""
+    _errors().print(Text(line(message), "dim"), soft_wrap=True)
+
+
+def said(verb: str, entry: Entry) -> None:
+    """One line that says what was done to which entry."""
+    parts = [Text(f"{verb} "), Text(label(entry), "bold")]
+    if entry.aliases:
+        parts.append(Text(f"  also: {', '.join(map(safe, entry.aliases))}", "dim"))
+    _output().print(Text.assemble(*parts), soft_wrap=True)
+
+
+def heading(title: str, facts: str = "") -> None:
+    """The first line of something: what it is, and a few facts about it."""
+    _output().print(Text("  ").join([Text(title, "bold"), *([Text(facts, "dim")] if facts else [])]), soft_wrap=True)
+
+
+def paragraph(text: str, *, indent: int) -> None:
+    """A line of text that wraps at the width of the terminal, and nowhere when there is none."""
+    console = _output()
+    for row in Text(text).wrap(console, max(console.width - indent, 20)):
+        row.rstrip()
+        console.print(Text(" " * indent) + row, soft_wrap=True)
+
+
+def pairs(rows: Iterable[tuple[str, str]], *, indent: int = 2) -> None:
+    """Names and their values, one pair a line, aligned; empty values are left out."""
+    shown = [(name, value) for name, value in rows if value]
+    width = max((len(name) for name, _ in shown), default=0)
+    for name, value in shown:
+        row = Text.assemble(" " * indent, (name.ljust(width), "dim"), "  ", value)
+        _output().print(row, soft_wrap=True)
+
+
+def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Aligned columns; empty ones are left out. On a terminal the last one is cut where the line ends."""
+    console = _output()
+    used = [i for i in range(len(header)) if any(row[i] for row in rows)]
+    most = WIDEST if console.is_terminal else UNCUT
+    widths = [min(max(cell_len(row[i]) for row in (header, *rows)), most) for i in used]
+    for n, row in enumerate((header, *rows)):
+        style = "dim" if n == 0 else ""
+        cells = [Text(row[i], style) for i in used]
+        for cell, width in zip(cells[:-1], widths[:-1], strict=True):
+            cell.truncate(width, overflow="ellipsis", pad=True)
+        whole = Text("  ").join(cells)
+        whole.truncate(console.width, overflow="ellipsis")
+        console.print(whole, soft_wrap=True)
+
+
+def _errors() -> Console:
+    sys.stdout.flush()  # what was said before stands before
+    return _console("stderr")
+
+
+def _output() -> Console:
+    return _console("stdout")
+
+
+@cache
+def _console(stream: str) -> Console:
+    file = getattr(sys, stream)
+    console = Console(file=file, highlight=False)
+    if not console.is_terminal:
+        return Console(file=file, highlight=False, color_system=None, width=UNCUT)
+    return Console(file=file, highlight=False, color_system=None) if console.no_color else console

@@ -1,0 +1,1 @@
+"""The verbs; one file, one family. The engine never names a database."""

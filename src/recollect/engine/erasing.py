@@ -1,0 +1,71 @@
+"""Erasing: an entry and every trace of its text, verified.
+
+A removed entry can be restored, because the log keeps its text. Erasing clears the log of the entry, takes its terms
+out of every part of the index, makes the freed space unreadable, and then looks for the text in what is left.
+"""
+
+import re
+from collections.abc import Iterator
+
+from recollect.engine.remember import apply
+from recollect.engine.store import Store
+from recollect.errors import NotFound
+from recollect.model.operation import Remove
+from recollect.model.report import Erased, Receipt
+from recollect.storage import entries
+
+__all__ = ["erase"]
+
+PROBES = 16
+_PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
+"""Text that stands the same in a table and in the log, where quotes and line breaks are escaped."""
+
+
+def erase(store: Store, target: str, *, actor: str, now: int) -> Receipt:
+    """Remove an entry, living or in the trash, so that no trace of its content is left."""
+    with store.read() as tx:
+        entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
+        if entry_id is None:
+            raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
+    with store.write() as work:
+        tx = work.tx
+        removed: list[Erased] = []
+        living = entries.stored(tx, [entry_id])
+        if living:
+            names = tx.all("names.of", ids=[entry_id])
+            apply(work, Remove(entry_id), actor=actor, now=now)
+            removed += [Erased(place="entries", removed=1), Erased(place="names", removed=len(names))]
+        texts = {
+            str(values["content"])
+            for revision in entries.revisions(tx, entry_id)
+            for values in (revision.before, revision.after)
+            if "content" in values
+        }
+        removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
+        removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
+    probes = [probe for text in sorted(texts) for probe in _probes(text)]
+    verified, remaining = store.database.scrub(store.agent, [probe.encode() for probe in probes])
+    with store.read() as tx:
+        same = {
+            other
+            for probe in probes
+            for query in ("entries.containing", "operations.containing")
+            for (other,) in tx.all(query, probe=probe)
+        }
+    verified = ["entries", "operation log", *verified]
+    remaining = [*(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)), *remaining]
+    return Receipt(
+        entry_id=entry_id, at=now, removed=tuple(removed), verified=tuple(verified), remaining=tuple(remaining)
+    )
+
+
+def _probes(text: str) -> Iterator[str]:
+    """Pieces of the text to look for: from its longest plain stretches, spread over the whole."""
+    pieces = [
+        stretch[start : start + 24]
+        for stretch in sorted(_PLAIN.findall(text), key=len, reverse=True)[:PROBES]
+        for start in range(0, max(len(stretch) - 23, 1), max(len(stretch) // PROBES, 24))
+    ]
+    usable = [piece for piece in pieces if len(piece.strip()) >= 8] or [piece for piece in pieces if piece.strip()]
+    step = max(len(usable) // PROBES, 1)
+    yield from usable[::step][:PROBES]

@@ -1,0 +1,341 @@
+"""The one write path: the five operations, applied to the entries, names, log and index of one agent.
+
+Everything an operation changes is changed in one transaction, and every applied operation leaves one row in the log.
+An operation that changes nothing leaves none.
+"""
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from recollect import names
+from recollect.clock import milliseconds
+from recollect.engine.store import Work, document
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
+from recollect.storage import entries
+
+__all__ = ["CONTENT_BYTES", "apply", "checked", "member", "restore", "tag_list"]
+
+CONTENT_BYTES = 1_000_000
+TAGS = 64
+TAG_LENGTH = 64
+SHORT_LENGTH = 256
+
+Member = TypeVar("Member", bound=StrEnum)
+
+
+def checked(operation: Operation) -> Operation:
+    """The operation with every field validated and in its final form; raises Invalid before anything is touched."""
+    match operation:
+        case Add():
+            scope, conversation = member(Scope, operation.scope, "scope"), operation.conversation
+            if scope is Scope.CONVERSATION and conversation is None:
+                raise Invalid("an entry of scope 'conversation' needs the conversation it belongs to")
+            if scope is Scope.CHANNEL and operation.channel is None:
+                raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
+            kind = member(Kind, operation.kind, "kind")
+            name = None if operation.name is None else names.name(operation.name)
+            return replace(
+                operation,
+                content=_content(operation.content),
+                name=name,
+                kind=kind,
+                tags=tag_list(operation.tags),
+                context=_optional(operation.context, "context"),
+                category=None if operation.category is None else member(Category, operation.category, "category"),
+                scope=scope,
+                channel=None if operation.channel is None else names.name(operation.channel, "channel"),
+                conversation=None if conversation is None else names.name(conversation, "conversation"),
+                importance=_importance(operation.importance),
+                source=_source(operation.source),
+                lifetime=_lifetime(operation.lifetime, scope, kind, name),
+                at=None if operation.at is None else milliseconds(operation.at),
+            )
+        case Rename() | Alias():
+            return replace(operation, target=_target(operation.target), name=names.name(operation.name))
+        case Write():
+            fields = (operation.content, operation.tags, operation.context, operation.category, operation.importance)
+            if all(field is None for field in fields):
+                raise Invalid("a write needs something to write: content, tags, context, category or importance")
+            return replace(
+                operation,
+                target=_target(operation.target),
+                content=None if operation.content is None else _content(operation.content),
+                tags=None if operation.tags is None else tag_list(operation.tags),
+                context=_optional(operation.context, "context"),
+                category=None if operation.category is None else member(Category, operation.category, "category"),
+                importance=None if operation.importance is None else _importance(operation.importance),
+            )
+        case Remove():
+            return replace(operation, target=_target(operation.target))
+    raise Invalid(f"{type(operation).__name__} is not an operation; use Add, Rename, Alias, Write or Remove")
+
+
+def apply(work: Work, operation: Operation, *, actor: str, now: int) -> Entry:
+    """Apply one checked operation; the entry as it is afterwards (for a remove: as it was)."""
+    match operation:
+        case Add():
+            return _add(work, operation, actor, now)
+        case Rename():
+            return _rename(work, operation, actor, now)
+        case Alias():
+            return _alias(work, operation, actor, now)
+        case Write():
+            return _write(work, operation, actor, now)
+        case Remove():
+            return _remove(work, operation, actor, now)
+
+
+def restore(
+    work: Work, target: str, name: str | None, *, actor: str, now: int, taken: frozenset[str] = frozenset()
+) -> Entry:
+    """Bring an entry back from the trash, under its old id. Its name must be free, or another one given.
+
+    Names that are `taken` in another place of the agent are not free, either.
+    """
+    entry_id = entries.removed_id(work.tx, target)
+    if entry_id is None:
+        raise NotFound(f"there is nothing in the trash under {target!r}; `list` shows what is remembered")
+    if entries.get(work.tx, entry_id) is not None:
+        raise Conflict(f"{target!r} is not in the trash: the entry {entry_id} is there already")
+    removal = entries.last_removal(work.tx, entry_id)
+    if removal is None or not removal.before:
+        raise NotFound(f"the content of {target!r} was erased or has expired; it cannot be restored")
+    entry = entries.from_snapshot(entry_id, removal.before)
+    wanted = names.name(name) if name is not None else entry.name
+    if wanted in taken:
+        raise Conflict(f"{wanted!r} is already a name of an entry in another scope; give another one with name=…")
+    if wanted is not None:
+        _must_be_free(work, wanted, "give another one with name=…")
+    free = tuple(
+        alias
+        for alias in entry.aliases
+        if alias != wanted and alias not in taken and entries.binding(work.tx, alias) is None
+    )
+    entry = replace(entry, name=wanted, aliases=free, updated_at=now)
+    _store(work, entry)
+    for alias in free:
+        work.tx.run("names.bind", name=alias, entry_id=entry.id, canonical=0)
+    _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
+    return entry
+
+
+def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
+    if add.name is not None:
+        _must_be_free(work, add.name, "rewrite that entry, or choose another name")
+    work.counters.entries += 1
+    at = add.at if isinstance(add.at, int) else now
+    entry = Entry(
+        id=names.new_id(now),
+        seq=work.counters.entries,
+        kind=Kind(add.kind),
+        content=add.content,
+        name=add.name,
+        category=Category(add.category) if add.category else None,
+        scope=Scope(add.scope),
+        lifetime=Lifetime(add.lifetime or Lifetime.SHORT_TERM),
+        context=add.context,
+        tags=tuple(add.tags),
+        importance=float(add.importance),
+        source=add.source,
+        conversation_id=add.conversation,
+        channel_id=add.channel,
+        created_at=at,
+        updated_at=at,
+        content_hash=entries.content_hash(add.content),
+    )
+    _store(work, entry)
+    _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
+    return entry
+
+
+def _rename(work: Work, rename: Rename, actor: str, now: int) -> Entry:
+    old = _find(work, rename.target)
+    entry = old.entry
+    if entry.name == rename.name:
+        return entry
+    taken = entries.binding(work.tx, rename.name)
+    if taken is not None and taken[0] != entry.id:
+        _must_be_free(work, rename.name, "choose another one")
+    if entry.name is not None:
+        work.tx.run("names.bind", name=entry.name, entry_id=entry.id, canonical=0)
+    work.tx.run("names.bind", name=rename.name, entry_id=entry.id, canonical=1)
+    aliases = {*entry.aliases, *([entry.name] if entry.name else [])} - {rename.name}
+    # A named note is kept: giving a passing one its first name says that it matters.
+    keeps = entry.name is None and entry.lifetime is Lifetime.SHORT_TERM
+    lifetime = Lifetime.LONG_TERM if keeps else entry.lifetime
+    renamed = replace(entry, name=rename.name, aliases=tuple(sorted(aliases)), lifetime=lifetime, updated_at=now)
+    entries.move(work.tx, renamed, _index_again(work, old, renamed))
+    _log(work, "rename", entry.id, actor, now, before={"name": entry.name}, after={"name": rename.name})
+    return renamed
+
+
+def _alias(work: Work, alias: Alias, actor: str, now: int) -> Entry:
+    entry = _find(work, alias.target).entry
+    taken = entries.binding(work.tx, alias.name)
+    if taken is not None:
+        owner, canonical = taken
+        if owner == entry.id:
+            return entry
+        if canonical:
+            raise Conflict(
+                f"{alias.name!r} is the name of entry {owner}; a name is never taken over. Rename that entry first"
+            )
+    work.tx.run("names.bind", name=alias.name, entry_id=entry.id, canonical=0)
+    before = {"alias": alias.name, "entry_id": taken[0]} if taken else None
+    _log(work, "alias", entry.id, actor, now, before=before, after={"alias": alias.name})
+    return replace(entry, aliases=tuple(sorted([*entry.aliases, alias.name])))
+
+
+def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
+    old = _find(work, write.target)
+    entry = old.entry
+    given: dict[str, Any] = {
+        "content": write.content,
+        "tags": None if write.tags is None else tuple(write.tags),
+        "context": write.context,
+        "category": write.category,
+        "importance": write.importance,
+    }
+    changes = {name: value for name, value in given.items() if value is not None and value != getattr(entry, name)}
+    if not changes:
+        return entry
+    content = changes.get("content", entry.content)
+    written = replace(entry, **changes, updated_at=now, content_hash=entries.content_hash(content))
+    doc = _index_again(work, old, written) if {"content", "tags"} & changes.keys() else old.doc
+    entries.update(work.tx, written, doc)
+    _log(
+        work, "write", entry.id, actor, now,
+        before={name: getattr(entry, name) for name in changes}, after=changes,
+    )  # fmt: skip
+    return written
+
+
+def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
+    old = _find(work, remove.target)
+    entry = old.entry
+    work.index.remove(work.tx, work.counters, old.doc, entry.id, document(entry))
+    for query in ("entries.delete", "entries.forget_signals", "entries.forget_promotions"):
+        work.tx.run(query, id=entry.id)
+    work.tx.run("names.unbind", entry_id=entry.id)
+    _log(work, "remove", entry.id, actor, now, before=entries.snapshot(entry))
+    return entry
+
+
+def _store(work: Work, entry: Entry) -> None:
+    entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry)))
+    if entry.name is not None:
+        work.tx.run("names.bind", name=entry.name, entry_id=entry.id, canonical=1)
+
+
+def _index_again(work: Work, old: entries.Stored, entry: Entry) -> int:
+    """Segments never change, so a changed entry is a new document."""
+    work.index.remove(work.tx, work.counters, old.doc, old.entry.id, document(old.entry))
+    return work.index.put(work.tx, work.counters, document(entry))
+
+
+def _find(work: Work, target: str) -> entries.Stored:
+    entry_id = entries.find(work.tx, target)
+    found = entries.stored(work.tx, [entry_id]) if entry_id else {}
+    if not found:
+        raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
+    return next(iter(found.values()))
+
+
+def _must_be_free(work: Work, name: str, advice: str) -> None:
+    taken = entries.binding(work.tx, name)
+    if taken is not None:
+        owner, canonical = taken
+        raise Conflict(f"{name!r} is already {'the name' if canonical else 'an alias'} of entry {owner}; {advice}")
+
+
+def _log(
+    work: Work, operation: str, entry_id: str, actor: str, now: int, *,
+    before: dict[str, Any] | None = None, after: dict[str, Any] | None = None,
+) -> None:  # fmt: skip
+    work.counters.operations += 1
+    entries.log(
+        work.tx,
+        Revision(
+            seq=work.counters.operations, at=now, actor=actor, operation=operation, entry_id=entry_id,
+            before=before or {}, after=after or {},
+        ),
+    )  # fmt: skip
+
+
+def _target(value: object) -> str:
+    return names.name(value, "name or id")
+
+
+def _content(value: object) -> str:
+    content = names.plain("content", value, lines=True)
+    if not content.strip():
+        raise Invalid("the content is empty; there is nothing to remember")
+    size = len(content.encode())
+    if size > CONTENT_BYTES:
+        raise Invalid(
+            f"the content has {size:,} bytes; at most {CONTENT_BYTES:,} are allowed. "
+            "Split it into several entries, or remember a summary and where the whole text is"
+        )
+    return content
+
+
+def _optional(value: object, what: str) -> str | None:
+    if value is None:
+        return None
+    text = names.plain(what, value, lines=True)
+    if len(text.encode()) > CONTENT_BYTES:
+        raise Invalid(f"the {what} is longer than {CONTENT_BYTES:,} bytes; shorten it")
+    return text
+
+
+def _source(value: object) -> str:
+    source = names.name(value, "source")
+    if len(source) > SHORT_LENGTH:
+        raise Invalid(f"the source has {len(source):,} characters; at most {SHORT_LENGTH} are allowed")
+    return source
+
+
+def _importance(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
+        raise Invalid(f"importance must be a number from 0 to 1, not {value!r}")
+    return float(value)
+
+
+def tag_list(values: object) -> tuple[str, ...]:
+    """Tags trimmed, checked, without repetitions, in the order given."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise Invalid(f"tags must be a list of words, not {values!r}")
+    tags = tuple(dict.fromkeys(names.name(value, "tag") for value in values))
+    if len(tags) > TAGS:
+        raise Invalid(f"there are {len(tags)} tags; at most {TAGS} are allowed")
+    long = next((tag for tag in tags if len(tag) > TAG_LENGTH), None)
+    if long:
+        raise Invalid(f"the tag {long[:80]!r} has {len(long)} characters; at most {TAG_LENGTH} are allowed")
+    return tags
+
+
+def member(kind: type[Member], value: object, what: str) -> Member:
+    """The member of a closed set, or Invalid with the words that are allowed."""
+    try:
+        return kind(str(value))
+    except ValueError:
+        allowed = ", ".join(repr(str(item)) for item in kind)
+        raise Invalid(f"{str(value)[:80]!r} is not a {what}; it is one of {allowed}") from None
+
+
+def _lifetime(value: object, scope: Scope, kind: Kind, name: str | None) -> Lifetime:
+    """What was asked for; else by what the entry is: named notes and archives stay, passing notes may be tidied."""
+    if scope is Scope.CONVERSATION:
+        if value not in (None, Lifetime.CONVERSATION):
+            raise Invalid("an entry of scope 'conversation' lives as long as its conversation; leave lifetime out")
+        return Lifetime.CONVERSATION
+    if value is not None:
+        return member(Lifetime, value, "lifetime")
+    if kind is Kind.CHUNK:
+        return Lifetime.MID_TERM
+    return Lifetime.LONG_TERM if kind is Kind.ARCHIVE or name is not None else Lifetime.SHORT_TERM

@@ -1,0 +1,123 @@
+"""Everything one installation holds: one account and its workspaces. Hands out a Memory per workspace and agent."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Protocol, Self
+
+from recollect import names
+from recollect.clock import Clock
+from recollect.engine.checking import check
+from recollect.engine.store import Store
+from recollect.errors import Corrupt, NotFound
+from recollect.memory import Memory
+from recollect.model.report import Finding, Report
+from recollect.storage.database import Database
+
+__all__ = ["Home", "Place"]
+
+
+class Place(Protocol):
+    """Where a home's rows live: a directory, a single file, or a PostgreSQL database."""
+
+    def account(self) -> Database:
+        """The database of the account's entries."""
+        ...
+
+    def workspace(self, name: str) -> Database:
+        """The database of a workspace; Invalid if the place cannot have one of that name."""
+        ...
+
+    def workspaces(self) -> list[str]:
+        """The workspaces that exist."""
+        ...
+
+    def delete(self, workspace: str) -> None:
+        """Remove a workspace with everything in it."""
+        ...
+
+    def backup(self, target: Path) -> None:
+        """Copy everything to a new path."""
+        ...
+
+    def close(self) -> None:
+        """Give back every connection and file."""
+        ...
+
+
+class Home:
+    """One installation. Made by `recollect.open()`; a context manager that closes itself."""
+
+    def __init__(self, place: Place, clock: Clock) -> None:
+        self._place, self._clock = place, clock
+        self._memories: dict[tuple[str, str], Memory] = {}
+        self._stores: dict[tuple[int, str], Store] = {}
+
+    def agent(self, name: str, workspace: str = "default") -> Memory:
+        """The memory of an agent in a workspace. Nothing is created before the first write."""
+        key = names.segment(workspace, "a workspace"), names.segment(name, "an agent")
+        if key not in self._memories:
+            own = self._store(self._place.workspace(key[0]), key[1])
+            account = self._store(self._place.account(), key[1])
+            self._memories[key] = Memory(key[1], own, account, self._clock, lambda other: self._other(key[0], other))
+        return self._memories[key]
+
+    def workspaces(self) -> list[str]:
+        """The workspaces that hold anything."""
+        return self._place.workspaces()
+
+    def delete_workspace(self, name: str) -> None:
+        """Remove a workspace with all its agents' memories. There is no way back but a backup."""
+        workspace = names.segment(name, "a workspace")
+        if workspace not in self._place.workspaces():
+            raise NotFound(f"there is no workspace {workspace!r}; `workspaces()` lists those that are there")
+        self._place.delete(workspace)
+        self._memories.clear()
+        self._stores.clear()
+
+    def check(self, *, repair: bool = False) -> Report:
+        """Verify names, index, log, entries and files of everything here; with `repair=True` mend what is derived."""
+        entry_count = operation_count = 0
+        findings: list[Finding] = []
+        for label, database in self._databases():
+            try:
+                findings += database.check()
+                for agent in database.agents():
+                    more = check(Store(database, agent), f"{label}/{agent}", repair=repair)
+                    entry_count, operation_count = entry_count + more[0], operation_count + more[1]
+                    findings += more[2]
+            except Corrupt as error:
+                findings.append(Finding(part="file", where=label, message=str(error)))
+        return Report(entries=entry_count, operations=operation_count, findings=tuple(findings))
+
+    def backup(self, path: str | Path) -> None:
+        """Copy everything to a new path, consistent while others write. The copy is a home that can be opened."""
+        self._place.backup(Path(path).expanduser())
+
+    def close(self) -> None:
+        """Give back every connection and file. The home can be used again afterwards."""
+        self._place.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _store(self, database: Database, agent: str) -> Store:
+        key = id(database), agent
+        if key not in self._stores:
+            self._stores[key] = Store(database, agent)
+        return self._stores[key]
+
+    def _other(self, workspace: str, agent: str) -> Store:
+        return self._store(self._place.workspace(workspace), names.segment(agent, "an agent"))
+
+    def _databases(self) -> Iterator[tuple[str, Database]]:
+        account = self._place.account()
+        databases = [(name, self._place.workspace(name)) for name in self._place.workspaces()]
+        if all(database is not account for _, database in databases):
+            yield "account", account
+        yield from databases

@@ -1,0 +1,272 @@
+"""The facade: one agent's memory in one workspace. Methods only check their input and delegate."""
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Literal, overload
+
+from recollect import names
+from recollect.clock import LAST, Clock, Moment, milliseconds
+from recollect.engine import erasing, policy, remember
+from recollect.engine.recall import recall
+from recollect.engine.store import Store
+from recollect.errors import ConfigError, Conflict, Invalid, NotFound
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.operation import Add, Operation, Remove, Revision, Write
+from recollect.model.recall import Filters, Hit
+from recollect.model.report import Receipt
+from recollect.storage import entries
+
+__all__ = ["Memory"]
+
+BATCH = 1_000
+MODES = ("hybrid", "keyword", "vector")
+
+
+class Memory:
+    """What one agent remembers in one workspace. Made by `home.agent(name)`."""
+
+    def __init__(
+        self, agent: str, workspace: Store, account: Store, clock: Clock, other: Callable[[str], Store]
+    ) -> None:
+        self.agent = agent
+        self._workspace, self._account, self._clock, self._other = workspace, account, clock, other
+        self._stores = [workspace] if account is workspace else [workspace, account]
+
+    # Writing
+
+    def remember(
+        self,
+        content: str,
+        *,
+        name: str | None = None,
+        tags: Iterable[str] = (),
+        context: str | None = None,
+        category: Category | str | None = None,
+        scope: Scope | str = Scope.WORKSPACE,
+        channel: str | None = None,
+        conversation: str | None = None,
+        importance: float = 0.5,
+        source: str = "agent",
+        lifetime: Lifetime | str | None = None,
+        at: Moment | None = None,
+    ) -> Entry:
+        """Remember a note. It is on disk when this returns. A name makes it addressable; a taken one is a Conflict."""
+        return self.apply(
+            Add(
+                content, name=name, tags=remember.tag_list(tags), context=context, category=category, scope=scope,
+                channel=channel, conversation=conversation, importance=importance, source=source, lifetime=lifetime,
+                at=at,
+            )
+        )  # fmt: skip
+
+    def remember_many(self, drafts: Iterable[Add]) -> list[Entry]:
+        """Remember many entries, a thousand per transaction.
+
+        A sequence is checked whole before anything is written; an iterator is checked batch by batch.
+        """
+        if isinstance(drafts, Sequence):
+            drafts = [_draft(draft) for draft in drafts]
+        pending, made = iter(drafts), list[Entry]()
+        while batch := [_draft(draft) for draft in islice(pending, BATCH)]:
+            for store in self._stores:
+                own = [draft for draft in batch if self._home_of(draft) is store]
+                for draft in own:
+                    self._free_elsewhere(store, draft.name)
+                if own:
+                    now = self._clock.now()
+                    with store.write() as work:
+                        made += [remember.apply(work, draft, actor=self.agent, now=now) for draft in own]
+        return made
+
+    def upsert(self, key: str, content: str, *, tags: Iterable[str] = ()) -> Entry:
+        """Write knowledge under a key: made if it is new, rewritten if it is there."""
+        key, tags = names.name(key, "key"), remember.tag_list(tags)
+        for store in self._stores:
+            with store.read() as tx:
+                known = entries.find(tx, key)
+            if known is not None:
+                return self._apply_in(store, Write(known, content=content, tags=tags or None))
+        try:
+            return self.apply(Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM))
+        except Conflict:  # another process made it in between
+            return self.apply(Write(key, content=content, tags=tags or None))
+
+    def apply(self, operation: Operation) -> Entry:
+        """Apply one operation; the entry as it is afterwards (for a remove: as it was)."""
+        operation = remember.checked(operation)
+        if isinstance(operation, Add):
+            store = self._home_of(operation)
+            self._free_elsewhere(store, operation.name)
+        else:
+            store, _ = self._holder(operation.target)
+            self._free_elsewhere(store, getattr(operation, "name", None))
+        return self._apply_in(store, operation)
+
+    @overload
+    def forget(self, name_or_id: str, *, erase: Literal[False] = False) -> bool: ...
+    @overload
+    def forget(self, name_or_id: str, *, erase: Literal[True]) -> Receipt: ...
+    def forget(self, name_or_id: str, *, erase: bool = False) -> bool | Receipt:
+        """Forget an entry; False when there is none. `restore()` brings it back until the trash expires.
+
+        With `erase=True` the text is gone for good, from every table, index, log and free page, also when it is in the
+        trash already; the receipt says what was removed and verified.
+        """
+        target = names.name(name_or_id, "name or id")
+        if not erase:
+            try:
+                self.apply(Remove(target))
+            except NotFound:
+                return False
+            return True
+        for store in self._stores:
+            with store.read() as tx:
+                known = entries.find(tx, target) or entries.removed_id(tx, target)
+            if known is not None:
+                return erasing.erase(store, known, actor=self.agent, now=self._clock.now())
+        raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
+
+    def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
+        """Bring a forgotten entry back under its old id and name; Conflict if the name was taken meanwhile."""
+        target = names.name(name_or_id, "name or id")
+        for store in self._stores:
+            with store.read() as tx:
+                known = entries.removed_id(tx, target)
+            if known is not None:
+                with store.write() as work:
+                    return remember.restore(work, known, name, actor=self.agent, now=self._clock.now())
+        raise NotFound(f"there is nothing in the trash under {target!r}")
+
+    # Reading
+
+    def recall(
+        self,
+        query: str,
+        *,
+        limit: int = 5,
+        mode: str = "hybrid",
+        scopes: Iterable[Scope | str] | None = None,
+        channel: str | None = None,
+        conversation: str | None = None,
+        category: Category | str | None = None,
+        kinds: Iterable[Kind | str] | None = None,
+        tags: Iterable[str] | None = None,
+        source: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        target_agent: str | None = None,
+    ) -> list[Hit]:
+        """Find entries by their words, best first.
+
+        Entries of a conversation or a channel are found only when that conversation or channel is given. A filter
+        never hides results that exist. `target_agent` reads another agent's knowledge; such reads are recorded.
+        """
+        if mode not in MODES:
+            raise Invalid(f"unknown recall mode: {mode!r}; it is one of {', '.join(MODES)}")
+        if mode == "vector":
+            raise ConfigError("no embedder is configured, so there are no vectors; use mode='keyword' or 'hybrid'")
+        query = names.plain("query", query, lines=True)
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+            raise Invalid(f"the limit is how many hits to give, 0 or more; not {limit!r}")
+        filters = Filters(
+            scopes=tuple(Scope) if scopes is None else tuple(remember.member(Scope, item, "scope") for item in scopes),
+            conversation=conversation,
+            channel=channel,
+            category=None if category is None else remember.member(Category, category, "category"),
+            kinds=tuple(remember.member(Kind, item, "kind") for item in kinds or ()),
+            tags=remember.tag_list(tags or ()),
+            source=source,
+            since=None if since is None else milliseconds(since),
+            until=None if until is None else milliseconds(until),
+        )
+        if target_agent is not None and target_agent != self.agent:
+            other = self._other(target_agent)
+            filters = policy.of_another(
+                self._workspace, target_agent, filters, call="recall", query=query, now=self._clock.now()
+            )
+            return recall([other], query, limit, filters)
+        return recall(self._stores, query, limit, filters)
+
+    def get(self, name_or_id: str) -> Entry:
+        """The entry with this name, alias or id; NotFound if there is none."""
+        return self._holder(names.name(name_or_id, "name or id"))[1]
+
+    def list(
+        self,
+        *,
+        kind: Kind | str | None = None,
+        category: Category | str | None = None,
+        scope: Scope | str | None = None,
+        source: str | None = None,
+        tag: str | None = None,
+        limit: int = 100,
+        before: Moment | Entry | None = None,
+    ) -> list[Entry]:
+        """Entries, newest first. For the next page give the last entry of this one as `before`; a moment works, too."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+            raise Invalid(f"the limit is how many entries to give, 0 or more; not {limit!r}")
+        if isinstance(before, Entry):
+            end = before.created_at, before.id
+        else:
+            end = (LAST + 1 if before is None else milliseconds(before)), ""
+        found: list[Entry] = []
+        for store in self._stores:
+            with store.read() as tx:
+                found += entries.page(
+                    tx,
+                    kind=kind and str(remember.member(Kind, kind, "kind")),
+                    category=category and str(remember.member(Category, category, "category")),
+                    scope=scope and str(remember.member(Scope, scope, "scope")),
+                    source=source,
+                    tag=tag,
+                    limit=min(limit, 1_000_000),
+                    before=end,
+                )
+        found.sort(key=lambda entry: (entry.created_at, entry.id), reverse=True)
+        return found[:limit]
+
+    def history(self, name_or_id: str) -> Sequence[Revision]:
+        """What was done to an entry, oldest first; also for one that was forgotten."""
+        target = names.name(name_or_id, "name or id")
+        for find in (entries.find, entries.removed_id):
+            for store in self._stores:
+                with store.read() as tx:
+                    known = find(tx, target)
+                    if known is not None:
+                        return entries.revisions(tx, known)
+        raise NotFound(f"nothing is or was remembered under {target!r}")
+
+    # Where things are
+
+    def _home_of(self, draft: Add) -> Store:
+        return self._account if draft.scope is Scope.ACCOUNT else self._workspace
+
+    def _holder(self, target: str) -> tuple[Store, Entry]:
+        for store in self._stores:
+            with store.read() as tx:
+                entry_id = entries.find(tx, target)
+                entry = entries.get(tx, entry_id) if entry_id else None
+            if entry is not None:
+                return store, entry
+        raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
+
+    def _free_elsewhere(self, store: Store, name: str | None) -> None:
+        """Names are one namespace, although the account's entries are stored apart."""
+        for other in self._stores:
+            if other is not store and name is not None:
+                with other.read() as tx:
+                    taken = entries.binding(tx, name)
+                if taken is not None:
+                    raise Conflict(f"{name!r} is already a name of entry {taken[0]} in another scope; choose another")
+
+    def _apply_in(self, store: Store, operation: Operation) -> Entry:
+        with store.write() as work:
+            return remember.apply(work, remember.checked(operation), actor=self.agent, now=self._clock.now())
+
+
+def _draft(value: object) -> Add:
+    if not isinstance(value, Add):
+        raise Invalid(f"remember_many takes Add values, not {type(value).__name__}; write Add('content', name=…)")
+    checked = remember.checked(value)
+    assert isinstance(checked, Add)
+    return checked

@@ -1,0 +1,1 @@
+"""The values of the domain: frozen, typed, without input or output."""

@@ -1,0 +1,107 @@
+"""Ids, and the rules for names and path segments. Pure: nothing here reads or writes."""
+
+import hashlib
+import os
+import re
+import threading
+import unicodedata
+import uuid
+
+from recollect.errors import Invalid
+
+__all__ = ["NAME_LENGTH", "SEGMENT_LENGTH", "is_id", "name", "new_id", "plain", "segment", "short_hash"]
+
+NAME_LENGTH = 256
+SEGMENT_LENGTH = 64
+
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_UNSAFE = frozenset('/\\:*?"<>|')
+# Windows devices, and the vault's own folder beside the agents' folders.
+_RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", "conversations", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))]
+)
+
+
+class _Ids:
+    """Hands out UUIDv7s; those of one millisecond and process count up, so that ids sort in the order of making."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = (-1, 0)
+
+    def next(self, now: int) -> str:
+        with self._lock:
+            moment, random = self._last
+            # 73 random bits leave room to count up within the 74 that the form has.
+            random = random + 1 if moment == now else int.from_bytes(os.urandom(10), "big") >> 7
+            self._last = (now, random)
+        value = (now & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | (random >> 62 & 0xFFF) << 64 | 0b10 << 62
+        return str(uuid.UUID(int=value | random & 0x3FFF_FFFF_FFFF_FFFF))
+
+
+new_id = _Ids().next
+"""A new UUIDv7 for a moment in UTC milliseconds."""
+
+
+def is_id(text: str) -> bool:
+    """Whether the text has the form of an id."""
+    return _UUID.match(text) is not None
+
+
+def plain(what: str, value: object, *, lines: bool = False) -> str:
+    """The value as text that every database can store: no lone surrogates, no NUL, no control characters.
+
+    With `lines=True` tabs and line breaks are allowed, as in content.
+    """
+    if not isinstance(value, str):
+        raise Invalid(f"the {what} must be text, not {type(value).__name__}")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise Invalid(
+            f"the {what} holds a lone surrogate, which is not valid Unicode; decode the input with errors='replace'"
+        ) from None
+    if lines:
+        if "\0" in value:
+            raise Invalid(f"the {what} holds a NUL byte; remove it, memory stores text only")
+    else:
+        control = next((c for c in value if unicodedata.category(c) in ("Cc", "Zl", "Zp")), None)
+        if control is not None:
+            raise Invalid(f"the {what} holds the control character {control!r}; names and tags are one line of text")
+    return value
+
+
+def name(value: object, what: str = "name") -> str:
+    """The name, trimmed and checked: one line of 1 to 256 characters."""
+    trimmed = plain(what, value.strip() if isinstance(value, str) else value)
+    if not trimmed:
+        raise Invalid(f"the {what} is empty; give it at least one visible character")
+    if len(trimmed) > NAME_LENGTH:
+        raise Invalid(f"the {what} has {len(trimmed):,} characters; at most {NAME_LENGTH} are allowed")
+    return trimmed
+
+
+def segment(value: object, what: str) -> str:
+    """The name of an agent or a workspace: one safe path segment, on every platform."""
+    text = name(value, what)
+    problem = None
+    if len(text) > SEGMENT_LENGTH or len(text.encode()) > 200:
+        problem = f"it is longer than {SEGMENT_LENGTH} characters"
+    elif bad := sorted(_UNSAFE.intersection(text)):
+        problem = f"it contains {' '.join(bad)}"
+    elif text.startswith("."):
+        problem = "it starts with a dot"
+    elif text.endswith("."):
+        problem = "it ends with a dot"
+    elif text.split(".")[0].lower() in _RESERVED:
+        problem = "it is a reserved word"
+    elif unicodedata.normalize("NFC", text) != text:
+        problem = "it is not in Unicode normal form NFC, so that two spellings of it would look the same"
+    if problem:
+        raise Invalid(f"{text[:80]!r} cannot be the name of {what}: {problem}; use one plain word such as 'ana'")
+    return text
+
+
+def short_hash(*parts: str) -> str:
+    """Twelve hex digits that stand for the parts, for identifiers with a length limit."""
+    return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -1,0 +1,1 @@
+"""Find and rank. Knows nothing about who asks, and nothing about a particular database."""

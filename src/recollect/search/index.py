@@ -1,0 +1,264 @@
+"""The inverted index of one agent, kept in ordinary tables of either database.
+
+The argument. A full-text index must take one new document durably in well under a millisecond, and answer a question
+over a million documents in a few milliseconds. Lists that are rewritten with every document are slow to write; many
+small pieces are slow to read. So the index is a log-structured one:
+
+- A new document is one row of the *tail*: its terms and their counts. Nothing else is touched.
+- When the tail has TAIL documents it becomes a *segment*: per term one row that holds the documents (16-bit offsets)
+  and counts (8 bits) as two arrays. Every FAN segments of a level become one of the next, up to 65,536 documents, where
+  it ends. Each posting is so written three times in its life, always in key order, and a million documents are about
+  thirty pieces.
+- Segments never change. A removed document leaves a row in *removals* with its terms, so that the number of documents
+  holding a term stays exact; the next rewrite of its segment drops it for good.
+
+All of it happens in the transaction that writes the entry, so index and entries cannot drift apart. A process keeps
+what cannot change (lengths of segments) and what it has read of the tail; the counters row tells it what is new. The
+postings themselves are read from the database for each search, in one query.
+
+What would change this: a database with BM25 of its own that can be counted on everywhere.
+"""
+
+import threading
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from recollect.search.tail import pack, unpack
+from recollect.storage.counters import Counters
+from recollect.storage.database import Row, Transaction
+
+if TYPE_CHECKING:
+    from recollect.search.segments import View
+
+__all__ = ["FAN", "FOLD", "SPAN", "TAIL", "Index"]
+
+TAIL = 1_024
+FAN = 8
+SPAN = 65_536
+FOLD = 4_096
+"""From so many removed documents on, the segment that holds the most of them is rewritten."""
+MOST = 255
+
+
+class Index:
+    """The index of one agent: put, remove, erase, search, rebuild, check. Safe to use from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._view: View | None = None
+
+    def put(self, tx: Transaction, counters: Counters, terms: Mapping[str, int]) -> int:
+        """Index a document; its number."""
+        counters.documents += 1
+        counters.live += 1
+        counters.tokens += sum(terms.values())
+        tx.run("index.tail_put", doc=counters.documents, terms=pack(terms))
+        if counters.documents - counters.flushed >= TAIL:
+            self._flush(tx, counters)
+        return counters.documents
+
+    def remove(self, tx: Transaction, counters: Counters, doc: int, entry_id: str, terms: Mapping[str, int]) -> None:
+        """Take a document out; `terms` are what it was put in with."""
+        counters.live -= 1
+        counters.tokens -= sum(terms.values())
+        counters.removals += 1
+        tx.run("index.removal_put", number=counters.removals, doc=doc, entry_id=entry_id, terms=pack(terms))
+        if counters.removals % min(TAIL, FOLD) == 0:
+            self._fold(tx, counters)
+
+    def erase(self, tx: Transaction, counters: Counters, entry_id: str) -> int:
+        """Clean out what removed documents of an entry left behind; how many rows were cleaned."""
+        cleaned = 0
+        for doc, line in tx.all("index.removals_of", entry_id=entry_id):
+            cleaned += self._purge(tx, counters, doc, list(unpack(line)))
+            cleaned += tx.run("index.removal_drop", doc=doc)
+        counters.layout += 1
+        return cleaned
+
+    def search(
+        self, tx: Transaction, counters: Counters, query: Sequence[Sequence[str]], limit: int
+    ) -> list[tuple[int, float]]:
+        """The best documents for a query, as (number, score).
+
+        The query is a list of words, each with its spellings; the spellings of a word share its weight.
+        """
+        from recollect.search import bm25
+
+        terms = [term for spellings in query for term in spellings]
+        if not terms or limit < 1 or not counters.live:
+            return []
+        with self._lock:
+            lists, holding = self._current(tx, counters).postings(tx, terms)
+        weights = [
+            bm25.idf(counters.live, min(sum(holding[term] for term in spellings), counters.live)) for spellings in query
+        ]
+        words = sorted(zip(weights, query, strict=True), key=lambda word: -word[0])
+        parts = [
+            (part, [(weight, [found[term] for term in spellings if term in found]) for weight, spellings in words])
+            for part, found in lists
+            if found
+        ]
+        return bm25.rank(parts, limit, counters.tokens / counters.live or 1.0)
+
+    def rebuild(self, tx: Transaction, counters: Counters) -> None:
+        """Forget everything; the caller puts every document in again."""
+        for query in ("clear_tail", "clear_segments", "clear_postings", "clear_removals"):
+            tx.run(f"index.{query}")
+        counters.live = counters.tokens = 0
+        counters.flushed = counters.documents
+        counters.layout += 1
+
+    def check(
+        self, tx: Transaction, counters: Counters, documents: Iterable[tuple[int, Mapping[str, int]]]
+    ) -> list[str]:
+        """What differs between the index and the documents that should be in it."""
+        from recollect.search.segments import fingerprint, fingerprints
+
+        expected = {doc: (fingerprint(terms), sum(terms.values())) for doc, terms in documents}
+        removed = {doc for _, doc, _ in tx.all("index.removals_after", number=0)}
+        indexed: dict[int, tuple[int, int]] = {}
+        for doc, line in tx.all("index.tail_after", doc=counters.flushed):
+            indexed[doc] = fingerprint(unpack(line)), sum(unpack(line).values())
+        for segment, _, first, size in tx.all("index.segments"):
+            ((blob,),) = tx.all("index.lengths", segment=segment)
+            prints = fingerprints(size, tx.all("index.postings_of", segments=[segment])).tolist()
+            for offset, (print_, length) in enumerate(zip(prints, array("I", blob), strict=True)):
+                if print_ or length:
+                    indexed[first + offset] = print_, length
+
+        live, tokens = len(expected), sum(length for _, length in expected.values())
+        problems = []
+        if (counters.live, counters.tokens) != (live, tokens):
+            problems.append(
+                f"the index counts {counters.live} documents and {counters.tokens} terms; there are {live} and {tokens}"
+            )
+        for doc in indexed.keys() - expected.keys() - removed:
+            problems.append(f"document {doc} is in the index, but no entry has it")
+        for doc, print_ in expected.items():
+            if doc in removed:
+                problems.append(f"document {doc} is marked as removed, but an entry has it")
+            elif indexed.get(doc, (0, 0)) != print_:
+                problems.append(f"document {doc} is not indexed under the words that its entry has")
+        return problems
+
+    # Writing
+
+    def _flush(self, tx: Transaction, counters: Counters) -> None:
+        """Turn the tail into a segment, then merge segments that are due."""
+        first, last = counters.flushed + 1, counters.documents
+        removed = {doc for (doc,) in tx.all("index.removed_docs", first=first, last=last)}
+        lengths = array("I", bytes(4 * (last - first + 1)))
+        docs: dict[str, array[int]] = {}
+        counts: dict[str, bytearray] = {}
+        for doc, line in tx.all("index.tail_after", doc=counters.flushed):
+            if doc not in removed:
+                terms = unpack(line)
+                lengths[doc - first] = sum(terms.values())
+                for term, count in terms.items():
+                    if term not in docs:
+                        docs[term], counts[term] = array("H"), bytearray()
+                    docs[term].append(doc - first)
+                    counts[term].append(min(count, MOST))
+        lists = ((term, docs[term].tobytes() + counts[term]) for term in sorted(docs))
+        self._write_segment(tx, counters, 0, first, lengths.tobytes(), lists)
+        tx.run("index.tail_until", doc=last)
+        tx.run("index.removals_drop", first=first, last=last)
+        counters.flushed = last
+        while self._merge(tx, counters):
+            pass
+
+    def _merge(self, tx: Transaction, counters: Counters) -> bool:
+        """Make one segment of the newest FAN segments, if they are of the same level and fit; whether it did."""
+        newest = tx.all("index.segments")[-FAN:]
+        first, end = newest[0][2], newest[-1][2] + newest[-1][3]
+        if len(newest) < FAN or len({level for _, level, _, _ in newest}) > 1 or end - first > SPAN:
+            return False
+        self._rewrite(tx, counters, newest)
+        return True
+
+    def _fold(self, tx: Transaction, counters: Counters) -> None:
+        """When many documents were removed, rewrite the segment that holds the most of them."""
+        ((outstanding,),) = tx.all("index.removals_count")
+        if outstanding < max(FOLD, counters.live // 16):
+            return
+        segments = tx.all("index.segments")
+        starts = [first for _, _, first, _ in segments]
+        docs = [doc for _, doc, _ in tx.all("index.removals_after", number=0) if doc <= counters.flushed]
+        fullest = Counter(bisect_right(starts, doc) - 1 for doc in docs).most_common(1)
+        if fullest:
+            self._rewrite(tx, counters, [segments[fullest[0][0]]])
+
+    def _rewrite(self, tx: Transaction, counters: Counters, segments: Sequence[Row]) -> None:
+        """Put neighbouring segments together into one, without the removed documents."""
+        from recollect.search.segments import merge
+
+        numbers = [segment for segment, _, _, _ in segments]
+        first, end = segments[0][2], segments[-1][2] + segments[-1][3]
+        blobs = [tx.all("index.lengths", segment=segment)[0][0] for segment in numbers]
+        lengths, lists = merge(
+            first,
+            [(row[0], row[2], blob) for row, blob in zip(segments, blobs, strict=True)],
+            tx.all("index.postings_of", segments=numbers),
+            [doc for (doc,) in tx.all("index.removed_docs", first=first, last=end - 1)],
+            end - first,
+        )
+        tx.run("index.segments_drop", segments=numbers)
+        tx.run("index.postings_drop", segments=numbers)
+        tx.run("index.removals_drop", first=first, last=end - 1)
+        self._write_segment(tx, counters, segments[0][1] + (len(segments) > 1), first, lengths, lists)
+
+    @staticmethod
+    def _write_segment(
+        tx: Transaction, counters: Counters, level: int, first: int, lengths: bytes, lists: Iterable[tuple[str, bytes]]
+    ) -> None:
+        counters.layout += 1
+        segment = counters.layout
+        tx.run("index.segment_put", segment=segment, level=level, first=first, size=len(lengths) // 4, lengths=lengths)
+        tx.many("index.postings_put", ({"segment": segment, "term": term, "data": data} for term, data in lists))
+
+    def _purge(self, tx: Transaction, counters: Counters, doc: int, terms: list[str]) -> int:
+        """Take every trace of a document out of the tail, or out of its segment."""
+        from recollect.search.segments import without
+
+        if doc > counters.flushed:
+            return tx.run("index.tail_drop", doc=doc)
+        cleaned = 0
+        for segment, _, first, size in tx.all("index.segments"):
+            if first <= doc < first + size:
+                for _, term, data in tx.all("index.postings", segments=[segment], terms=terms):
+                    left = without(data, doc - first)
+                    if left:
+                        tx.run("index.postings_set", segment=segment, term=term, data=left)
+                    else:
+                        tx.run("index.postings_remove", segment=segment, term=term)
+                    cleaned += 1
+                ((blob,),) = tx.all("index.lengths", segment=segment)
+                lengths = array("I", blob)
+                lengths[doc - first] = 0
+                # A new number, because processes keep what they know of a segment by its number.
+                counters.layout += 1
+                tx.run("index.postings_rename", segment=segment, new=counters.layout)
+                tx.run("index.segment_rename", segment=segment, new=counters.layout, lengths=lengths.tobytes())
+        return cleaned
+
+    # Reading
+
+    def _current(self, tx: Transaction, counters: Counters) -> "View":
+        """What this process knows of the index, brought to the state that the transaction sees."""
+        from recollect.search.segments import View
+
+        known = self._view
+        if known is not None and known.precedes(tx, counters):
+            self._view = None  # until it is whole again: reading may fail half-way
+            known.update(tx, counters)
+            self._view = known
+            return known
+        view = View(tx.generation)
+        view.update(tx, counters)
+        # A transaction that began before the newest one must not replace what is known of the newest.
+        if known is None or known.generation != tx.generation:
+            self._view = view
+        return view

@@ -1,0 +1,180 @@
+"""The arrays of the index: posting lists, merging segments, and what a process has read of an index.
+
+Loaded by the first search or merge and not with the package, because it needs numpy.
+"""
+
+from array import array
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from hashlib import blake2b
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect.search.bm25 import Part, PostingList
+from recollect.search.tail import unpack
+from recollect.storage.counters import Counters
+from recollect.storage.database import Row, Transaction
+
+__all__ = ["MOST", "View", "fingerprint", "fingerprints", "merge", "without"]
+
+MOST = 255
+"""The highest count of a term in one document that is told apart; BM25 hardly rises beyond a dozen."""
+
+
+class View:
+    """What a process has read of an index: segments by number, the tail, and the removals."""
+
+    def __init__(self, generation: int) -> None:
+        self.generation = generation
+        self.layout = -1
+        self.documents = self.removals = 0
+        self._first = 1
+        self._segments: dict[int, Part] = {}
+        self._tail: dict[str, tuple[array[int], bytearray]] = {}
+        self._lengths: array[int] = array("I")
+        self._gone: Counter[str] = Counter()
+
+    def precedes(self, tx: Transaction, counters: Counters) -> bool:
+        """Whether this state can be brought forward to the transaction's."""
+        return (
+            self.generation == tx.generation
+            and self.layout <= counters.layout
+            and self.documents <= counters.documents
+            and self.removals <= counters.removals
+        )
+
+    def update(self, tx: Transaction, counters: Counters) -> None:
+        """Read what is new."""
+        if self.layout != counters.layout:
+            self._read_segments(tx, counters)
+        if counters.documents > self.documents:
+            for doc, line in tx.all("index.tail_after", doc=self.documents):
+                self._read_document(doc - self._first, unpack(line))
+            self.documents = counters.documents
+        if counters.removals > self.removals:
+            parts = sorted(self._segments.values(), key=lambda part: part.first)
+            starts = [part.first for part in parts]
+            for _, doc, line in tx.all("index.removals_after", number=self.removals):
+                self._gone.update(unpack(line).keys())
+                if doc >= self._first:
+                    self._lengths[doc - self._first] = 0
+                else:
+                    part = parts[bisect_right(starts, doc) - 1]
+                    part.lengths[doc - part.first] = 0
+            self.removals = counters.removals
+
+    def postings(
+        self, tx: Transaction, terms: Sequence[str]
+    ) -> tuple[list[tuple[Part, dict[str, PostingList]]], Counter[str]]:
+        """Per part, newest first, the posting lists of the terms; and how many documents hold each term."""
+        holding: Counter[str] = Counter()
+        found: dict[int, dict[str, PostingList]] = {segment: {} for segment in self._segments}
+        if self._segments:
+            for segment, term, data in tx.all("index.postings", segments=list(self._segments), terms=terms):
+                found[segment][term] = _arrays(data)
+                holding[term] += len(found[segment][term][0])
+        fresh: dict[str, PostingList] = {}
+        for term in set(terms):
+            if term in self._tail:
+                tail_docs, tail_counts = self._tail[term]
+                fresh[term] = np.array(tail_docs, np.uint16), np.array(tail_counts, np.uint8)
+                holding[term] += len(tail_docs)
+            holding[term] -= self._gone[term]
+        tail = _part(self._first, np.array(self._lengths, np.uint32))
+        newest_first = sorted(self._segments.items(), key=lambda item: -item[1].first)
+        return [(tail, fresh), *((part, found[segment]) for segment, part in newest_first)], holding
+
+    def _read_segments(self, tx: Transaction, counters: Counters) -> None:
+        known, self._segments = self._segments, {}
+        for segment, _, first, _ in tx.all("index.segments"):
+            if segment in known:
+                self._segments[segment] = known[segment]
+            else:
+                ((blob,),) = tx.all("index.lengths", segment=segment)
+                self._segments[segment] = _part(first, np.frombuffer(blob, "<u4").copy())
+        self.layout = counters.layout
+        self._first = counters.flushed + 1
+        self.documents, self.removals = counters.flushed, 0
+        self._tail, self._lengths, self._gone = {}, array("I"), Counter()
+
+    def _read_document(self, offset: int, terms: Mapping[str, int]) -> None:
+        self._lengths.extend([0] * (offset + 1 - len(self._lengths)))
+        self._lengths[offset] = sum(terms.values())
+        for term, count in terms.items():
+            docs, counts = self._tail.setdefault(term, (array("H"), bytearray()))
+            docs.append(offset)
+            counts.append(min(count, MOST))
+
+
+def merge(
+    first: int, segments: Sequence[tuple[int, int, bytes]], rows: Sequence[Row], removed: Sequence[int], size: int
+) -> tuple[bytes, Iterator[tuple[str, bytes]]]:
+    """Neighbouring segments as one: its lengths, and its posting lists in the order of the terms.
+
+    `segments` are (number, first document, lengths), `rows` their posting lists ordered by term and segment, `removed`
+    the documents to leave out.
+    """
+    gone = np.zeros(size, bool)
+    gone[[doc - first for doc in removed]] = True
+    lengths = np.zeros(size, "<u4")
+    for _, start, blob in segments:
+        lengths[start - first : start - first + len(blob) // 4] = np.frombuffer(blob, "<u4")
+    lengths[gone] = 0
+
+    shift_of = {segment: start - first for segment, start, _ in segments}
+    sizes = np.array([len(data) // 3 for _, _, data in rows], np.int64)
+    shifts = np.array([shift_of[segment] for segment, _, _ in rows], np.uint16)
+    docs = np.frombuffer(b"".join(data[: len(data) // 3 * 2] for _, _, data in rows), "<u2") + np.repeat(shifts, sizes)
+    counts = np.frombuffer(b"".join(data[len(data) // 3 * 2 :] for _, _, data in rows), "u1")
+    kept = ~gone[docs]
+    # How many postings are left up to the end of each row.
+    left = np.concatenate(([0], np.cumsum(kept)))[np.cumsum(sizes)].tolist()
+    doc_bytes, count_bytes = docs[kept].astype("<u2").tobytes(), counts[kept].tobytes()
+
+    def lists() -> Iterator[tuple[str, bytes]]:
+        start = 0
+        for i, (_, term, _) in enumerate(rows):
+            if i + 1 < len(rows) and rows[i + 1][1] == term:
+                continue
+            if left[i] > start:
+                yield term, doc_bytes[2 * start : 2 * left[i]] + count_bytes[start : left[i]]
+            start = left[i]
+
+    return lengths.tobytes(), lists()
+
+
+def without(data: bytes, offset: int) -> bytes:
+    """A posting list without one document."""
+    docs, counts = _arrays(data)
+    keep = docs != offset
+    return bytes(docs[keep].tobytes() + counts[keep].tobytes())
+
+
+def fingerprint(terms: Mapping[str, int]) -> int:
+    """64 bits that stand for a document's terms and counts, whatever their order."""
+    return sum(_mark(term) * (2 * min(count, MOST) + 1) for term, count in terms.items()) % 2**64
+
+
+def fingerprints(size: int, rows: Sequence[Row]) -> NDArray[np.uint64]:
+    """The fingerprints of all documents of a segment, from its posting lists."""
+    sums = np.zeros(size, np.uint64)
+    for _, term, data in rows:
+        docs, counts = _arrays(data)
+        sums[docs] += np.uint64(_mark(term)) * (2 * counts.astype(np.uint64) + np.uint64(1))
+    return sums
+
+
+def _part(first: int, lengths: NDArray[np.uint32]) -> Part:
+    present = lengths[lengths > 0]
+    return Part(first, lengths, int(present.min()) if len(present) else 1)
+
+
+def _arrays(data: bytes) -> PostingList:
+    size = len(data) // 3
+    return np.frombuffer(data, "<u2", size), np.frombuffer(data, "u1", size, 2 * size)
+
+
+def _mark(term: str) -> int:
+    return int.from_bytes(blake2b(term.encode(), digest_size=8).digest(), "big")

@@ -1,0 +1,16 @@
+"""How a fresh document stands in the tail of the index: its terms and counts as one line of text."""
+
+from collections.abc import Mapping
+
+__all__ = ["pack", "unpack"]
+
+
+def pack(terms: Mapping[str, int]) -> str:
+    """Terms and counts as one line; a term never contains a space."""
+    return " ".join(f"{term} {count}" for term, count in terms.items())
+
+
+def unpack(line: str) -> dict[str, int]:
+    """The terms and counts of a line."""
+    words = line.split(" ")
+    return dict(zip(words[::2], map(int, words[1::2]), strict=False))

@@ -1,0 +1,1 @@
+"""Rows in, values out; written once for both databases."""

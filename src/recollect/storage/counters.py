@@ -1,0 +1,49 @@
+"""The last numbers an agent handed out. A writer locks the row first, so numbers are dense and in commit order."""
+
+from dataclasses import asdict, dataclass
+
+from recollect.storage.database import Transaction
+
+__all__ = ["Counters"]
+
+
+@dataclass(slots=True)
+class Counters:
+    """One agent's counters. They only ever grow, except `live` and `tokens`, which describe what is indexed now."""
+
+    entries: int = 0
+    operations: int = 0
+    documents: int = 0
+    """The last document number of the index."""
+    flushed: int = 0
+    """The last document that is in a segment; later ones are in the tail."""
+    live: int = 0
+    """How many documents are indexed and not removed."""
+    tokens: int = 0
+    """The sum of their lengths."""
+    removals: int = 0
+    """The number of the last removal."""
+    layout: int = 0
+    """Changes with the set of segments; also the source of segment numbers."""
+    analysis: int = 0
+    """The version of the text analysis that made the index."""
+
+    @classmethod
+    def get(cls, tx: Transaction) -> "Counters":
+        """The counters as they are; all zero before the agent's first write."""
+        row = tx.one("counters.get")
+        return cls(*row) if row else cls()
+
+    @classmethod
+    def lock(cls, tx: Transaction, analysis: int) -> "Counters":
+        """The counters, for a writer: another writer of the same agent waits until this transaction ends."""
+        row = tx.one("counters.lock")
+        if row is None:
+            tx.run("counters.start", analysis=analysis)
+            row = tx.one("counters.lock")
+            assert row is not None
+        return cls(*row)
+
+    def save(self, tx: Transaction) -> None:
+        """Write the counters back."""
+        tx.run("counters.save", **asdict(self))

@@ -1,0 +1,141 @@
+"""The seam between recollect and a database: run a named query in a transaction, for one agent.
+
+Queries live in `queries/*.sql` under names such as `entries.insert`. They are written once, in the SQL that SQLite and
+PostgreSQL share: parameters are `:name`, and `:name*` stands for a list inside `IN (…)`. The agent is bound by the
+transaction, never by the caller, so no caller can forget it or choose another one.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from recollect.model.report import Finding
+
+__all__ = ["Database", "Migration", "Row", "Transaction", "expand", "migrations", "queries", "statement"]
+
+Row = tuple[Any, ...]
+_HERE = Path(__file__).parent
+_NAME = re.compile(r"^-- name: (\S+)$", re.MULTILINE)
+_LIST = re.compile(r":(\w+)\*")
+
+
+class Transaction(ABC):
+    """One transaction of one agent. Every query gets the parameter `agent` from here."""
+
+    agent: str
+    generation: int = 0
+    """Changes when the database under the same location is another one than before, so that caches start anew."""
+
+    @abstractmethod
+    def all(self, query: str, /, **values: Any) -> list[Row]:
+        """The rows of a named query."""
+
+    @abstractmethod
+    def run(self, query: str, /, **values: Any) -> int:
+        """Run a named query; the number of rows it changed."""
+
+    @abstractmethod
+    def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run a named query once per row of values."""
+
+    def one(self, query: str, /, **values: Any) -> Row | None:
+        """The first row of a named query, or None."""
+        rows = self.all(query, **values)
+        return rows[0] if rows else None
+
+
+class Database(ABC):
+    """A place with recollect's tables. Nothing is created before the first write."""
+
+    @abstractmethod
+    def read(self, agent: str) -> AbstractContextManager[Transaction]:
+        """A transaction that sees one consistent state. On a memory that does not exist yet it sees an empty one."""
+
+    @abstractmethod
+    def write(self, agent: str) -> AbstractContextManager[Transaction]:
+        """A transaction that is on disk when the block ends, or has changed nothing when the block raises.
+
+        Writers of the same agent go one after the other, so numbers that a writer hands out are dense and in
+        commit order.
+        """
+
+    @abstractmethod
+    def exists(self, agent: str) -> bool:
+        """Whether anything was ever written for the agent here (or may have been, where the agents share a file)."""
+
+    @abstractmethod
+    def agents(self) -> list[str]:
+        """The agents that have rows here."""
+
+    @abstractmethod
+    def check(self) -> list[Finding]:
+        """What is wrong with the storage itself, below the tables."""
+
+    @abstractmethod
+    def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
+        """Make deleted rows unreadable, then look for the probes: (places verified clean, places out of reach)."""
+
+    @abstractmethod
+    def dump(self, agent: str) -> AbstractContextManager[Iterator[tuple[str, list[str], Iterator[Row]]]]:
+        """Every table of the agent as (table, columns, rows), all from one consistent state."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Give back every connection. The database can be used again afterwards."""
+
+
+class Migration:
+    """One numbered step of the schema: `0001_entries.sql` has number 1 and name `entries`."""
+
+    def __init__(self, path: Path) -> None:
+        number, _, name = path.stem.partition("_")
+        self.number, self.name = int(number), name
+        self.sql = path.read_text(encoding="utf-8")
+
+    def statements(self, dialect: str) -> list[str]:
+        """Its statements, one by one. A line that starts with `-- postgres: ` counts on PostgreSQL only."""
+        lines = [line.strip().removeprefix(f"-- {dialect}: ") for line in self.sql.splitlines()]
+        text = "\n".join(line for line in lines if not line.startswith("--"))
+        return [part.strip() for part in text.split(";") if part.strip()]
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """All migrations, in order."""
+    return tuple(Migration(path) for path in sorted((_HERE / "migrations").glob("*.sql")))
+
+
+@cache
+def queries() -> dict[str, str]:
+    """All named queries: `entries.insert` is the query `insert` of `queries/entries.sql`."""
+    found: dict[str, str] = {}
+    for path in sorted((_HERE / "queries").glob("*.sql")):
+        parts = _NAME.split(path.read_text(encoding="utf-8"))
+        for name, sql in zip(parts[1::2], parts[2::2], strict=True):
+            found[f"{path.stem}.{name}"] = sql.strip().rstrip(";")
+    return found
+
+
+@cache
+def _lists(query: str) -> tuple[str, ...]:
+    return tuple(_LIST.findall(queries()[query]))
+
+
+def statement(query: str) -> str:
+    """The SQL of a named query that has no list parameters."""
+    return queries()[query]
+
+
+def expand(query: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The SQL of a named query with its list parameters spelled out, and the values that go with it."""
+    sql = queries()[query]
+    for name in _lists(query):
+        items = list(values.pop(name))
+        # A list of no items must match nothing; NULL inside IN does that on both databases.
+        sql = sql.replace(f":{name}*", ", ".join(f":{name}_{i}" for i in range(len(items))) or "NULL")
+        values.update((f"{name}_{i}", item) for i, item in enumerate(items))
+    return sql, values

@@ -1,0 +1,242 @@
+"""Entries, names and the operation log: rows in, values out."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from recollect.errors import Corrupt
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.operation import Revision
+from recollect.model.recall import Filters
+from recollect.names import is_id
+from recollect.storage.database import Row, Transaction
+
+__all__ = [
+    "Stored", "after", "binding", "content_hash", "find", "from_snapshot", "get", "insert", "last_removal", "log",
+    "matching", "move", "page", "removed_id", "revisions", "snapshot", "stored", "update", "with_docs",
+]  # fmt: skip
+
+CHUNK = 10_000
+
+
+class Stored:
+    """An entry together with the number of its document in the index."""
+
+    __slots__ = ("doc", "entry")
+
+    def __init__(self, entry: Entry, doc: int) -> None:
+        self.entry, self.doc = entry, doc
+
+
+def content_hash(content: str) -> str:
+    """The fingerprint by which damaged content is noticed."""
+    return sha256(content.encode()).hexdigest()
+
+
+def find(tx: Transaction, target: str) -> str | None:
+    """The id of the entry with this name, alias or id."""
+    # An id goes first: no name, whatever it looks like, can stand before the entry that an id means.
+    if is_id(target) and tx.one("entries.by_ids", ids=[target]):
+        return target
+    row = tx.one("names.find", name=target.strip())
+    return str(row[0]) if row else None
+
+
+def binding(tx: Transaction, name: str) -> tuple[str, bool] | None:
+    """Whose name this is, and whether it is the canonical one."""
+    row = tx.one("names.find", name=name)
+    return (row[0], bool(row[1])) if row else None
+
+
+def stored(tx: Transaction, ids: Sequence[str]) -> dict[str, Stored]:
+    """Entries by id, with their documents; unknown ids are left out."""
+    return {found.entry.id: found for found in _with_names(tx, tx.all("entries.by_ids", ids=ids))}
+
+
+def get(tx: Transaction, entry_id: str) -> Entry | None:
+    """One entry by its id."""
+    found = stored(tx, [entry_id])
+    return found[entry_id].entry if found else None
+
+
+def with_docs(tx: Transaction, docs: Sequence[int]) -> dict[int, Entry]:
+    """Entries by the number of their document."""
+    return {found.doc: found.entry for found in _with_names(tx, tx.all("entries.by_docs", docs=docs))}
+
+
+def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
+    """The next entries in the order of their ids: the way through all of them."""
+    return _with_names(tx, tx.all("entries.after_id", id=entry_id, limit=limit))
+
+
+def page(
+    tx: Transaction, *, kind: str | None, category: str | None, scope: str | None, source: str | None,
+    tag: str | None, limit: int, before: tuple[int, str],
+) -> list[Entry]:  # fmt: skip
+    """Entries, newest first, older than the moment and id given."""
+    passed: list[Entry] = []
+    while len(passed) < limit:
+        rows = tx.all(
+            "entries.page", kind=kind, category=category, scope=scope, source=source,
+            tag=None if tag is None else _json(tag), limit=limit, created_at=before[0], id=before[1],
+        )  # fmt: skip
+        found = [item.entry for item in _with_names(tx, rows)]
+        # The query looks for the tag in the text of the list, where it may also be a part of another tag.
+        passed += [entry for entry in found if tag is None or tag in entry.tags]
+        if len(found) < limit:
+            break
+        before = found[-1].created_at, found[-1].id
+    return passed[:limit]
+
+
+def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, Scope]:
+    """Those of the documents whose entries pass the filters, with the scopes of the entries."""
+    wanted = set(filters.tags)
+    passed: dict[int, Scope] = {}
+    for start in range(0, len(docs), CHUNK):
+        rows = tx.all(
+            "entries.filter_docs", docs=docs[start : start + CHUNK], scopes=[str(scope) for scope in filters.scopes],
+            kinds=[str(kind) for kind in filters.kinds or Kind],
+            lifetimes=[str(lifetime) for lifetime in filters.lifetimes or Lifetime], conversation=filters.conversation, channel=filters.channel,
+            category=filters.category and str(filters.category), source=filters.source, since=filters.since, until=filters.until,
+        )  # fmt: skip
+        passed.update(
+            (doc, Scope(scope)) for doc, scope, tags in rows if not wanted or wanted.issubset(json.loads(tags))
+        )
+    return passed
+
+
+def insert(tx: Transaction, entry: Entry, doc: int) -> None:
+    """Store a new entry's row; names, log and index are the caller's."""
+    tx.run("entries.insert", doc=doc, **_fields(entry))
+
+
+def update(tx: Transaction, entry: Entry, doc: int) -> None:
+    """Store what a write may change."""
+    values = _fields(entry)
+    changed = ("id", "content", "context", "category", "tags", "importance", "updated_at", "content_hash")
+    tx.run("entries.update", doc=doc, **{name: values[name] for name in changed})
+
+
+def move(tx: Transaction, entry: Entry, doc: int) -> None:
+    """Store an entry's new document, and with it what a rename changes."""
+    tx.run("entries.set_doc", id=entry.id, doc=doc, lifetime=str(entry.lifetime), updated_at=entry.updated_at)
+
+
+def snapshot(entry: Entry) -> dict[str, Any]:
+    """Everything about an entry that a restore needs, without the fields that are at rest."""
+    values = {name: getattr(entry, name) for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")}
+    return {name: value for name, value in values.items() if value not in (None, (), 0)}
+
+
+def from_snapshot(entry_id: str, values: Mapping[str, Any]) -> Entry:
+    """The entry that a snapshot was made of."""
+    fields = {
+        **values,
+        "kind": Kind(values["kind"]),
+        "category": Category(values["category"]) if "category" in values else None,
+        "scope": Scope(values["scope"]),
+        "lifetime": Lifetime(values["lifetime"]),
+        "aliases": tuple(values.get("aliases", ())),
+        "tags": tuple(values.get("tags", ())),
+        "concept_tags": tuple(values.get("concept_tags", ())),
+        "importance": values.get("importance", 0.0),
+        "created_at": values.get("created_at", 0),
+        "updated_at": values.get("updated_at", 0),
+        "content_hash": content_hash(values["content"]),
+    }
+    return Entry(id=entry_id, **fields)
+
+
+def log(tx: Transaction, revision: Revision) -> None:
+    """Append one row to the operation log."""
+    tx.run(
+        "operations.insert", seq=revision.seq, at=revision.at, actor=revision.actor, operation=revision.operation,
+        entry_id=revision.entry_id, before=_json(revision.before) if revision.before else None,
+        after=_json(revision.after) if revision.after else None,
+    )  # fmt: skip
+
+
+def revisions(tx: Transaction, entry_id: str) -> list[Revision]:
+    """The history of an entry, oldest first."""
+    return [_revision(row) for row in tx.all("operations.of", entry_id=entry_id)]
+
+
+def last_removal(tx: Transaction, entry_id: str) -> Revision | None:
+    """The removal that an entry in the trash can be restored from."""
+    row = tx.one("operations.last_removal", entry_id=entry_id)
+    return _revision(row) if row else None
+
+
+def removed_id(tx: Transaction, target: str) -> str | None:
+    """The id of the entry in the trash with this id, or that had this name when it was removed last.
+
+    Else that of a living entry that is found by the target and has been in the trash before.
+    """
+    if is_id(target) and tx.one("operations.last_removal", entry_id=target):
+        return target
+    row = tx.one("operations.removed_name", needle=f'"name":{_json(target.strip())}')
+    if row is not None:
+        return str(row[0])
+    living = find(tx, target)
+    return living if living and tx.one("operations.last_removal", entry_id=living) else None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def _revision(row: Row) -> Revision:
+    seq, at, actor, operation, entry_id, before, after_ = row
+    return Revision(
+        seq=seq, at=at, actor=actor, operation=operation, entry_id=entry_id,
+        before=json.loads(before) if before else {}, after=json.loads(after_) if after_ else {},
+    )  # fmt: skip
+
+
+def _fields(entry: Entry) -> dict[str, Any]:
+    values = {name: getattr(entry, name) for name in Entry.__dataclass_fields__ if name not in ("name", "aliases")}
+    values["tags"], values["concept_tags"] = _json(entry.tags), _json(entry.concept_tags)
+    for name in ("kind", "category", "scope", "lifetime"):
+        values[name] = values[name] and str(values[name])
+    return values
+
+
+def _with_names(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
+    if not rows:
+        return []
+    names: dict[str, str] = {}
+    aliases: dict[str, list[str]] = {}
+    for start in range(0, len(rows), CHUNK):
+        for entry_id, name, canonical in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]]):
+            if canonical:
+                names[entry_id] = name
+            else:
+                aliases.setdefault(entry_id, []).append(name)
+    try:
+        return [_entry(row, names.get(row[0]), aliases.get(row[0], ())) for row in rows]
+    except ValueError as error:
+        raise Corrupt(f"a row of the entries table is damaged ({error}); restore a backup") from error
+
+
+def _entry(row: Row, name: str | None, aliases: Iterable[str]) -> Stored:
+    (
+        id_, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
+        conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
+        hash_, vault_id,
+    ) = row  # fmt: skip
+    if content_hash(content) != hash_:
+        raise Corrupt(
+            f"the content of entry {id_} is not what was written: its fingerprint differs. "
+            "Run `recollect check` to see what else is affected, and restore a backup"
+        )
+    entry = Entry(
+        id=id_, seq=seq, kind=Kind(kind), content=content, name=name, aliases=tuple(aliases),
+        category=Category(category) if category else None, scope=Scope(scope), lifetime=Lifetime(lifetime),
+        context=context, tags=tuple(json.loads(tags)), concept_tags=tuple(json.loads(concept_tags)),
+        importance=importance, source=source, conversation_id=conversation_id, channel_id=channel_id,
+        first_event=first_event, last_event=last_event, created_at=created_at, updated_at=updated_at,
+        accessed_at=accessed_at, access_count=access_count, content_hash=hash_, vault_id=vault_id,
+    )  # fmt: skip
+    return Stored(entry, doc)

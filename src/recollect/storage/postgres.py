@@ -1,0 +1,369 @@
+"""The PostgreSQL side of the database seam: a schema per workspace and agent. The only file that imports psycopg.
+
+The schema is selected for the transaction and the same SQL runs as on SQLite. `recollect_control` lists workspaces,
+agents and their schemas; `recollect_account` holds the account's entries of all agents. Nothing used here is beyond
+what a cluster that shards by schema accepts: no triggers, no identity columns, no foreign keys.
+"""
+
+import re
+import threading
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from typing import Any
+
+import psycopg
+from psycopg import sql as quoting
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
+from recollect.model.report import Finding
+from recollect.names import short_hash
+from recollect.storage.database import Database, Row, Transaction, expand, migrations, statement
+
+__all__ = ["PostgresDatabase", "PostgresServer"]
+
+ACCOUNT = "recollect_account"
+CONTROL = "recollect_control"
+MINIMUM = 15
+CONNECT_SECONDS = 5
+POOL_SIZE = 10
+_PARAMETER = re.compile(r"(?<!:):(\w+)")
+_DIALECT = (
+    (re.compile(r"\bINTEGER\b"), "BIGINT"),
+    (re.compile(r"\bREAL\b"), "DOUBLE PRECISION"),
+    (re.compile(r"\bBLOB\b"), "BYTEA"),
+    (re.compile(r"\bTEXT\b"), 'TEXT COLLATE "C"'),
+    (re.compile(r"\) STRICT(, WITHOUT ROWID)?"), ")"),
+)
+_CONTROL_TABLES = (
+    'CREATE TABLE IF NOT EXISTS {}.agents (workspace TEXT COLLATE "C" NOT NULL, agent TEXT COLLATE "C" NOT NULL, '
+    "schema TEXT NOT NULL, PRIMARY KEY (workspace, agent))"
+)
+
+
+@cache
+def _converted(text: str) -> bytes:
+    """A query in psycopg's own parameter style."""
+    return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
+
+
+def schema_of(workspace: str, agent: str) -> str:
+    """The name of the schema for an agent of a workspace: readable, unique, and within PostgreSQL's 63 bytes."""
+    words = (re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_")[:18] or "x" for part in (workspace, agent))
+    return f"recollect_{'_'.join(words)}_{short_hash(workspace, agent)}"
+
+
+def dialect(text: str) -> str:
+    """A migration in PostgreSQL's words."""
+    for pattern, words in _DIALECT:
+        text = pattern.sub(words, text)
+    return text
+
+
+class PostgresTransaction(Transaction):
+    """A transaction on one connection, with the agent's schema selected."""
+
+    def __init__(self, connection: psycopg.Connection[Row], agent: str) -> None:
+        self.agent = agent
+        self._cursor = connection.cursor(binary=True)
+
+    def all(self, query: str, /, **values: Any) -> list[Row]:
+        """The rows of a named query."""
+        text, bound = expand(query, values)
+        bound["agent"] = self.agent
+        return self._cursor.execute(_converted(text), bound).fetchall()
+
+    def run(self, query: str, /, **values: Any) -> int:
+        """Run a named query; the number of rows it changed."""
+        text, bound = expand(query, values)
+        bound["agent"] = self.agent
+        return self._cursor.execute(_converted(text), bound).rowcount
+
+    def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run a named query once per row of values."""
+        agent = self.agent
+        self._cursor.executemany(_converted(statement(query)), [{**row, "agent": agent} for row in rows])
+
+
+class PostgresServer:
+    """One database on a PostgreSQL server: its connections, and the list of workspaces and agents."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.where = _without_password(url)
+        self._pool: ConnectionPool[psycopg.Connection[Row]] | None = None
+        self._guard = threading.Lock()
+        self.known: set[str] = set()
+
+    def connect(self) -> None:
+        """Make sure that the server is there and fit; raises Unavailable or ConfigError with what to do."""
+        with self._guard, self.errors():
+            if self._pool is not None:
+                return
+            with psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, autocommit=True) as connection:
+                version = connection.info.server_version // 10_000
+                if version < MINIMUM:
+                    raise ConfigError(f"{self.where} is PostgreSQL {version}; recollect needs {MINIMUM} or newer")
+                vector = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
+                if vector is None:
+                    raise ConfigError(
+                        f"{self.where} has no pgvector; install the package for PostgreSQL {version} "
+                        f"(for instance postgresql-{version}-pgvector) on the server and try again"
+                    )
+            pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
+                self.url, min_size=0, max_size=POOL_SIZE, open=False, timeout=30.0, configure=_configure,
+                kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
+            )  # fmt: skip
+            pool.open()
+            self._pool = pool
+
+    @contextmanager
+    def connection(self, begin: str | None) -> Iterator[psycopg.Connection[Row]]:
+        """A connection in a transaction that was begun with the given statements, or in none."""
+        self.connect()
+        assert self._pool is not None
+        with self.errors():
+            connection = self._pool.getconn()
+            try:
+                if begin is not None:
+                    try:
+                        connection.execute(begin.encode())
+                    except psycopg.OperationalError:
+                        # The server closed this connection while it was idle: nothing was begun, so take a new one.
+                        self._pool.putconn(connection)
+                        self._pool.check()
+                        connection = self._pool.getconn()
+                        connection.execute(begin.encode())
+                yield connection
+                if begin is not None:
+                    connection.execute("COMMIT")
+            except BaseException:
+                if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                    connection.cancel_safe(timeout=1.0)
+                    connection.rollback()
+                raise
+            finally:
+                self._pool.putconn(connection)
+
+    def has(self, schema: str) -> bool:
+        """Whether a schema of ours is there."""
+        if schema in self.known:
+            return True
+        with self.connection(None) as connection:
+            found = connection.execute(
+                "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'migrations'", (schema,)
+            ).fetchone()
+        if found is None:
+            return False
+        self.prepare(schema, None)
+        return True
+
+    def prepare(self, schema: str, owner: tuple[str, str] | None) -> None:
+        """Create a schema, or bring it up to date. Safe when several processes do it at once."""
+        if schema in self.known:
+            return
+        name = quoting.Identifier(schema)
+        newest = migrations()[-1].number
+        with self.connection("BEGIN") as connection:
+            # One lock for all schema work of recollect in this database: it is rare, and the order never matters.
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (int(short_hash(CONTROL), 16),))
+            connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(quoting.Identifier(CONTROL)))
+            connection.execute(quoting.SQL(_CONTROL_TABLES).format(quoting.Identifier(CONTROL)))
+            connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
+            connection.execute(quoting.SQL("SET LOCAL search_path TO {}, public").format(name))
+            connection.execute(
+                "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)"
+            )
+            done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
+            if done and max(done) > newest:
+                raise ConfigError(
+                    f"schema {schema} on {self.where} was written by a newer recollect (schema {max(done)}, this one "
+                    f"knows {newest}): upgrade recollect to open it; nothing was changed"
+                )
+            for migration in migrations():
+                if migration.number not in done:
+                    for text in migration.statements("postgres"):
+                        connection.execute(dialect(text).encode())
+                    connection.execute("INSERT INTO migrations VALUES (%s, %s)", (migration.number, migration.name))
+            if owner is not None:
+                connection.execute(
+                    quoting.SQL("INSERT INTO {}.agents VALUES (%s, %s, %s) ON CONFLICT DO NOTHING").format(
+                        quoting.Identifier(CONTROL)
+                    ),
+                    (*owner, schema),
+                )
+        self.known.add(schema)
+
+    def owners(self) -> list[tuple[str, str]]:
+        """Every (workspace, agent) that has a schema."""
+        with self.connection(None) as connection:
+            if connection.execute("SELECT to_regclass(%s)", (f"{CONTROL}.agents",)).fetchone() == (None,):
+                return []
+            rows = connection.execute(
+                quoting.SQL("SELECT workspace, agent FROM {}.agents ORDER BY 1, 2").format(quoting.Identifier(CONTROL))
+            ).fetchall()
+        return [(workspace, agent) for workspace, agent in rows]
+
+    def drop_workspace(self, workspace: str) -> None:
+        """Remove every schema of a workspace, and its rows in the list."""
+        for owner, agent in self.owners():
+            if owner == workspace:
+                schema = schema_of(workspace, agent)
+                with self.connection("BEGIN") as connection:
+                    connection.execute(
+                        quoting.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(quoting.Identifier(schema))
+                    )
+                    connection.execute(
+                        quoting.SQL("DELETE FROM {}.agents WHERE workspace = %s AND agent = %s").format(
+                            quoting.Identifier(CONTROL)
+                        ),
+                        (workspace, agent),
+                    )
+                self.known.discard(schema)
+
+    def close(self) -> None:
+        """Give back every connection."""
+        with self._guard:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.close()
+
+    @contextmanager
+    def errors(self) -> Iterator[None]:
+        """The one place where the driver's errors become recollect's own."""
+        try:
+            yield
+        except RecollectError:
+            raise
+        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+            self.known.clear()
+            raise Unavailable(f"the tables on {self.where} changed while they were in use; try again") from error
+        except psycopg.errors.InsufficientPrivilege as error:
+            raise ConfigError(
+                f"the user of {self.where} may not do this ({_first_line(error)}); grant it CREATE on the database, "
+                "and let an administrator run CREATE EXTENSION vector once"
+            ) from error
+        except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+            raise Corrupt(f"{self.where} reports damaged data ({_first_line(error)}); restore a backup") from error
+        except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as error:
+            raise Unavailable(f"another writer was faster on {self.where}; try again") from error
+        except psycopg.errors.UniqueViolation as error:
+            raise Conflict(f"another writer was faster on {self.where} ({_first_line(error)}); try again") from error
+        except PoolTimeout as error:
+            raise Unavailable(f"no connection to {self.where} within 30 s; is the server up?") from error
+        except psycopg.ProgrammingError as error:
+            if "invalid connection option" in str(error) or "missing" in str(error):
+                raise ConfigError(f"{self.where} is not a usable address: {_first_line(error)}") from error
+            raise Unavailable(f"{self.where} refused a query: {_first_line(error)}") from error
+        except psycopg.OperationalError as error:
+            raise Unavailable(
+                f"cannot reach {self.where} ({_first_line(error)}). Is the server running, and are address, user and "
+                "password right? A write that was under way may or may not have been stored"
+            ) from error
+        except psycopg.Error as error:
+            raise Unavailable(f"{self.where} cannot be used: {_first_line(error)}") from error
+
+
+class PostgresDatabase(Database):
+    """One workspace (a schema per agent), or the account (one schema for all agents)."""
+
+    def __init__(self, server: PostgresServer, workspace: str | None, empty: Database) -> None:
+        self._server = server
+        self._workspace = workspace
+        self._empty = empty
+
+    def _schema(self, agent: str) -> str:
+        return ACCOUNT if self._workspace is None else schema_of(self._workspace, agent)
+
+    @contextmanager
+    def read(self, agent: str) -> Iterator[Transaction]:
+        """A snapshot of the agent's schema, or of an empty memory while there is none."""
+        if not self.exists(agent):
+            with self._empty.read(agent) as tx:
+                yield tx
+            return
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO "
+        with self._server.connection(f'{begin}"{self._schema(agent)}", public') as connection:
+            yield PostgresTransaction(connection, agent)
+
+    @contextmanager
+    def write(self, agent: str) -> Iterator[Transaction]:
+        """A transaction that is committed when the block ends."""
+        schema = self._schema(agent)
+        self._server.prepare(schema, (self._workspace, agent) if self._workspace is not None else None)
+        with self._server.connection(f'BEGIN; SET LOCAL search_path TO "{schema}", public') as connection:
+            yield PostgresTransaction(connection, agent)
+
+    def exists(self, agent: str) -> bool:
+        """Whether the agent's schema is there."""
+        return self._server.has(self._schema(agent))
+
+    def agents(self) -> list[str]:
+        """The agents of this workspace, or of the account."""
+        if self._workspace is not None:
+            return [agent for workspace, agent in self._server.owners() if workspace == self._workspace]
+        with self.read("") as tx:
+            return [agent for (agent,) in tx.all("admin.agents")]
+
+    def check(self) -> list[Finding]:
+        """The server looks after its own files; what it reports while reading is raised as Corrupt."""
+        return []
+
+    def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
+        """Rewrite the agent's tables, so that no page holds a deleted row."""
+        schema = self._schema(agent)
+        with self._server.connection(None) as connection:
+            for table in _tables(connection, schema):
+                connection.execute(
+                    quoting.SQL("VACUUM (FULL) {}.{}").format(quoting.Identifier(schema), quoting.Identifier(table))
+                )
+        return [f"tables and indexes of schema {schema}"], [
+            "the server's write-ahead log, its replicas and its backups are out of reach; they expire by its own rules"
+        ]
+
+    @contextmanager
+    def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
+        """Every table of the agent as (table, columns, rows), all from one snapshot."""
+        schema = self._schema(agent)
+        with self._server.connection("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
+
+            def rows() -> Iterator[tuple[str, list[str], Iterator[Row]]]:
+                for table in _tables(connection, schema):
+                    with connection.cursor("dump", binary=True) as cursor:
+                        cursor.execute(
+                            quoting.SQL("SELECT * FROM {}.{} WHERE agent = %s").format(
+                                quoting.Identifier(schema), quoting.Identifier(table)
+                            ),
+                            (agent,),
+                        )
+                        assert cursor.description is not None
+                        yield table, [column.name for column in cursor.description], iter(cursor)
+
+            yield rows()
+
+    def close(self) -> None:
+        """Nothing of its own to close: the server holds the connections."""
+
+
+def _tables(connection: psycopg.Connection[Row], schema: str) -> list[str]:
+    rows = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'migrations' ORDER BY 1", (schema,)
+    ).fetchall()
+    return [table for (table,) in rows]
+
+
+def _configure(connection: psycopg.Connection[Row]) -> None:
+    """A commit is acknowledged when it is on disk, whatever the server's default is."""
+    row = connection.execute("SHOW synchronous_commit").fetchone()
+    if row == ("off",):
+        connection.execute("SET synchronous_commit TO on")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0]
+
+
+def _without_password(url: str) -> str:
+    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", re.sub(r"password=[^&\s]*", "password=…", url))

@@ -1,0 +1,76 @@
+-- name: insert
+INSERT INTO entries (agent, id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags,
+    importance, source, conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at,
+    access_count, content_hash, vault_id)
+VALUES (:agent, :id, :seq, :doc, :kind, :category, :scope, :lifetime, :content, :context, :tags, :concept_tags,
+    :importance, :source, :conversation_id, :channel_id, :first_event, :last_event, :created_at, :updated_at,
+    :accessed_at, :access_count, :content_hash, :vault_id)
+
+-- name: update
+UPDATE entries SET doc = :doc, content = :content, context = :context, category = :category, tags = :tags,
+    importance = :importance, updated_at = :updated_at, content_hash = :content_hash
+WHERE agent = :agent AND id = :id
+
+-- name: set_doc
+UPDATE entries SET doc = :doc, lifetime = :lifetime, updated_at = :updated_at WHERE agent = :agent AND id = :id
+
+-- name: delete
+DELETE FROM entries WHERE agent = :agent AND id = :id
+
+-- name: by_ids
+SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
+    conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
+    content_hash, vault_id
+FROM entries WHERE agent = :agent AND id IN (:ids*)
+
+-- name: by_docs
+SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
+    conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
+    content_hash, vault_id
+FROM entries WHERE agent = :agent AND doc IN (:docs*)
+
+-- name: page
+SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
+    conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
+    content_hash, vault_id
+FROM entries
+WHERE agent = :agent
+    AND (created_at < :created_at OR (created_at = :created_at AND id < :id))
+    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
+    AND (CAST(:category AS TEXT) IS NULL OR category = :category)
+    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope)
+    AND (CAST(:source AS TEXT) IS NULL OR source = :source)
+    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+ORDER BY created_at DESC, id DESC
+LIMIT :limit
+
+-- name: filter_docs
+SELECT doc, scope, tags FROM entries
+WHERE agent = :agent AND doc IN (:docs*)
+    AND scope IN (:scopes*)
+    AND kind IN (:kinds*)
+    AND lifetime IN (:lifetimes*)
+    AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
+    AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
+    AND (CAST(:category AS TEXT) IS NULL OR category = :category)
+    AND (CAST(:source AS TEXT) IS NULL OR source = :source)
+    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
+    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
+
+-- name: after_id
+SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
+    conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
+    content_hash, vault_id
+FROM entries WHERE agent = :agent AND id > :id ORDER BY id LIMIT :limit
+
+-- name: containing
+SELECT id FROM entries WHERE agent = :agent AND replace(content, :probe, '') <> content
+
+-- name: count
+SELECT count(*) FROM entries WHERE agent = :agent
+
+-- name: forget_signals
+DELETE FROM recall_events WHERE agent = :agent AND entry_id = :id
+
+-- name: forget_promotions
+DELETE FROM promotions WHERE agent = :agent AND entry_id = :id

@@ -1,0 +1,23 @@
+-- name: find
+SELECT entry_id, canonical FROM names WHERE agent = :agent AND name = :name
+
+-- name: of
+SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND entry_id IN (:ids*)
+ORDER BY entry_id, canonical DESC, name
+
+-- name: bind
+INSERT INTO names (agent, name, entry_id, canonical) VALUES (:agent, :name, :entry_id, :canonical)
+ON CONFLICT (agent, name) DO UPDATE SET entry_id = excluded.entry_id, canonical = excluded.canonical
+
+-- name: unbind
+DELETE FROM names WHERE agent = :agent AND entry_id = :entry_id
+
+-- name: dangling
+SELECT name FROM names WHERE agent = :agent
+    AND NOT EXISTS (SELECT 1 FROM entries WHERE entries.agent = :agent AND entries.id = names.entry_id)
+
+-- name: drop
+DELETE FROM names WHERE agent = :agent AND name = :name
+
+-- name: crowded
+SELECT entry_id FROM names WHERE agent = :agent GROUP BY entry_id HAVING sum(canonical) > 1

@@ -1,0 +1,35 @@
+-- name: insert
+INSERT INTO operations (agent, seq, at, actor, operation, entry_id, before, after)
+VALUES (:agent, :seq, :at, :actor, :operation, :entry_id, :before, :after)
+
+-- name: of
+SELECT seq, at, actor, operation, entry_id, before, after FROM operations
+WHERE agent = :agent AND entry_id = :entry_id ORDER BY seq
+
+-- name: last_removal
+SELECT seq, at, actor, operation, entry_id, before, after FROM operations
+WHERE agent = :agent AND entry_id = :entry_id AND operation = 'remove' ORDER BY seq DESC LIMIT 1
+
+-- name: removed_name
+SELECT entry_id FROM operations
+WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <> before
+    -- Nothing was done to it since, so it is still in the trash, and under this name.
+    AND NOT EXISTS (
+        SELECT 1 FROM operations AS later
+        WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
+    )
+ORDER BY seq DESC LIMIT 1
+
+-- name: erase
+UPDATE operations SET before = NULL, after = NULL WHERE agent = :agent AND entry_id = :entry_id
+
+-- name: containing
+SELECT DISTINCT entry_id FROM operations
+WHERE agent = :agent AND (replace(before, :probe, '') <> before OR replace(after, :probe, '') <> after)
+
+-- name: after
+SELECT seq, at, actor, operation, entry_id, before, after FROM operations
+WHERE agent = :agent AND seq > :seq ORDER BY seq LIMIT :limit
+
+-- name: count
+SELECT count(*) FROM operations WHERE agent = :agent

@@ -1,0 +1,410 @@
+"""The SQLite side of the database seam: one file, many processes. The only file that imports apsw.
+
+Durability: write-ahead log with synchronous=FULL, so a commit is on disk before it is acknowledged. Writers begin
+IMMEDIATE and wait their turn. A new file is built aside and linked into place, so a file at the path is always whole:
+an empty one was truncated by somebody, and is refused instead of being taken for an empty memory.
+"""
+
+import contextlib
+import os
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
+from recollect.model.report import Finding
+from recollect.storage.database import Database, Row, Transaction, expand, migrations, statement
+
+__all__ = ["SqliteDatabase"]
+
+APPLICATION_ID = 0x52434C54  # "RCLT"
+BUSY_MS = 30_000
+_NEW_FILE = (("page_size", 4096), ("auto_vacuum", 2), ("journal_mode", "wal"), ("application_id", APPLICATION_ID))
+_EVERY_CONNECTION = (
+    ("synchronous", "full"),
+    ("secure_delete", "on"),
+    ("cache_size", -16_000),
+    ("journal_size_limit", 64_000_000),
+)
+_TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('migrations') ORDER BY name"
+# Connections that a forked child inherited: using or closing them there would harm the parent, so they are only kept.
+_inherited: list[apsw.Connection] = []
+
+
+class SqliteTransaction(Transaction):
+    """A transaction on one connection."""
+
+    def __init__(self, connection: apsw.Connection, agent: str, generation: int) -> None:
+        self.agent = agent
+        self.generation = generation
+        self._connection = connection
+
+    def all(self, query: str, /, **values: Any) -> list[Row]:
+        """The rows of a named query."""
+        sql, bound = expand(query, values)
+        bound["agent"] = self.agent
+        return list(self._connection.execute(sql, bound))
+
+    def run(self, query: str, /, **values: Any) -> int:
+        """Run a named query; the number of rows it changed."""
+        sql, bound = expand(query, values)
+        bound["agent"] = self.agent
+        self._connection.execute(sql, bound)
+        return self._connection.changes()
+
+    def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run a named query once per row of values."""
+        agent = self.agent
+        self._connection.executemany(statement(query), ({**row, "agent": agent} for row in rows))
+
+
+class SqliteDatabase(Database):
+    """One SQLite file with recollect's tables. Opening creates nothing; the first write creates the file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._idle: list[apsw.Connection] = []
+        self._file: tuple[int, int] | None = None
+        self._generation = 0
+        self._void: apsw.Connection | None = None
+        self._own()
+
+    def _own(self) -> None:
+        """Locks of this process; a forked child makes its own, as it may have inherited them locked."""
+        self._guard = threading.Lock()
+        self._writing = threading.Lock()
+        self._reading_void = threading.RLock()
+        self._owner = os.getpid()
+
+    @contextmanager
+    def read(self, agent: str) -> Iterator[Transaction]:
+        """A snapshot of the file, or of an empty memory while there is no file."""
+        with self._errors():
+            if not self._present():
+                with self._empty() as connection:
+                    yield SqliteTransaction(connection, agent, self._generation)
+                return
+            connection = self._take()
+            try:
+                connection.execute("BEGIN")
+                yield SqliteTransaction(connection, agent, self._generation)
+            finally:
+                self._end(connection, "COMMIT")
+
+    @contextmanager
+    def write(self, agent: str) -> Iterator[Transaction]:
+        """A transaction that is on disk when the block ends."""
+        with self._errors(), self._writing:
+            if not self._present():
+                self._create()
+            connection = self._take()
+            done = False
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                yield SqliteTransaction(connection, agent, self._generation)
+                connection.execute("COMMIT")
+                done = True
+            finally:
+                self._end(connection, None if done else "ROLLBACK")
+
+    def exists(self, agent: str) -> bool:
+        """Whether the file is there."""
+        with self._errors():
+            return self._present()
+
+    def agents(self) -> list[str]:
+        """The agents that have rows in this file."""
+        with self.read("") as tx:
+            return [agent for (agent,) in tx.all("admin.agents")]
+
+    def check(self) -> list[Finding]:
+        """SQLite's own integrity check over the whole file."""
+        with self._errors():
+            if not self._present():
+                return []
+            connection = self._take()
+            try:
+                messages = [str(message) for (message,) in connection.execute("PRAGMA integrity_check")]
+            except (apsw.CorruptError, apsw.NotADBError) as error:
+                messages = [str(error)]
+            finally:
+                self._end(connection, None)
+        return [Finding(part="file", where=self.path.name, message=text) for text in messages if text != "ok"]
+
+    def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
+        """Empty the write-ahead log and look through the file; rewrite the file if a trace is left in its slack."""
+        beyond = ["copies outside this file (backups, snapshots of the file system) are out of reach"]
+        with self._errors(), self._writing:
+            connection = self._take()
+            try:
+                connection.pragma("wal_checkpoint(truncate)")
+                if self._traces(probes):
+                    connection.execute("VACUUM")
+                    busy = connection.execute("PRAGMA wal_checkpoint(truncate)").fetchone()
+                    if busy and busy[0]:
+                        beyond.append("a reader held the write-ahead log; it is emptied at the next checkpoint")
+            finally:
+                self._end(connection, None)
+        return [f"file {self.path.name}", "free pages", "write-ahead log"], beyond
+
+    def _traces(self, probes: Sequence[bytes]) -> bool:
+        for path in (self.path, self._wal):
+            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+                overlap = max((len(probe) for probe in probes), default=1) - 1
+                before = b""
+                while block := file.read(1 << 22):
+                    window = before + block
+                    if any(probe in window for probe in probes):
+                        return True
+                    before = window[-overlap:] if overlap else b""
+        return False
+
+    def backup(self, target: Path) -> None:
+        """Copy the file, consistent while others write. An existing target is refused."""
+        if target.exists():
+            raise Conflict(f"{target} exists already; choose a new path for the backup, or remove it first")
+        aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
+        with self._errors():
+            target.parent.mkdir(parents=True, exist_ok=True)
+            copy = apsw.Connection(str(aside))
+            try:
+                source = self._take()
+                try:
+                    # One step over all pages: the copy is one snapshot, and writers go on beside it.
+                    with copy.backup("main", source, "main") as work:
+                        work.step(-1)
+                finally:
+                    self._end(source, None)
+                copy.close()
+                _publish(aside, target)
+            finally:
+                copy.close()
+                aside.unlink(missing_ok=True)
+
+    @contextmanager
+    def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
+        """Every table of the agent as (table, columns, rows), all from one snapshot."""
+        with self.read(agent) as tx:
+            connection = tx._connection  # type: ignore[attr-defined]
+            tables = [name for (name,) in connection.execute(_TABLES)]
+
+            def contents() -> Iterator[tuple[str, list[str], Iterator[Row]]]:
+                for table in tables:
+                    described = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
+                    columns = [column for (column,) in described]
+                    rows = connection.execute(f"SELECT * FROM {table} WHERE agent = ?", (agent,))  # noqa: S608
+                    yield table, columns, rows
+
+            yield contents()
+
+    def load(self, tables: Iterator[tuple[str, list[str], Iterator[Row]]]) -> None:
+        """Fill the tables of this file with rows from another database, in one transaction."""
+        with self.write("") as tx:
+            connection = tx._connection  # type: ignore[attr-defined]
+            for table, columns, rows in tables:
+                marks = ", ".join("?" * len(columns))
+                insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+                connection.executemany(insert, rows)
+
+    def close(self) -> None:
+        """Close every idle connection; the last one empties the write-ahead log into the file."""
+        with self._guard:
+            connections, self._idle = self._idle, []
+            void, self._void = self._void, None
+        if self._owner != os.getpid():
+            _inherited.extend(connections)
+            return
+        for connection in [*connections, *([void] if void else [])]:
+            connection.close()
+
+    # Connections
+
+    @property
+    def _wal(self) -> Path:
+        return self.path.with_name(self.path.name + "-wal")
+
+    def _present(self) -> bool:
+        """Whether the file is there; a file that was replaced or removed is noticed here, before it is used."""
+        if self._owner != os.getpid():
+            _inherited.extend(self._idle)
+            self._idle, self._void = [], None
+            self._own()
+        try:
+            found = self.path.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            identity = None
+        else:
+            identity = (found.st_dev, found.st_ino)
+        if identity != self._file:
+            self.close()
+            self._file = identity
+            self._generation += 1
+        return identity is not None
+
+    def _take(self) -> apsw.Connection:
+        with self._guard:
+            if self._idle:
+                return self._idle.pop()
+        return self._connect()
+
+    def _end(self, connection: apsw.Connection, statement: str | None) -> None:
+        """Finish a connection's transaction and put it back; a connection that cannot finish is dropped."""
+        try:
+            if statement and connection.in_transaction:
+                connection.execute(statement)
+        except apsw.Error:
+            connection.close(True)
+            return
+        with self._guard:
+            self._idle.append(connection)
+
+    def _connect(self) -> apsw.Connection:
+        size = self.path.stat().st_size
+        if size == 0:
+            raise Corrupt(
+                f"{self.path} is empty (0 bytes): it was truncated, or is not a recollect memory. "
+                "Restore it from a backup, or remove it to start afresh"
+            )
+        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
+        try:
+            connection.set_busy_timeout(BUSY_MS)
+            for name, value in _EVERY_CONNECTION:
+                connection.pragma(name, value)
+            if connection.pragma("application_id") != APPLICATION_ID:
+                raise ConfigError(
+                    f"{self.path} is an SQLite database, but not a recollect memory; give the path of another file"
+                )
+            # A log that is waiting to be written back may hold the missing end of the file.
+            whole = connection.pragma("page_count") * connection.pragma("page_size")
+            if size < whole and not (self._wal.exists() and self._wal.stat().st_size):
+                raise Corrupt(
+                    f"{self.path} has {size:,} bytes of {whole:,}: its end is missing. Restore it from a backup"
+                )
+            self._migrate(connection)
+        except BaseException:
+            connection.close(True)
+            raise
+        return connection
+
+    def _migrate(self, connection: apsw.Connection) -> None:
+        newest = migrations()[-1].number
+        version = connection.pragma("user_version")
+        if version > newest:
+            raise ConfigError(
+                f"{self.path} was written by a newer recollect (schema {version}, this one knows {newest}): "
+                "upgrade recollect to open it; nothing was changed"
+            )
+        if version < newest:
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                self._apply_migrations(connection)
+                connection.execute("COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+
+    @staticmethod
+    def _apply_migrations(connection: apsw.Connection) -> None:
+        connection.execute(
+            "CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT"
+        )
+        done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
+        for migration in migrations():
+            if migration.number not in done:
+                for sql in migration.statements("sqlite"):
+                    connection.execute(sql)
+                connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.number, migration.name))
+        connection.pragma("user_version", migrations()[-1].number)
+
+    def _create(self) -> None:
+        """Make the file: build it aside, then link it into place. Whoever comes second uses the first one's."""
+        if self._wal.exists() and self._wal.stat().st_size:
+            raise Corrupt(
+                f"{self.path} is missing, but its write-ahead log {self._wal.name} is there and may hold writes. "
+                "Put the file back, or remove the log to start afresh"
+            )
+        aside = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}.new")
+        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+            connection = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
+            try:
+                for name, value in (*_NEW_FILE, *_EVERY_CONNECTION):
+                    connection.pragma(name, value)
+                connection.execute("BEGIN IMMEDIATE")
+                self._apply_migrations(connection)
+                connection.execute("COMMIT")
+            finally:
+                connection.close()
+            _publish(aside, self.path)
+        finally:
+            aside.unlink(missing_ok=True)
+        self._present()
+
+    @contextmanager
+    def _empty(self) -> Iterator[apsw.Connection]:
+        """A connection to an empty memory that is nowhere on disk."""
+        with self._reading_void:
+            if self._void is None:
+                self._void = apsw.Connection(":memory:")
+                self._apply_migrations(self._void)
+            yield self._void
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        """The one place where errors of SQLite and of the file system become recollect's own."""
+        try:
+            yield
+        except RecollectError:
+            raise
+        except (apsw.CorruptError, apsw.NotADBError) as error:
+            raise Corrupt(
+                f"{self.path} is damaged ({error}). Restore it from a backup; `recollect check` tells what is affected"
+            ) from error
+        except apsw.BusyError as error:
+            raise Unavailable(
+                f"{self.path} is in use: another process held the write lock for {BUSY_MS // 1000} s; try again"
+            ) from error
+        except apsw.FullError as error:
+            raise Unavailable(
+                f"there is no room left for {self.path}: nothing was written. Free some space and try again"
+            ) from error
+        except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, PermissionError) as error:
+            raise ConfigError(
+                f"cannot use {self.path}: {error}. Choose a location that this user may write to, "
+                "or change its permissions"
+            ) from error
+        except apsw.IOError as error:
+            damaged = (apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS, apsw.SQLITE_IOERR_DATA)
+            if getattr(error, "extendedresult", None) in damaged:
+                raise Corrupt(f"{self.path} cannot be read whole ({error}). Restore it from a backup") from error
+            raise Unavailable(
+                f"{self.path} cannot be written ({error}): nothing was changed. Is the disk full or failing?"
+            ) from error
+        except (apsw.LockedError, apsw.NoMemError, apsw.ProtocolError, apsw.InterruptError) as error:
+            raise Unavailable(f"{self.path} cannot be used right now ({error}); try again") from error
+        except OSError as error:
+            raise ConfigError(f"cannot use {self.path}: {error.strerror or error}; choose another location") from error
+
+
+def _publish(aside: Path, target: Path) -> None:
+    """Give a finished file its name, unless somebody else was first; the name is on disk when this returns."""
+    try:
+        os.link(aside, target)
+    except FileExistsError:
+        return
+    except OSError:  # a file system without hard links
+        if target.exists():
+            return
+        os.rename(aside, target)
+    if os.name == "posix":
+        folder = os.open(target.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

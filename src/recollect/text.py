@@ -1,0 +1,548 @@
+"""The one text analysis: words, stems and stop words of content and queries, sentences, snippets, token estimates.
+
+Pure functions. Both databases index the terms made here, so this module must never ask a database, a file, the
+locale or the clock: the same text gives the same terms everywhere.
+"""
+
+# How a text becomes terms
+#
+# The text is cut at white space into chunks. What a chunk means is worked out once and kept in a bounded cache, because
+# real text repeats its words: a warm analysis is a split and one dictionary look-up per word.
+#
+# A chunk is folded character by character: compatibility forms, case and accents go, everything that is neither part
+# of a word nor a joint of an identifier becomes a space. What is left holds three kinds of units:
+#
+# - words, dropped when they are stop words and otherwise stemmed. Every chunk keeps its terms in both languages, and a
+#   text takes one side for all its words: the language with more words that only it has in its stop list. Content
+#   is indexed in one language only; a query asks for the stems of both, so a wrong guess costs a variant, not a match.
+# - compounds (identifiers, paths, addresses, versions): the whole as it stands, then its parts as words.
+# - runs of a script that is written without spaces: characters and overlapping pairs. A query asks for the pairs only.
+#
+# Emoji are terms of their own, one per character (without skin tones, joiners and selectors); other symbols are not.
+# A query has no syntax: quotes, stars, colons, brackets and the words AND, OR, NEAR are cut or read like any text.
+#
+# Everything is linear in the length of the text, hostile input included. Two things would not be: normalising a flood
+# of combining marks (it sorts them by insertion), so accents go before anything here is normalised; and a pattern that
+# can start inside its own match, so the patterns below start only where a unit starts.
+
+import re
+import threading
+import unicodedata
+from collections.abc import Iterator
+from functools import lru_cache
+from itertools import chain, pairwise
+from operator import itemgetter
+
+import Stemmer
+
+__all__ = [
+    "ANALYSIS_VERSION",
+    "analyse",
+    "estimate_tokens",
+    "normalise",
+    "query_terms",
+    "sentences",
+    "snippet",
+    "terms",
+]
+
+ANALYSIS_VERSION: int = 1
+"""Stored with an index; it changes when the same text gives other terms, and an index of another version is stale."""
+
+_TERM_LIMIT = 64
+_COMPOUND_LIMIT = 512  # what is longer is data (base64, a token), and its parts would only be noise
+_CACHE_LIMIT = 200_000
+
+
+def _words(written: str) -> frozenset[str]:
+    return frozenset(written.split())
+
+
+# Stop words are written without accents and apostrophes, as they are compared. Left out on purpose: words that carry
+# the point of a note (never, always, down, off, done) or are names of things (may, ai, ti).
+_ENGLISH_STOPS = _words("""
+    a about above after again against all almost along already also although am among an and another any anybody anyone
+    anything are around as at be because been before being below beside besides between beyond both but by can cannot
+    could did do does doing during each either else enough ever every everybody everyone everything few for from further
+    had has have having he hence her here hers herself him himself his how however i if in indeed instead into is it its
+    itself just least less many me might more moreover most mostly much must my myself neither no nobody none nor not
+    nothing now of on once only onto or other others otherwise ought our ours ourselves out over own per perhaps quite
+    rather really same shall she should since so some somebody somehow someone something sometimes somewhere still such
+    than that the their theirs them themselves then there therefore these they this those though through throughout thus
+    to too toward towards under unless until up upon us very via was we were what whatever when whenever where whereas
+    wherever whether which whichever while who whoever whom whose why will with within without would yet you your yours
+    yourself yourselves
+    aint arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt mightnt mustnt neednt shant shouldnt wasnt werent
+    wont wouldnt
+""")
+# Portuguese stop words that are words or names in English texts too: OS, EU, NAS, HA, num, todo, "an era", "we ate".
+# They go when a text is Portuguese, but they are no evidence for it, and a query that is in doubt keeps them.
+_PORTUGUESE_SHARED_STOPS = _words("""
+    ate das dos e era eram eras es eu for ha la nas nos num os sem ser si sob somos tal tao ter todo todos tu vos
+""")
+_PORTUGUESE_STOPS = _PORTUGUESE_SHARED_STOPS | _words("""
+    a acerca agora ainda alem alguem algum alguma algumas alguns ambas ambos ante antes ao aos apenas apesar apos
+    aquela aquelas aquele aqueles aqui aquilo as assim atraves cada com comigo como conosco consigo contigo contra
+    contudo cuja cujas cujo cujos da daquela daquelas daquele daqueles de dela delas dele deles dentro depois desde
+    dessa dessas desse desses desta destas deste destes disso disto do durante ela elas ele eles em embora enquanto
+    entao entre essa essas esse esses esta estamos estao estar estas estava estavam estavamos este esteja estejam
+    esteve estes estive estiver estiveram estou foi fomos foram fosse fossem fui haja havia haviam houve houver isso
+    isto ja jamais lhe lhes logo mais mas me mesma mesmas mesmo mesmos meu meus mim minha minhas muita muitas muito
+    muitos na nao naquela naquelas naquele naqueles nela nelas nele neles nem nenhum nenhuma nessa nessas nesse nesses
+    nesta nestas neste nestes ninguem nisso nisto no nossa nossas nosso nossos numa numas nuns o onde ou outra outras
+    outro outros para pela pelas pelo pelos perante pode podem podia pois por porem porque portanto pouca poucas pouco
+    poucos pra quais quaisquer qual qualquer quando quanta quantas quanto quantos quase que quem sao se seja sejam
+    sejamos sendo sera serao seria seriam seu seus sido so sobre sou sua suas tambem tampouco tanta tantas tanto tantos
+    te tem temos tendo tenha tenham tenho tera terao teria teriam teu teus teve tido tinha tinham tive tivemos tiver
+    tiveram toda todas tua tuas tudo um uma umas uns vai vamos vao varias varios voce voces vou
+""")
+_STOPS_IN_DOUBT = _ENGLISH_STOPS | (_PORTUGUESE_STOPS - _PORTUGUESE_SHARED_STOPS)
+# English counts up, Portuguese down; a word of both lists says nothing.
+_VOTES = dict.fromkeys(_ENGLISH_STOPS - _PORTUGUESE_STOPS, 1) | dict.fromkeys(
+    _PORTUGUESE_STOPS - _PORTUGUESE_SHARED_STOPS - _ENGLISH_STOPS, -1
+)
+# ã and õ, composed or not: of the two languages only Portuguese has them, and short notes may have no stop word.
+_TILDE = re.compile("[ãõÃÕ]|[aoAO]\u0303")
+
+# The order of folding and stemming, measured on 104 Portuguese word families in singular, plural, gender and tense,
+# each form typed with and without its accents: share of pairs of forms of one family that get the same term.
+#   stem, then fold 0.64   fold, then stem 0.69   fold, mend the ending, stem, fold 0.94
+# Snowball needs the accents of -ção, -ência, -ível and -ável to see the suffix, so folding first loses it and folding
+# last tells "informacao" from "informação"; it also leaves most plurals in -ões, -ais, -veis, -ns and of short words
+# ("erros"). Mending the ending of the folded word makes both spellings and both numbers one word. First match counts.
+_PORTUGUESE_ENDINGS = (
+    ("coes", "ção"),
+    ("cao", "ção"),
+    ("oes", "ao"),
+    ("ais", "al"),
+    ("iveis", "ível"),
+    ("ivel", "ível"),
+    ("aveis", "ável"),
+    ("avel", "ável"),
+    ("veis", "vel"),
+    ("encias", "ência"),
+    ("encia", "ência"),
+    ("ns", "m"),
+    ("mos", "mos"),
+    ("as", "a"),
+    ("os", "o"),
+)
+_UNACCENT = str.maketrans("áãçêí", "aacei")
+
+# Letters without a decomposition that lose their stroke all the same, and marks that stand for another one.
+_SPECIAL = (
+    {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "þ": "th", "æ": "ae", "œ": "oe"}
+    | dict.fromkeys("\u2018\u2019\u02bc", "'")
+    | {"\u2010": "-", "\u2044": "/", "\u200b": " "}
+    | dict.fromkeys("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f", "")  # letters and marks nobody sees
+)
+_PART_MARK = "\x1f"  # stands where camelCase starts a new part; it is white space, so no chunk brings one along
+_KEPT = frozenset("-_./@\\+#'" + _PART_MARK)
+_KANA_VOICING = 8  # the combining class of the marks that make another syllable, not an accent
+
+
+class _Folding(dict[int, str]):
+    """A table for str.translate() that learns a character when it meets it. A fold never depends on the neighbours."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        if unicodedata.category(character) in ("Cn", "Co", "Cs"):
+            return " "  # not kept: a million code points without meaning must not fill the memory
+        plain = unicodedata.normalize("NFKD", character).casefold()
+        plain = unicodedata.normalize("NFKD", plain).casefold()
+        self[code] = folded = "".join(map(_fold_character, unicodedata.normalize("NFKD", plain)))
+        return folded
+
+
+def _fold_character(character: str) -> str:
+    """What one decomposed, caseless character leaves in the folded text: itself, another, a space or nothing."""
+    if character in _KEPT:
+        return character
+    if character in _SPECIAL:
+        return _SPECIAL[character]
+    category = unicodedata.category(character)
+    if category == "Nd":
+        return str(unicodedata.decimal(character))
+    if category[0] in "LN":
+        return character
+    if category[0] == "M":
+        accent = unicodedata.combining(character) not in (0, _KANA_VOICING)
+        selector = "\ufe00" <= character <= "\ufe0f" or character >= "\U000e0100"
+        return "" if accent or selector or category == "Me" else character
+    if category == "So" and ("\u2600" <= character <= "\u27bf" or character >= "\U0001f000"):
+        return f" {character} "
+    skin_tone = "\U0001f3fb" <= character <= "\U0001f3ff"
+    return "" if category == "Cf" or skin_tone else " "
+
+
+class _Shapes(dict[int, str]):
+    """A table for str.translate() that shows only case: u(pper), l(ower), m(arks and other invisibles), o(ther)."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        category = unicodedata.category(character)
+        if category in ("Cn", "Co", "Cs"):
+            return "o"
+        # A letter without the other case (a mathematical capital) says nothing about a change of case.
+        if category[0] == "M" or category == "Cf":
+            shape = "m"
+        elif character.isupper() and character.lower() != character:
+            shape = "u"
+        elif character.islower() and character.upper() != character:
+            shape = "l"
+        else:
+            shape = "o"
+        self[code] = shape
+        return shape
+
+
+_FOLDING = _Folding()
+_SHAPES = _Shapes()
+# getUserName, HTTPServer; but not the plural of an acronym (APIs), hence two small letters after the capital.
+_NEW_PART = re.compile("lm*(?=u)|um*(?=um*lm*l)")
+
+# Scripts written without spaces: Thai, Lao, Myanmar, Hangul, Khmer, Tai; kana, bopomofo, Han and Yi. The ranges are wide:
+# whatever in them is no letter has become a space.
+_UNSPACED = (
+    "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"
+    "\u3005-\ua4cf\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaadf\uac00-\ud7ff\uf900-\ufaff"
+    "\U0001aff0-\U0001b2ff\U00020000-\U0003ffff"
+)
+_RUNS = re.compile(f"([{_UNSPACED}]+)")
+_LETTERS = r"[^ \-_./@\\+#']+"  # folding leaves nothing else that is not part of a word
+_SPELLED = f"{_LETTERS}(?:'{_LETTERS})*"
+_TOKEN = re.compile(rf"({_SPELLED}(?:(?:_*[-./@\\]_*|_+){_SPELLED})*+)((?:\+\+|\#)(?!{_LETTERS}))?")
+_CLITIC = re.compile(r"'(?:s|ll|ve|re|d|m)(?=\Z|[-_./@\\])")
+_PATH_JOINT = re.compile(r"_*[/\\@]_*")
+_NAME_JOINT = re.compile(r"_*[-.]_*|_+")
+# Digits part from three letters or more: server2 and sha256sum have parts; s3, k8s and hexadecimal do not.
+_PART_JOINT = re.compile(rf"{_PART_MARK}|(?<=[^\W\d_]{{3}})(?=\d)|(?<=\d)(?=[^\W\d_]{{3}})")
+_ANY_JOINT = re.compile(rf"[-_./@\\]|{_PART_JOINT.pattern}")
+_ABBREVIATIONS = frozenset(("e.g", "i.e", "p.ex"))
+
+# The kinds of units: a word by itself, a word inside a compound, a whole that is no word, a run of unspaced script.
+_WORD, _PART, _WHOLE, _RUN = range(4)
+
+
+def _fold(text: str) -> str:
+    return text.translate(_FOLDING)
+
+
+def _mark_parts(chunk: str) -> str:
+    """The chunk with a mark before every capital that starts a new part of a camelCase name."""
+    if chunk == chunk.lower():
+        return chunk
+    cuts = [match.end() for match in _NEW_PART.finditer(chunk.translate(_SHAPES))]
+    if not cuts:
+        return chunk
+    return _PART_MARK.join(chunk[start:end] for start, end in zip([0, *cuts], [*cuts, len(chunk)], strict=True))
+
+
+def _units(chunk: str) -> Iterator[tuple[int, str]]:
+    """Words, compounds with their parts, and runs of unspaced script of a text, in order, folded but not stemmed."""
+    folded = _fold(_mark_parts(chunk))
+    if folded.isascii():
+        yield from _spaced_units(folded)
+        return
+    folded = unicodedata.normalize("NFC", folded)  # kana and Hangul come apart in folding
+    for index, piece in enumerate(_RUNS.split(folded)):
+        if index % 2:
+            yield _RUN, piece
+        else:
+            yield from _spaced_units(piece)
+
+
+def _spaced_units(folded: str) -> Iterator[tuple[int, str]]:
+    for match in _TOKEN.finditer(folded):
+        token, sign = match.groups()
+        if "'" in token:
+            token = _CLITIC.sub("", token).replace("'", "")
+        if sign == "++" or (sign and len(token) == 1):  # C++ and C#, but not the end of a heading#
+            yield _WHOLE, token.replace(_PART_MARK, "")[: _TERM_LIMIT - len(sign)] + sign
+        if _ANY_JOINT.search(token) is None:
+            yield _WORD, token[:_TERM_LIMIT]
+        elif token not in _ABBREVIATIONS:
+            yield from _compound(token[:_COMPOUND_LIMIT].rstrip("-_./@\\"))
+
+
+def _compound(token: str) -> Iterator[tuple[int, str]]:
+    """The whole, each segment of a path or address, each name in a segment and each part of a name."""
+    segments = _PATH_JOINT.split(token)
+    if len(segments) > 1:
+        yield _WHOLE, token.replace(_PART_MARK, "")[:_TERM_LIMIT]
+    for segment in segments:
+        names = _NAME_JOINT.split(segment)
+        if len(names) > 1:
+            yield _WHOLE, segment.replace(_PART_MARK, "")[:_TERM_LIMIT]
+            # e-mail, wi-fi, to-do and re-index are as often written together.
+            if len(names) == 2 and len(names[0]) <= 3 and "-" in segment and "".join(names).isalpha():
+                yield _PART, "".join(names)[:_TERM_LIMIT]
+        for name in names:
+            parts = [part for part in _PART_JOINT.split(name) if part]
+            if len(parts) > 1:
+                yield _PART, "".join(parts)[:_TERM_LIMIT]
+            for part in parts:
+                yield _PART, part[:_TERM_LIMIT]
+
+
+class _Stemmers(threading.local):
+    """Snowball stemmers of the running thread: one object must not serve two threads at once."""
+
+    def __init__(self) -> None:
+        self.english = Stemmer.Stemmer("english", 0).stemWord
+        self.portuguese = Stemmer.Stemmer("portuguese", 0).stemWord
+
+
+_STEMMERS = _Stemmers()
+
+
+def _english(word: str) -> str:
+    stem: str = _STEMMERS.english(word)
+    return stem or word
+
+
+def _portuguese(word: str) -> str:
+    mended = word
+    for ending, accented in _PORTUGUESE_ENDINGS:
+        if word.endswith(ending) and len(word) > len(ending) + 1:
+            mended = word[: -len(ending)] + accented
+            break
+    stem: str = _STEMMERS.portuguese(mended)
+    return stem.translate(_UNACCENT) or word
+
+
+def _characters_and_pairs(run: str) -> Iterator[str]:
+    shared: dict[str, str] = {}  # a long run has few different pairs: keep each of them once
+    for first, second in pairwise(run):
+        yield shared.setdefault(first, first)
+        yield shared.setdefault(first + second, first + second)
+    yield run[-1]
+
+
+def _tilde_vote(chunk: str) -> int:
+    return 0 if chunk.isascii() or _TILDE.search(chunk) is None else -1
+
+
+_Entry = tuple[int, tuple[str, ...], tuple[str, ...]]
+
+
+class _Chunks(dict[str, _Entry]):
+    """What chunks mean: (vote, terms in English, terms in Portuguese), worked out when a chunk is first met.
+
+    Safe for threads without a lock: a look-up, a store and clear() are each atomic, and two threads that learn the
+    same chunk at the same time store the same thing.
+    """
+
+    def __missing__(self, chunk: str) -> _Entry:
+        vote = 0
+        english: list[str] = []
+        portuguese: list[str] = []
+        for kind, unit in _units(chunk):
+            if kind == _WHOLE:
+                english.append(unit)
+                portuguese.append(unit)
+            elif kind == _RUN:
+                start = len(english)
+                english.extend(_characters_and_pairs(unit))
+                portuguese.extend(english[start:])
+            else:
+                if kind == _WORD:
+                    vote += _VOTES.get(unit, 0)
+                if unit not in _ENGLISH_STOPS:
+                    english.append(_english(unit))
+                if unit not in _PORTUGUESE_STOPS:
+                    portuguese.append(_portuguese(unit))
+        in_english = tuple(english)
+        in_portuguese = in_english if english == portuguese else tuple(portuguese)
+        entry = (vote or _tilde_vote(chunk), in_english, in_portuguese)
+        if len(chunk) <= _TERM_LIMIT:  # long ones hardly come twice
+            if len(self) >= _CACHE_LIMIT:
+                self.clear()
+            self[chunk] = entry
+        return entry
+
+
+_CHUNKS = _Chunks()
+_vote_of = itemgetter(0)
+_in_english = itemgetter(1)
+_in_portuguese = itemgetter(2)
+
+
+def _terms_in_order(text: str) -> Iterator[str]:
+    entries = list(map(_CHUNKS.__getitem__, text.split()))
+    side = _in_portuguese if sum(map(_vote_of, entries)) < 0 else _in_english
+    return chain.from_iterable(map(side, entries))
+
+
+def analyse(text: str) -> list[str]:
+    """The terms of a piece of content, in order and with repetitions."""
+    return list(_terms_in_order(text))
+
+
+def terms(text: str) -> dict[str, int]:
+    """How often each term of `analyse(text)` occurs, in order of first appearance."""
+    counts: dict[str, int] = {}
+    for term in _terms_in_order(text):
+        counts[term] = counts.get(term, 0) + 1
+    return counts
+
+
+def query_terms(text: str) -> list[tuple[str, ...]]:
+    """A query as groups of alternatives, one group per distinct word, in order of first appearance.
+
+    The first term of a group is the word in the language of the query (English when in doubt), the second, if it
+    differs, the same word in the other language. A group whose first term is already asked for is left out. Empty
+    when nothing but stop words and punctuation is asked.
+    """
+    units: list[tuple[int, str]] = []
+    vote = 0
+    for chunk in text.split():
+        found = list(_units(chunk))
+        vote += sum(_VOTES.get(unit, 0) for kind, unit in found if kind == _WORD) or _tilde_vote(chunk)
+        units += found
+    stops = _STOPS_IN_DOUBT if vote == 0 else _PORTUGUESE_STOPS if vote < 0 else _ENGLISH_STOPS
+    groups: list[tuple[str, ...]] = []
+    asked: set[str] = set()
+    wanted: list[tuple[str, ...]]
+    for kind, unit in units:
+        if kind == _RUN:
+            wanted = [(pair,) for pair in map("".join, pairwise(unit))] or [(unit,)]
+        elif kind == _WHOLE:
+            wanted = [(unit,)]
+        elif unit in stops:
+            continue
+        else:
+            wanted = [_alternatives(unit, portuguese_first=vote < 0)]
+        for group in wanted:
+            if group[0] not in asked:
+                asked.update(group)
+                groups.append(group)
+    return groups
+
+
+def _alternatives(word: str, *, portuguese_first: bool) -> tuple[str, ...]:
+    """The word's stems, without the one of a language whose content never has it because it is a stop word there."""
+    found = [] if word in _ENGLISH_STOPS else [_english(word)]
+    if word not in _PORTUGUESE_STOPS:
+        found.append(_portuguese(word))
+    if portuguese_first:
+        found.reverse()
+    return tuple(dict.fromkeys(found))
+
+
+def estimate_tokens(text: str) -> int:
+    """About how many tokens a language model counts: a quarter of the characters, rounded up."""
+    return (len(text) + 3) // 4
+
+
+def normalise(text: str) -> str:
+    """The text as it is compared with others: compatibility forms and case folded, white space collapsed."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    # Sorting a long row of combining marks takes quadratic time, and no real text has more than 30 of them in a row.
+    marks = "".join(character for character in set(text) if unicodedata.combining(character))
+    if marks:
+        row = f"[{re.escape(marks)}]"
+        text = re.sub(f"({row}{{30}}){row}+", r"\1", text)
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return " ".join(folded.split())
+
+
+# A sentence ends at a mark before white space or at an East Asian mark. The look-behind tries a row of marks only once.
+_STOP_MARKS = ".!?\u2026"
+_EAST_ASIAN_STOP_MARKS = "\u3002\uff01\uff1f\uff61"
+_SENTENCE_END = re.compile(
+    rf"(?<![{_STOP_MARKS}])[{_STOP_MARKS}]+[\"'\u2019\u201d\u00bb)\]]*(?=\s)"
+    rf"|(?<![{_EAST_ASIAN_STOP_MARKS}])[{_EAST_ASIAN_STOP_MARKS}]+[\u300d\u300f\uff09\u2019\u201d]*"
+)
+_SHORTENED = _words("""
+    al approx ca cf dept dr dra e.g ed eg etc ex fig i.e inc jr mr mrs ms núm nº p.ex pág prof
+    profa sr sra sta st vol vs
+""")
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, trimmed, none empty. A line ends one too, unless the next goes on in lower case."""
+    blocks: list[list[str]] = []
+    open_block = False
+    for line in text.splitlines():
+        line = line.strip()
+        if not line:
+            open_block = False
+        elif open_block and line[0].islower():
+            blocks[-1].append(line)
+        else:
+            blocks.append([line])
+            open_block = True
+    found: list[str] = []
+    for block in map(" ".join, blocks):
+        start = 0
+        for match in _SENTENCE_END.finditer(block):
+            if not _is_shortened(block, start, match):
+                found.append(block[start : match.end()].strip())
+                start = match.end()
+        found.append(block[start:].strip())
+    return [sentence for sentence in found if sentence]
+
+
+def _is_shortened(block: str, start: int, end: re.Match[str]) -> bool:
+    """Whether the dot belongs to an abbreviation or an initial (Dr. J. Silva, 3 p.m. today) and ends nothing."""
+    if end.group() != ".":
+        return False
+    before = block[max(start, end.start() - 8) : end.start()].rpartition(" ")[2].lstrip("(\"'")
+    if before.lower() in _SHORTENED or (len(before) == 1 and before.isupper()):
+        return True
+    return "." in before and block[end.end() + 1 : end.end() + 2].islower()
+
+
+def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
+    """`width` characters around the first word of the query that the text has, `before` of them ahead of it.
+
+    Words are compared without case and accents, in the order of the query, stop words only when there is nothing else.
+    When no word is there as typed, a word that begins like one of the query's terms counts; else the text's beginning.
+    """
+    typed, stems = _needles(query)
+    folded = _fold(text)
+    places = chain(
+        (_find(folded, word, inside=True) for word in typed),
+        (_find(folded, stem, inside=not stem.isascii()) for stem in stems),  # unspaced scripts show no word starts
+    )
+    at = next((place for place in places if place >= 0), 0)
+    start = max(0, _unfolded_index(text, at) - before)
+    return text[start : start + width].strip()
+
+
+@lru_cache(maxsize=128)
+def _needles(query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What to look for in a folded text: the words of the query as typed, and the terms they stand for."""
+    pieces = _RUNS.split(_fold(query))
+    words = [_CLITIC.sub("", match.group())[:_TERM_LIMIT] for piece in pieces for match in _TOKEN.finditer(piece)]
+    typed = [word for word in words if word.replace("'", "") not in _STOPS_IN_DOUBT] or words
+    stems = [unicodedata.normalize("NFKD", term) for group in query_terms(query) for term in group]
+    return tuple(typed), tuple(stems)
+
+
+def _find(folded: str, word: str, *, inside: bool) -> int:
+    """Where the word starts a word of the text, else where it stands at all if it may be inside one, else -1."""
+    first = at = folded.find(word)
+    while at > 0 and folded[at - 1].isalnum():
+        at = folded.find(word, at + 1)
+    return first if at < 0 and inside else at
+
+
+def _unfolded_index(text: str, at: int) -> int:
+    """The index in the text of what stands at `at` in the folded text."""
+    if text.isascii():
+        return at
+    start = 0
+    block = 4096  # most of the way in strides, because folding one by one is slow
+    while start < len(text):
+        length = len(_fold(text[start : start + block]))
+        if at >= length:
+            at -= length
+            start += block
+        elif block == 1:
+            return start
+        else:
+            block = 64 if block == 4096 else 1
+    return start

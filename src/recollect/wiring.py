@@ -1,0 +1,189 @@
+"""From a location to a Home. The only file that names concrete databases."""
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from recollect.clock import Clock, SystemClock
+from recollect.config import Settings
+from recollect.errors import ConfigError, Conflict, Invalid
+from recollect.home import Home
+from recollect.storage.database import Database
+from recollect.storage.sqlite import SqliteDatabase
+
+__all__ = ["open_home"]
+
+
+def open_home(
+    location: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None
+) -> Home:
+    """Open a memory. Nothing is created before the first write.
+
+    The location is a directory (account.db, and a folder per workspace), a path ending in .db (everything in that
+    file), or postgresql://… (a schema per workspace and agent). Without one it is RECOLLECT_HOME, else ./.recollect.
+    """
+    where = str(location) if location is not None else (settings or Settings.read()).home
+    return Home(_place(where), clock or SystemClock())
+
+
+def _place(where: str) -> "Directory | SingleFile | Server":
+    if where.startswith(("postgresql://", "postgres://")):
+        return Server(where)
+    if "://" in where:
+        raise ConfigError(
+            f"{where.split('://')[0]}:// is not a place recollect knows; give a directory, a path ending in .db, "
+            "or postgresql://…"
+        )
+    if not where.strip() or "\0" in where:
+        raise ConfigError("the location is empty or holds a NUL byte; give a directory or a path ending in .db")
+    path = Path(where).expanduser()
+    if path.suffix == ".db":
+        if path.is_dir():
+            raise ConfigError(f"{path} is a directory; a location that ends in .db must be a file")
+        return SingleFile(path)
+    if path.exists() and not path.is_dir():
+        raise ConfigError(f"{path} is a file; a location is a directory, or a file whose name ends in .db")
+    return Directory(path)
+
+
+class SingleFile:
+    """Everything in one file: the workspace `default` and the account."""
+
+    def __init__(self, path: Path) -> None:
+        self._database = SqliteDatabase(path)
+
+    def account(self) -> Database:
+        """The file."""
+        return self._database
+
+    def workspace(self, name: str) -> Database:
+        """The file; it has one workspace."""
+        if name != "default":
+            raise Invalid(
+                f"a single file holds the workspace 'default' only, not {name!r}; open a directory for several"
+            )
+        return self._database
+
+    def workspaces(self) -> list[str]:
+        """The one workspace, once there is a file."""
+        return ["default"] if self._database.path.exists() else []
+
+    def delete(self, workspace: str) -> None:
+        """Remove the file and its log."""
+        self._database.close()
+        for suffix in ("", "-wal", "-shm"):
+            self._database.path.with_name(self._database.path.name + suffix).unlink(missing_ok=True)
+
+    def backup(self, target: Path) -> None:
+        """Copy the file."""
+        if target.suffix != ".db":
+            raise ConfigError(f"the backup of a single file is a file: give {target} a name that ends in .db")
+        if not self._database.path.exists():
+            raise ConfigError(f"{self._database.path} does not exist yet; there is nothing to back up")
+        self._database.backup(target)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
+
+
+class Directory:
+    """account.db, and workspaces/<name>/memory.db."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._account = SqliteDatabase(path / "account.db")
+        self._workspaces: dict[str, SqliteDatabase] = {}
+
+    def account(self) -> SqliteDatabase:
+        """The account's file."""
+        return self._account
+
+    def workspace(self, name: str) -> SqliteDatabase:
+        """The workspace's file."""
+        if name not in self._workspaces:
+            self._workspaces[name] = SqliteDatabase(self._path / "workspaces" / name / "memory.db")
+        return self._workspaces[name]
+
+    def workspaces(self) -> list[str]:
+        """The folders that have a memory in them."""
+        return sorted(path.parent.name for path in self._path.glob("workspaces/*/memory.db"))
+
+    def delete(self, workspace: str) -> None:
+        """Remove the workspace's folder."""
+        self.workspace(workspace).close()
+        del self._workspaces[workspace]
+        shutil.rmtree(self._path / "workspaces" / workspace)
+
+    def backup(self, target: Path) -> None:
+        """Copy every file into a new directory of the same layout."""
+        _new_directory(target)
+        for database in (self._account, *(self.workspace(name) for name in self.workspaces())):
+            if database.path.exists():
+                database.backup(target / database.path.relative_to(self._path))
+
+    def close(self) -> None:
+        """Close every file."""
+        for database in (self._account, *self._workspaces.values()):
+            database.close()
+
+
+class Server:
+    """A PostgreSQL database: a schema per workspace and agent, and one for the account."""
+
+    def __init__(self, url: str) -> None:
+        try:
+            from recollect.storage.postgres import PostgresDatabase, PostgresServer
+        except ImportError:
+            raise ConfigError(
+                "PostgreSQL needs the extra 'postgres': install it with pip install 'recollect[postgres]'"
+            ) from None
+        self._server = PostgresServer(url)
+        self._server.connect()
+        nothing = SqliteDatabase(Path("/nonexistent/recollect/nothing.db"))
+        self._make: Callable[[str | None], PostgresDatabase] = lambda name: PostgresDatabase(
+            self._server, name, nothing
+        )
+        self._account = self._make(None)
+        self._workspaces: dict[str, PostgresDatabase] = {}
+
+    def account(self) -> Database:
+        """The account's schema."""
+        return self._account
+
+    def workspace(self, name: str) -> Database:
+        """The workspace's schemas."""
+        if name not in self._workspaces:
+            self._workspaces[name] = self._make(name)
+        return self._workspaces[name]
+
+    def workspaces(self) -> list[str]:
+        """The workspaces that have an agent."""
+        return sorted({workspace for workspace, _ in self._server.owners()})
+
+    def delete(self, workspace: str) -> None:
+        """Remove the workspace's schemas."""
+        self._server.drop_workspace(workspace)
+
+    def backup(self, target: Path) -> None:
+        """Copy everything into a new directory of SQLite files: a home that opens without a server."""
+        _new_directory(target)
+        copy = Directory(target)
+        databases: list[tuple[Database, SqliteDatabase]] = [(self._account, copy.account())]
+        databases += [(self.workspace(name), copy.workspace(name)) for name in self.workspaces()]
+        for source, file in databases:
+            for agent in source.agents():
+                with source.dump(agent) as tables:
+                    file.load(tables)
+        copy.close()
+
+    def close(self) -> None:
+        """Give back every connection."""
+        self._server.close()
+
+
+def _new_directory(target: Path) -> None:
+    if target.suffix == ".db":
+        raise ConfigError(f"this backup is a directory with several files; give {target} a name without .db")
+    if target.exists() and any(target.iterdir()):
+        raise Conflict(f"{target} exists already and is not empty; choose a new path for the backup")

@@ -1,0 +1,80 @@
+"""What the tests share: a real PostgreSQL, one memory per kind of location, and a clock that stands still."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import settings
+from postgres import Server
+
+import recollect
+from recollect.clock import FixedClock
+
+if TYPE_CHECKING:
+    from recollect.home import Home
+    from recollect.memory import Memory
+
+NEW_YEAR_2026 = 1_767_225_600_000
+
+settings.register_profile("local", deadline=None, max_examples=50)
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
+settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The tests mean the same on every machine, whatever its owner has set."""
+    for name in list(os.environ):
+        if name.startswith("RECOLLECT_"):
+            monkeypatch.delenv(name)
+
+
+@pytest.fixture(scope="session")
+def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """One PostgreSQL for the whole run (for each worker, where several run); its log stays in pytest's folder."""
+    with Server(log=tmp_path_factory.mktemp("postgres") / "server.log") as server:
+        yield server
+
+
+@pytest.fixture
+def postgres_url(postgres_server: Server) -> Iterator[str]:
+    """A new and empty database for one test."""
+    url = postgres_server.fresh_database()
+    yield url
+    postgres_server.drop_database(url)
+
+
+@pytest.fixture(params=["file", "directory", "postgres"])
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """A place for a memory that is not there yet: a test that takes it runs once for each kind of location."""
+    match request.param:
+        case "file":
+            return str(tmp_path / "memory.db")
+        case "directory":
+            return str(tmp_path / "home")
+        case _:
+            url: str = request.getfixturevalue("postgres_url")
+            return url
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    """The time of `home`; it moves only when a test says so."""
+    return FixedClock(NEW_YEAR_2026)
+
+
+@pytest.fixture
+def home(location: str, clock: FixedClock) -> Iterator[Home]:
+    """An empty home in each kind of location."""
+    with recollect.open(location, clock=clock) as opened:
+        yield opened
+
+
+@pytest.fixture
+def mem(home: Home) -> Memory:
+    """The memory of the agent `ana` in that home."""
+    return home.agent("ana")

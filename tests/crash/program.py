@@ -1,0 +1,123 @@
+"""What child processes do in the crash tests. Each tells on its pipe what it is about to do and what has returned.
+
+A message is a tuple that starts with a word: ("ready",), ("doing", step), ("done", step, id, hash), ("failed", class,
+message), ("over",). What follows "done" was acknowledged: whatever happens to the process later, it must be there.
+"""
+
+import os
+import random
+from collections.abc import Callable, Iterable, Iterator
+from multiprocessing.connection import Connection
+
+import psycopg_pool  # noqa: F401 - loaded once by the server that children are forked from, not by every child
+from crash.faulty_disk import FaultyDisk
+from crash.model import Step, fact, word
+
+import recollect
+from recollect.search import bm25, index  # noqa: F401 - the same, for numpy
+from recollect.storage import postgres, sqlite  # noqa: F401 - the same
+
+
+def endless(first: int, seed: int) -> Iterator[Step]:
+    """Operations without end on the notes of this run: about half new notes, the rest changes to living ones."""
+    rng = random.Random(seed)
+    living: list[int] = []
+    key = first
+    for number in range(10**9):
+        kind = rng.choice(["add", "add", "add", "write", "rename", "forget"]) if living else "add"
+        if kind == "add":
+            key += 1
+            living.append(key)
+            yield Step("add", key, fact(key, 0), f"name {word(key)}" if rng.random() < 0.5 else None)
+            continue
+        chosen = rng.choice(living)
+        if kind == "write":
+            yield Step("write", chosen, fact(chosen, number))
+        elif kind == "rename":
+            yield Step("rename", chosen, None, f"renamed {word(chosen)}q{word(number)}")
+        else:
+            living.remove(chosen)
+            yield Step("forget", chosen)
+
+
+def everything_once(first: int) -> list[Step]:
+    """A short story with every kind of operation, on new and on changed notes, one of them over several pages."""
+    a, b, c = first + 1, first + 2, first + 3
+    return [
+        Step("add", a, fact(a, 0), f"name {word(a)}"),
+        Step("add", b, fact(b, 0)),
+        Step("write", a, fact(a, 1)),
+        Step("rename", b, None, f"called {word(b)}"),
+        Step("add", c, "a long story " * 1_000 + fact(c, 0)),
+        Step("rename", a, None, f"second {word(a)}"),
+        Step("forget", b),
+        Step("write", c, fact(c, 2)),
+        Step("forget", a),
+    ]
+
+
+def act(mem: recollect.Memory, step: Step, ids: dict[int, str]) -> recollect.Entry:
+    """Do one step; `ids` knows which entry a key stands for."""
+    if step.kind == "add":
+        entry = mem.remember(step.content or "", name=step.name)
+        ids[step.key] = entry.id
+        return entry
+    if step.kind == "write":
+        return mem.apply(recollect.Write(ids[step.key], content=step.content))
+    if step.kind == "rename":
+        return mem.apply(recollect.Rename(ids[step.key], step.name or ""))
+    return mem.apply(recollect.Remove(ids[step.key]))
+
+
+def tell(pipe: Connection, mem: recollect.Memory, steps: Iterable[Step]) -> None:
+    """Do the steps, and tell of each before and after."""
+    ids: dict[int, str] = {}
+    for step in steps:
+        pipe.send(("doing", step))
+        entry = act(mem, step, ids)
+        pipe.send(("done", step, entry.id, entry.content_hash))
+
+
+def run(pipe: Connection, work: Callable[..., None], *values: object) -> None:
+    """The life of a child: get ready, wait for the word, work; an error is told with its class, raw ones too."""
+    pipe.send(("ready",))
+    pipe.recv()
+    try:
+        work(pipe, *values)
+        pipe.send(("over",))
+    except BaseException as error:
+        pipe.send(("failed", f"{type(error).__module__}.{type(error).__name__}", str(error)))
+    finally:
+        pipe.close()
+        os._exit(0)  # a killed process does not tidy up, so none of these does
+
+
+def write_until_killed(pipe: Connection, location: str, first: int, seed: int, tail: int, fan: int) -> None:
+    """Write without end. Small numbers make the index flush and merge often."""
+    index.TAIL, index.FAN = tail, fan
+    tell(pipe, recollect.open(location).agent("ana"), endless(first, seed))
+
+
+def write_on_a_faulty_disk(pipe: Connection, location: str, first: int, fault: str, moment: int, seed: int) -> None:
+    """Write the short story on a disk that fails at a moment; small pieces, so that the index flushes and merges."""
+    index.TAIL, index.FAN = 2, 2
+    disk = FaultyDisk(fault, moment, seed)
+    with recollect.open(location) as home:
+        mem = home.agent("ana")
+        try:
+            tell(pipe, mem, everything_once(first))
+        except recollect.Unavailable as error:
+            pipe.send(("refused", str(error)))
+            disk.mend()
+            tell(pipe, mem, [Step("add", first + 9, fact(first + 9, 0))])
+    pipe.send(("moments", disk.moments))
+
+
+def write_notes(pipe: Connection, location: str, agents: list[str], number: int, notes: int) -> None:
+    """Write some notes, in turn for each of the agents, with a new home for every twenty."""
+    for start in range(0, notes, 20):
+        with recollect.open(location) as home:
+            for note in range(start, min(start + 20, notes)):
+                key = number * 1_000 + note
+                entry = home.agent(agents[note % len(agents)]).remember(fact(key, 0))
+                pipe.send(("done", Step("add", key, fact(key, 0)), entry.id, entry.content_hash))
