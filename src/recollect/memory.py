@@ -53,7 +53,7 @@ class Memory:
         """Remember a note. It is on disk when this returns. A name makes it addressable; a taken one is a Conflict."""
         return self.apply(
             Add(
-                content, name=name, tags=remember.tag_list(tags), context=context, category=category, scope=scope,
+                content, name=name, tags=tags, context=context, category=category, scope=scope,
                 channel=channel, conversation=conversation, importance=importance, source=source, lifetime=lifetime,
                 at=at,
             )
@@ -85,7 +85,7 @@ class Memory:
             with store.read() as tx:
                 known = entries.find(tx, key)
             if known is not None:
-                return self._apply_in(store, Write(known, content=content, tags=tags or None))
+                return self._apply_in(store, remember.checked(Write(known, content=content, tags=tags or None)))
         try:
             return self.apply(Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM))
         except Conflict:  # another process made it in between
@@ -261,7 +261,7 @@ class Memory:
 
     def _apply_in(self, store: Store, operation: Operation) -> Entry:
         with store.write() as work:
-            return remember.apply(work, remember.checked(operation), actor=self.agent, now=self._clock.now())
+            return remember.apply(work, operation, actor=self.agent, now=self._clock.now())
 
 
 def _draft(value: object) -> Add:

@@ -48,22 +48,25 @@ def test_names_differ_by_case_accent_and_inner_blanks(mem: Memory) -> None:
         mem.get("pORT")
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["'; DROP TABLE entries; --", '"quoted"', "100%", "under_score", "back\\slash", ":agent", "%(agent)s", "🚀", "日本語",
-     '"name":"x"', "null", "0", "-", "*", "${HOME}", "a" * 256],
-)  # fmt: skip
-def test_a_name_is_only_text_to_every_operation(mem: Memory, name: str) -> None:
-    mem.remember("first", name=name)
+STRANGE_NAMES = [
+    "'; DROP TABLE entries; --", '"quoted"', "100%", "under_score", "back\\slash", ":agent", "%(agent)s", "🚀", "日本語",
+    '"name":"x"', "null", "0", "-", "*", "${HOME}", "a" * 256,
+]  # fmt: skip
+
+
+def test_a_name_is_only_text_to_every_operation(mem: Memory) -> None:
     mem.remember("second", name="other")
-    mem.apply(Write(name, content="rewritten"))
-    assert mem.get(name).content == "rewritten"
-    assert mem.forget(name) is True
-    assert [entry.name for entry in mem.list()] == ["other"]
-    assert mem.restore(name).name == name
-    mem.apply(Rename(name, "plain"))
-    assert mem.get(name).name == "plain"
-    assert [revision.operation for revision in mem.history(name)] == ["add", "write", "remove", "add", "rename"]
+    for name in STRANGE_NAMES:
+        mem.remember("first", name=name)
+        mem.apply(Write(name, content="rewritten"))
+        assert mem.get(name).content == "rewritten"
+        assert mem.forget(name) is True
+        assert [entry.name for entry in mem.list()] == ["other"]
+        assert mem.restore(name).name == name
+        mem.apply(Rename(name, "plain"))
+        assert mem.get(name).name == "plain"
+        assert [revision.operation for revision in mem.history(name)] == ["add", "write", "remove", "add", "rename"]
+        mem.forget("plain")
 
 
 def test_a_rename_keeps_the_old_name_as_an_alias(mem: Memory, clock: FixedClock) -> None:
@@ -474,4 +477,4 @@ def test_all_of_this_leaves_a_memory_that_is_in_order(home: Home) -> None:
     mem.restore("n4", name="four")
     mem.forget("n5", erase=True)
     report = home.check()
-    assert (report.ok, report.findings, report.entries, report.operations) == (True, (), 5, 14)
+    assert (report.ok, report.findings, report.entries, report.operations) == (True, (), 4, 14)

@@ -4,11 +4,14 @@ A message is a tuple that starts with a word: ("ready",), ("doing", step), ("don
 message), ("over",). What follows "done" was acknowledged: whatever happens to the process later, it must be there.
 """
 
+import contextlib
 import os
 import random
+import resource
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import Connection
 
+import apsw
 import psycopg_pool  # noqa: F401 - loaded once by the server that children are forked from, not by every child
 from crash.faulty_disk import FaultyDisk
 from crash.model import Step, fact, word
@@ -102,14 +105,17 @@ def write_on_a_faulty_disk(pipe: Connection, location: str, first: int, fault: s
     """Write the short story on a disk that fails at a moment; small pieces, so that the index flushes and merges."""
     index.TAIL, index.FAN = 2, 2
     disk = FaultyDisk(fault, moment, seed)
-    with recollect.open(location) as home:
-        mem = home.agent("ana")
-        try:
-            tell(pipe, mem, everything_once(first))
-        except recollect.Unavailable as error:
-            pipe.send(("refused", str(error)))
-            disk.mend()
-            tell(pipe, mem, [Step("add", first + 9, fact(first + 9, 0))])
+    home = recollect.open(location)
+    mem = home.agent("ana")
+    try:
+        tell(pipe, mem, everything_once(first))
+    except recollect.Unavailable as error:
+        pipe.send(("refused", str(error)))
+        disk.mend()
+        tell(pipe, mem, [Step("add", first + 9, fact(first + 9, 0))])
+    # Closing writes the log back. SQLite tells nobody when that fails, but the error of a disk in Python comes through.
+    with contextlib.suppress(apsw.FullError):
+        home.close()
     pipe.send(("moments", disk.moments))
 
 
@@ -121,3 +127,17 @@ def write_notes(pipe: Connection, location: str, agents: list[str], number: int,
                 key = number * 1_000 + note
                 entry = home.agent(agents[note % len(agents)]).remember(fact(key, 0))
                 pipe.send(("done", Step("add", key, fact(key, 0)), entry.id, entry.content_hash))
+
+
+def write_under_a_size_limit(pipe: Connection, location: str, limit: int) -> None:
+    """Write until no file may grow beyond the limit, then again without a limit."""
+    _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, most))
+    with recollect.open(location) as home:
+        mem = home.agent("ana")
+        try:
+            tell(pipe, mem, (Step("add", key, fact(key, 0) + 40 * f" {word(key)}" * 50) for key in range(1, 10_000)))
+        except recollect.Unavailable as error:
+            pipe.send(("refused", str(error)))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
+            tell(pipe, mem, [Step("add", 10_000, fact(10_000, 0))])

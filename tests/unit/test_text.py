@@ -4,7 +4,7 @@ import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from hypothesis import assume, example, given, settings
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from recollect import text as text_module
@@ -18,9 +18,6 @@ from recollect.text import (
     snippet,
     terms,
 )
-
-settings.register_profile("text", deadline=None)
-settings.load_profile("text")
 
 MEGA = 1_000_000
 
@@ -46,20 +43,22 @@ def is_stop_word(word: str) -> bool:
 # Words, case and accents
 
 
-def test_terms_come_in_order_with_their_repetitions():
+def test_terms_come_in_order_with_their_repetitions() -> None:
     assert analyse("red cat, blue dog; red bird") == ["red", "cat", "blue", "dog", "red", "bird"]
 
 
-def test_terms_are_counted():
+def test_terms_are_counted() -> None:
     assert terms("red cat, blue dog; red bird") == {"red": 2, "cat": 1, "blue": 1, "dog": 1, "bird": 1}
 
 
-def test_the_version_of_the_analysis_is_a_number():
+def test_the_version_of_the_analysis_is_a_number() -> None:
     assert ANALYSIS_VERSION == 1
 
 
-@pytest.mark.parametrize("written", ["Zürich", "ZÜRICH", "zurich", "Zu\u0308rich", "Ｚｕｒｉｃｈ", "Zürich's", "«Zürich»,"])
-def test_case_accents_width_possessive_and_punctuation_do_not_matter(written: str):
+@pytest.mark.parametrize(
+    "written", ["Zürich", "ZÜRICH", "zurich", "Zu\u0308rich", "Ｚｕｒｉｃｈ", "Zürich's", "«Zürich»,"]
+)
+def test_case_accents_width_possessive_and_punctuation_do_not_matter(written: str) -> None:
     assert analyse(written) == ["zurich"]
 
 
@@ -81,21 +80,21 @@ def test_case_accents_width_possessive_and_punctuation_do_not_matter(written: st
         ("שָׁלוֹם", "שלום"),
     ],
 )
-def test_letters_fold_to_their_plain_form(written: str, term: str):
+def test_letters_fold_to_their_plain_form(written: str, term: str) -> None:
     assert analyse(written) == [term]
 
 
 @pytest.mark.parametrize("apostrophe", ["'", "\u2019", "\u02bc", "\uff07"])
-def test_apostrophes_vanish_and_contractions_are_stop_words(apostrophe: str):
+def test_apostrophes_vanish_and_contractions_are_stop_words(apostrophe: str) -> None:
     written = "don't John's users' O'Reilly he'll we've they're I'd I'm rock'n'roll".replace("'", apostrophe)
     assert analyse(written) == ["john", "user", "oreilli", "rocknrol"]
 
 
-def test_numbers_and_single_letters_are_kept():
+def test_numbers_and_single_letters_are_kept() -> None:
     assert analyse("vitamin D 1984 7") == ["vitamin", "d", "1984", "7"]
 
 
-def test_a_term_has_at_most_64_characters():
+def test_a_term_has_at_most_64_characters() -> None:
     assert analyse("7" * 100) == ["7" * 64]
     assert query_terms("7" * 100) == [("7" * 64,)]
     assert max(map(len, analyse("/".join(["segment"] * 30)))) == 64
@@ -104,15 +103,15 @@ def test_a_term_has_at_most_64_characters():
 # Stop words and languages
 
 
-def test_english_stop_words_go_from_an_english_text():
+def test_english_stop_words_go_from_an_english_text() -> None:
     assert analyse("What did the two of them say about it, and when is it due?") == ["two", "say", "due"]
 
 
-def test_portuguese_stop_words_go_from_a_portuguese_text():
+def test_portuguese_stop_words_go_from_a_portuguese_text() -> None:
     assert analyse("Quando é que você não vai com os seus pais para a praia?") == ["pais", "pra"]
 
 
-def test_a_text_loses_the_stop_words_of_its_own_language_only():
+def test_a_text_loses_the_stop_words_of_its_own_language_only() -> None:
     assert "era" in analyse("It was the end of an era.")
     assert "era" not in analyse("O código era da equipe.")
     assert "will" in analyse("O nome dele é Will.")
@@ -120,23 +119,24 @@ def test_a_text_loses_the_stop_words_of_its_own_language_only():
 
 
 @pytest.mark.parametrize(
-    "query", ["", "   \n\t", "?!... ()[]", "\u00a0\u2003", "what is the", "The AND of it", "o que é isso", "não", "→ · —"]
+    "query",
+    ["", "   \n\t", "?!... ()[]", "\u00a0\u2003", "what is the", "The AND of it", "o que é isso", "não", "→ · —"],
 )
-def test_a_query_of_nothing_but_blanks_punctuation_and_stop_words_asks_for_nothing(query: str):
+def test_a_query_of_nothing_but_blanks_punctuation_and_stop_words_asks_for_nothing(query: str) -> None:
     assert query_terms(query) == []
 
 
-def test_a_query_in_doubt_loses_the_stop_words_of_both_languages():
+def test_a_query_in_doubt_loses_the_stop_words_of_both_languages() -> None:
     assert query_terms("kubernetes with para") == [("kubernet",)]
 
 
-def test_a_query_in_doubt_keeps_words_that_are_names_in_english():
+def test_a_query_in_doubt_keeps_words_that_are_names_in_english() -> None:
     assert query_terms("OS") == [("os",)]
     assert finds("OS", "The OS crashed after the update.")
     assert finds("todo", "Add it to the todo list.")
 
 
-def test_negation_that_carries_the_point_is_kept():
+def test_negation_that_carries_the_point_is_kept() -> None:
     assert finds("never", "Never deploy on a Friday.")
 
 
@@ -149,12 +149,14 @@ def test_negation_that_carries_the_point_is_kept():
         ("cities", "a city by the sea"),
     ],
 )
-def test_english_inflections_meet(query: str, content: str):
+def test_english_inflections_meet(query: str, content: str) -> None:
     assert finds_all_of(query, content)
 
 
-@pytest.mark.parametrize("query", ["decidir", "relatório", "relatorio", "RELATÓRIOS", "postgresql", "venda", "o relatorio"])
-def test_portuguese_inflections_meet_with_and_without_accents(query: str):
+@pytest.mark.parametrize(
+    "query", ["decidir", "relatório", "relatorio", "RELATÓRIOS", "postgresql", "venda", "o relatorio"]
+)
+def test_portuguese_inflections_meet_with_and_without_accents(query: str) -> None:
     assert finds_all_of(query, "Decidimos usar o PostgreSQL para os relatórios de vendas")
 
 
@@ -199,30 +201,33 @@ FAMILIES = """
     falar falou falamos falando falaram
     computador computadores
     botão botões botao botoes
+    token tokens
+    plugin plugins
+    vídeo vídeos video videos
 """
 
 
 @pytest.mark.parametrize("family", [line.split() for line in FAMILIES.split("\n") if line.strip()], ids=lambda f: f[0])
-def test_forms_of_a_portuguese_word_are_one_term_in_a_portuguese_text(family: list[str]):
+def test_forms_of_a_portuguese_word_are_one_term_in_a_portuguese_text(family: list[str]) -> None:
     assert len({tuple(analyse(f"isso é {form}")) for form in family}) == 1
 
 
-def test_a_note_without_stop_words_is_portuguese_by_its_tilde():
+def test_a_note_without_stop_words_is_portuguese_by_its_tilde() -> None:
     assert finds_all_of("decidir", "Reunião: decidimos")
     assert finds_all_of("decidir", unicodedata.normalize("NFD", "Reunião: decidimos"))
 
 
-def test_a_query_asks_for_the_stem_of_its_language_first_and_of_the_other_second():
-    assert query_terms("the decisions") == [("decis", "decisions")]
+def test_a_query_asks_for_the_stem_of_its_language_first_and_of_the_other_second() -> None:
+    assert query_terms("the decisions") == [("decis", "decisiom")]
     assert query_terms("os relatórios de vendas") == [("relatori", "relatorio"), ("vend", "venda")]
     assert query_terms("relatórios") == [("relatorio", "relatori")]
 
 
-def test_a_query_asks_for_every_word_once_in_order_of_appearance():
+def test_a_query_asks_for_every_word_once_in_order_of_appearance() -> None:
     assert query_terms("cat dog CAT cats bird dog") == [("cat",), ("dog",), ("bird",)]
 
 
-def test_a_group_whose_first_term_is_asked_for_already_is_left_out():
+def test_a_group_whose_first_term_is_asked_for_already_is_left_out() -> None:
     # "running" also asks for its Portuguese stem, which is "running"; the word itself would only ask again.
     assert query_terms("running runs") == [("run", "running")]
 
@@ -230,48 +235,48 @@ def test_a_group_whose_first_term_is_asked_for_already_is_left_out():
 # Scripts without spaces
 
 
-def test_unspaced_content_has_its_characters_and_pairs():
+def test_unspaced_content_has_its_characters_and_pairs() -> None:
     assert analyse("東京都") == ["東", "東京", "京", "京都", "都"]
 
 
-def test_an_unspaced_query_asks_for_pairs_or_for_its_only_character():
+def test_an_unspaced_query_asks_for_pairs_or_for_its_only_character() -> None:
     assert query_terms("東京都") == [("東京",), ("京都",)]
     assert query_terms("東") == [("東",)]
 
 
 @pytest.mark.parametrize("run", ["東京", "ひらがな", "カタカナ", "한국어", "ภาษา", "ລາວ", "ខ្មែរ", "𠮷野"])
-def test_every_unspaced_script_is_cut_into_pairs(run: str):
+def test_every_unspaced_script_is_cut_into_pairs(run: str) -> None:
     assert finds_all_of(run, f"abc {run}xyz")
     assert all(len(group[0]) == 2 for group in query_terms(run))
 
 
-def test_unspaced_script_parts_from_other_letters():
+def test_unspaced_script_parts_from_other_letters() -> None:
     assert analyse("iPhone用2024年") == ["iphon", "phone", "用", "2024", "年"]
 
 
-def test_voicing_of_kana_is_kept_and_composed():
+def test_voicing_of_kana_is_kept_and_composed() -> None:
     assert analyse("ば") == analyse("は\u3099") == ["ば"]
     assert analyse("ば") != analyse("は")
     assert analyse("ﾊﾞ") == ["バ"]
 
 
-def test_hangul_is_the_same_composed_and_decomposed():
+def test_hangul_is_the_same_composed_and_decomposed() -> None:
     assert analyse(unicodedata.normalize("NFD", "한국어")) == ["한", "한국", "국", "국어", "어"]
 
 
-def test_vowel_signs_of_spaced_scripts_stay_in_the_word():
+def test_vowel_signs_of_spaced_scripts_stay_in_the_word() -> None:
     assert analyse("में किताब") == ["में", "किताब"]
 
 
 # Emoji and symbols
 
 
-def test_each_emoji_is_a_term_without_skin_tone_joiner_and_selector():
+def test_each_emoji_is_a_term_without_skin_tone_joiner_and_selector() -> None:
     assert analyse("great👍🏽❤️🎉🎉") == ["great", "👍", "❤", "🎉", "🎉"]
     assert query_terms("🎉") == [("🎉",)]
 
 
-def test_other_symbols_are_no_terms():
+def test_other_symbols_are_no_terms() -> None:
     assert analyse("→ ± § € © ─│ ∑ ✕ $ ^ | ~ ` = < >") == ["✕"]
 
 
@@ -306,48 +311,52 @@ def test_other_symbols_are_no_terms():
         ("wait...what--then go", ["wait", "go"]),
     ],
 )
-def test_a_compound_is_there_as_a_whole_and_in_parts(written: str, expected: list[str]):
+def test_a_compound_is_there_as_a_whole_and_in_parts(written: str, expected: list[str]) -> None:
     assert analyse(f"{written} the the") == expected
 
 
-def test_a_query_asks_for_the_whole_and_each_part():
+def test_a_query_asks_for_the_whole_and_each_part() -> None:
     assert query_terms("get_user_id") == [("get_user_id",), ("get",), ("user",), ("id",)]
     assert query_terms("docs/a.md") == [("docs/a.md",), ("doc", "docs"), ("a.md",), ("md",)]
 
 
 @pytest.mark.parametrize("query", ["get user name", "getusername", "getUserName", "user"])
-def test_a_camel_case_name_is_found_by_its_parts_and_its_whole(query: str):
+def test_a_camel_case_name_is_found_by_its_parts_and_its_whole(query: str) -> None:
     assert finds_all_of(query, "call getUserName() here")
 
 
-def test_the_same_spelling_finds_more_than_the_parts():
+def test_the_same_spelling_finds_more_than_the_parts() -> None:
     found = set(analyse("call getUserName() here"))
     assert sum(bool(found & set(group)) for group in query_terms("getUserName")) == 4
     assert sum(bool(found & set(group)) for group in query_terms("get user name")) == 3
 
 
-@pytest.mark.parametrize(("query", "content"), [("email", "an e-mail"), ("wifi", "Wi-Fi is on"), ("todo", "to-do list")])
-def test_a_hyphen_after_a_short_prefix_may_be_left_out(query: str, content: str):
+@pytest.mark.parametrize(
+    ("query", "content"), [("email", "an e-mail"), ("wifi", "Wi-Fi is on"), ("todo", "to-do list")]
+)
+def test_a_hyphen_after_a_short_prefix_may_be_left_out(query: str, content: str) -> None:
     assert finds_all_of(query, content)
 
 
-def test_data_without_end_is_not_taken_apart():
+def test_data_without_end_is_not_taken_apart() -> None:
     assert len(analyse("aB/" * MEGA)) < 1_000
 
 
 # Queries have no syntax
 
 
-def test_words_of_query_languages_are_words():
+def test_words_of_query_languages_are_words() -> None:
     assert query_terms("alpha AND beta OR NOT gamma") == query_terms("alpha beta gamma")
     assert ("near",) in query_terms('NEAR("alpha" "beta", 5)')
 
 
 @given(
     st.lists(st.sampled_from(["alpha", "banana", "ciência", "dog", "x9", "東京"]), min_size=1),
-    st.sampled_from(['"{}"', "{}*", "-{}", "+{}", "({})", "{}:", ":{}", "%{}%", "^{}", "'{}'", "{}~2", "{{{}}}", "{};", "[{}]"]),
+    st.sampled_from(
+        ['"{}"', "{}*", "-{}", "+{}", "({})", "{}:", ":{}", "%{}%", "^{}", "'{}'", "{}~2", "{{{}}}", "{};", "[{}]"]
+    ),
 )
-def test_operators_in_a_query_have_no_effect(words: list[str], operator: str):
+def test_operators_in_a_query_have_no_effect(words: list[str], operator: str) -> None:
     plain = query_terms(" ".join(words))
     decorated = query_terms(" ".join(operator.format(word) for word in words))
     assert [group for group in decorated if group != ("2",)] == plain
@@ -362,7 +371,7 @@ awkward = st.text(st.sampled_from("aAbBéÉßıİǅςΣﬁ _-./@\\'’+#\x00\x1f
 @given(anything | awkward)
 @example("\ud800\udfff\x00")
 @example("\ufdfa")
-def test_no_text_is_refused_and_every_term_is_clean(text: str):
+def test_no_text_is_refused_and_every_term_is_clean(text: str) -> None:
     found = analyse(text)
     asked = query_terms(text)
     for term in [*found, *(term for group in asked for term in group)]:
@@ -377,37 +386,46 @@ def test_no_text_is_refused_and_every_term_is_clean(text: str):
 @given(anything | awkward)
 @example("x\U0001d400b")
 @example("straße ŉ ǆ ΰ ﬃ")
-def test_upper_and_lower_case_give_the_same_terms(text: str):
+def test_upper_and_lower_case_give_the_same_terms(text: str) -> None:
     assert analyse(text.lower()) == analyse(text.upper())
     assert query_terms(text.lower()) == query_terms(text.upper())
 
 
 @given(anything | awkward)
-def test_composed_and_decomposed_accents_give_the_same_terms(text: str):
+@example("a\u1e4c")
+@example("aÕ\u3099")
+def test_composed_and_decomposed_accents_give_the_same_terms(text: str) -> None:
     composed, decomposed = unicodedata.normalize("NFC", text), unicodedata.normalize("NFD", text)
     assert analyse(composed) == analyse(decomposed)
     assert query_terms(composed) == query_terms(decomposed)
 
 
 @given(anything | awkward)
-def test_analysing_again_gives_the_same_terms(text: str):
+def test_analysing_again_gives_the_same_terms(text: str) -> None:
     first = analyse(text)
     text_module._CHUNKS.clear()
     assert analyse(text) == first
 
 
 sayings = st.sampled_from(
-    ["the cats were running to the houses", "os gatos não foram para as casas", "Ação! getUserName", "東京 is big", "", "de the"]
+    [
+        "the cats were running to the houses",
+        "os gatos não foram para as casas",
+        "Ação! getUserName",
+        "東京 is big",
+        "",
+        "de the",
+    ]
 )
 made_up = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=80)
-known = st.sampled_from(
-    "running decisions houses relatórios configurações decidimos informação usuários PostgreSQL it'll naïve C++ 3.14 e-mail".split()
-)
+KNOWN = """
+    running decisions houses naïve relatórios configurações decidimos usuários PostgreSQL Ana's C++ 3.14 e-mail src/a.py
+"""
 
 
-@given(sayings, known | made_up, sayings)
-def test_every_word_of_a_content_is_found_by_asking_for_it(before: str, word: str, after: str):
-    assume(not is_stop_word(word))
+@given(sayings, st.sampled_from(KNOWN.split()) | made_up, sayings)
+def test_every_word_of_a_content_is_found_by_asking_for_it(before: str, word: str, after: str) -> None:
+    assume(not is_stop_word(word) and not is_stop_word(word.lower()))
     assert finds(word, f"{before} {word} {after}")
     assert finds(word.upper(), f"{before} {word.lower()}, {after}")
 
@@ -422,7 +440,7 @@ unspaced = st.text(
 
 
 @given(unspaced, st.data())
-def test_every_piece_of_an_unspaced_text_is_found(run: str, data: st.DataObject):
+def test_every_piece_of_an_unspaced_text_is_found(run: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(run) - 1))
     end = data.draw(st.integers(start + 1, len(run)))
     assert finds_all_of(run[start:end], f"notes: {run}.")
@@ -441,7 +459,7 @@ STYLES = {
 
 
 @given(sayings, st.lists(part, min_size=2, max_size=5), st.sampled_from(sorted(STYLES)))
-def test_every_identifier_is_found_by_its_whole_and_by_its_parts(before: str, parts: list[str], style: str):
+def test_every_identifier_is_found_by_its_whole_and_by_its_parts(before: str, parts: list[str], style: str) -> None:
     whole = STYLES[style](parts)
     content = f"{before} ({whole})."
     assert finds_all_of(whole, content)
@@ -472,7 +490,7 @@ def test_every_identifier_is_found_by_its_whole_and_by_its_parts(before: str, pa
     ],
     ids=lambda text: ascii(text[:4]),
 )
-def test_long_and_hostile_texts_are_analysed(text: str):
+def test_long_and_hostile_texts_are_analysed(text: str) -> None:
     assert all(len(term) <= 64 for term in analyse(text))
     assert len(normalise(text)) <= len(text)
     assert len("".join(sentences(text))) <= len(text)
@@ -482,7 +500,7 @@ def test_long_and_hostile_texts_are_analysed(text: str):
 # The cache
 
 
-def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch):
+def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_module, "_CACHE_LIMIT", 100)
     text_module._CHUNKS.clear()
     for number in range(1_000):
@@ -490,9 +508,11 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch):
         assert len(text_module._CHUNKS) <= 100
 
 
-def test_threads_share_the_analysis(monkeypatch: pytest.MonkeyPatch):
+def test_threads_share_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_module, "_CACHE_LIMIT", 50)
-    texts = [f"running tests {number} relatórios getUserName{number} decisions about configurações" for number in range(400)]
+    texts = [
+        f"running tests {number} relatórios getUserName{number} decisions about configurações" for number in range(400)
+    ]
     expected = [(analyse(text), query_terms(text)) for text in texts]
     text_module._CHUNKS.clear()
     with ThreadPoolExecutor(8) as pool:
@@ -511,18 +531,21 @@ def test_threads_share_the_analysis(monkeypatch: pytest.MonkeyPatch):
         ("One. Two! Three? Four", ["One.", "Two!", "Three?", "Four"]),
         ("It costs 3.50 at example.com. Cheap…  Really?!", ["It costs 3.50 at example.com.", "Cheap…", "Really?!"]),
         ('He said "no." Then he left.', ['He said "no."', "Then he left."]),
-        ("Dr. J. Silva came at 3 p.m. today, e.g. by bus. Good.", ["Dr. J. Silva came at 3 p.m. today, e.g. by bus.", "Good."]),
+        (
+            "Dr. J. Silva came at 3 p.m. today, e.g. by bus. Good.",
+            ["Dr. J. Silva came at 3 p.m. today, e.g. by bus.", "Good."],
+        ),
         ("A wrapped line\ngoes on here. End", ["A wrapped line goes on here.", "End"]),
         ("# Title\n- one\n- two\n\nlast", ["# Title", "- one", "- two", "last"]),
         ("これは文です。次の文！「はい。」終わり", ["これは文です。", "次の文！", "「はい。」", "終わり"]),
     ],
 )
-def test_a_text_is_cut_into_sentences(text: str, expected: list[str]):
+def test_a_text_is_cut_into_sentences(text: str, expected: list[str]) -> None:
     assert sentences(text) == expected
 
 
 @given(anything)
-def test_sentences_are_trimmed_and_lose_nothing_but_space(text: str):
+def test_sentences_are_trimmed_and_lose_nothing_but_space(text: str) -> None:
     found = sentences(text)
     assert all(sentence and sentence == sentence.strip() for sentence in found)
     assert "".join("".join(found).split()) == "".join(text.split())
@@ -532,22 +555,22 @@ def test_sentences_are_trimmed_and_lose_nothing_but_space(text: str):
 
 
 @pytest.mark.parametrize(("length", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100), (401, 101)])
-def test_tokens_are_a_quarter_of_the_characters_rounded_up(length: int, tokens: int):
+def test_tokens_are_a_quarter_of_the_characters_rounded_up(length: int, tokens: int) -> None:
     assert estimate_tokens("x" * length) == tokens
 
 
 @pytest.mark.parametrize("same", ["Ação  Straße", " ação\nSTRASSE ", "Ac\u0327a\u0303o strasse", "ａção\u00a0straße"])
-def test_texts_that_differ_in_case_form_and_space_compare_equal(same: str):
+def test_texts_that_differ_in_case_form_and_space_compare_equal(same: str) -> None:
     assert normalise(same) == "ação strasse"
 
 
-def test_accents_and_punctuation_count_in_comparison():
+def test_accents_and_punctuation_count_in_comparison() -> None:
     assert normalise("résumé") != normalise("resume")
     assert normalise("yes?") != normalise("yes")
 
 
 @given(anything)
-def test_normalising_is_final_and_ignores_the_form_of_accents(text: str):
+def test_normalising_is_final_and_ignores_the_form_of_accents(text: str) -> None:
     once = normalise(text)
     assert normalise(once) == once
     assert normalise(unicodedata.normalize("NFD", text)) == once
@@ -555,53 +578,55 @@ def test_normalising_is_final_and_ignores_the_form_of_accents(text: str):
 
 # Snippets
 
-CONTENT = "We talked for an hour about the weather and then chose PostgreSQL for the sales reports, because " + "reason " * 30
+CONTENT = (
+    "We talked for an hour about the weather and then chose PostgreSQL for the sales reports, because " + "reason " * 30
+)
 
 
-def test_a_snippet_starts_30_characters_before_the_word_and_has_120():
+def test_a_snippet_starts_30_characters_before_the_word_and_has_120() -> None:
     start = CONTENT.index("PostgreSQL") - 30
     assert snippet(CONTENT, "postgresql") == CONTENT[start : start + 120].strip()
 
 
-def test_a_word_near_the_beginning_gives_the_beginning():
+def test_a_word_near_the_beginning_gives_the_beginning() -> None:
     assert snippet(CONTENT, "HOUR") == CONTENT[:120].strip()
 
 
-def test_the_first_word_of_the_query_that_is_there_counts():
+def test_the_first_word_of_the_query_that_is_there_counts() -> None:
     start = CONTENT.index("sales") - 30
     assert snippet(CONTENT, "zebra sales postgresql") == CONTENT[start : start + 120].strip()
 
 
-def test_stop_words_of_the_query_do_not_place_a_snippet():
+def test_stop_words_of_the_query_do_not_place_a_snippet() -> None:
     assert snippet(CONTENT, "for the reports") == snippet(CONTENT, "reports")
 
 
-def test_without_any_word_of_the_query_a_snippet_is_the_beginning():
+def test_without_any_word_of_the_query_a_snippet_is_the_beginning() -> None:
     assert snippet(CONTENT, "zebra") == snippet(CONTENT, "") == CONTENT[:120].strip()
 
 
-def test_a_snippet_is_found_without_case_and_accents_in_the_raw_text():
+def test_a_snippet_is_found_without_case_and_accents_in_the_raw_text() -> None:
     raw = "ﬁ straße İ " * 10 + "o RELATO\u0301RIO de vendas"
     assert snippet(raw, "relatorio", before=0) == "RELATO\u0301RIO de vendas"
     assert snippet("é" * 50 + " o relatorio", "Relatório", before=0) == "relatorio"
 
 
-def test_a_snippet_prefers_the_beginning_of_a_word():
+def test_a_snippet_prefers_the_beginning_of_a_word() -> None:
     assert snippet("concatenate the cat", "cat", before=0) == "cat"
     assert snippet("concatenate it", "cat", before=0) == "catenate it"
 
 
-def test_a_snippet_shows_another_form_of_the_word_when_the_word_is_not_there():
+def test_a_snippet_shows_another_form_of_the_word_when_the_word_is_not_there() -> None:
     assert snippet(CONTENT, "choosing report", before=0).startswith("reports")
     assert snippet("x " * 50 + "two decisions", "deciding decision's", before=0) == "decisions"
 
 
-def test_a_snippet_shows_a_part_of_an_unspaced_query():
+def test_a_snippet_shows_a_part_of_an_unspaced_query() -> None:
     assert snippet("これは東京の天気です", "大阪と東京", before=0) == "東京の天気です"
 
 
 @given(anything, anything, st.integers(1, 200), st.integers(0, 50))
-def test_a_snippet_is_a_trimmed_part_of_the_text(text: str, query: str, width: int, before: int):
+def test_a_snippet_is_a_trimmed_part_of_the_text(text: str, query: str, width: int, before: int) -> None:
     shown = snippet(text, query, width=width, before=before)
     assert shown in text
     assert len(shown) <= width

@@ -1,6 +1,7 @@
 """The arguments and options that describe an entry, shared by the commands that write one."""
 
 import sys
+from enum import StrEnum
 from typing import Annotated
 
 import typer
@@ -23,8 +24,16 @@ __all__ = [
     "Target",
     "TextArgument",
     "examples",
+    "one_of",
     "text_of",
 ]
+
+
+def one_of(words: type[StrEnum]) -> str:
+    """The words of a closed set, for a help text."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}"
+
 
 Target = Annotated[str, typer.Argument(metavar="NAME|ID", help="A name, an alias or an id.", show_default=False)]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A name that is not taken.", show_default=False)]
@@ -33,12 +42,14 @@ TextArgument = Annotated[
     typer.Argument(metavar="TEXT", help="What to remember; - reads it from the standard input.", show_default=False),
 ]
 TagOption = Annotated[list[str] | None, typer.Option("--tag", metavar="WORD", help="A tag; may be repeated.")]
-CategoryOption = Annotated[Category | None, typer.Option("--category", help="What the note is for.")]
+CategoryOption = Annotated[
+    Category | None, typer.Option("--category", metavar="CATEGORY", help=f"What the note is for: {one_of(Category)}.")
+]
 ContextOption = Annotated[
     str | None, typer.Option("--context", metavar="TEXT", help="Where it came from, or why it matters.")
 ]
 ImportanceOption = Annotated[float, typer.Option("--importance", metavar="NUMBER", help="From 0 to 1.")]
-ScopeOption = Annotated[Scope, typer.Option("--scope", help="How far it reaches.")]
+ScopeOption = Annotated[Scope, typer.Option("--scope", metavar="SCOPE", help=f"How far it reaches: {one_of(Scope)}.")]
 ChannelOption = Annotated[str | None, typer.Option("--channel", metavar="NAME", help="The channel, for scope channel.")]
 ConversationOption = Annotated[
     str | None, typer.Option("--conversation", metavar="ID", help="The conversation, for scope conversation.")
@@ -46,7 +57,11 @@ ConversationOption = Annotated[
 SourceOption = Annotated[str, typer.Option("--source", metavar="WORD", help="Who or what said it.")]
 LifetimeOption = Annotated[
     Lifetime | None,
-    typer.Option("--lifetime", help="How long it is meant to stay; long_term for a named note, else short_term."),
+    typer.Option(
+        "--lifetime",
+        metavar="LIFETIME",
+        help=f"How long it is meant to stay: {one_of(Lifetime)}; else it depends on whether it has a name.",
+    ),
 ]
 AtOption = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="When it was said, such as 2026-03-16T14:32:00Z; else now.")

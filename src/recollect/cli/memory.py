@@ -20,9 +20,10 @@ from recollect.cli.content import (
     Target,
     TextArgument,
     examples,
+    one_of,
     text_of,
 )
-from recollect.cli.output import day, document, heading, label, line, pairs, paragraph, remark, said
+from recollect.cli.output import brief, document, line, pairs, remark, said
 from recollect.errors import Invalid
 from recollect.memory import Memory
 from recollect.model.entry import Kind, Scope
@@ -87,13 +88,17 @@ def recall(
         str, typer.Option("--mode", metavar="MODE", help="keyword, or hybrid, which is the same without an embedder.")
     ] = "hybrid",
     category: CategoryOption = None,
-    kind: Annotated[list[Kind] | None, typer.Option("--kind", help="Only this kind; may be repeated.")] = None,
+    kind: Annotated[
+        list[Kind] | None, typer.Option("--kind", metavar="KIND", help=f"Only {one_of(Kind)}; may be repeated.")
+    ] = None,
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="WORD", help="Only with this tag; all of them if repeated.")
     ] = None,
     since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only from this time on.")] = None,
     until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only before this time.")] = None,
-    scope: Annotated[list[Scope] | None, typer.Option("--scope", help="Only of this scope; may be repeated.")] = None,
+    scope: Annotated[
+        list[Scope] | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}; may be repeated.")
+    ] = None,
     channel: Annotated[
         str | None, typer.Option("--channel", metavar="NAME", help="Also entries of this channel.")
     ] = None,
@@ -162,12 +167,9 @@ def _ask(mem: Memory, target: str) -> None:
 
 
 def _show(hit: Hit) -> None:
-    entry = hit.entry
-    facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), day(entry.created_at)]
-    heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
-    whole, part = " ".join(entry.content.split()), " ".join(hit.snippet.split())
+    whole, part = " ".join(hit.entry.content.split()), " ".join(hit.snippet.split())
     before, after = "" if whole.startswith(part) else "… ", "" if whole.endswith(part) else " …"
-    paragraph(line(f"{before}{part}{after}"), indent=2)
+    brief(hit.entry, f"{before}{part}{after}", rows=3)
 
 
 def _show_receipt(receipt: Receipt) -> None:

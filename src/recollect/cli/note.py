@@ -21,9 +21,10 @@ from recollect.cli.content import (
     Target,
     TextArgument,
     examples,
+    one_of,
     text_of,
 )
-from recollect.cli.output import columns, day, document, heading, label, line, pairs, remark, safe, said
+from recollect.cli.output import brief, columns, document, heading, label, line, pairs, remark, safe, said
 from recollect.clock import iso
 from recollect.model.entry import Entry, Kind, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
@@ -132,9 +133,11 @@ def show(call: Call, target: Target) -> None:
 @for_agent
 def list_(
     call: Call,
-    kind: Annotated[Kind, typer.Option("--kind", help="The kind of entries.")] = Kind.NOTE,
+    kind: Annotated[
+        Kind, typer.Option("--kind", metavar="KIND", help=f"The kind of entries: {one_of(Kind)}.")
+    ] = Kind.NOTE,
     category: CategoryOption = None,
-    scope: Annotated[Scope | None, typer.Option("--scope", help="Only of this scope.")] = None,
+    scope: Annotated[Scope | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}.")] = None,
     source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,
     tag: Annotated[str | None, typer.Option("--tag", metavar="WORD", help="Only with this tag.")] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most notes to show.")] = 100,
@@ -151,7 +154,8 @@ def list_(
     if call.json:
         document(found)
     elif found:
-        _table(found)
+        for entry in found:
+            brief(entry, entry.content, rows=1)
         if len(found) == limit:
             remark(f"there may be more; the next page: --before {label(found[-1])!r}")
     elif kind is Kind.NOTE and not any((category, scope, source, tag, before)) and limit:
@@ -201,16 +205,6 @@ def _answer(call: Call, verb: str, entry: Entry) -> None:
         document(entry)
     else:
         said(verb, entry)
-
-
-def _table(found: list[Entry]) -> None:
-    columns(
-        ("name", "category", "tags", "day", "text"),
-        [
-            (label(e), e.category or "", line(" ".join(f"#{t}" for t in e.tags)), day(e.created_at), line(e.content))
-            for e in found
-        ],
-    )
 
 
 def _show(entry: Entry) -> None:

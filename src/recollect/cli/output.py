@@ -17,15 +17,14 @@ from recollect.clock import iso
 from recollect.model.entry import Entry
 
 __all__ = [
+    "brief",
     "columns",
     "complain",
-    "day",
     "document",
     "heading",
     "label",
     "line",
     "pairs",
-    "paragraph",
     "remark",
     "safe",
     "said",
@@ -67,11 +66,6 @@ def label(entry: Entry) -> str:
     return safe(entry.name or entry.id)
 
 
-def day(moment: int) -> str:
-    """The day of a moment, in UTC."""
-    return iso(moment)[:10]
-
-
 def complain(message: str) -> None:
     """One line on stderr: what went wrong and what to do."""
     _errors().print(Text(f"recollect: {line(message)}"), soft_wrap=True)
@@ -95,12 +89,18 @@ def heading(title: str, facts: str = "") -> None:
     _output().print(Text("  ").join([Text(title, "bold"), *([Text(facts, "dim")] if facts else [])]), soft_wrap=True)
 
 
-def paragraph(text: str, *, indent: int) -> None:
-    """A line of text that wraps at the width of the terminal, and nowhere when there is none."""
+def brief(entry: Entry, text: str, *, rows: int) -> None:
+    """An entry in short: what it is called, a few facts, and some text, on a terminal in at most so many rows."""
+    facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10]]
+    heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
     console = _output()
-    for row in Text(text).wrap(console, max(console.width - indent, 20)):
+    width = max(console.width - 2, 20)
+    shown = Text(line(text))
+    if console.is_terminal:
+        shown.truncate(rows * width, overflow="ellipsis")
+    for row in shown.wrap(console, width):
         row.rstrip()
-        console.print(Text(" " * indent) + row, soft_wrap=True)
+        console.print(Text("  ") + row, soft_wrap=True)
 
 
 def pairs(rows: Iterable[tuple[str, str]], *, indent: int = 2) -> None:

@@ -1,6 +1,6 @@
 """The five operations, as values, and the row that each one leaves in the operation log."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ class Add:
     content: str
     name: str | None = None
     kind: Kind | str = Kind.NOTE
-    tags: tuple[str, ...] | list[str] = ()
+    tags: Iterable[str] = ()
     context: str | None = None
     category: Category | str | None = None
     scope: Scope | str = Scope.WORKSPACE
@@ -51,7 +51,7 @@ class Write:
 
     target: str
     content: str | None = None
-    tags: tuple[str, ...] | list[str] | None = None
+    tags: Iterable[str] | None = None
     context: str | None = None
     category: Category | str | None = None
     importance: float | None = None

@@ -1,6 +1,6 @@
 """The last numbers an agent handed out. A writer locks the row first, so numbers are dense and in commit order."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 
 from recollect.storage.database import Transaction
 
@@ -46,4 +46,8 @@ class Counters:
 
     def save(self, tx: Transaction) -> None:
         """Write the counters back."""
-        tx.run("counters.save", **asdict(self))
+        tx.run(
+            "counters.save", entries=self.entries, operations=self.operations, documents=self.documents,
+            flushed=self.flushed, live=self.live, tokens=self.tokens, removals=self.removals, layout=self.layout,
+            analysis=self.analysis,
+        )  # fmt: skip

@@ -183,8 +183,7 @@ def removed_id(tx: Transaction, target: str) -> str | None:
     return living if living and tx.one("operations.last_removal", entry_id=living) else None
 
 
-def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _revision(row: Row) -> Revision:

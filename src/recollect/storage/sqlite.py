@@ -6,9 +6,11 @@ an empty one was truncated by somebody, and is refused instead of being taken fo
 """
 
 import contextlib
+import errno
 import os
 import threading
 import uuid
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,7 +26,9 @@ __all__ = ["SqliteDatabase"]
 
 APPLICATION_ID = 0x52434C54  # "RCLT"
 BUSY_MS = 30_000
-_NEW_FILE = (("page_size", 4096), ("auto_vacuum", 2), ("journal_mode", "wal"), ("application_id", APPLICATION_ID))
+SMALLEST = 512
+"""Bytes of the smallest file that SQLite makes."""
+_NEW_FILE = (("page_size", 4096), ("auto_vacuum", 2), ("application_id", APPLICATION_ID))
 _EVERY_CONNECTION = (
     ("synchronous", "full"),
     ("secure_delete", "on"),
@@ -32,8 +36,21 @@ _EVERY_CONNECTION = (
     ("journal_size_limit", 64_000_000),
 )
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('migrations') ORDER BY name"
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Connections that a forked child inherited: using or closing them there would harm the parent, so they are only kept.
 _inherited: list[apsw.Connection] = []
+# SQLite in a child would count on the file locks of inherited connections, which only the parent has, and the parent
+# could then clear away the log under the child's writes. So no idle connection is open during a fork.
+_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    for database in list(_databases):
+        database.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)
 
 
 class SqliteTransaction(Transaction):
@@ -73,6 +90,7 @@ class SqliteDatabase(Database):
         self._generation = 0
         self._void: apsw.Connection | None = None
         self._own()
+        _databases.add(self)
 
     def _own(self) -> None:
         """Locks of this process; a forked child makes its own, as it may have inherited them locked."""
@@ -89,12 +107,12 @@ class SqliteDatabase(Database):
                 with self._empty() as connection:
                     yield SqliteTransaction(connection, agent, self._generation)
                 return
-            connection = self._take()
+            connection, generation = self._take()
             try:
                 connection.execute("BEGIN")
-                yield SqliteTransaction(connection, agent, self._generation)
+                yield SqliteTransaction(connection, agent, generation)
             finally:
-                self._end(connection, "COMMIT")
+                self._end(connection, generation, "COMMIT")
 
     @contextmanager
     def write(self, agent: str) -> Iterator[Transaction]:
@@ -102,15 +120,15 @@ class SqliteDatabase(Database):
         with self._errors(), self._writing:
             if not self._present():
                 self._create()
-            connection = self._take()
+            connection, generation = self._take()
             done = False
             try:
                 connection.execute("BEGIN IMMEDIATE")
-                yield SqliteTransaction(connection, agent, self._generation)
+                yield SqliteTransaction(connection, agent, generation)
                 connection.execute("COMMIT")
                 done = True
             finally:
-                self._end(connection, None if done else "ROLLBACK")
+                self._end(connection, generation, None if done else "ROLLBACK")
 
     def exists(self, agent: str) -> bool:
         """Whether the file is there."""
@@ -127,20 +145,21 @@ class SqliteDatabase(Database):
         with self._errors():
             if not self._present():
                 return []
-            connection = self._take()
+            connection, generation = self._take()
             try:
                 messages = [str(message) for (message,) in connection.execute("PRAGMA integrity_check")]
             except (apsw.CorruptError, apsw.NotADBError) as error:
                 messages = [str(error)]
             finally:
-                self._end(connection, None)
+                self._end(connection, generation)
         return [Finding(part="file", where=self.path.name, message=text) for text in messages if text != "ok"]
 
     def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
         """Empty the write-ahead log and look through the file; rewrite the file if a trace is left in its slack."""
         beyond = ["copies outside this file (backups, snapshots of the file system) are out of reach"]
         with self._errors(), self._writing:
-            connection = self._take()
+            self._present()
+            connection, generation = self._take()
             try:
                 connection.pragma("wal_checkpoint(truncate)")
                 if self._traces(probes):
@@ -149,7 +168,7 @@ class SqliteDatabase(Database):
                     if busy and busy[0]:
                         beyond.append("a reader held the write-ahead log; it is emptied at the next checkpoint")
             finally:
-                self._end(connection, None)
+                self._end(connection, generation)
         return [f"file {self.path.name}", "free pages", "write-ahead log"], beyond
 
     def _traces(self, probes: Sequence[bytes]) -> bool:
@@ -168,23 +187,22 @@ class SqliteDatabase(Database):
         """Copy the file, consistent while others write. An existing target is refused."""
         if target.exists():
             raise Conflict(f"{target} exists already; choose a new path for the backup, or remove it first")
-        aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
         with self._errors():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            copy = apsw.Connection(str(aside))
-            try:
-                source = self._take()
+            self._present()
+            source, generation = self._take()
+        try:
+            with self._errors(target), _new_file(target) as aside:
+                copy = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
                 try:
                     # One step over all pages: the copy is one snapshot, and writers go on beside it.
                     with copy.backup("main", source, "main") as work:
                         work.step(-1)
                 finally:
-                    self._end(source, None)
-                copy.close()
-                _publish(aside, target)
-            finally:
-                copy.close()
-                aside.unlink(missing_ok=True)
+                    copy.close()
+                if not _publish(aside, target):
+                    raise Conflict(f"{target} was made by somebody else meanwhile; choose a new path for the backup")
+        finally:
+            self._end(source, generation)
 
     @contextmanager
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
@@ -213,13 +231,19 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close every idle connection; the last one empties the write-ahead log into the file."""
+        self._drop(None)
+
+    def _drop(self, file: tuple[int, int] | None) -> None:
+        """Go over to another file, or to none that is known: what was read of the one before no longer counts."""
         with self._guard:
             connections, self._idle = self._idle, []
-            void, self._void = self._void, None
+            self._file = file
+            self._generation += 1
+            self._void = None  # not closed: a reader may be at it, and it ends with the last one
         if self._owner != os.getpid():
             _inherited.extend(connections)
             return
-        for connection in [*connections, *([void] if void else [])]:
+        for connection in connections:
             connection.close()
 
     # Connections
@@ -241,19 +265,19 @@ class SqliteDatabase(Database):
         else:
             identity = (found.st_dev, found.st_ino)
         if identity != self._file:
-            self.close()
-            self._file = identity
-            self._generation += 1
+            self._drop(identity)
         return identity is not None
 
-    def _take(self) -> apsw.Connection:
+    def _take(self) -> tuple[apsw.Connection, int]:
+        """A connection, and the generation that it belongs to."""
         with self._guard:
+            generation = self._generation
             if self._idle:
-                return self._idle.pop()
-        return self._connect()
+                return self._idle.pop(), generation
+        return self._connect(), generation
 
-    def _end(self, connection: apsw.Connection, statement: str | None) -> None:
-        """Finish a connection's transaction and put it back; a connection that cannot finish is dropped."""
+    def _end(self, connection: apsw.Connection, generation: int, statement: str | None = None) -> None:
+        """Finish a connection's transaction and put it back; one that cannot finish, or is of another file, is closed."""
         try:
             if statement and connection.in_transaction:
                 connection.execute(statement)
@@ -261,13 +285,16 @@ class SqliteDatabase(Database):
             connection.close(True)
             return
         with self._guard:
-            self._idle.append(connection)
+            if generation == self._generation:
+                self._idle.append(connection)
+                return
+        connection.close()
 
     def _connect(self) -> apsw.Connection:
         size = self.path.stat().st_size
-        if size == 0:
+        if size < SMALLEST:
             raise Corrupt(
-                f"{self.path} is empty (0 bytes): it was truncated, or is not a recollect memory. "
+                f"{self.path} is empty ({size} bytes): it was truncated, or is not a recollect memory. "
                 "Restore it from a backup, or remove it to start afresh"
             )
         connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -279,17 +306,22 @@ class SqliteDatabase(Database):
                 raise ConfigError(
                     f"{self.path} is an SQLite database, but not a recollect memory; give the path of another file"
                 )
-            # A log that is waiting to be written back may hold the missing end of the file.
-            whole = connection.pragma("page_count") * connection.pragma("page_size")
-            if size < whole and not (self._wal.exists() and self._wal.stat().st_size):
-                raise Corrupt(
-                    f"{self.path} has {size:,} bytes of {whole:,}: its end is missing. Restore it from a backup"
-                )
+            self._measure(connection)
             self._migrate(connection)
         except BaseException:
             connection.close(True)
             raise
         return connection
+
+    def _measure(self, connection: apsw.Connection) -> None:
+        """Refuse a file whose last page is cut; SQLite itself notices when whole pages are missing."""
+        connection.execute("BEGIN")  # while this reads, nobody can shrink the file or clear away its log
+        whole = connection.pragma("page_count") * connection.pragma("page_size")
+        size = self.path.stat().st_size
+        # A log that is waiting to be written back may hold the end of the file.
+        if size < whole and not (self._wal.exists() and self._wal.stat().st_size):
+            raise Corrupt(f"{self.path} has {size:,} bytes of {whole:,}: its end is missing. Restore it from a backup")
+        connection.execute("COMMIT")
 
     def _migrate(self, connection: apsw.Connection) -> None:
         newest = migrations()[-1].number
@@ -328,10 +360,7 @@ class SqliteDatabase(Database):
                 f"{self.path} is missing, but its write-ahead log {self._wal.name} is there and may hold writes. "
                 "Put the file back, or remove the log to start afresh"
             )
-        aside = self.path.with_name(f".{self.path.name}.{uuid.uuid4().hex}.new")
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        with _new_file(self.path) as aside:
             connection = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
                 for name, value in (*_NEW_FILE, *_EVERY_CONNECTION):
@@ -339,11 +368,11 @@ class SqliteDatabase(Database):
                 connection.execute("BEGIN IMMEDIATE")
                 self._apply_migrations(connection)
                 connection.execute("COMMIT")
+                # Last, so that nothing is left in a log that closing might fail to write back.
+                connection.pragma("journal_mode", "wal")
             finally:
                 connection.close()
             _publish(aside, self.path)
-        finally:
-            aside.unlink(missing_ok=True)
         self._present()
 
     @contextmanager
@@ -356,13 +385,17 @@ class SqliteDatabase(Database):
             yield self._void
 
     @contextmanager
-    def _errors(self) -> Iterator[None]:
-        """The one place where errors of SQLite and of the file system become recollect's own."""
+    def _errors(self, written: Path | None = None) -> Iterator[None]:
+        """The one place where errors of SQLite and of the file system become recollect's own.
+
+        `written` is the file that is being written, where it is not the memory itself.
+        """
+        written = written or self.path
         try:
             yield
         except RecollectError:
             raise
-        except (apsw.CorruptError, apsw.NotADBError) as error:
+        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, UnicodeDecodeError) as error:
             raise Corrupt(
                 f"{self.path} is damaged ({error}). Restore it from a backup; `recollect check` tells what is affected"
             ) from error
@@ -372,11 +405,11 @@ class SqliteDatabase(Database):
             ) from error
         except apsw.FullError as error:
             raise Unavailable(
-                f"there is no room left for {self.path}: nothing was written. Free some space and try again"
+                f"there is no room left for {written}: nothing was written. Free some space and try again"
             ) from error
         except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, PermissionError) as error:
             raise ConfigError(
-                f"cannot use {self.path}: {error}. Choose a location that this user may write to, "
+                f"cannot use {written}: {error}. Choose a location that this user may write to, "
                 "or change its permissions"
             ) from error
         except apsw.IOError as error:
@@ -384,27 +417,53 @@ class SqliteDatabase(Database):
             if getattr(error, "extendedresult", None) in damaged:
                 raise Corrupt(f"{self.path} cannot be read whole ({error}). Restore it from a backup") from error
             raise Unavailable(
-                f"{self.path} cannot be written ({error}): nothing was changed. Is the disk full or failing?"
+                f"{written} cannot be written ({error}): nothing was changed. Is the disk full or failing?"
             ) from error
-        except (apsw.LockedError, apsw.NoMemError, apsw.ProtocolError, apsw.InterruptError) as error:
+        except apsw.Error as error:
             raise Unavailable(f"{self.path} cannot be used right now ({error}); try again") from error
         except OSError as error:
-            raise ConfigError(f"cannot use {self.path}: {error.strerror or error}; choose another location") from error
+            if error.errno in _FULL:
+                raise Unavailable(
+                    f"there is no room left for {written}: nothing was written. Free some space and try again"
+                ) from error
+            raise ConfigError(f"cannot use {written}: {error.strerror or error}; choose another location") from error
 
 
-def _publish(aside: Path, target: Path) -> None:
-    """Give a finished file its name, unless somebody else was first; the name is on disk when this returns."""
+@contextmanager
+def _new_file(target: Path) -> Iterator[Path]:
+    """An empty file for this user only, beside the target, to be filled and published; gone when the block ends."""
+    missing = [folder for folder in target.parents if not folder.exists()]
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for folder in missing:
+        _sync_folder(folder.parent)
+    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
+    try:
+        os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        yield aside
+    finally:
+        for suffix in ("", "-journal", "-wal", "-shm"):
+            aside.with_name(aside.name + suffix).unlink(missing_ok=True)
+
+
+def _publish(aside: Path, target: Path) -> bool:
+    """Give a finished file its name, and have that on disk; False if somebody else was first."""
     try:
         os.link(aside, target)
     except FileExistsError:
-        return
+        return False
     except OSError:  # a file system without hard links
         if target.exists():
-            return
+            return False
         os.rename(aside, target)
+    _sync_folder(target.parent)
+    return True
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names in a folder on disk."""
     if os.name == "posix":
-        folder = os.open(target.parent, os.O_RDONLY)
+        opened = os.open(folder, os.O_RDONLY)
         try:
-            os.fsync(folder)
+            os.fsync(opened)
         finally:
-            os.close(folder)
+            os.close(opened)

@@ -1,0 +1,94 @@
+"""The command line as its users run it: a process of its own, with arguments, an environment and three streams."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import recollect
+
+UNWANTED = ("RECOLLECT_", "PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "TTY_")
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: bytes
+    err: str
+
+    @property
+    def text(self) -> str:
+        return self.out.decode()
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+def environment(**changes: str) -> dict[str, str]:
+    """The environment of a command: ours without what would change its output, and with this very source."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
+    source = str(Path(recollect.__file__).parents[1])
+    return {**kept, "PYTHONPATH": source, "LANG": "C.UTF-8", "TERM": "xterm-256color", **changes}
+
+
+class Command:
+    """Runs `recollect ARGS…` in a folder. A traceback fails the test, whatever it is about."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __call__(self, *args: str | bytes, stdin: bytes = b"", code: int = 0, **changes: str) -> Ended:
+        ended = subprocess.run(
+            [sys.executable, "-m", "recollect", *args],
+            input=stdin, capture_output=True, cwd=self.folder, env=environment(**changes), check=False,
+        )  # fmt: skip
+        result = Ended(ended.returncode, ended.stdout, ended.stderr.decode())
+        assert "Traceback" not in result.err, result.err
+        assert result.code == code, result
+        return result
+
+    def start(self, *args: str) -> subprocess.Popen[bytes]:
+        """The command, still running."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "recollect", *args],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, env=environment(),
+        )  # fmt: skip
+
+    def on_terminal(self, *args: str, keys: bytes = b"", columns: int = 80, **changes: str) -> tuple[int, str]:
+        """The exit code and everything a terminal of this width was sent, after typing some keys."""
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+        os.write(ours, keys)
+        with subprocess.Popen(
+            [sys.executable, "-m", "recollect", *args],
+            stdin=theirs, stdout=theirs, stderr=theirs, cwd=self.folder, env=environment(**changes),
+        ) as process:  # fmt: skip
+            os.close(theirs)
+            sent = b""
+            while block := _read(ours):
+                sent += block
+        os.close(ours)
+        return process.returncode, sent.decode().replace("\r\n", "\n")
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 65_536)
+    except OSError:  # how a terminal says that the other end is gone
+        return b""

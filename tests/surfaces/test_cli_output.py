@@ -1,0 +1,142 @@
+"""What reaches the terminal: the text as it is, and nothing that a text can do to a terminal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from surfaces.command import Command
+
+import recollect
+from recollect import Alias
+
+HOSTILE = "[red]red[/red] :smile: \x1b[31mred\x1b[0m \x9b31m \x07 😀👩‍👩‍👧 שלום مرحبا \u202etxt.exe\u2066 \\[x]"
+SHOWN = "[red]red[/red] :smile: \\x1b[31mred\\x1b[0m \\x9b31m \\x07 😀👩‍👩‍👧 שלום مرحبا \\u202etxt.exe\\u2066 \\[x]"
+HARMFUL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+STYLE = re.compile("\x1b\\[[0-9;]*m")
+
+
+def keep(cli: Command, name: str, content: str) -> None:
+    with recollect.open(cli.folder / ".recollect") as home:
+        home.agent("default").remember(content, name=name)
+
+
+@pytest.fixture
+def hostile(cli: Command) -> Command:
+    """A memory that holds a hostile text in every field that takes one."""
+    with recollect.open(cli.folder / ".recollect") as home:
+        mem = home.agent("default")
+        mem.remember(HOSTILE, name="[bold]x[/bold]", tags=["[blink]"], context=HOSTILE, source="[dim]s")
+        mem.apply(Alias("[bold]x[/bold]", "[/]"))
+    return cli
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        ["recall", "red"],
+        ["note", "list"],
+        ["note", "show", "[/]"],
+        ["note", "history", "[/]"],
+        ["forget", "[/]"],
+        ["note", "show", "\x1b[31mnobody"],
+        ["recall", "\x1b[31mnothing"],
+        ["recall", "red", "--json"],
+    ],
+)
+def test_no_content_reaches_a_terminal_as_a_command(hostile: Command, args: list[str]) -> None:
+    _, sent = hostile.on_terminal(*args, columns=400)
+    assert sent.strip()
+    assert not HARMFUL.search(STYLE.sub("", sent))
+    assert not set(STYLE.findall(sent)) - {"\x1b[1m", "\x1b[2m", "\x1b[0m"}
+
+
+def test_markup_and_letters_of_all_scripts_are_shown_as_they_are(hostile: Command) -> None:
+    assert hostile("recall", "red").lines[1] == f"  {SHOWN}"
+    assert hostile("note", "list").lines[1] == f"  {SHOWN}"
+    assert hostile("note", "show", "[/]").lines[-1] == SHOWN
+    assert hostile("note", "show", "[/]").lines[1:3] == ["  aliases     [/]", "  tags        [blink]"]
+
+
+def test_json_holds_the_text_exactly(hostile: Command) -> None:
+    shown = hostile("note", "show", "[/]", "--json")
+    assert shown.json["content"] == HOSTILE
+    assert "😀👩‍👩‍👧 שלום مرحبا".encode() in shown.out
+    assert b"\x1b" not in shown.out
+    assert "\x9b".encode() not in shown.out
+
+
+def test_line_breaks_stay_where_a_note_is_shown_whole(cli: Command) -> None:
+    cli("note", "add", "n", "-", stdin=b"one\r\n\ttwo\n\nthree\n")
+    assert cli("note", "show", "n").text.endswith("\n\none\n\ttwo\n\nthree\n")
+    assert cli("note", "list").lines[1] == "  one two three"
+
+
+def test_styles_are_for_terminals_only(cli: Command) -> None:
+    keep(cli, "n", "text")
+    assert "\x1b[1mn\x1b[0m" in cli.on_terminal("note", "list")[1]
+    assert "\x1b" not in cli("note", "list").text
+    assert "\x1b" not in cli.on_terminal("note", "list", NO_COLOR="1")[1]
+    assert "\x1b" not in cli.on_terminal("note", "list", TERM="dumb")[1]
+
+
+def test_a_line_ends_where_the_terminal_ends(cli: Command) -> None:
+    keep(cli, "n", "word " * 50)
+    _, sent = cli.on_terminal("note", "list", columns=40)
+    assert STYLE.sub("", sent).splitlines()[1:] == ["  word word word word word word word w…"]
+    _, sent = cli.on_terminal("recall", "word", columns=40)
+    assert all(len(line) <= 40 for line in STYLE.sub("", sent).splitlines())
+    assert len(sent.splitlines()) == 4
+
+
+def test_a_pipe_gets_everything(cli: Command) -> None:
+    keep(cli, "n", "word " * 50)
+    assert cli("note", "list").lines[1] == "  " + " ".join(["word"] * 50)
+
+
+def test_what_is_cut_off_is_marked(cli: Command) -> None:
+    keep(cli, "n", f"{'a' * 100} needle {'b' * 200}")
+    shown = cli("recall", "needle").lines[1]
+    assert shown.startswith("  … aaa")
+    assert shown.endswith("bbb …")
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1"])
+def test_a_terminal_that_lacks_letters_shows_marks(cli: Command, encoding: str) -> None:
+    keep(cli, "日本", "caf\u00e9 日本 …")
+    shown = cli("note", "list", PYTHONIOENCODING=encoding)
+    assert shown.out.splitlines()[1] == "  café ?? ?".encode(encoding, errors="replace")
+    assert "nobody ??" in cli("note", "show", "nobody 日本", code=3, PYTHONIOENCODING=encoding).err
+    assert cli("note", "show", "日本", "--json", PYTHONIOENCODING=encoding).json["name"] == "日本"
+    assert cli("--help", PYTHONIOENCODING=encoding).out.startswith(b"Usage: recollect")
+    assert cli("demo", PYTHONIOENCODING=encoding).out
+
+
+def test_the_plain_locale_works(cli: Command) -> None:
+    cli("note", "add", "日本", "caf\u00e9", LC_ALL="C", LANG="C")
+    assert "日本" in cli("note", "list", LC_ALL="C", LANG="C").text
+
+
+@pytest.mark.parametrize(("keys", "code", "left"), [(b"y\n", 0, 0), (b"n\n", 1, 1), (b"\n", 1, 1), (b"\x04", 1, 1)])
+def test_erasing_asks_on_a_terminal(cli: Command, keys: bytes, code: int, left: int) -> None:
+    keep(cli, "secret", "x")
+    ended, sent = cli.on_terminal("forget", "secret", "--erase", keys=keys)
+    assert "Erase 'secret' and its history for good? [y/N]" in sent
+    assert ended == code
+    assert len(cli("note", "list", "--json").json) == left
+
+
+def test_erasing_does_not_ask_when_told_so(cli: Command) -> None:
+    keep(cli, "secret", "x")
+    ended, sent = cli.on_terminal("forget", "secret", "--erase", "--yes")
+    assert ended == 0
+    assert "[y/N]" not in sent
+    assert cli("note", "list", "--json").json == []
+
+
+def test_an_interrupted_question_changes_nothing(cli: Command) -> None:
+    keep(cli, "secret", "x")
+    ended, sent = cli.on_terminal("forget", "secret", "--erase", keys=b"\x03")
+    assert ended == 1
+    assert "Traceback" not in sent
+    assert len(cli("note", "list", "--json").json) == 1
