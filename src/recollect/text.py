@@ -150,9 +150,8 @@ class _Folding(dict[int, str]):
         character = chr(code)
         if unicodedata.category(character) in ("Cn", "Co", "Cs"):
             return " "  # not kept: a million code points without meaning must not fill the memory
-        plain = unicodedata.normalize("NFKD", character).casefold()
-        plain = unicodedata.normalize("NFKD", plain).casefold()
-        self[code] = folded = "".join(map(_fold_character, unicodedata.normalize("NFKD", plain)))
+        caseless = unicodedata.normalize("NFKD", character).casefold()
+        self[code] = folded = "".join(map(_fold_character, unicodedata.normalize("NFKD", caseless)))
         return folded
 
 
@@ -173,8 +172,7 @@ def _fold_character(character: str) -> str:
         return "" if accent or selector or category == "Me" else character
     if category == "So" and ("\u2600" <= character <= "\u27bf" or character >= "\U0001f000"):
         return f" {character} "
-    skin_tone = "\U0001f3fb" <= character <= "\U0001f3ff"
-    return "" if category == "Cf" or skin_tone else " "
+    return "" if category == "Cf" else " "
 
 
 class _Shapes(dict[int, str]):
@@ -185,12 +183,11 @@ class _Shapes(dict[int, str]):
         category = unicodedata.category(character)
         if category in ("Cn", "Co", "Cs"):
             return "o"
-        # A letter without the other case (a mathematical capital) says nothing about a change of case.
         if category[0] == "M" or category == "Cf":
             shape = "m"
-        elif character.isupper() and character.lower() != character:
+        elif character.isupper():
             shape = "u"
-        elif character.islower() and character.upper() != character:
+        elif character.islower() and character.upper() != character:  # a letter without capital stays in upper case
             shape = "l"
         else:
             shape = "o"

@@ -129,6 +129,20 @@ def write_notes(pipe: Connection, location: str, agents: list[str], number: int,
                 pipe.send(("done", Step("add", key, fact(key, 0)), entry.id, entry.content_hash))
 
 
+def open_write_close(pipe: Connection, location: str, notes: int) -> None:
+    """Write notes of several pages, each with a home of its own."""
+    for note in range(notes):
+        with recollect.open(location) as home:
+            home.agent("ana").remember(fact(note, 0) + " and so on" * 3_000)
+
+
+def open_read_close(pipe: Connection, location: str) -> None:
+    """Read with one home after the other, until there is a message."""
+    while not pipe.poll():
+        with recollect.open(location) as home:
+            home.agent("ana").list(limit=1)
+
+
 def write_under_a_size_limit(pipe: Connection, location: str, limit: int) -> None:
     """Write until no file may grow beyond the limit, then again without a limit."""
     _, most = resource.getrlimit(resource.RLIMIT_FSIZE)
@@ -141,3 +155,31 @@ def write_under_a_size_limit(pipe: Connection, location: str, limit: int) -> Non
             pipe.send(("refused", str(error)))
             resource.setrlimit(resource.RLIMIT_FSIZE, (most, most))
             tell(pipe, mem, [Step("add", 10_000, fact(10_000, 0))])
+
+
+def use_after_fork(pipe: Connection, location: str) -> None:
+    """Open a home, fork, and use it on both sides; the parent closes it while its child goes on writing."""
+    home = recollect.open(location)
+    mem = home.agent("ana")
+    tell(pipe, mem, [Step("add", 1, fact(1, 0))])
+    mem.recall(word(1))
+    up, down = os.pipe(), os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            tell(pipe, mem, [Step("add", 2, fact(2, 0))])
+            os.write(up[1], b".")
+            os.read(down[0], 1)
+            tell(pipe, mem, [Step("add", 3, fact(3, 0))])
+            assert mem.recall(word(3))
+        except BaseException as error:
+            pipe.send(("failed", "in the forked child", repr(error)))
+        os._exit(0)
+    os.close(up[1])
+    os.read(up[0], 1)
+    tell(pipe, mem, [Step("add", 4, fact(4, 0))])
+    home.close()
+    os.write(down[1], b".")
+    os.waitpid(child, 0)
+    tell(pipe, mem, [Step("add", 5, fact(5, 0))])
+    assert len(mem.list()) == 5, [entry.content for entry in mem.list()]

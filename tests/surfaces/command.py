@@ -6,6 +6,7 @@ import fcntl
 import json
 import os
 import pty
+import signal
 import struct
 import subprocess
 import sys
@@ -70,8 +71,13 @@ class Command:
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, env=environment(),
         )  # fmt: skip
 
-    def on_terminal(self, *args: str, keys: bytes = b"", columns: int = 80, **changes: str) -> tuple[int, str]:
-        """The exit code and everything a terminal of this width was sent, after typing some keys."""
+    def on_terminal(
+        self, *args: str, keys: bytes = b"", interrupt_at: bytes | None = None, columns: int = 80, **changes: str
+    ) -> tuple[int, str]:
+        """The exit code and everything a terminal of this width was sent, after typing some keys.
+
+        With `interrupt_at` the command is interrupted as soon as it has written that.
+        """
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.write(ours, keys)
@@ -83,6 +89,9 @@ class Command:
             sent = b""
             while block := _read(ours):
                 sent += block
+                if interrupt_at is not None and interrupt_at in sent:
+                    process.send_signal(signal.SIGINT)
+                    interrupt_at = None
         os.close(ours)
         return process.returncode, sent.decode().replace("\r\n", "\n")
 

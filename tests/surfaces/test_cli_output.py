@@ -136,7 +136,7 @@ def test_erasing_does_not_ask_when_told_so(cli: Command) -> None:
 
 def test_an_interrupted_question_changes_nothing(cli: Command) -> None:
     keep(cli, "secret", "x")
-    ended, sent = cli.on_terminal("forget", "secret", "--erase", keys=b"\x03")
+    ended, sent = cli.on_terminal("forget", "secret", "--erase", interrupt_at=b"[y/N]")
     assert ended == 1
     assert "Traceback" not in sent
     assert len(cli("note", "list", "--json").json) == 1

@@ -165,6 +165,7 @@ FAMILIES = """
     decisão decisões decisao decisoes
     reunião reuniões reuniao reunioes
     configuração configurações configuracao
+    nação nações nacao nacoes
     versão versões versao versoes
     relatório relatórios relatorio relatorios
     histórico históricos historico
@@ -210,6 +211,7 @@ FAMILIES = """
 @pytest.mark.parametrize("family", [line.split() for line in FAMILIES.split("\n") if line.strip()], ids=lambda f: f[0])
 def test_forms_of_a_portuguese_word_are_one_term_in_a_portuguese_text(family: list[str]) -> None:
     assert len({tuple(analyse(f"isso é {form}")) for form in family}) == 1
+    assert analyse(f"isso é {family[0]}")[0].isascii()
 
 
 def test_a_note_without_stop_words_is_portuguese_by_its_tilde() -> None:
@@ -228,8 +230,8 @@ def test_a_query_asks_for_every_word_once_in_order_of_appearance() -> None:
 
 
 def test_a_group_whose_first_term_is_asked_for_already_is_left_out() -> None:
-    # "running" also asks for its Portuguese stem, which is "running"; the word itself would only ask again.
-    assert query_terms("running runs") == [("run", "running")]
+    assert query_terms("decidir") == [("decidir", "decid")]
+    assert query_terms("decidir decid") == [("decidir", "decid")]
 
 
 # Scripts without spaces
@@ -269,6 +271,10 @@ def test_vowel_signs_of_spaced_scripts_stay_in_the_word() -> None:
 
 
 # Emoji and symbols
+
+
+def test_letters_that_nobody_sees_are_no_terms() -> None:
+    assert analyse("\u3164 \u115f\u1160 \uffa0 \u034f \ufe0f") == []
 
 
 def test_each_emoji_is_a_term_without_skin_tone_joiner_and_selector() -> None:
@@ -385,6 +391,7 @@ def test_no_text_is_refused_and_every_term_is_clean(text: str) -> None:
 
 @given(anything | awkward)
 @example("x\U0001d400b")
+@example("\u0138x")
 @example("straße ŉ ǆ ΰ ﬃ")
 def test_upper_and_lower_case_give_the_same_terms(text: str) -> None:
     assert analyse(text.lower()) == analyse(text.upper())
@@ -508,6 +515,12 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         assert len(text_module._CHUNKS) <= 100
 
 
+def test_characters_without_meaning_are_not_remembered() -> None:
+    known = len(text_module._FOLDING)
+    assert analyse("".join(map(chr, range(0xE000, 0xF000)))) == []
+    assert len(text_module._FOLDING) == known
+
+
 def test_threads_share_the_analysis(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(text_module, "_CACHE_LIMIT", 50)
     texts = [
@@ -570,8 +583,10 @@ def test_accents_and_punctuation_count_in_comparison() -> None:
 
 
 @given(anything)
+@example("\u01f0")
 def test_normalising_is_final_and_ignores_the_form_of_accents(text: str) -> None:
     once = normalise(text)
+    assert unicodedata.is_normalized("NFKC", once)
     assert normalise(once) == once
     assert normalise(unicodedata.normalize("NFD", text)) == once
 

@@ -5,6 +5,7 @@ agents and their schemas; `recollect_account` holds the account's entries of all
 what a cluster that shards by schema accepts: no triggers, no identity columns, no foreign keys.
 """
 
+import os
 import re
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ ACCOUNT = "recollect_account"
 CONTROL = "recollect_control"
 MINIMUM = 15
 CONNECT_SECONDS = 5
+WAIT_SECONDS = 30
 POOL_SIZE = 10
 _PARAMETER = re.compile(r"(?<!:):(\w+)")
 _DIALECT = (
@@ -36,10 +38,14 @@ _DIALECT = (
     (re.compile(r"\bTEXT\b"), 'TEXT COLLATE "C"'),
     (re.compile(r"\) STRICT(, WITHOUT ROWID)?"), ")"),
 )
+# What a server says to an address that will not do however often it is tried.
+_REFUSALS = ("does not exist", "authentication failed", "no password supplied", "connection is bad: invalid")
 _CONTROL_TABLES = (
     'CREATE TABLE IF NOT EXISTS {}.agents (workspace TEXT COLLATE "C" NOT NULL, agent TEXT COLLATE "C" NOT NULL, '
     "schema TEXT NOT NULL, PRIMARY KEY (workspace, agent))"
 )
+# Pools that a forked child inherited: their connections are the parent's, so they are only kept.
+_inherited: list[ConnectionPool[psycopg.Connection[Row]]] = []
 
 
 @cache
@@ -94,13 +100,18 @@ class PostgresServer:
         self.where = _without_password(url)
         self._pool: ConnectionPool[psycopg.Connection[Row]] | None = None
         self._guard = threading.Lock()
+        self._owner = os.getpid()
         self.known: set[str] = set()
 
-    def connect(self) -> None:
+    def connect(self) -> ConnectionPool[psycopg.Connection[Row]]:
         """Make sure that the server is there and fit; raises Unavailable or ConfigError with what to do."""
+        if self._owner != os.getpid():
+            if self._pool is not None:
+                _inherited.append(self._pool)
+            self._pool, self._guard, self._owner = None, threading.Lock(), os.getpid()
         with self._guard, self.errors():
             if self._pool is not None:
-                return
+                return self._pool
             with psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, autocommit=True) as connection:
                 version = connection.info.server_version // 10_000
                 if version < MINIMUM:
@@ -112,29 +123,25 @@ class PostgresServer:
                         f"(for instance postgresql-{version}-pgvector) on the server and try again"
                     )
             pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
-                self.url, min_size=0, max_size=POOL_SIZE, open=False, timeout=30.0, configure=_configure,
-                kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
+                self.url, min_size=0, max_size=POOL_SIZE, open=False, reconnect_timeout=CONNECT_SECONDS,
+                configure=_configure, kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
             )  # fmt: skip
             pool.open()
             self._pool = pool
+            return pool
 
     @contextmanager
     def connection(self, begin: str | None) -> Iterator[psycopg.Connection[Row]]:
         """A connection in a transaction that was begun with the given statements, or in none."""
-        self.connect()
-        assert self._pool is not None
+        pool = self.connect()
         with self.errors():
-            connection = self._pool.getconn()
             try:
-                if begin is not None:
-                    try:
-                        connection.execute(begin.encode())
-                    except psycopg.OperationalError:
-                        # The server closed this connection while it was idle: nothing was begun, so take a new one.
-                        self._pool.putconn(connection)
-                        self._pool.check()
-                        connection = self._pool.getconn()
-                        connection.execute(begin.encode())
+                connection = self._begin(pool, begin)
+            except psycopg.OperationalError:
+                # The server closed this connection while it was idle: nothing was begun, so take a new one.
+                pool.check()
+                connection = self._begin(pool, begin)
+            try:
                 yield connection
                 if begin is not None:
                     connection.execute("COMMIT")
@@ -144,7 +151,22 @@ class PostgresServer:
                     connection.rollback()
                 raise
             finally:
-                self._pool.putconn(connection)
+                pool.putconn(connection)
+
+    def _begin(self, pool: ConnectionPool[psycopg.Connection[Row]], begin: str | None) -> psycopg.Connection[Row]:
+        """A connection of the pool, after the statements; it is known to be alive."""
+        try:
+            connection = pool.getconn(CONNECT_SECONDS)
+        except PoolTimeout:
+            # All are in use, or the server is gone; this tells which, and why.
+            psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS).close()
+            connection = pool.getconn(WAIT_SECONDS)
+        try:
+            connection.execute((begin or "SELECT 1").encode())
+        except BaseException:
+            pool.putconn(connection)
+            raise
+        return connection
 
     def has(self, schema: str) -> bool:
         """Whether a schema of ours is there."""
@@ -252,12 +274,25 @@ class PostgresServer:
         except psycopg.errors.UniqueViolation as error:
             raise Conflict(f"another writer was faster on {self.where} ({_first_line(error)}); try again") from error
         except PoolTimeout as error:
-            raise Unavailable(f"no connection to {self.where} within 30 s; is the server up?") from error
+            raise Unavailable(f"no connection to {self.where} within {WAIT_SECONDS} s: all are in use") from error
         except psycopg.ProgrammingError as error:
-            if "invalid connection option" in str(error) or "missing" in str(error):
-                raise ConfigError(f"{self.where} is not a usable address: {_first_line(error)}") from error
+            if error.sqlstate is None:  # not the server's word: the address itself cannot be read
+                raise ConfigError(
+                    f"{self.where} is not a usable address; write it as postgresql://user:password@host:port/database, "
+                    "with %40 for an @ in the password"
+                ) from None
             raise Unavailable(f"{self.where} refused a query: {_first_line(error)}") from error
+        except psycopg.errors.DiskFull as error:
+            raise Unavailable(
+                f"there is no room left on the server of {self.where} ({_first_line(error)}): nothing was written. "
+                "Free some space there and try again"
+            ) from error
         except psycopg.OperationalError as error:
+            if error.sqlstate is None and any(words in str(error) for words in _REFUSALS):
+                raise ConfigError(
+                    f"{self.where} is not a usable address ({_last_line(error)}). Create the database or the user, "
+                    "or correct the address"
+                ) from error
             raise Unavailable(
                 f"cannot reach {self.where} ({_first_line(error)}). Is the server running, and are address, user and "
                 "password right? A write that was under way may or may not have been stored"
@@ -365,5 +400,9 @@ def _first_line(error: Exception) -> str:
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
+def _last_line(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
+
+
 def _without_password(url: str) -> str:
-    return re.sub(r"(://[^:/@]*):[^@]*@", r"\1:…@", re.sub(r"password=[^&\s]*", "password=…", url))
+    return re.sub(r"(://[^:/@]*):.*@", r"\1:…@", re.sub(r"password=[^&\s]*", "password=…", url))

@@ -87,6 +87,7 @@ class SqliteDatabase(Database):
         self.path = path
         self._idle: list[apsw.Connection] = []
         self._file: tuple[int, int] | None = None
+        self._log: tuple[int, int, int] | None = None
         self._generation = 0
         self._void: apsw.Connection | None = None
         self._own()
@@ -231,6 +232,8 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close every idle connection; the last one empties the write-ahead log into the file."""
+        with contextlib.suppress(RecollectError), self._errors():
+            self._present()  # the file may have been replaced since it was used last
         self._drop(None)
 
     def _drop(self, file: tuple[int, int] | None) -> None:
@@ -265,8 +268,42 @@ class SqliteDatabase(Database):
         else:
             identity = (found.st_dev, found.st_ino)
         if identity != self._file:
+            self._leave()
             self._drop(identity)
+        if identity is None and self._log_now():
+            raise Corrupt(
+                f"{self.path} is missing, but its write-ahead log {self._wal.name} is there and may hold writes. "
+                "Put the file back, or remove the log to start afresh"
+            )
         return identity is not None
+
+    def _log_now(self) -> tuple[int, int, int] | None:
+        """Which log lies beside the file, and how far it has come; None if there is none or it is empty."""
+        try:
+            found = self._wal.stat()
+        except (FileNotFoundError, NotADirectoryError):
+            return None
+        return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
+
+    def _leave(self) -> None:
+        """The file was moved away or replaced while it was open: its log goes with it, before another takes it up."""
+        with self._guard:
+            connection = self._idle.pop() if self._idle else None
+        if connection is None:
+            return
+        try:
+            log = self._log_now()
+            # A log that somebody else has written to may be the next file's already.
+            if log and log != self._log:
+                raise Corrupt(
+                    f"{self.path} was replaced while other processes wrote to it, and {self._wal.name} may be the log "
+                    "of either file. Stop them; if the new file is a restored backup, remove the log and try again"
+                )
+            if log and connection.execute("PRAGMA wal_checkpoint(truncate)").fetchall()[0][0]:
+                raise Unavailable(f"{self.path} was replaced while it was being read; try again")
+        finally:
+            with self._guard:
+                self._idle.append(connection)
 
     def _take(self) -> tuple[apsw.Connection, int]:
         """A connection, and the generation that it belongs to."""
@@ -277,16 +314,18 @@ class SqliteDatabase(Database):
         return self._connect(), generation
 
     def _end(self, connection: apsw.Connection, generation: int, statement: str | None = None) -> None:
-        """Finish a connection's transaction and put it back; one that cannot finish, or is of another file, is closed."""
+        """Finish a connection's transaction and put it back; one of another file, or that cannot, is closed."""
         try:
             if statement and connection.in_transaction:
                 connection.execute(statement)
         except apsw.Error:
             connection.close(True)
             return
+        log = self._log_now()
         with self._guard:
             if generation == self._generation:
                 self._idle.append(connection)
+                self._log = log
                 return
         connection.close()
 
@@ -319,7 +358,7 @@ class SqliteDatabase(Database):
         whole = connection.pragma("page_count") * connection.pragma("page_size")
         size = self.path.stat().st_size
         # A log that is waiting to be written back may hold the end of the file.
-        if size < whole and not (self._wal.exists() and self._wal.stat().st_size):
+        if size < whole and not self._log_now():
             raise Corrupt(f"{self.path} has {size:,} bytes of {whole:,}: its end is missing. Restore it from a backup")
         connection.execute("COMMIT")
 
@@ -355,11 +394,6 @@ class SqliteDatabase(Database):
 
     def _create(self) -> None:
         """Make the file: build it aside, then link it into place. Whoever comes second uses the first one's."""
-        if self._wal.exists() and self._wal.stat().st_size:
-            raise Corrupt(
-                f"{self.path} is missing, but its write-ahead log {self._wal.name} is there and may hold writes. "
-                "Put the file back, or remove the log to start afresh"
-            )
         with _new_file(self.path) as aside:
             connection = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
