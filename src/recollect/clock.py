@@ -6,7 +6,7 @@ from typing import Protocol
 
 from recollect.errors import Invalid
 
-__all__ = ["Clock", "FixedClock", "Moment", "SystemClock", "iso", "milliseconds"]
+__all__ = ["LAST", "Clock", "FixedClock", "Moment", "SystemClock", "iso", "milliseconds"]
 
 Moment = int | datetime | str
 """A point in time as callers may give it: UTC milliseconds, a datetime, or RFC 3339 text."""

@@ -55,6 +55,8 @@ def plain(what: str, value: object, *, lines: bool = False) -> str:
     """
     if not isinstance(value, str):
         raise Invalid(f"the {what} must be text, not {type(value).__name__}")
+    if value.isascii() and value.isprintable():
+        return value
     try:
         value.encode()
     except UnicodeEncodeError:

@@ -75,19 +75,20 @@ _ENGLISH_STOPS = _words("""
     aint arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt mightnt mustnt neednt shant shouldnt wasnt werent
     wont wouldnt
 """)
-# Portuguese stop words that are words or names in English texts too: OS, EU, NAS, HA, num, todo, "an era", "we ate".
+# Portuguese stop words that are words or names in English texts too: OS, EU, NAS, num, logo, todo, "an era", "we ate".
 # They go when a text is Portuguese, but they are no evidence for it, and a query that is in doubt keeps them.
 _PORTUGUESE_SHARED_STOPS = _words("""
-    ate das dos e era eram eras es eu for ha la nas nos num os sem ser si sob somos tal tao ter todo todos tu vos
+    ante ate contra das dos e era eram eras es eu for ha la logo nas nos num os sem ser si sob somos tal tao ter todo
+    todos tu vos
 """)
 _PORTUGUESE_STOPS = _PORTUGUESE_SHARED_STOPS | _words("""
-    a acerca agora ainda alem alguem algum alguma algumas alguns ambas ambos ante antes ao aos apenas apesar apos
-    aquela aquelas aquele aqueles aqui aquilo as assim atraves cada com comigo como conosco consigo contigo contra
+    a acerca agora ainda alem alguem algum alguma algumas alguns ambas ambos antes ao aos apenas apesar apos
+    aquela aquelas aquele aqueles aqui aquilo as assim atraves cada com comigo como conosco consigo contigo
     contudo cuja cujas cujo cujos da daquela daquelas daquele daqueles de dela delas dele deles dentro depois desde
     dessa dessas desse desses desta destas deste destes disso disto do durante ela elas ele eles em embora enquanto
     entao entre essa essas esse esses esta estamos estao estar estas estava estavam estavamos este esteja estejam
     esteve estes estive estiver estiveram estou foi fomos foram fosse fossem fui haja havia haviam houve houver isso
-    isto ja jamais lhe lhes logo mais mas me mesma mesmas mesmo mesmos meu meus mim minha minhas muita muitas muito
+    isto ja jamais lhe lhes mais mas me mesma mesmas mesmo mesmos meu meus mim minha minhas muita muitas muito
     muitos na nao naquela naquelas naquele naqueles nela nelas nele neles nem nenhum nenhuma nessa nessas nesse nesses
     nesta nestas neste nestes ninguem nisso nisto no nossa nossas nosso nossos numa numas nuns o onde ou outra outras
     outro outros para pela pelas pelo pelos perante pode podem podia pois por porem porque portanto pouca poucas pouco
@@ -151,7 +152,7 @@ class _Folding(dict[int, str]):
         if unicodedata.category(character) in ("Cn", "Co", "Cs"):
             return " "  # not kept: a million code points without meaning must not fill the memory
         caseless = unicodedata.normalize("NFKD", character).casefold()
-        self[code] = folded = "".join(map(_fold_character, unicodedata.normalize("NFKD", caseless)))
+        self[code] = folded = "".join(map(_fold_character, caseless))
         return folded
 
 
@@ -511,7 +512,7 @@ def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
     return text[start : start + width].strip()
 
 
-@lru_cache(maxsize=128)
+@lru_cache(maxsize=16)  # the hits of one recall share a query, and a query may be long
 def _needles(query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What to look for in a folded text: the words of the query as typed, and the terms they stand for."""
     pieces = _RUNS.split(_fold(query))

@@ -1,5 +1,6 @@
 """Child processes that can be killed: forked from a server that has everything loaded, so that each starts in no time."""
 
+import contextlib
 import multiprocessing
 import os
 import random
@@ -33,7 +34,8 @@ class Child:
 
     def go(self) -> None:
         """Give the word to begin."""
-        self._pipe.send("go")
+        with contextlib.suppress(BrokenPipeError):  # it has ended already, and rest() tells how
+            self._pipe.send("go")
 
     def next(self, word: str) -> Message:
         """The next message that starts with this word; the child's own error if it failed instead."""

@@ -91,6 +91,7 @@ class Command:
                 sent += block
                 if interrupt_at is not None and interrupt_at in sent:
                     process.send_signal(signal.SIGINT)
+                    os.write(ours, b"\x04")  # a signal that comes just before a read is seen when the read ends
                     interrupt_at = None
         os.close(ours)
         return process.returncode, sent.decode().replace("\r\n", "\n")

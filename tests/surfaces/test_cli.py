@@ -25,9 +25,9 @@ def test_help_goes_to_stdout(cli: Command, args: tuple[str, ...]) -> None:
     assert shown.err == ""
 
 
-def test_the_whole_story_in_words(cli: Command, location: str) -> None:
+def test_the_whole_story_in_words(cli: Command) -> None:
     def run(*args: str) -> list[str]:
-        done = cli(*args, RECOLLECT_HOME=location)
+        done = cli(*args)
         return done.lines + done.err.splitlines()
 
     assert run("note", "list") == [
@@ -60,7 +60,7 @@ def test_the_whole_story_in_words(cli: Command, location: str) -> None:
         ["write", "content: On Wednesdays"],
         ["remove", "release day: On Wednesdays"],
     ]
-    assert run("check") == ["all is well: 1 entries, 8 operations"]
+    assert run("check") == ["all is well: 1 entry, 8 operations"]
 
 
 def test_the_whole_story_in_json(cli: Command, location: str) -> None:
@@ -253,10 +253,10 @@ def test_check_finds_a_damaged_index_and_repairs_it(cli: Command) -> None:
     found = cli("--home", "m.db", "check", code=7)
     assert found.lines[0] == "part   where            finding"
     assert found.lines[1].startswith("index  default/default  document 1 is not ")
-    assert found.lines[2:] == ["1 entries, 1 operations; 1 of 1 findings are not repaired"]
+    assert found.lines[2:] == ["1 entry, 1 operation; 1 of 1 finding not repaired"]
     assert cli("--home", "m.db", "check", "--json", code=7).json["findings"][0]["repaired"] is False
     assert "repaired" in cli("--home", "m.db", "check", "--repair").lines[1]
-    assert cli("--home", "m.db", "check").text == "all is well: 1 entries, 1 operations\n"
+    assert cli("--home", "m.db", "check").text == "all is well: 1 entry, 1 operation\n"
     assert cli("--home", "m.db", "recall", "deploy").lines[1] == "  We deploy on Tuesdays"
 
 

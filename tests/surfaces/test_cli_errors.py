@@ -109,7 +109,7 @@ def test_a_failed_check_says_so_for_a_broken_file(cli: Command) -> None:
     file.write_bytes(file.read_bytes()[:8192])
     report = cli("--home", "m.db", "check", "--json", code=7).json
     assert [finding["part"] for finding in report["findings"]] == ["file"]
-    assert "its end is missing" in cli("--home", "m.db", "recall", "x", code=7).err
+    assert "Restore it from a backup" in cli("--home", "m.db", "recall", "x", code=7).err
 
 
 @pytest.fixture

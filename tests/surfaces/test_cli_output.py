@@ -83,10 +83,11 @@ def test_styles_are_for_terminals_only(cli: Command) -> None:
 def test_a_line_ends_where_the_terminal_ends(cli: Command) -> None:
     keep(cli, "n", "word " * 50)
     _, sent = cli.on_terminal("note", "list", columns=40)
-    assert STYLE.sub("", sent).splitlines()[1:] == ["  word word word word word word word w…"]
+    assert STYLE.sub("", sent).splitlines()[1:] == ["  word word word word word word word wo…"]
     _, sent = cli.on_terminal("recall", "word", columns=40)
-    assert all(len(line) <= 40 for line in STYLE.sub("", sent).splitlines())
-    assert len(sent.splitlines()) == 4
+    rows = STYLE.sub("", sent).splitlines()[1:]
+    assert rows[:2] == ["  word word word word word word word"] * 2
+    assert max(len(row) for row in rows) <= 40
 
 
 def test_a_pipe_gets_everything(cli: Command) -> None:
@@ -137,6 +138,6 @@ def test_erasing_does_not_ask_when_told_so(cli: Command) -> None:
 def test_an_interrupted_question_changes_nothing(cli: Command) -> None:
     keep(cli, "secret", "x")
     ended, sent = cli.on_terminal("forget", "secret", "--erase", interrupt_at=b"[y/N]")
-    assert ended == 1
+    assert ended == 130
     assert "Traceback" not in sent
     assert len(cli("note", "list", "--json").json) == 1

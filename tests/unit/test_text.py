@@ -74,6 +74,7 @@ def test_case_accents_width_possessive_and_punctuation_do_not_matter(written: st
         ("Æther", "aether"),
         ("Ελλάς", "ελλασ"),
         ("ﬁx", "fix"),
+        ("𝐀LPHA", "alpha"),
         ("٢٠٢٤", "2024"),
         ("x²", "x2"),
         ("soft\u00adware", "softwar"),
@@ -223,6 +224,7 @@ def test_a_query_asks_for_the_stem_of_its_language_first_and_of_the_other_second
     assert query_terms("the decisions") == [("decis", "decisiom")]
     assert query_terms("os relatórios de vendas") == [("relatori", "relatorio"), ("vend", "venda")]
     assert query_terms("relatórios") == [("relatorio", "relatori")]
+    assert query_terms("reuniões") == [("reunia", "reunio")]
 
 
 def test_a_query_asks_for_every_word_once_in_order_of_appearance() -> None:
@@ -297,6 +299,9 @@ def test_other_symbols_are_no_terms() -> None:
         ("GetUserNames", ["getusernam", "get", "user", "name"]),
         ("HTTPServer2", ["httpserver2", "http", "server", "2"]),
         ("kebab-case", ["kebab-case", "kebab", "case"]),
+        ("kebab\u2010case", ["kebab-case", "kebab", "case"]),
+        ("½", ["1/2", "1", "2"]),
+        ("alpha\u200bbeta", ["alpha", "beta"]),
         ("src/recollect/text.py.", ["src/recollect/text.py", "src", "recollect", "text.py", "text", "py"]),
         (r"src\text.py", [r"src\text.py", "src", "text.py", "text", "py"]),
         ("os.path", ["os.path", "os", "path"]),
@@ -346,6 +351,7 @@ def test_a_hyphen_after_a_short_prefix_may_be_left_out(query: str, content: str)
 
 def test_data_without_end_is_not_taken_apart() -> None:
     assert len(analyse("aB/" * MEGA)) < 1_000
+    assert not any(term.endswith(".") for term in analyse("a/" * 255 + "b.c"))
 
 
 # Queries have no syntax
@@ -513,6 +519,7 @@ def test_the_cache_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(1_000):
         assert analyse(f"word{number} " + "x" * 65) == [f"word{number}", "word", str(number), "x" * 64]
         assert len(text_module._CHUNKS) <= 100
+    assert "x" * 65 not in text_module._CHUNKS
 
 
 def test_characters_without_meaning_are_not_remembered() -> None:

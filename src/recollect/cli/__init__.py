@@ -41,8 +41,6 @@ def _run() -> int:
     except typer.TyperException as error:  # a misspelt option, a missing argument
         complain(_usage(error))
         return error.exit_code
-    except typer.Abort:  # no answer where one was asked for
-        return 1
 
 
 def _drop_output() -> None:

@@ -58,7 +58,7 @@ def backup(
 
 
 def _show(report: Report) -> None:
-    counted = f"{report.entries:,} entries, {report.operations:,} operations"
+    counted = f"{_count(report.entries, 'entry', 'entries')}, {_count(report.operations, 'operation', 'operations')}"
     if not report.findings:
         print(f"all is well: {counted}" if report.operations else "all is well: nothing is stored here yet")
         return
@@ -67,4 +67,8 @@ def _show(report: Report) -> None:
         [(f.part, safe(f.where), "repaired" if f.repaired else "", line(f.message)) for f in report.findings],
     )
     left = sum(not finding.repaired for finding in report.findings)
-    print(f"{counted}; {left} of {len(report.findings)} findings are not repaired")
+    print(f"{counted}; {left} of {_count(len(report.findings), 'finding', 'findings')} not repaired")
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

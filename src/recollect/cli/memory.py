@@ -161,7 +161,8 @@ def _ask(mem: Memory, target: str) -> None:
     mem.history(target)  # nothing to ask about when there is nothing to erase
     if not sys.stdin.isatty():
         raise Invalid("erasing cannot be undone; add --yes to erase without being asked")
-    if not typer.confirm(f"Erase {line(target)!r} and its history for good?", err=True):
+    print(f"Erase {line(target)!r} and its history for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         remark("nothing was erased")
         raise typer.Exit(1)
 
@@ -169,7 +170,7 @@ def _ask(mem: Memory, target: str) -> None:
 def _show(hit: Hit) -> None:
     whole, part = " ".join(hit.entry.content.split()), " ".join(hit.snippet.split())
     before, after = "" if whole.startswith(part) else "… ", "" if whole.endswith(part) else " …"
-    brief(hit.entry, f"{before}{part}{after}", rows=3)
+    brief(hit.entry, f"{before}{part}{after}")
 
 
 def _show_receipt(receipt: Receipt) -> None:

@@ -155,7 +155,7 @@ def list_(
         document(found)
     elif found:
         for entry in found:
-            brief(entry, entry.content, rows=1)
+            brief(entry, entry.content, cut=True)
         if len(found) == limit:
             remark(f"there may be more; the next page: --before {label(found[-1])!r}")
     elif kind is Kind.NOTE and not any((category, scope, source, tag, before)) and limit:

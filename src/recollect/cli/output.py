@@ -89,15 +89,15 @@ def heading(title: str, facts: str = "") -> None:
     _output().print(Text("  ").join([Text(title, "bold"), *([Text(facts, "dim")] if facts else [])]), soft_wrap=True)
 
 
-def brief(entry: Entry, text: str, *, rows: int) -> None:
-    """An entry in short: what it is called, a few facts, and some text, on a terminal in at most so many rows."""
+def brief(entry: Entry, text: str, *, cut: bool = False) -> None:
+    """An entry in short: what it is called, a few facts, and some text; on a terminal wrapped, or cut to one row."""
     facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10]]
     heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
     console = _output()
     width = max(console.width - 2, 20)
     shown = Text(line(text))
-    if console.is_terminal:
-        shown.truncate(rows * width, overflow="ellipsis")
+    if cut:
+        shown.truncate(width, overflow="ellipsis")
     for row in shown.wrap(console, width):
         row.rstrip()
         console.print(Text("  ") + row, soft_wrap=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import random
+import re
 import ssl
 import time
 import urllib.request
@@ -37,8 +38,12 @@ PATIENCE = 60.0
 """The longest Retry-After that is waited for, in seconds. When the server asks for more, it is unavailable."""
 TEXT_BYTES = 16_000
 """UTF-8 bytes of a text that are sent. OpenAI's models refuse more than 8,191 tokens, and a token has 2 to 5 bytes."""
-ANSWER_BYTES = 64_000_000
-"""The longest answer that is read: ten times what a batch of the largest known vectors takes."""
+SHORT = 1_000
+"""Characters below which a text is not refused for its length: the models in use take 512 tokens or more."""
+ANSWER_BYTES = 16_000_000
+"""The longest answer that is read; a batch of vectors of 16,000 numbers takes less."""
+
+_BASE_URL = re.compile(r"https?://[\w.\-\[\]:]+(/[\w.~!$&'()*+,;=:%/-]*)?", re.ASCII | re.IGNORECASE)
 
 
 class _Passing(Exception):
@@ -98,7 +103,7 @@ class OpenAIEmbedder:
         return f"OpenAIEmbedder(url={self._url!r}, model={self.model!r}, dimension={self.dimension})"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row of unit length per text. A text that the server refuses, while it takes others, gets a row of zeros."""
+        """One row of unit length per text. A long text is cut; one that is refused while others pass gets zeros."""
         rows = np.zeros((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), BATCH):
             batch = [_cut(text) for text in texts[start : start + BATCH]]
@@ -107,21 +112,31 @@ class OpenAIEmbedder:
 
     def _batch(self, texts: list[str]) -> NDArray[np.float32]:
         """The vectors of one batch. One text that is refused must not keep the others from theirs."""
-        try:
-            return self._vectors(texts)
-        except _Refused:
-            if len(texts) == 1:
-                raise
+        if len(texts) > 1:
+            try:
+                return self._vectors(texts)
+            except _Refused:
+                pass
         rows = np.zeros((len(texts), self.dimension), np.float32)
         refusals = []
         for row, text in zip(rows, texts, strict=True):
             try:
-                row[:] = self._vectors([text])[0]
+                row[:] = self._alone(text)[0]
             except _Refused as error:
                 refusals.append(error)
         if len(refusals) == len(texts):
             raise refusals[0]
         return rows
+
+    def _alone(self, text: str) -> NDArray[np.float32]:
+        """The vector of one text, as one row. If it is refused it may be too long for the model: half of it may do."""
+        while True:
+            try:
+                return self._vectors([text])
+            except _Refused:
+                if len(text) < SHORT:
+                    raise
+                text = text[: len(text) // 2]
 
     def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
         """The vectors of one request, checked and in the order of the texts."""
@@ -201,7 +216,7 @@ class OpenAIEmbedder:
     def _opener(self) -> urllib.request.OpenerDirector:
         """One for all requests: it costs 70 ms to read the certificates of the machine."""
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if self._url.startswith("https:"):
+        if self._url.lower().startswith("https:"):
             handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
         return urllib.request.build_opener(*handlers)
 
@@ -212,21 +227,18 @@ class OpenAIEmbedder:
 
 
 def _checked_url(base_url: str) -> str:
-    """The address of the embeddings, or ConfigError. The message never repeats it: a password may be in it."""
+    """The address of the embeddings, or ConfigError. The message does not repeat it: a password may be in it."""
+    url = base_url.strip().rstrip("/")
     try:
-        parts = urlsplit(base_url.strip())
-        host, port = (parts.hostname or "").encode("idna").decode(), parts.port
-    except ValueError:
-        host, port = "", None
-    plain = (host + parts.path).isascii() and (host + parts.path).isprintable() and " " not in host + parts.path
-    if not host or not plain or parts.scheme not in ("http", "https") or "@" in parts.netloc + parts.query + parts.fragment:
+        fits = _BASE_URL.fullmatch(url) is not None and urlsplit(url).port != 0
+    except ValueError:  # a port beyond 65535, or brackets around something else than an address
+        fits = False
+    if not fits:
         raise ConfigError(
             "the embedder's base_url is not the address of a server; give it as https://HOST/v1, without a user name, "
             "a question mark or a fragment"
         )
-    if ":" in host:
-        host = f"[{host}]"
-    return f"{parts.scheme}://{host}{f':{port}' if port else ''}{parts.path.rstrip('/')}/embeddings"
+    return f"{url}/embeddings"
 
 
 def _checked_key(api_key: str | None) -> str:

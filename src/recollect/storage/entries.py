@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
+from operator import attrgetter
 from typing import Any
 
 from recollect.errors import Corrupt
@@ -18,6 +19,9 @@ __all__ = [
 ]  # fmt: skip
 
 CHUNK = 10_000
+_KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
+_COLUMNS = [name for name in Entry.__dataclass_fields__ if name not in ("name", "aliases")]
+_kept, _columns = attrgetter(*_KEPT), attrgetter(*_COLUMNS)
 
 
 class Stored:
@@ -126,8 +130,7 @@ def move(tx: Transaction, entry: Entry, doc: int) -> None:
 
 def snapshot(entry: Entry) -> dict[str, Any]:
     """Everything about an entry that a restore needs, without the fields that are at rest."""
-    values = {name: getattr(entry, name) for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")}
-    return {name: value for name, value in values.items() if value not in (None, (), 0)}
+    return {name: value for name, value in zip(_KEPT, _kept(entry), strict=True) if value or value == ""}
 
 
 def from_snapshot(entry_id: str, values: Mapping[str, Any]) -> Entry:
@@ -195,10 +198,12 @@ def _revision(row: Row) -> Revision:
 
 
 def _fields(entry: Entry) -> dict[str, Any]:
-    values = {name: getattr(entry, name) for name in Entry.__dataclass_fields__ if name not in ("name", "aliases")}
-    values["tags"], values["concept_tags"] = _json(entry.tags), _json(entry.concept_tags)
-    for name in ("kind", "category", "scope", "lifetime"):
-        values[name] = values[name] and str(values[name])
+    values = dict(zip(_COLUMNS, _columns(entry), strict=True))
+    values["tags"] = _json(entry.tags) if entry.tags else "[]"
+    values["concept_tags"] = _json(entry.concept_tags) if entry.concept_tags else "[]"
+    for name in ("kind", "scope", "lifetime"):
+        values[name] = values[name].value
+    values["category"] = entry.category and entry.category.value
     return values
 
 

@@ -5,6 +5,7 @@ agents and their schemas; `recollect_account` holds the account's entries of all
 what a cluster that shards by schema accepts: no triggers, no identity columns, no foreign keys.
 """
 
+import logging
 import os
 import re
 import threading
@@ -44,6 +45,8 @@ _CONTROL_TABLES = (
     'CREATE TABLE IF NOT EXISTS {}.agents (workspace TEXT COLLATE "C" NOT NULL, agent TEXT COLLATE "C" NOT NULL, '
     "schema TEXT NOT NULL, PRIMARY KEY (workspace, agent))"
 )
+# What goes wrong in the background is raised where a connection is needed; it is not for the terminal as well.
+logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 # Pools that a forked child inherited: their connections are the parent's, so they are only kept.
 _inherited: list[ConnectionPool[psycopg.Connection[Row]]] = []
 
@@ -112,7 +115,14 @@ class PostgresServer:
         with self._guard, self.errors():
             if self._pool is not None:
                 return self._pool
-            with psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, autocommit=True) as connection:
+            try:
+                first = psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, autocommit=True)
+            except psycopg.ProgrammingError:
+                raise ConfigError(
+                    f"{self.where} is not a usable address; write it as postgresql://user:password@host:port/database, "
+                    "with %40 for an @ in the password"
+                ) from None
+            with first as connection:
                 version = connection.info.server_version // 10_000
                 if version < MINIMUM:
                     raise ConfigError(f"{self.where} is PostgreSQL {version}; recollect needs {MINIMUM} or newer")
@@ -156,9 +166,9 @@ class PostgresServer:
     def _begin(self, pool: ConnectionPool[psycopg.Connection[Row]], begin: str | None) -> psycopg.Connection[Row]:
         """A connection of the pool, after the statements; it is known to be alive."""
         try:
-            connection = pool.getconn(CONNECT_SECONDS)
+            connection = pool.getconn(1)
         except PoolTimeout:
-            # All are in use, or the server is gone; this tells which, and why.
+            # All are in use, or the server is gone: this tells which, and why.
             psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS).close()
             connection = pool.getconn(WAIT_SECONDS)
         try:
@@ -183,7 +193,8 @@ class PostgresServer:
 
     def prepare(self, schema: str, owner: tuple[str, str] | None) -> None:
         """Create a schema, or bring it up to date. Safe when several processes do it at once."""
-        if schema in self.known:
+        if schema in self.known or self._is_current(schema):
+            self.known.add(schema)
             return
         name = quoting.Identifier(schema)
         newest = migrations()[-1].number
@@ -217,6 +228,16 @@ class PostgresServer:
                     (*owner, schema),
                 )
         self.known.add(schema)
+
+    def _is_current(self, schema: str) -> bool:
+        """Whether a schema is there and up to date, so that nobody needs the right to create anything."""
+        with self.connection(None) as connection:
+            if connection.execute("SELECT to_regclass(%s)", (f'"{schema}".migrations',)).fetchone() == (None,):
+                return False
+            rows = connection.execute(
+                quoting.SQL("SELECT number FROM {}.migrations").format(quoting.Identifier(schema))
+            ).fetchall()
+        return {number for (number,) in rows} == {migration.number for migration in migrations()}
 
     def owners(self) -> list[tuple[str, str]]:
         """Every (workspace, agent) that has a schema."""
@@ -276,11 +297,6 @@ class PostgresServer:
         except PoolTimeout as error:
             raise Unavailable(f"no connection to {self.where} within {WAIT_SECONDS} s: all are in use") from error
         except psycopg.ProgrammingError as error:
-            if error.sqlstate is None:  # not the server's word: the address itself cannot be read
-                raise ConfigError(
-                    f"{self.where} is not a usable address; write it as postgresql://user:password@host:port/database, "
-                    "with %40 for an @ in the password"
-                ) from None
             raise Unavailable(f"{self.where} refused a query: {_first_line(error)}") from error
         except psycopg.errors.DiskFull as error:
             raise Unavailable(

@@ -36,6 +36,8 @@ _EVERY_CONNECTION = (
     ("journal_size_limit", 64_000_000),
 )
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('migrations') ORDER BY name"
+# What reading a damaged file can end in: SQLite's own findings, and rows that contradict each other or make no sense.
+_DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, ValueError, IndexError)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Connections that a forked child inherited: using or closing them there would harm the parent, so they are only kept.
 _inherited: list[apsw.Connection] = []
@@ -85,6 +87,7 @@ class SqliteDatabase(Database):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._wal = path.with_name(path.name + "-wal")
         self._idle: list[apsw.Connection] = []
         self._file: tuple[int, int] | None = None
         self._log: tuple[int, int, int] | None = None
@@ -251,10 +254,6 @@ class SqliteDatabase(Database):
 
     # Connections
 
-    @property
-    def _wal(self) -> Path:
-        return self.path.with_name(self.path.name + "-wal")
-
     def _present(self) -> bool:
         """Whether the file is there; a file that was replaced or removed is noticed here, before it is used."""
         if self._owner != os.getpid():
@@ -262,7 +261,7 @@ class SqliteDatabase(Database):
             self._idle, self._void = [], None
             self._own()
         try:
-            found = self.path.stat()
+            found = os.stat(self.path)
         except (FileNotFoundError, NotADirectoryError):
             identity = None
         else:
@@ -280,7 +279,7 @@ class SqliteDatabase(Database):
     def _log_now(self) -> tuple[int, int, int] | None:
         """Which log lies beside the file, and how far it has come; None if there is none or it is empty."""
         try:
-            found = self._wal.stat()
+            found = os.stat(self._wal)
         except (FileNotFoundError, NotADirectoryError):
             return None
         return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
@@ -429,7 +428,9 @@ class SqliteDatabase(Database):
             yield
         except RecollectError:
             raise
-        except (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, UnicodeDecodeError) as error:
+        except UnicodeEncodeError as error:
+            raise ConfigError(f"cannot use {str(written)!r}: its name is not valid Unicode; choose another") from error
+        except _DAMAGE as error:
             raise Corrupt(
                 f"{self.path} is damaged ({error}). Restore it from a backup; `recollect check` tells what is affected"
             ) from error

@@ -1,0 +1,335 @@
+"""The rooms of the house and the direction between them, read from the source; each rule is shown to notice a breach."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+import recollect
+
+PACKAGE = Path(recollect.__file__).parent
+
+# From the ground up: a room may use its own floor and the ones below.
+FLOORS: list[set[str]] = [
+    {"errors", "clock", "names", "text", "config", "model"},
+    {"storage", "search", "providers"},
+    {"engine", "upkeep", "vault", "transfer"},
+    {"memory", "home", "aio", "wiring"},
+    {"recollect"},  # the package itself: public names only
+    {"cli", "rest", "mcp", "ui", "adapters", "__main__"},
+]
+SURFACES = FLOORS[-1]
+SEEN_BY_SURFACES = {"recollect", "home", "memory", "aio", "model", "errors", "config", "wiring", "clock"}
+DRIVERS = {"apsw": "storage.sqlite", "psycopg": "storage.postgres", "psycopg_pool": "storage.postgres"}
+BACKENDS = {"storage.sqlite", "storage.postgres"}
+HEAVY = {"numpy", "psycopg", "psycopg_pool", "tokenizers", "wordllama", "pygit2", "fastapi", "uvicorn", "mcp", "openai"}
+"""Third-party packages that are loaded when they are needed, because they are optional or slow to import."""
+
+
+@dataclass(frozen=True)
+class Import:
+    """One import: of a module of the package (without the prefix `recollect.`) or of something outside."""
+
+    module: str
+    """The module that is imported."""
+    ours: bool
+    inside: bool
+    """Inside a function."""
+    typing: bool
+    """For the type checker only."""
+    line: int
+
+    @property
+    def root(self) -> str:
+        return self.module.split(".")[0]
+
+
+@cache
+def modules(package: Path) -> dict[str, ast.Module]:
+    """The modules of a package by their names without the package's own; the package itself is `recollect`."""
+    found = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = list(path.relative_to(package).with_suffix("").parts)
+        if parts[-1] == "__init__":
+            parts.pop()
+        found[".".join(parts) or "recollect"] = ast.parse(path.read_text(encoding="utf-8"))
+    return found
+
+
+def imports(package: dict[str, ast.Module], name: str) -> Iterator[Import]:
+    """What a module imports, wherever in it."""
+
+    def walk(node: ast.AST, inside: bool, typing: bool) -> Iterator[Import]:
+        for child in ast.iter_child_nodes(node):
+            here = inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+            guarded = typing or (isinstance(child, ast.If) and ast.unparse(child.test).endswith("TYPE_CHECKING"))
+            if isinstance(child, ast.Import):
+                for alias in child.names:
+                    yield made(alias.name, here, guarded, child.lineno)
+            elif isinstance(child, ast.ImportFrom):
+                assert child.level == 0, f"{name}: a relative import in line {child.lineno}; write the whole name"
+                for alias in child.names:
+                    inner = f"{child.module}.{alias.name}".removeprefix("recollect.")
+                    is_module = child.module and child.module.split(".")[0] == "recollect" and inner in package
+                    yield made(f"recollect.{inner}" if is_module else str(child.module), here, guarded, child.lineno)
+            yield from walk(child, here, guarded)
+
+    def made(module: str, inside: bool, typing: bool, line: int) -> Import:
+        ours = module.split(".")[0] == "recollect"
+        return Import(module.removeprefix("recollect.") if ours else module, ours, inside, typing, line)
+
+    yield from walk(package[name], False, False)
+
+
+def floor(module: str) -> int:
+    room = module.split(".")[0]
+    for number, rooms in enumerate(FLOORS):
+        if room in rooms:
+            return number
+    raise AssertionError(f"{module} is in no room of the house; give it a place in FLOORS")
+
+
+# The rules: each gives what breaks it
+
+
+def upward(package: dict[str, ast.Module]) -> list[str]:
+    return [
+        f"{name} imports {found.module}, which is above it"
+        for name in package
+        for found in imports(package, name)
+        if found.ours and floor(found.module) > floor(name)
+    ]
+
+
+def around_the_seam(package: dict[str, ast.Module]) -> list[str]:
+    return [
+        f"{name} imports {found.module}; only wiring names a backend"
+        for name in package
+        for found in imports(package, name)
+        if found.ours and found.module in BACKENDS and name not in ("wiring", *BACKENDS)
+    ]
+
+
+def drivers_elsewhere(package: dict[str, ast.Module]) -> list[str]:
+    return [
+        f"{name} imports {found.module}; only {DRIVERS[found.root]} may"
+        for name in package
+        for found in imports(package, name)
+        if not found.ours and found.root in DRIVERS and name != DRIVERS[found.root]
+    ]
+
+
+def surfaces_that_see_too_much(package: dict[str, ast.Module]) -> list[str]:
+    return [
+        f"{name} imports {found.module}; a surface only translates"
+        for name in package
+        for found in imports(package, name)
+        if name.split(".")[0] in SURFACES
+        and found.ours
+        and found.root not in {*SEEN_BY_SURFACES, name.split(".")[0]}
+        and (name, found.root) != ("__main__", "cli")
+    ]
+
+
+def cycles(package: dict[str, ast.Module]) -> list[str]:
+    uses = {
+        name: {i.module for i in imports(package, name) if i.ours and i.module in package and not i.typing}
+        for name in package
+    }
+    found = []
+    for name in package:
+        seen: set[str] = set()
+        waiting = list(uses[name])
+        while waiting:
+            other = waiting.pop()
+            if other == name:
+                found.append(f"{name} imports itself by way of others")
+                break
+            if other not in seen:
+                seen.add(other)
+                waiting += uses.get(other, set())
+    return found
+
+
+def hidden(package: dict[str, ast.Module]) -> list[str]:
+    @cache
+    def heavy(module: str) -> bool:
+        if module not in package:
+            return False
+        return any(
+            not i.typing and not i.inside and (i.root in HEAVY if not i.ours else heavy(i.module))
+            for i in imports(package, module)
+        )
+
+    return [
+        f"{name} imports {found.module} inside a function, line {found.line}; it is neither optional nor heavy"
+        for name in package
+        for found in imports(package, name)
+        if found.inside and not found.typing and not (heavy(found.module) if found.ours else found.root in HEAVY)
+    ]
+
+
+def asking_the_time(package: dict[str, ast.Module]) -> list[str]:
+    asks = {"time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.localtime", "time.gmtime", "time.perf_counter"}
+    calls = {"now", "utcnow", "today"}
+    found = []
+    for name, module in package.items():
+        if name == "clock":
+            continue
+        for node in ast.walk(module):
+            if isinstance(node, ast.ImportFrom) and node.module == "time":
+                found.append(f"{name} takes {', '.join(alias.name for alias in node.names)} from time")
+            if isinstance(node, ast.Attribute):
+                written = ast.unparse(node)
+                if written in asks or (node.attr in calls and ast.unparse(node.value).split(".")[-1] in ("datetime", "date")):
+                    found.append(f"{name} asks {written}; only clock may")
+    return found
+
+
+def reading_the_environment(package: dict[str, ast.Module]) -> list[str]:
+    found = []
+    for name, module in package.items():
+        if name == "config":
+            continue
+        for node in ast.walk(module):
+            words = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) and node.module == "os" else []
+            if isinstance(node, ast.Attribute):
+                words.append(node.attr)
+            if {"environ", "environb", "getenv"}.intersection(words):
+                found.append(f"{name} reads the environment, line {node.lineno}; only config may")  # type: ignore[attr-defined]
+    return found
+
+
+RULES = [
+    upward,
+    around_the_seam,
+    drivers_elsewhere,
+    surfaces_that_see_too_much,
+    cycles,
+    hidden,
+    asking_the_time,
+    reading_the_environment,
+]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_house_keeps_its_rules(rule: object) -> None:
+    assert rule(modules(PACKAGE)) == []  # type: ignore[operator]
+
+
+def test_every_module_has_a_place_in_the_house() -> None:
+    package = modules(PACKAGE)
+    assert {"recollect", "memory", "engine.remember", "storage.sqlite", "search.index", "model.entry"} <= package.keys()
+    for name in package:
+        floor(name)
+    assert {found.root for found in imports(package, "storage.sqlite") if not found.ours} >= {"apsw"}
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    for name, module in modules(PACKAGE).items():
+        assert ast.get_docstring(module), f"{name} has no docstring"
+
+
+BREACHES = [
+    (upward, {"storage/entries.py": "from recollect.engine import remember", "engine/remember.py": ""}),
+    (upward, {"engine/recall.py": "import recollect.memory", "memory.py": ""}),
+    (upward, {"names.py": "from recollect.storage.database import Row", "storage/database.py": "Row = tuple"}),
+    (upward, {"memory.py": "import recollect"}),
+    (upward, {"home.py": "def f():\n    from recollect.cli import main", "cli/__init__.py": "main = 1"}),
+    (around_the_seam, {"engine/remember.py": "from recollect.storage import sqlite", "storage/sqlite.py": ""}),
+    (around_the_seam, {"home.py": "import recollect.storage.postgres", "storage/postgres.py": ""}),
+    (drivers_elsewhere, {"engine/remember.py": "import apsw"}),
+    (drivers_elsewhere, {"storage/sqlite.py": "def f():\n    from psycopg import sql"}),
+    (drivers_elsewhere, {"storage/entries.py": "import apsw.ext"}),
+    (surfaces_that_see_too_much, {"cli/note.py": "from recollect.storage import entries", "storage/entries.py": ""}),
+    (surfaces_that_see_too_much, {"rest/routes.py": "from recollect.engine.recall import recall", "engine/recall.py": ""}),
+    (surfaces_that_see_too_much, {"mcp/tools.py": "from recollect.cli import output", "cli/output.py": ""}),
+    (cycles, {"names.py": "import recollect.text", "text.py": "import recollect.names"}),
+    (cycles, {"names.py": "from recollect import text", "text.py": "def f():\n    from recollect import names"}),
+    (cycles, {"a.py": "import recollect.b", "b.py": "import recollect.c", "c.py": "import recollect.a"}),
+    (hidden, {"names.py": "def f():\n    import json"}),
+    (hidden, {"home.py": "def f():\n    from recollect.memory import Memory", "memory.py": "import json"}),
+    (hidden, {"home.py": "class A:\n    def f(self):\n        return lambda: 1\n    async def g(self):\n        import re"}),
+    (asking_the_time, {"names.py": "import time\nx = time.time()"}),
+    (asking_the_time, {"names.py": "from time import time_ns"}),
+    (asking_the_time, {"engine/recall.py": "import datetime\nx = datetime.datetime.now(datetime.UTC)"}),
+    (asking_the_time, {"engine/recall.py": "from datetime import date\nx = date.today()"}),
+    (reading_the_environment, {"wiring.py": "import os\nx = os.environ['HOME']"}),
+    (reading_the_environment, {"cli/app.py": "import os\nx = os.getenv('HOME')"}),
+    (reading_the_environment, {"cli/app.py": "from os import environ"}),
+]
+
+
+def tree(folder: Path, files: dict[str, str]) -> dict[str, ast.Module]:
+    for name, source in {"__init__.py": "", **files}.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source + "\n")
+    return modules(folder)
+
+
+@pytest.mark.parametrize(("rule", "files"), BREACHES, ids=lambda value: getattr(value, "__name__", None))
+def test_each_rule_notices_a_breach(tmp_path: Path, rule: object, files: dict[str, str]) -> None:
+    assert rule(tree(tmp_path, files)) != []  # type: ignore[operator]
+
+
+def test_each_rule_lets_a_house_in_order_pass(tmp_path: Path) -> None:
+    package = tree(
+        tmp_path,
+        {
+            "errors.py": "class NotFound(Exception): ...",
+            "clock.py": "import time\nnow = time.time_ns()",
+            "config.py": "import os\nhome = os.environ.get('RECOLLECT_HOME')",
+            "storage/sqlite.py": "import apsw\nfrom recollect.errors import NotFound",
+            "storage/postgres.py": "import psycopg",
+            "search/arrays.py": "import numpy",
+            "search/index.py": (
+                "from typing import TYPE_CHECKING\n"
+                "if TYPE_CHECKING:\n    from recollect.search.arrays import View\n"
+                "def search():\n    from recollect.search.arrays import View\n    import numpy"
+            ),
+            "engine/recall.py": "from recollect.search import index\nfrom recollect import errors",
+            "memory.py": "from recollect.engine.recall import index",
+            "wiring.py": "from recollect.storage.sqlite import apsw\ndef f():\n    from recollect.storage import postgres",
+            "__init__.py": "from recollect.memory import index",
+            "cli/__init__.py": "import recollect\nfrom recollect.cli import app",
+            "cli/app.py": "import time\nfrom recollect.memory import index\ntime.sleep",
+            "__main__.py": "from recollect.cli import app",
+        },
+    )
+    assert [found for rule in RULES for found in rule(package)] == []
+
+
+# What an import loads
+
+LOADED = """
+import sys
+import {module}
+print(*sorted({{name.split(".")[0] for name in sys.modules}}))
+"""
+
+
+def loaded_by(module: str) -> set[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED.format(module=module)],
+        capture_output=True, text=True, check=True, env={"PYTHONPATH": str(PACKAGE.parent)},
+    )  # fmt: skip
+    return set(done.stdout.split())
+
+
+def test_importing_the_package_loads_no_server_no_model_and_nothing_slow() -> None:
+    loaded = loaded_by("recollect")
+    assert {"recollect", "apsw"} <= loaded
+    slow = {"numpy", "psycopg", "psycopg_pool", "typer", "click", "rich", "pydantic", "pydantic_settings", "asyncio"}
+    servers = {"fastapi", "starlette", "uvicorn", "mcp", "anyio", "http", "socketserver", "ssl", "openai", "wordllama"}
+    assert loaded & (slow | servers) == set()
+
+
+def test_the_asynchronous_side_is_loaded_only_when_it_is_asked_for() -> None:
+    assert "asyncio" in loaded_by("recollect.aio")
+    assert loaded_by("recollect.aio") & {"numpy", "psycopg", "typer", "pydantic"} == set()

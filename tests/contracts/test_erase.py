@@ -1,0 +1,359 @@
+"""Erasing leaves no trace of an entry's text in any table, index, log, free page or file, and leaves the rest alone."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import psycopg
+import pytest
+from crash.evidence import databases, rows, schemas, tables
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from postgres import Server
+
+import recollect
+from recollect import Alias, Home, Memory, NotFound, Receipt, Rename, Write, text
+from recollect.search import index
+
+LONG = " ".join(f"page{number}of{number * 7919 % 100_003}" for number in range(12_000))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small_pieces() -> Iterator[None]:
+    """An index that flushes after three documents and merges after two segments."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(index, "TAIL", 3)
+        patch.setattr(index, "FAN", 2)
+        yield
+
+
+def token(number: int) -> str:
+    """A word that stands in no other text: no vowels and no s, so that its stem is the word itself."""
+    return "zq" + "".join("bcdfghjklm"[int(digit)] for digit in str(1_000 + number))
+
+
+def secret(number: int) -> str:
+    """A text with a token, and with everything that is written otherwise in a log than in a table."""
+    return f'the {token(number)} is "quoted {token(number)}a",\n\tlike \\ {token(number)}b, ünïcode漢字🦊{token(number)}c'
+
+
+def on_disk(location: str) -> bytes:
+    """Every byte of the memory's files, logs and all."""
+    return b"".join(
+        path.with_name(path.name + suffix).read_bytes()
+        for path in databases(location)
+        for suffix in ("", "-wal", "-shm")
+        if path.with_name(path.name + suffix).exists()
+    )
+
+
+def on_server(server: Server, url: str) -> bytes:
+    """Every byte of the files of a database, after the server has written everything back."""
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CHECKPOINT")
+        row = connection.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchone()
+        assert row is not None
+    return b"".join(path.read_bytes() for path in (server.data / "base" / str(row[0])).iterdir() if path.is_file())
+
+
+def in_tables(location: str) -> bytes:
+    """Everything that the tables hold, as bytes."""
+    return b"\n".join(
+        value if isinstance(value, bytes) else str(value).encode()
+        for found in tables(location).values()
+        for row in found
+        for value in row
+        if value is not None
+    )
+
+
+def left_of(words: list[str], data: bytes) -> list[str]:
+    """The words that are still there."""
+    return [word for word in words if word.encode() in data]
+
+
+def figures(receipt: Receipt) -> dict[str, int]:
+    """What a receipt says was removed, by place."""
+    return {erased.place: erased.removed for erased in receipt.removed}
+
+
+# What can happen to an entry before it is erased, and to its neighbours in between.
+steps = st.lists(
+    st.sampled_from(["write", "write", "rename", "alias", "tags", "context", "forget and restore", "neighbour", "neighbour"]),
+    max_size=14,
+)
+
+
+@settings(max_examples=40)
+@given(story=steps, forgotten=st.booleans(), neighbours=st.integers(0, 30), later=st.integers(0, 8), long=st.booleans())
+def test_whatever_happened_to_an_entry_no_byte_of_it_is_left_in_the_file(
+    story: list[str], forgotten: bool, neighbours: int, later: int, long: bool
+) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        location = str(Path(folder) / "memory.db")
+        with recollect.open(location) as home:
+            mem = home.agent("ana")
+            others = [mem.remember(f"neighbour {number} of something", name=f"n{number}") for number in range(neighbours)]
+            words, entry = live(mem, story, others, long)
+            if forgotten:
+                mem.forget(entry.id)
+            others += [mem.remember(f"later neighbour {number}") for number in range(later)]
+            assert left_of(words, in_tables(location)) == words
+            receipt = mem.forget(entry.id, erase=True)
+            assert left_of(words, on_disk(location)) == []
+            assert left_of(words, in_tables(location)) == []
+            assert all(mem.recall(word) == [] for word in words)
+            assert {other.id for other in mem.list(limit=1_000)} == {other.id for other in others}
+            assert all(mem.get(other.id).content == other.content for other in others)
+            assert "free pages" in receipt.verified
+            assert home.check().findings == ()
+        assert left_of(words, on_disk(location)) == []
+
+
+def live(
+    mem: Memory, story: list[str], others: list[recollect.Entry], long: bool
+) -> tuple[list[str], recollect.Entry]:
+    """Make an entry, let the story happen to it, and collect the words that nothing else has."""
+    words = [token(0), token(0) + "t"]
+    entry = mem.remember(secret(0) + (LONG if long else ""), tags=[f"tag {token(0)}t"])
+    if long:
+        words.append("page11999of1")
+    for number, step in enumerate(story, start=1):
+        match step:
+            case "write":
+                mem.apply(Write(entry.id, content=secret(number)))
+            case "rename":
+                mem.apply(Rename(entry.id, f"name {token(number)}"))
+            case "alias":
+                mem.apply(Alias(entry.id, f"alias {token(number)}"))
+            case "tags":
+                mem.apply(Write(entry.id, tags=[f"tag {token(number)}"]))
+            case "context":
+                mem.apply(Write(entry.id, context=f"context {token(number)}"))
+            case "forget and restore":
+                mem.forget(entry.id)
+                mem.restore(entry.id)
+            case _:
+                others.append(mem.remember(f"neighbour in between {number}"))
+        if step not in ("forget and restore", "neighbour"):
+            words.append(token(number))
+    return words, entry
+
+
+STORIES: dict[str, list[str]] = {
+    "fresh": [],
+    "rewritten, renamed and aliased": ["write", "rename", "alias", "write", "tags", "context", "rename", "write"],
+    "among many": ["neighbour"] * 9 + ["write"] + ["neighbour"] * 9,
+    "from the trash and back": ["write", "forget and restore", "rename", "forget and restore", "neighbour"],
+}
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES)
+@pytest.mark.parametrize("forgotten", [False, True], ids=["living", "in the trash"])
+def test_no_table_and_no_file_of_the_server_holds_a_word_of_an_erased_entry(
+    postgres_server: Server, postgres_url: str, story: list[str], forgotten: bool
+) -> None:
+    with recollect.open(postgres_url) as home:
+        mem = home.agent("ana")
+        others = [mem.remember(f"neighbour {number} of something", name=f"n{number}") for number in range(8)]
+        words, entry = live(mem, story, others, long=True)
+        if forgotten:
+            mem.forget(entry.id)
+        # What a server does by itself now and then: samples of the rows go into its statistics.
+        with psycopg.connect(postgres_url, autocommit=True) as connection:
+            connection.execute("ANALYZE")
+        assert left_of(words, in_tables(postgres_url)) == words
+        assert token(0) in left_of(words, on_server(postgres_server, postgres_url))
+        receipt = mem.forget(entry.id, erase=True)
+        assert left_of(words, in_tables(postgres_url)) == []
+        assert left_of(words, on_server(postgres_server, postgres_url)) == []
+        assert all(mem.recall(word) == [] for word in words)
+        assert {other.id for other in mem.list(limit=1_000)} == {other.id for other in others}
+        assert any("write-ahead log" in place for place in receipt.remaining)
+        assert home.check().findings == ()
+
+
+def test_the_receipt_tells_what_was_removed(mem: Memory, location: str) -> None:
+    entry = mem.remember("the zqbcd is hidden under the zqbcf", name="zqbcg", tags=["zqbch"])
+    mem.apply(Rename(entry.id, "zqbcj"))
+    mem.apply(Alias(entry.id, "zqbck"))
+    before = {table: len(rows(location, table, "ana")) for table in ("tail", "postings", "removals")}
+    receipt = mem.forget("zqbck", erase=True)
+    assert receipt.entry_id == entry.id
+    assert receipt.at == entry.created_at  # the clock stands still
+    # Two documents: one with the first name, one with the second; each is a row of the tail and one of the removals.
+    assert before == {"tail": 2, "postings": 0, "removals": 1}
+    assert figures(receipt) == {"entries": 1, "names": 3, "operation log": 4, "index": 4}
+    assert {"entries", "operation log"} <= set(receipt.verified)
+    for table in ("entries", "names", "tail", "postings", "removals"):
+        assert rows(location, table, "ana") == []
+    log = rows(location, "operations", "ana")
+    assert [row[4] for row in sorted(log)] == ["add", "rename", "alias", "remove"]
+    assert all(row[6:] == (None, None) for row in log)
+
+
+def test_a_text_in_the_trash_is_erased_by_its_id_or_its_last_name(mem: Memory, location: str) -> None:
+    for number, target in enumerate(("id", "name")):
+        entry = mem.remember(secret(number), name=f"name {token(number)}")
+        mem.forget(entry.id)
+        receipt = mem.forget(entry.id if target == "id" else f"name {token(number)}", erase=True)
+        assert figures(receipt)["operation log"] == 2
+        assert "entries" not in figures(receipt)
+        assert left_of([token(number)], in_tables(location)) == []
+        with pytest.raises(NotFound):
+            mem.restore(entry.id)
+
+
+def test_erasing_again_cleans_up_what_an_interrupted_erasure_left(mem: Memory, location: str) -> None:
+    entry = mem.remember(secret(1))
+    keeper = mem.remember("a note that stays")
+    mem.forget(entry.id)
+    # What a process leaves that is killed between the two halves of erasing: clean tables, old pages.
+    with mem._workspace.write() as work:
+        work.tx.run("operations.erase", entry_id=entry.id)
+        work.index.erase(work.tx, work.counters, entry.id)
+    receipt = mem.forget(entry.id, erase=True)
+    assert receipt.entry_id == entry.id
+    assert [other.id for other in mem.list()] == [keeper.id]
+    if not location.startswith("postgresql"):
+        assert left_of([token(1)], on_disk(location)) == []
+
+
+def test_the_terms_that_only_an_erased_entry_had_are_in_no_part_of_the_index(mem: Memory, location: str) -> None:
+    shared = "words that others have as well"
+    for number in range(4):
+        mem.remember(f"neighbour {number}: {shared}")
+    entry = mem.remember(f"Geheimnisvolle Kühlschränke 冷蔵庫 snake_case_word camelCaseWord {shared}")
+    for number in range(4, 9):
+        mem.remember(f"neighbour {number}: {shared}")
+    own = set(text.terms(entry.content)) - set(text.terms(shared))
+    assert len(own) > 8
+    segments = rows(location, "segments", "ana")
+    assert len(segments) >= 2  # the entry is in a merged segment, not in the tail
+    assert own <= {row[2] for row in rows(location, "postings", "ana")}
+    mem.forget(entry.id, erase=True)
+    assert own.isdisjoint(row[2] for row in rows(location, "postings", "ana"))
+    for table in ("tail", "removals"):
+        assert own.isdisjoint(word for row in rows(location, table, "ana") for word in str(row[-1]).split())
+    assert len(mem.recall(shared, limit=20)) == 9
+
+
+def test_what_another_entry_says_too_stays_and_is_told(mem: Memory, location: str) -> None:
+    twin = mem.remember("the launch code is eight zeros in a row")
+    trashed = mem.remember("she said the launch code is eight zeros in a row again")
+    mem.forget(trashed.id)
+    entry = mem.remember("the launch code is eight zeros in a row")
+    receipt = mem.forget(entry.id, erase=True)
+    told = [line for line in receipt.remaining if "holds some of the same words" in line]
+    assert [line.split()[1] for line in told] == sorted([twin.id, trashed.id])
+    assert mem.get(twin.id).content == "the launch code is eight zeros in a row"
+    assert [hit.entry.id for hit in mem.recall("launch code")] == [twin.id]
+    assert mem.restore(trashed.id).content == trashed.content
+
+
+def test_another_agents_memory_stays_as_it_is_and_the_receipt_does_not_tell_of_it(home: Home, location: str) -> None:
+    ana, ben = home.agent("ana"), home.agent("ben")
+    theirs = ben.remember("the launch code is eight zeros in a row", name="code")
+    ben.remember("and more", scope="account")
+
+    def of_ben() -> dict[str, list[tuple[Any, ...]]]:
+        return {table: rows(location, table, "ben") for table in ("entries", "names", "operations", "tail", "counters")}
+
+    before = of_ben()
+    mine = ana.remember("the launch code is eight zeros in a row", name="code")
+    with_twin = ana.forget(mine.id, erase=True)
+    assert of_ben() == before
+    assert ben.get("code").id == theirs.id
+    assert [hit.entry.id for hit in ben.recall("launch code")] == [theirs.id]
+    # Word for word the same receipt as if nobody else had said it.
+    alone = ana.remember("the landing code is seven ones in a row!", name="code")
+    without_twin = ana.forget(alone.id, erase=True)
+    assert (with_twin.removed, with_twin.verified, with_twin.remaining) == (
+        without_twin.removed,
+        without_twin.verified,
+        without_twin.remaining,
+    )
+
+
+def test_entries_of_the_account_are_erased_from_where_they_are(home: Home, location: str) -> None:
+    mem = home.agent("ana")
+    mem.remember("a note of the workspace")
+    entry = mem.remember(secret(5), scope="account", name="private")
+    other = home.agent("ben").remember("a note of the account", scope="account")
+    mem.forget("private", erase=True)
+    assert left_of([token(5)], in_tables(location)) == []
+    if not location.startswith("postgresql"):
+        assert left_of([token(5)], on_disk(location)) == []
+    assert home.agent("ben").get(other.id).content == "a note of the account"
+    with pytest.raises(NotFound):
+        mem.get(entry.id)
+    assert home.check().findings == ()
+
+
+def test_what_is_not_there_cannot_be_erased_and_nothing_changes(mem: Memory, location: str) -> None:
+    for there_is_something in (False, True):
+        if there_is_something:
+            mem.remember("a note", name="here")
+        before = tables(location)
+        for target in ("not here", "01890a5d-ac96-774b-bcce-b302099a8057"):
+            with pytest.raises(NotFound, match="nothing was erased"):
+                mem.forget(target, erase=True)
+        assert tables(location) == before
+
+
+def test_what_an_open_transaction_of_the_server_still_sees_is_told_and_goes_with_the_next_erasure(
+    postgres_server: Server, postgres_url: str
+) -> None:
+    with recollect.open(postgres_url) as home, psycopg.connect(postgres_url) as reader:
+        mem = home.agent("ana")
+        entry = mem.remember(secret(3))
+        mem.remember("a note that stays")
+        reader.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+        reader.execute("SELECT 1")  # from now on the server keeps old rows for this transaction
+        receipt = mem.forget(entry.id, erase=True)
+        assert left_of([token(3)], on_server(postgres_server, postgres_url)) == [token(3)]
+        assert any("open transaction" in line for line in receipt.remaining)
+        assert not any("tables and indexes" in place for place in receipt.verified)
+        reader.rollback()
+        receipt = mem.forget(entry.id, erase=True)
+        assert left_of([token(3)], on_server(postgres_server, postgres_url)) == []
+        assert not any("open transaction" in line for line in receipt.remaining)
+        assert any("tables and indexes" in place for place in receipt.verified)
+
+
+def test_a_log_that_a_reader_holds_is_told_and_not_called_clean(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.storage.sqlite.BUSY_MS", 100)
+    location = str(tmp_path / "memory.db")
+    with recollect.open(location) as home:
+        mem = home.agent("ana")
+        entry = mem.remember(secret(4))
+        reader = apsw.Connection(location)
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM entries").fetchall() == [(1,)]
+        receipt = mem.forget(entry.id, erase=True)
+        assert left_of([token(4)], on_disk(location)) == [token(4)]
+        assert "write-ahead log" not in receipt.verified
+        assert any("reader" in line for line in receipt.remaining)
+        reader.execute("COMMIT")
+        reader.close()
+        receipt = mem.forget(entry.id, erase=True)
+        assert left_of([token(4)], on_disk(location)) == []
+        assert "write-ahead log" in receipt.verified
+        assert not any("reader" in line for line in receipt.remaining)
+
+
+def test_erasing_among_several_schemas_touches_only_the_own_one(postgres_url: str) -> None:
+    with recollect.open(postgres_url) as home:
+        for agent in ("ana", "ben"):
+            home.agent(agent).remember("the same words for both", name="both")
+        home.agent("ana", workspace="other").remember("the same words for both", name="both")
+        assert len([schema for schema in schemas(postgres_url) if "_ana_" in schema or "_ben_" in schema]) == 3
+        home.agent("ana").forget("both", erase=True)
+        assert home.agent("ben").get("both").content == "the same words for both"
+        assert home.agent("ana", workspace="other").get("both").content == "the same words for both"
+        with pytest.raises(NotFound):
+            home.agent("ana").get("both")

@@ -1,0 +1,331 @@
+"""Truncated, scribbled-on, foreign and newer files: an error that says so or the whole right answer, never a silent part."""
+
+import random
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import apsw
+import psycopg
+import pytest
+from crash import program
+from crash.children import Child
+from crash.evidence import files, schemas, tables
+
+import recollect
+
+PAGE = 4096
+Answers = dict[object, Any]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A good file with something of everything in it."""
+    path = tmp_path_factory.mktemp("whole") / "memory.db"
+    with recollect.open(path) as home:
+        mem = home.agent("ana")
+        for number in range(40):
+            entry = mem.remember(
+                f"note number {number} about topic{number % 5} " + "and at length " * (400 if number % 10 == 0 else 1),
+                name=f"name {number}" if number % 2 else None,
+                tags=[f"tag{number % 3}"],
+                context=f"context {number}",
+                importance=number / 40,
+            )
+            if number % 5 == 0:
+                mem.apply(recollect.Write(entry.id, content=f"rewritten {number}", tags=["new"]))
+        mem.forget("name 3")
+        home.agent("ben").remember("another agent's note")
+    return path
+
+
+@pytest.fixture
+def copy(whole: Path, tmp_path: Path) -> Iterator[Callable[[], Path]]:
+    """Makes a fresh copy of the good file, to be damaged."""
+    path = tmp_path / "memory.db"
+
+    def make() -> Path:
+        for old in tmp_path.glob("memory.db*"):
+            old.unlink()
+        shutil.copy(whole, path)
+        return path
+
+    return make
+
+
+def questions(path: Path, ids: list[str], names: list[str]) -> Answers:
+    """The answers to every question about known entries; an error counts as an answer."""
+    found: Answers = {}
+    with recollect.open(path) as home:
+        mem = home.agent("ana")
+
+        def ask(what: object, question: Callable[[], object]) -> None:
+            try:
+                found[what] = question()
+            except recollect.RecollectError as error:
+                found[what] = error
+
+        for target in (*ids, *names):
+            ask(("get", target), lambda target=target: mem.get(target))
+            ask(("history", target), lambda target=target: mem.history(target))
+        ask("list", lambda: mem.list(limit=1_000))
+        for number in range(5):
+            ask(("recall", number), lambda n=number: [hit.entry for hit in mem.recall(f"topic{n}", limit=50)])
+        ask("check", lambda: home.check().ok)
+    return found
+
+
+@pytest.fixture
+def known(whole: Path) -> tuple[list[str], list[str], Answers]:
+    """Ids and names that are in the good file, and the right answers."""
+    with recollect.open(whole) as home:
+        entries = home.agent("ana").list(limit=1_000)
+    ids, names = [entry.id for entry in entries], [entry.name for entry in entries if entry.name]
+    answers = questions(whole, ids, names)
+    assert answers["check"] is True
+    assert len(answers["list"]) == 39
+    return ids, names, answers
+
+
+def assert_right_or_corrupt(path: Path, known: tuple[list[str], list[str], Answers]) -> Answers:
+    """Every answer is the right one, or says that the file is damaged."""
+    ids, names, right = known
+    answers = questions(path, ids, names)
+    for question, answer in answers.items():
+        if question != "check" and not isinstance(answer, recollect.Corrupt):
+            assert answer == right[question], question
+    return answers
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        lambda whole: 0,
+        lambda whole: 1,
+        lambda whole: 50,
+        lambda whole: PAGE // 2,
+        lambda whole: PAGE,
+        lambda whole: whole // 2 // PAGE * PAGE,
+        lambda whole: whole // 2 // PAGE * PAGE + 100,
+        lambda whole: whole - PAGE,
+        lambda whole: whole - 1,
+    ],
+    ids=["0", "1", "50", "half a page", "one page", "half", "half and a bit", "all but a page", "all but a byte"],
+)
+def test_a_truncated_file_is_corrupt_and_never_an_empty_memory(
+    copy: Callable[[], Path], known: tuple[list[str], list[str], Answers], size: Callable[[int], int]
+) -> None:
+    path = copy()
+    with path.open("r+b") as file:
+        file.truncate(size(path.stat().st_size))
+    before = path.read_bytes()
+    answers = assert_right_or_corrupt(path, known)
+    assert isinstance(answers["list"], recollect.Corrupt)
+    assert answers["check"] is False
+    with recollect.open(path) as home:
+        with pytest.raises(recollect.Corrupt, match=r"[Rr]estore it from a backup"):
+            home.agent("ana").remember("one more")
+        with pytest.raises(recollect.Corrupt):
+            home.backup(path.with_name("backup.db"))
+        (finding,) = home.check(repair=True).findings
+        assert (finding.part, finding.repaired) == ("file", False)
+    assert path.read_bytes() == before
+    assert not path.with_name("backup.db").exists()
+
+
+def test_a_file_truncated_while_it_is_open_is_corrupt_or_right(
+    copy: Callable[[], Path], known: tuple[list[str], list[str], Answers]
+) -> None:
+    for size in (0, PAGE, 10 * PAGE):
+        path = copy()
+        with recollect.open(path) as home:
+            mem = home.agent("ana")
+            assert mem.list(limit=1_000) == known[2]["list"]
+            with path.open("r+b") as file:
+                file.truncate(size)
+            for _ in range(2):
+                try:
+                    assert mem.list(limit=1_000) == known[2]["list"]
+                except recollect.Corrupt:
+                    pass
+        assert not isinstance(questions(path, *known[:2])["list"], list)
+
+
+def test_a_page_of_random_bytes_anywhere_is_found_and_never_answered_with_less(
+    copy: Callable[[], Path], known: tuple[list[str], list[str], Answers]
+) -> None:
+    rng = random.Random(1)
+    pages = copy().stat().st_size // PAGE
+    assert pages > 30
+    for page in range(pages):
+        path = copy()
+        with path.open("r+b") as file:
+            file.seek(page * PAGE)
+            file.write(rng.randbytes(PAGE))
+        answers = assert_right_or_corrupt(path, known)
+        assert answers["check"] is False, page
+
+
+@pytest.mark.parametrize("length", [16, 100, PAGE])
+def test_random_bytes_over_the_header_are_corrupt(
+    copy: Callable[[], Path], known: tuple[list[str], list[str], Answers], length: int
+) -> None:
+    path = copy()
+    with path.open("r+b") as file:
+        file.write(random.Random(length).randbytes(length))
+    answers = assert_right_or_corrupt(path, known)
+    assert isinstance(answers["list"], recollect.Corrupt)
+    assert answers["check"] is False
+
+
+def test_a_single_changed_byte_in_a_text_is_found(
+    copy: Callable[[], Path], known: tuple[list[str], list[str], Answers]
+) -> None:
+    data = copy().read_bytes()
+    places = [at for at in range(len(data)) if data.startswith(b"note number 11 about", at)]
+    assert len(places) == 2  # the entry, and the log
+    for place in places:
+        path = copy()
+        with path.open("r+b") as file:
+            file.seek(place + 12)
+            file.write(b"7")
+        answers = assert_right_or_corrupt(path, (known[0], known[1], known[2] | altered_history(path, known[1])))
+        assert answers["check"] is False
+
+
+def altered_history(path: Path, names: list[str]) -> Answers:
+    """What the log says by now: its text has no fingerprint, so only the check can tell that it was changed."""
+    with recollect.open(path) as home:
+        history = home.agent("ana").history("name 11")
+        return {("history", target): history for target in ("name 11", history[0].entry_id)}
+
+
+def told(answer: object) -> object:
+    """What an answer says about the entries in it: what the log can vouch for, which is not quite all."""
+    if isinstance(answer, recollect.Entry):
+        return answer.id, answer.content, answer.name, answer.tags, answer.context, answer.importance, answer.created_at
+    if isinstance(answer, list):
+        return [told(part) for part in answer if isinstance(part, recollect.Entry)]
+    return answer
+
+
+def test_small_scribbles_anywhere_never_end_in_a_raw_error_and_no_wrong_answer_passes_the_check(
+    copy: Callable[[], Path], known: tuple[list[str], list[str], Answers]
+) -> None:
+    rng = random.Random(2)
+    ids, names, right = known
+    damaged = 0
+    for _ in range(150):
+        path = copy()
+        with path.open("r+b") as file:
+            file.seek(rng.randrange(path.stat().st_size))
+            file.write(rng.randbytes(rng.choice([1, 4, 16, 64])))
+        answers = questions(path, ids, names)
+        if any(told(answer) != told(right[question]) for question, answer in answers.items()):
+            damaged += 1
+            assert answers["check"] is not True
+    assert damaged > 20
+
+
+def test_a_log_without_its_file_is_not_taken_for_an_empty_memory(
+    start: Callable[..., Child], tmp_path: Path
+) -> None:
+    path = tmp_path / "memory.db"
+    child = start(program.write_until_killed, str(path), 0, 1, 1_024, 8)
+    child.go()
+    child.next("done")
+    child.kill()  # a closed memory has no log
+    lost = path.read_bytes()
+    path.unlink()
+    before = files(tmp_path)
+    assert list(before) == ["memory.db-shm", "memory.db-wal"]
+    with recollect.open(path) as home:
+        mem = home.agent("ana")
+        for call in (mem.list, lambda: mem.recall("fact"), lambda: mem.remember("a new beginning")):
+            with pytest.raises(recollect.Corrupt, match=r"memory\.db-wal is there and may hold writes"):
+                call()
+        assert not home.check().ok
+    assert files(tmp_path) == before
+    path.write_bytes(lost)
+    with recollect.open(path) as home:
+        assert home.agent("ana").list()
+        assert home.check().ok
+
+
+def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    connection = apsw.Connection(str(path))
+    connection.execute("PRAGMA user_version = 2; CREATE TABLE entries (id, content); INSERT INTO entries VALUES (1, 'mine')")
+    connection.close()
+    before = files(tmp_path)
+    with recollect.open(path) as home:
+        mem = home.agent("ana")
+        for call in (mem.list, lambda: mem.remember("not here"), lambda: mem.get("x"), home.check):
+            with pytest.raises(recollect.ConfigError, match="not a recollect memory; give the path of another file"):
+                call()
+    assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("text", ["short", "A longer text that somebody saved under this name.\n" * 200])
+def test_a_text_file_is_refused_and_left_alone(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "memory.db"
+    path.write_text(text)
+    with recollect.open(path) as home:
+        mem = home.agent("ana")
+        for call in (mem.list, lambda: mem.remember("not here"), lambda: mem.get("x")):
+            with pytest.raises(recollect.Corrupt, match=r"memory\.db"):
+                call()
+        assert not home.check().ok
+    assert files(tmp_path) == {"memory.db": text.encode()}
+
+
+@pytest.mark.parametrize("kind", ["memory.db", "home"])
+def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path, kind: str) -> None:
+    with recollect.open(tmp_path / kind) as home:
+        home.agent("ana").remember("from the future")
+    (path,) = tmp_path.rglob("memory.db")
+    connection = apsw.Connection(str(path))
+    connection.pragma("user_version", 99)
+    connection.close()
+    before = files(tmp_path)
+    with recollect.open(tmp_path / kind) as home:
+        mem = home.agent("ana")
+        for call in (mem.list, lambda: mem.recall("x"), lambda: mem.remember("no"), home.check):
+            with pytest.raises(recollect.ConfigError, match=r"newer recollect \(schema 99.*upgrade recollect"):
+                call()
+    assert files(tmp_path) == before
+
+
+def test_a_schema_of_a_newer_version_is_refused_and_left_alone(postgres_url: str) -> None:
+    with recollect.open(postgres_url) as home:
+        home.agent("ana").remember("from the future")
+        home.agent("ben").remember("from today")
+    (newer,) = [schema for schema in schemas(postgres_url) if "_ana_" in schema]
+    with psycopg.connect(postgres_url) as connection:
+        connection.execute(f"INSERT INTO \"{newer}\".migrations VALUES (99, 'flying_cars')")
+    before = tables(postgres_url)
+    with recollect.open(postgres_url) as home:
+        mem = home.agent("ana")
+        for call in (mem.list, lambda: mem.recall("x"), lambda: mem.remember("no"), home.check):
+            with pytest.raises(recollect.ConfigError, match=r"newer recollect \(schema 99.*upgrade recollect"):
+                call()
+        assert [entry.content for entry in home.agent("ben").list()] == ["from today"]
+    assert tables(postgres_url) == before
+
+
+def test_an_older_schema_is_brought_up_to_date_and_keeps_what_it_has(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with recollect.open(path) as home:
+        home.agent("ana").remember("from long ago")
+    connection = apsw.Connection(str(path))
+    fresh = sorted(connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL"))
+    connection.pragma("user_version", 0)
+    connection.close()
+    with recollect.open(path) as home:
+        assert [entry.content for entry in home.agent("ana").list()] == ["from long ago"]
+        assert home.check().ok
+    connection = apsw.Connection(str(path))
+    assert sorted(connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")) == fresh
+    assert connection.pragma("user_version") > 0
+    connection.close()

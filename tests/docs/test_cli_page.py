@@ -1,0 +1,102 @@
+"""The page about the command line and the help texts know the same commands and options, and their examples run."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from docs.pages import ROOT
+from surfaces.command import Command
+
+import recollect
+from recollect.cli.app import app
+
+PAGE = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+SHARED = {"--home", "--workspace", "--agent", "--json", "--help", "-h"}
+
+
+def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """Every command that does something, with the words that lead to it."""
+    inner = getattr(command, "commands", {})
+    if not inner:
+        yield path, command
+    for name, below in inner.items():
+        yield from commands(below, (*path, name))
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+def named(path: tuple[str, ...]) -> str:
+    return " ".join(path)
+
+
+def section(path: tuple[str, ...]) -> str:
+    """What the page says about a command."""
+    mark = "#" * (len(path) + 1)
+    found = re.search(rf"^{mark} {named(path)}\n(.*?)(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL)
+    assert found, f"docs/cli.md has no section {named(path)}"
+    return found[1]
+
+
+def options(command: Any) -> set[str]:
+    return {option for param in command.params for option in param.opts if option.startswith("-")}
+
+
+def examples(command: Any) -> list[str]:
+    return re.findall(r"^  recollect (.*)$", command.epilog or "", re.MULTILINE)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=named)
+def test_every_command_is_documented_with_an_example(path: tuple[str, ...]) -> None:
+    assert f"$ recollect {named(path)}" in section(path)
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=named)
+def test_every_option_of_a_command_is_documented(path: tuple[str, ...]) -> None:
+    own = options(COMMANDS[path]) - SHARED
+    assert [option for option in sorted(own) if f"`{option}" not in section(path)] == []
+
+
+def test_every_option_of_the_program_is_documented() -> None:
+    known = options(typer.main.get_command(app)) | SHARED
+    assert [option for option in sorted(known) if f"{option}" not in PAGE.split("## remember")[0]] == []
+
+
+def test_the_page_speaks_of_no_option_that_is_not_there() -> None:
+    known = SHARED | {"--version"} | {option for command in COMMANDS.values() for option in options(command)}
+    assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", PAGE)) - known == set()
+
+
+@pytest.mark.parametrize("path", COMMANDS, ids=named)
+def test_every_option_and_argument_has_a_help_text(path: tuple[str, ...]) -> None:
+    assert COMMANDS[path].help
+    assert [param.name for param in COMMANDS[path].params if not param.help] == []
+
+
+@pytest.mark.parametrize(
+    "example",
+    [
+        *(example for command in COMMANDS.values() for example in examples(command)),
+        *examples(typer.main.get_command(app)),
+    ],
+)
+def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("notes of a meeting")
+    for location in (".recollect", "team.db"):
+        with recollect.open(tmp_path / location) as home:
+            mem = home.agent("default")
+            if not example.startswith("remember"):
+                mem.remember("We deploy on Tuesdays", name="deploy day")
+            if "restore" in example:
+                mem.forget("deploy day")
+    words = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", example)]
+    stdin = b""
+    if "<" in words:
+        stdin = (tmp_path / words.pop()).read_bytes()
+        words.pop()
+    Command(tmp_path)(*words, stdin=stdin)

@@ -1,0 +1,134 @@
+"""The documentation is true: its examples run, they print what they say, and its links lead somewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from docs.pages import PAGES, ROOT, Block, anchors, blocks, links, shows
+from surfaces.command import environment
+
+import recollect
+from recollect.cli.exits import EXIT_CODES
+
+ADDRESS = "postgresql://memory:secret@localhost/memory"
+LANGUAGES = {"python", "console", "sh", "sql"}
+RUN = {"python", "console"}
+
+
+def relative(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if any(b.language in RUN for b in blocks(page))], ids=relative)
+def test_every_example_of_a_page_does_what_it_says(
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    address = request.getfixturevalue("postgres_url") if ADDRESS in page.read_text(encoding="utf-8") else ADDRESS
+    namespace: dict[str, object] = {}
+    for block in blocks(page):
+        where = f"{relative(page)}, line {block.line}"
+        if block.language == "python":
+            run_python(block, namespace, where, address)
+        elif block.language == "console":
+            run_console(block, tmp_path, where)
+
+
+def run_python(block: Block, namespace: dict[str, object], where: str, address: str) -> None:
+    output = io.StringIO()
+    # The empty lines make the numbers in a traceback those of the page.
+    code = compile("\n" * block.line + block.code.replace(ADDRESS, address), where, "exec")
+    with contextlib.redirect_stdout(output):
+        exec(code, namespace)
+    assert output.getvalue().splitlines() == block.printed(), where
+
+
+def run_console(block: Block, folder: Path, where: str) -> None:
+    program = folder / "bin" / "recollect"
+    program.parent.mkdir(exist_ok=True)
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m recollect "$@"\n')
+    program.chmod(0o755)
+    path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    for command, expected in block.commands():
+        done = subprocess.run(
+            command, shell=True, cwd=folder, env=environment(PATH=path), check=False,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
+        )  # fmt: skip
+        assert done.returncode == 0, f"{where}: $ {command}\n{done.stdout}"
+        if expected:
+            assert shows(expected, done.stdout), (
+                f"{where}: $ {command}\n{done.stdout}\nis not what is shown:\n{expected}"
+            )
+
+
+@pytest.mark.parametrize(
+    ("expected", "actual", "same"),
+    [
+        ("one\n", "one\n", True),
+        ("one\n", "one\ntwo\n", False),
+        ("id …\n", "id 7 [x]\n", True),
+        ("id … end\n", "id 7\nend\n", False),
+        ("one\n…\nfour\n", "one\ntwo\nthree\nfour\n", True),
+        ("one\n…\n", "one\n", True),
+        ("…\ntwo\n", "one\n", False),
+        ("a.c (x)\n", "abc (x)\n", False),
+    ],
+)
+def test_the_shown_output_is_compared_by_these_rules(expected: str, actual: str, same: bool) -> None:
+    assert shows(expected, actual) is same
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_every_link_leads_to_a_page_and_a_heading(page: Path) -> None:
+    for link in links(page):
+        assert "://" not in link, f"{link}: the documentation stands on its own"
+        path, _, heading = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.is_file(), link
+        assert not heading or heading in anchors(target), link
+
+
+@pytest.mark.parametrize("page", PAGES[1:], ids=relative)
+def test_every_page_can_be_reached_from_the_readme(page: Path) -> None:
+    seen, ahead = set(), [PAGES[0]]
+    while ahead:
+        current = ahead.pop()
+        if current.suffix == ".md" and current not in seen:
+            seen.add(current)
+            ahead += [(current.parent / link.partition("#")[0]).resolve() for link in links(current) if link[0] != "#"]
+    assert page in seen
+
+
+@pytest.mark.parametrize("page", PAGES, ids=relative)
+def test_every_block_has_a_language_that_says_whether_it_is_run(page: Path) -> None:
+    if page.name != "CONTRIBUTING.md":
+        assert {block.language for block in blocks(page)} <= LANGUAGES
+
+
+def test_the_readme_prints_the_two_commands_alone_on_their_lines() -> None:
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    for command in ("scripts/run", "scripts/test"):
+        assert command in lines
+        assert os.access(ROOT / command, os.X_OK)
+
+
+def test_the_page_of_errors_has_the_table_of_exit_codes() -> None:
+    lines = (ROOT / "docs" / "errors.md").read_text(encoding="utf-8").splitlines()
+    for kind, code in EXIT_CODES.items():
+        assert [line for line in lines if line.startswith(f"| `{kind.__name__}` |") and line.endswith(f"| {code} |")]
+
+
+def test_the_page_of_entries_names_every_field() -> None:
+    page = (ROOT / "docs" / "entries.md").read_text(encoding="utf-8")
+    assert [field for field in recollect.Entry.__dataclass_fields__ if f"`{field}`" not in page] == []
+
+
+def test_the_changelog_begins_with_this_version() -> None:
+    changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    assert changes.split("\n## ")[1].startswith(recollect.__version__)

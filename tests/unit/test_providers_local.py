@@ -1,0 +1,192 @@
+"""What the local embedder promises: the wheel's own vectors, no network, read once and when needed, bounded memory."""
+
+import hashlib
+import json
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from recollect import ConfigError
+from recollect.providers import local
+from recollect.providers.base import embed
+from recollect.providers.local import LocalEmbedder, installed
+
+TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
+WEIGHTS = "weights/l2_supercat_256.safetensors"
+
+# Every way to a network that Python offers raises an audit event first.
+WITHOUT_NETWORK = """
+import sys
+
+def refuse(event, arguments):
+    if event.split(".")[0] in ("socket", "urllib", "http", "ssl"):
+        raise RuntimeError(f"the network was asked for: {event} {arguments}")
+
+sys.addaudithook(refuse)
+from recollect.providers.local import LocalEmbedder
+row = LocalEmbedder().embed(["the harbour office opens at eight"])[0]
+unwanted = {"wordllama", "huggingface_hub", "requests", "urllib3", "httpx", "httpx2", "ssl", "torch"}
+print(bool(row.any()), sorted(unwanted & sys.modules.keys()))
+"""
+
+# In a process of its own: importing wordllama changes how the whole process logs.
+BY_WORDLLAMA_ITSELF = """
+import json, sys
+from pathlib import Path
+import wordllama
+model = wordllama.WordLlama.load(disable_download=True, cache_dir=Path(wordllama.__file__).parent)
+print(json.dumps(model.embed(json.loads(sys.argv[1])).tolist()))
+"""
+
+
+def run(program: str, *arguments: str) -> str:
+    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def wheel() -> Path:
+    """The folder of the package that brings the weights."""
+    spec = find_spec("wordllama")
+    assert spec
+    assert spec.submodule_search_locations
+    return Path(spec.submodule_search_locations[0])
+
+
+def test_neither_loading_nor_embedding_asks_for_a_network() -> None:
+    assert run(WITHOUT_NETWORK) == "True []\n"
+
+
+def test_the_model_name_stands_for_exactly_these_weights_and_this_tokenizer() -> None:
+    assert local.MODEL == "wordllama-256-v1"
+    found = {name: hashlib.sha256((wheel() / name).read_bytes()).hexdigest()[:16] for name in (WEIGHTS, TOKENIZER)}
+    assert found == {WEIGHTS: "64b47a2dc493cb8e", TOKENIZER: "93248f2a9ec36c7b"}
+
+
+def test_a_text_without_repetition_has_the_direction_that_wordllama_gives_it() -> None:
+    texts = ["the harbour office opens at eight", "Größe und Maß", "漢字 and more", "x"]
+    expected = np.array(json.loads(run(BY_WORDLLAMA_ITSELF, json.dumps(texts))))
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    assert embed(LocalEmbedder(), texts) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_token_that_comes_four_times_counts_twice() -> None:
+    once, four_times = LocalEmbedder().embed(["harbour", "harbour harbour harbour harbour"])
+    assert four_times == pytest.approx(2 * once, abs=1e-5)
+
+
+def test_a_text_longer_than_a_piece_counts_the_tokens_of_all_its_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "the harbour office opens at eight and closes at nine"
+    whole = embed(LocalEmbedder(), [text])[0]
+    monkeypatch.setattr(local, "PIECE", len("the harbour office"))
+    in_pieces = embed(LocalEmbedder(), [text])[0]
+    first_piece = embed(LocalEmbedder(), ["the harbour office"])[0]
+    assert whole @ in_pieces > 0.9
+    assert first_piece @ in_pieces < 0.9
+
+
+def test_another_process_makes_the_same_vector() -> None:
+    program = (
+        "from recollect.providers.local import LocalEmbedder as E; print(E().embed(['a harbour']).tobytes().hex())"
+    )
+    assert run(program).strip() == LocalEmbedder().embed(["a harbour"]).tobytes().hex()
+
+
+def test_nothing_is_read_before_the_first_text_and_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads: list[str] = []
+    read = local._read
+
+    def counted() -> object:
+        reads.append("read")
+        return read()
+
+    monkeypatch.setattr(local, "_read", counted)
+    embedder = LocalEmbedder()
+    assert reads == []
+    with ThreadPoolExecutor(8) as pool:
+        rows = list(pool.map(lambda _: embedder.embed(["harbour"])[0].tobytes(), range(32)))
+    assert len(set(rows)) == 1
+    assert reads == ["read"]
+
+
+def test_it_starts_no_thread_in_the_process_that_uses_it() -> None:
+    program = """
+import numpy, psutil
+from recollect.providers.local import LocalEmbedder
+process = psutil.Process()
+before = process.num_threads()
+LocalEmbedder().embed(["the harbour office opens at eight"] * 100 + ["harbour " * 10_000])
+print(process.num_threads() - before)
+"""
+    assert run(program) == "0\n"
+
+
+def test_an_empty_text_is_a_row_of_zeros() -> None:
+    rows = LocalEmbedder().embed(["", "harbour", ""])
+    assert rows.any(axis=1).tolist() == [False, True, False]
+
+
+# Not installed, or not whole
+
+
+def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert installed()
+    monkeypatch.setitem(sys.modules, "wordllama", None)
+    assert not installed()
+    with pytest.raises(ConfigError, match=r"recollect\[local\]"):
+        LocalEmbedder()
+
+
+def test_without_the_tokenizers_package_it_is_a_wrong_setting_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    with pytest.raises(ConfigError, match="tokenizers"):
+        LocalEmbedder().embed(["harbour"])
+
+
+def header(**changed: object) -> bytes:
+    described = {"dtype": "F16", "shape": [32000, 256], "data_offsets": [0, 16_384_000], **changed}
+    written = json.dumps({"embedding.weight": described}).encode()
+    return len(written).to_bytes(8, "little") + written
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (WEIGHTS, None),
+        (WEIGHTS, b""),
+        (WEIGHTS, b"\xff" * 100),
+        (WEIGHTS, header()),
+        (WEIGHTS, header() + bytes(1_000_000)),
+        (WEIGHTS, header(dtype="F32") + bytes(2 * 16_384_000)),
+        (WEIGHTS, header(shape=[64000, 128]) + bytes(16_384_000)),
+        (WEIGHTS, header(data_offsets=[512, 16_384_512]) + bytes(16_384_512)),
+        (WEIGHTS, b"\x02\0\0\0\0\0\0\0{}" + bytes(16_384_000)),
+        (TOKENIZER, None),
+        (TOKENIZER, b""),
+        (TOKENIZER, b"{}"),
+    ],
+    ids=[
+        "no weights", "empty weights", "garbage", "header alone", "cut off", "other numbers", "other shape",
+        "other offset", "no tensor", "no tokenizer", "empty tokenizer", "not a tokenizer",
+    ],
+)  # fmt: skip
+def test_a_damaged_wheel_is_a_wrong_setting_and_says_how_to_mend_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes | None
+) -> None:
+    package = tmp_path / "wordllama"
+    for intact in (WEIGHTS, TOKENIZER):
+        file = package / intact
+        file.parent.mkdir(parents=True)
+        if intact != name:
+            file.symlink_to(wheel() / intact)
+        elif content is not None:
+            file.write_bytes(content)
+    (package / "__init__.py").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ConfigError, match="force-reinstall"):
+        LocalEmbedder().embed(["harbour"])
