@@ -4,8 +4,10 @@ Never part of the library.
 """
 
 import json
+import os
 import re
 import ssl
+import subprocess
 import sys
 import threading
 import zlib
@@ -17,6 +19,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+import recollect
 
 # For 127.0.0.1, signed by itself and trusted by nobody.
 _KEY = (
@@ -31,6 +35,20 @@ _CERTIFICATE = (
     "2BtLMAoGCCqGSM49BAMCA0gAMEUCIQDaTFXxRT284sjOl/ANx9DeTPR1LOfo5CayI12K1uKfrwIgCAGqASDl8rcVcOIGqjmAdV1qd4huGofR"
     "EcYcKknGPfs="
 )
+
+
+def in_a_new_process(program: str, *arguments: str) -> str:
+    """What a program prints that has a Python of its own, with nothing imported but what it imports."""
+    source = str(Path(recollect.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        env={**os.environ, "PYTHONPATH": source},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
 
 
 class HashEmbedder:

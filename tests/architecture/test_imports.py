@@ -175,7 +175,15 @@ def hidden(package: dict[str, ast.Module]) -> list[str]:
 
 
 def asking_the_time(package: dict[str, ast.Module]) -> list[str]:
-    asks = {"time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.localtime", "time.gmtime", "time.perf_counter"}
+    asks = {
+        "time.time",
+        "time.time_ns",
+        "time.monotonic",
+        "time.monotonic_ns",
+        "time.localtime",
+        "time.gmtime",
+        "time.perf_counter",
+    }
     calls = {"now", "utcnow", "today"}
     found = []
     for name, module in package.items():
@@ -186,7 +194,9 @@ def asking_the_time(package: dict[str, ast.Module]) -> list[str]:
                 found.append(f"{name} takes {', '.join(alias.name for alias in node.names)} from time")
             if isinstance(node, ast.Attribute):
                 written = ast.unparse(node)
-                if written in asks or (node.attr in calls and ast.unparse(node.value).split(".")[-1] in ("datetime", "date")):
+                if written in asks or (
+                    node.attr in calls and ast.unparse(node.value).split(".")[-1] in ("datetime", "date")
+                ):
                     found.append(f"{name} asks {written}; only clock may")
     return found
 
@@ -197,7 +207,9 @@ def reading_the_environment(package: dict[str, ast.Module]) -> list[str]:
         if name == "config":
             continue
         for node in ast.walk(module):
-            words = [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) and node.module == "os" else []
+            words = (
+                [alias.name for alias in node.names] if isinstance(node, ast.ImportFrom) and node.module == "os" else []
+            )
             if isinstance(node, ast.Attribute):
                 words.append(node.attr)
             if {"environ", "environb", "getenv"}.intersection(words):
@@ -247,14 +259,20 @@ BREACHES = [
     (drivers_elsewhere, {"storage/sqlite.py": "def f():\n    from psycopg import sql"}),
     (drivers_elsewhere, {"storage/entries.py": "import apsw.ext"}),
     (surfaces_that_see_too_much, {"cli/note.py": "from recollect.storage import entries", "storage/entries.py": ""}),
-    (surfaces_that_see_too_much, {"rest/routes.py": "from recollect.engine.recall import recall", "engine/recall.py": ""}),
+    (
+        surfaces_that_see_too_much,
+        {"rest/routes.py": "from recollect.engine.recall import recall", "engine/recall.py": ""},
+    ),
     (surfaces_that_see_too_much, {"mcp/tools.py": "from recollect.cli import output", "cli/output.py": ""}),
     (cycles, {"names.py": "import recollect.text", "text.py": "import recollect.names"}),
     (cycles, {"names.py": "from recollect import text", "text.py": "def f():\n    from recollect import names"}),
     (cycles, {"a.py": "import recollect.b", "b.py": "import recollect.c", "c.py": "import recollect.a"}),
     (hidden, {"names.py": "def f():\n    import json"}),
     (hidden, {"home.py": "def f():\n    from recollect.memory import Memory", "memory.py": "import json"}),
-    (hidden, {"home.py": "class A:\n    def f(self):\n        return lambda: 1\n    async def g(self):\n        import re"}),
+    (
+        hidden,
+        {"home.py": "class A:\n    def f(self):\n        return lambda: 1\n    async def g(self):\n        import re"},
+    ),
     (asking_the_time, {"names.py": "import time\nx = time.time()"}),
     (asking_the_time, {"names.py": "from time import time_ns"}),
     (asking_the_time, {"engine/recall.py": "import datetime\nx = datetime.datetime.now(datetime.UTC)"}),

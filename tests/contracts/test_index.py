@@ -56,7 +56,9 @@ def documents(mem: Memory) -> tuple[dict[int, dict[str, int]], dict[str, int]]:
     return {found.doc: document(found.entry) for found in stored}, {found.entry.id: found.doc for found in stored}
 
 
-def assert_ranked_like_the_oracle(mem: Memory, queries: Sequence[str] = QUERIES, limits: Sequence[int] = range(21)) -> None:
+def assert_ranked_like_the_oracle(
+    mem: Memory, queries: Sequence[str] = QUERIES, limits: Sequence[int] = range(21)
+) -> None:
     living, number_of = documents(mem)
     store = store_of(mem)
     for query in queries:
@@ -103,12 +105,12 @@ def rebuild(mem: Memory) -> None:
         reindex(work)
 
 
-
-
 # Step by step
 
 
-def test_the_ranking_is_right_after_every_step_of_an_index_s_life_seen_from_everywhere(location: str, home: Home) -> None:
+def test_the_ranking_is_right_after_every_step_of_an_index_s_life_seen_from_everywhere(
+    location: str, home: Home
+) -> None:
     with ExitStack() as stack:
         other = stack.enter_context(recollect.open(location, clock=FixedClock()))
         mem, seen = home.agent("ana"), other.agent("ana")
@@ -309,7 +311,7 @@ class Life:
         ]
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(stories, st.integers(1, 20))
 def test_whatever_was_done_the_ranking_is_that_of_the_oracle(story: list[tuple[Any, ...]], limit: int) -> None:
     with (
@@ -329,7 +331,7 @@ def test_whatever_was_done_the_ranking_is_that_of_the_oracle(story: list[tuple[A
 stories_told = count()
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(stories, st.integers(1, 20))
 def test_both_databases_rank_the_same_after_the_same_story(
     database_url: str, story: list[tuple[Any, ...]], limit: int

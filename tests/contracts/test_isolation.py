@@ -370,7 +370,7 @@ class Neighbours:
 
 
 @pytest.mark.parametrize("kind", ["file", "directory"])
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(agents, st.lists(steps, min_size=4, max_size=16))
 def test_no_agent_ever_sees_or_changes_what_another_one_has(
     kind: str, names: list[str], story: list[tuple[str, int, int, int]]
@@ -395,7 +395,7 @@ def database_url(postgres_server: Server) -> Iterator[str]:
 workspaces = count()
 
 
-@settings(max_examples=8)
+@settings(max_examples=6)
 @given(agents, st.lists(steps, min_size=6, max_size=16))
 def test_no_agent_on_postgresql_ever_sees_or_changes_what_another_one_has(
     database_url: str, names: list[str], story: list[tuple[str, int, int, int]]
@@ -435,7 +435,9 @@ def test_on_postgresql_the_rows_of_an_agent_are_in_its_own_schema_only(postgres_
                 query = quoting.SQL("SELECT DISTINCT agent FROM {}").format(quoting.Identifier(schema, table))
                 found |= {owner for (owner,) in connection.execute(query)}
             assert found == {agent}
-            contents = connection.execute(quoting.SQL("SELECT content FROM {}").format(quoting.Identifier(schema, "entries")))
+            contents = connection.execute(
+                quoting.SQL("SELECT content FROM {}").format(quoting.Identifier(schema, "entries"))
+            )
             assert contents.fetchall() in ([(f"{agent} again in {workspace}",)], [])
         preferences = connection.execute("SELECT agent, content FROM recollect_account.entries ORDER BY 1").fetchall()
         assert preferences == [("an", "coffee"), ("ana", "tea")]

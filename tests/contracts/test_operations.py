@@ -439,7 +439,12 @@ def test_what_was_erased_cannot_be_restored_and_its_name_is_free(mem: Memory) ->
 
 def test_an_upsert_makes_knowledge_and_then_rewrites_it(mem: Memory, clock: FixedClock) -> None:
     made = mem.upsert("deploy day", "Tuesday", tags=["ops"])
-    assert (made.name, made.content, made.tags, made.lifetime) == ("deploy day", "Tuesday", ("ops",), Lifetime.LONG_TERM)
+    assert (made.name, made.content, made.tags, made.lifetime) == (
+        "deploy day",
+        "Tuesday",
+        ("ops",),
+        Lifetime.LONG_TERM,
+    )
     clock.advance(1)
     again = mem.upsert(" deploy day ", "Wednesday")
     assert (again.id, again.content, again.tags, again.created_at) == (made.id, "Wednesday", ("ops",), made.created_at)

@@ -98,7 +98,9 @@ def test_words_of_many_languages_are_found(mem: Memory) -> None:
 # Queries are data
 
 
-@pytest.mark.parametrize("query", ["", " \n\t", "the of and", "?!", "…", "''", '"', "*", "%", "_", "-", ":", "()", "\\"])
+@pytest.mark.parametrize(
+    "query", ["", " \n\t", "the of and", "?!", "…", "''", '"', "*", "%", "_", "-", ":", "()", "\\"]
+)
 def test_a_query_without_words_finds_nothing_and_is_no_error(mem_in_file: Memory, query: str) -> None:
     assert mem_in_file.recall(query) == []
 
@@ -274,7 +276,9 @@ def test_of_equal_matches_the_narrower_scope_comes_first_even_at_the_limit(mem: 
     mem.remember_many(Add("apple") for _ in range(60))
     for limit in (1, 2, 3, 5):
         hits = mem.recall("apple", limit=limit, conversation="c", channel="k")
-        assert [hit.entry.scope for hit in hits] == ["conversation", "channel", "workspace", "workspace", "workspace"][:limit]
+        assert [hit.entry.scope for hit in hits] == ["conversation", "channel", "workspace", "workspace", "workspace"][
+            :limit
+        ]
     newest_first = [hit.entry.seq for hit in mem.recall("apple", limit=60)]
     assert newest_first == list(range(62, 2, -1))
 
@@ -292,7 +296,9 @@ def test_a_wrong_filter_is_invalid(mem_in_file: Memory, filters: dict[str, objec
         mem_in_file.recall("apple", **filters)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("filters", [{"source": "\ud800"}, {"source": "a\0b"}, {"tag": "\ud800"}, {"tag": "a\0b"}, {"tag": 7}])
+@pytest.mark.parametrize(
+    "filters", [{"source": "\ud800"}, {"source": "a\0b"}, {"tag": "\ud800"}, {"tag": "a\0b"}, {"tag": 7}]
+)
 def test_a_wrong_filter_of_a_list_is_invalid(mem_in_file: Memory, filters: dict[str, object]) -> None:
     with pytest.raises(Invalid):
         mem_in_file.list(**filters)  # type: ignore[arg-type]

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule, run_state_machine_as_test
+from hypothesis.stateful import (
+    RuleBasedStateMachine,
+    initialize,
+    invariant,
+    precondition,
+    rule,
+    run_state_machine_as_test,
+)
 from postgres import Server
 
 import recollect
@@ -332,13 +339,14 @@ def database_url(postgres_server: Server) -> Iterator[str]:
 
 def test_a_single_file_behaves_like_the_model() -> None:
     run_state_machine_as_test(
-        lambda: MemoryMachine(lambda: in_folder("memory.db")), settings=settings(max_examples=50, stateful_step_count=25)
+        lambda: MemoryMachine(lambda: in_folder("memory.db")),
+        settings=settings(max_examples=30, stateful_step_count=25),
     )
 
 
 def test_a_directory_behaves_like_the_model() -> None:
     run_state_machine_as_test(
-        lambda: MemoryMachine(lambda: in_folder("home")), settings=settings(max_examples=15, stateful_step_count=25)
+        lambda: MemoryMachine(lambda: in_folder("home")), settings=settings(max_examples=12, stateful_step_count=25)
     )
 
 
@@ -349,6 +357,4 @@ def test_postgresql_behaves_like_the_model(database_url: str) -> None:
         # A new agent each time: the account of an agent outlives its workspace.
         return database_url, f"ana{next(agents)}", lambda home: home.delete_workspace("default")
 
-    run_state_machine_as_test(
-        lambda: MemoryMachine(place), settings=settings(max_examples=8, stateful_step_count=20)
-    )
+    run_state_machine_as_test(lambda: MemoryMachine(place), settings=settings(max_examples=5, stateful_step_count=20))

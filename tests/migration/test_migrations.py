@@ -178,7 +178,9 @@ def test_opening_a_file_again_runs_no_migration_again(tmp_path: Path) -> None:
     assert (schema_of_file(path), rows_of_file(path), pragma(path, "schema_version")) == before
 
 
-def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = new_file(tmp_path / "memory.db")
     before = (schema_of_file(path), rows_of_file(path))
     broken = tmp_path / f"{NUMBERS[-1] + 1:04}_broken.sql"
@@ -325,9 +327,7 @@ def test_a_schema_of_a_newer_recollect_is_refused(postgres_url: str) -> None:
 
 
 @pytest.mark.parametrize("number", EARLIER[-1:])
-def test_processes_that_migrate_at_once_do_it_once(
-    location: str, number: int, only: Only, samples: Samples
-) -> None:
+def test_processes_that_migrate_at_once_do_it_once(location: str, number: int, only: Only, samples: Samples) -> None:
     if location.startswith("postgresql"):
         schema_made_by(location, number, only, samples)
     else:

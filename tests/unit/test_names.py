@@ -67,7 +67,9 @@ def test_a_name_is_one_line_of_1_to_256_characters_or_invalid(text: str) -> None
         name.encode()
 
 
-@pytest.mark.parametrize("bad", ["a\nb", "a\rb", "a\tb", "a\0b", "a\x7fb", "a\x85b", "a\u2028b", "a\u2029b", "\ud800", " ", "", "x" * 257])
+@pytest.mark.parametrize(
+    "bad", ["a\nb", "a\rb", "a\tb", "a\0b", "a\x7fb", "a\x85b", "a\u2028b", "a\u2029b", "\ud800", " ", "", "x" * 257]
+)
 def test_control_characters_empty_and_endless_names_are_refused(bad: str) -> None:
     with pytest.raises(Invalid):
         names.name(bad)
@@ -86,7 +88,9 @@ def test_content_may_have_lines_and_tabs_but_no_nul_and_no_lone_surrogate() -> N
             names.plain("content", bad, lines=True)
 
 
-@pytest.mark.parametrize("good", ["ana", "Ana", "ana-2", "a.b", "_shared", "日本", "émile", "O'Brien", "two words", "x" * 64, "🚀", "comet"])
+@pytest.mark.parametrize(
+    "good", ["ana", "Ana", "ana-2", "a.b", "_shared", "日本", "émile", "O'Brien", "two words", "x" * 64, "🚀", "comet"]
+)
 def test_a_segment_is_a_plain_word(good: str) -> None:
     assert names.segment(good, "an agent") == good
     assert names.segment(f"  {good}\n", "an agent") == good

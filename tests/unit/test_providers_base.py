@@ -1,14 +1,12 @@
 """What the embedder seam promises: unit rows or a clear error, whatever an embedder returns or raises."""
 
 import math
-import subprocess
-import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
-from embedders import HashEmbedder
+from embedders import HashEmbedder, in_a_new_process
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
@@ -192,5 +190,4 @@ def test_importing_the_package_and_the_seam_loads_no_numpy_and_no_embedder() -> 
         "print(sorted({'numpy', 'tokenizers', 'wordllama', 'urllib.request', 'recollect.providers.local', "
         "'recollect.providers.openai'} & sys.modules.keys()))"
     )
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"
+    assert in_a_new_process(program) == "[]\n"

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from embedders import in_a_new_process
 
 from recollect import ConfigError
 from recollect.providers import local
@@ -44,12 +44,6 @@ print(json.dumps(model.embed(json.loads(sys.argv[1])).tolist()))
 """
 
 
-def run(program: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, "-c", program, *arguments], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
-
-
 def wheel() -> Path:
     """The folder of the package that brings the weights."""
     spec = find_spec("wordllama")
@@ -59,7 +53,7 @@ def wheel() -> Path:
 
 
 def test_neither_loading_nor_embedding_asks_for_a_network() -> None:
-    assert run(WITHOUT_NETWORK) == "True []\n"
+    assert in_a_new_process(WITHOUT_NETWORK) == "True []\n"
 
 
 def test_the_model_name_stands_for_exactly_these_weights_and_this_tokenizer() -> None:
@@ -70,7 +64,7 @@ def test_the_model_name_stands_for_exactly_these_weights_and_this_tokenizer() ->
 
 def test_a_text_without_repetition_has_the_direction_that_wordllama_gives_it() -> None:
     texts = ["the harbour office opens at eight", "Größe und Maß", "漢字 and more", "x"]
-    expected = np.array(json.loads(run(BY_WORDLLAMA_ITSELF, json.dumps(texts))))
+    expected = np.array(json.loads(in_a_new_process(BY_WORDLLAMA_ITSELF, json.dumps(texts))))
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)
     assert embed(LocalEmbedder(), texts) == pytest.approx(expected, abs=1e-6)
 
@@ -94,7 +88,7 @@ def test_another_process_makes_the_same_vector() -> None:
     program = (
         "from recollect.providers.local import LocalEmbedder as E; print(E().embed(['a harbour']).tobytes().hex())"
     )
-    assert run(program).strip() == LocalEmbedder().embed(["a harbour"]).tobytes().hex()
+    assert in_a_new_process(program).strip() == LocalEmbedder().embed(["a harbour"]).tobytes().hex()
 
 
 def test_nothing_is_read_before_the_first_text_and_nothing_twice(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,7 +117,7 @@ before = process.num_threads()
 LocalEmbedder().embed(["the harbour office opens at eight"] * 100 + ["harbour " * 10_000])
 print(process.num_threads() - before)
 """
-    assert run(program) == "0\n"
+    assert in_a_new_process(program) == "0\n"
 
 
 def test_an_empty_text_is_a_row_of_zeros() -> None:

@@ -5,8 +5,6 @@ import math
 import random
 import socket
 import struct
-import subprocess
-import sys
 import threading
 import traceback
 from collections.abc import Iterator
@@ -15,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from embedders import Behaviour, EmbeddingServer, HashEmbedder, Request, write_certificate
+from embedders import Behaviour, EmbeddingServer, HashEmbedder, Request, in_a_new_process, write_certificate
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -580,5 +578,4 @@ ssl.create_default_context = None
 OpenAIEmbedder(api_key="k")
 print([event for event in events if event.startswith("socket")])
 """
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (done.stdout, done.stderr) == ("[]\n", "")
+    assert in_a_new_process(program) == "[]\n"

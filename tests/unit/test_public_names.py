@@ -110,7 +110,9 @@ def test_every_public_name_is_explained(name: str) -> None:
 
 
 def test_the_package_offers_what_a_user_needs_and_the_docstrings_are_written_by_hand() -> None:
-    assert {"open", "Home", "Memory", "Entry", "Hit", "Add", "Rename", "Alias", "Write", "Remove"} <= set(recollect.__all__)
+    assert {"open", "Home", "Memory", "Entry", "Hit", "Add", "Rename", "Alias", "Write", "Remove"} <= set(
+        recollect.__all__
+    )
     things = dict(public_things(recollect))
     assert {"Memory.remember", "Memory.recall", "Home.agent", "Home.check", "Report.ok"} <= things.keys()
     for name, value in things.items():

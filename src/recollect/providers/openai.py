@@ -1,6 +1,6 @@
 """Any endpoint that speaks OpenAI's POST /embeddings. A key never appears in an error or a representation.
 
-By the standard library: the openai package takes 1 s to import and 48 MB for what is one POST with our own rules for
+By the standard library: the openai package takes 1 s to import and 20 MB for what is one POST with our own rules for
 retries. Proxies come from the environment (http_proxy, https_proxy, no_proxy), which urllib reads by itself.
 """
 

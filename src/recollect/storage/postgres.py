@@ -39,6 +39,8 @@ _DIALECT = (
     (re.compile(r"\bTEXT\b"), 'TEXT COLLATE "C"'),
     (re.compile(r"\) STRICT(, WITHOUT ROWID)?"), ")"),
 )
+# Columns of text that hold nothing of what people wrote, so that the planner may know their values.
+_PLANNED = ("agent", "id", "entry_id", "kind", "category", "scope", "lifetime", "operation", "phase")
 # What a server says to an address that will not do however often it is tried.
 _REFUSALS = ("does not exist", "authentication failed", "no password supplied", "connection is bad: invalid")
 _CONTROL_TABLES = (
@@ -206,9 +208,7 @@ class PostgresServer:
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
             connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
             connection.execute(quoting.SQL("SET LOCAL search_path TO {}, public").format(name))
-            connection.execute(
-                "CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)"
-            )
+            connection.execute("CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)")
             done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
             if done and max(done) > newest:
                 raise ConfigError(
@@ -220,6 +220,7 @@ class PostgresServer:
                     for text in migration.statements("postgres"):
                         connection.execute(dialect(text).encode())
                     connection.execute("INSERT INTO migrations VALUES (%s, %s)", (migration.number, migration.name))
+            _without_statistics(connection, schema)
             if owner is not None:
                 connection.execute(
                     quoting.SQL("INSERT INTO {}.agents VALUES (%s, %s, %s) ON CONFLICT DO NOTHING").format(
@@ -365,14 +366,31 @@ class PostgresDatabase(Database):
     def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
         """Rewrite the agent's tables, so that no page holds a deleted row."""
         schema = self._schema(agent)
+        verified, beyond = (
+            [f"tables and indexes of schema {schema}"],
+            [
+                "the server's write-ahead log, its replicas and its backups are out of reach; they expire by its own rules"
+            ],
+        )
+        details: list[str] = []
+
+        def listen(notice: psycopg.errors.Diagnostic) -> None:
+            details.append(notice.message_detail or "")
+
         with self._server.connection(None) as connection:
+            connection.add_notice_handler(listen)
             for table in _tables(connection, schema):
                 connection.execute(
-                    quoting.SQL("VACUUM (FULL) {}.{}").format(quoting.Identifier(schema), quoting.Identifier(table))
+                    quoting.SQL("VACUUM (FULL, VERBOSE) {}.{}").format(
+                        quoting.Identifier(schema), quoting.Identifier(table)
+                    )
                 )
-        return [f"tables and indexes of schema {schema}"], [
-            "the server's write-ahead log, its replicas and its backups are out of reach; they expire by its own rules"
-        ]
+            connection.remove_notice_handler(listen)
+        # The detail begins with the number of deleted rows that had to be kept for somebody.
+        if any(int(number) for detail in details for number in re.findall(r"\d+", detail)[:1]):
+            kept = "the server keeps the deleted rows for an open transaction; erase again by the id when it has ended"
+            return [], [kept, *beyond]
+        return verified, beyond
 
     @contextmanager
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
@@ -403,6 +421,20 @@ def _tables(connection: psycopg.Connection[Row], schema: str) -> list[str]:
         "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'migrations' ORDER BY 1", (schema,)
     ).fetchall()
     return [table for (table,) in rows]
+
+
+def _without_statistics(connection: psycopg.Connection[Row], schema: str) -> None:
+    """Keep what people wrote out of the planner's statistics: an erasure could not take it out of there again."""
+    for table, column in connection.execute(
+        "SELECT table_name, column_name FROM information_schema.columns "
+        "WHERE table_schema = %s AND data_type = 'text' AND NOT column_name = ANY(%s)",
+        (schema, list(_PLANNED)),
+    ).fetchall():
+        connection.execute(
+            quoting.SQL("ALTER TABLE {}.{} ALTER COLUMN {} SET STATISTICS 0").format(
+                quoting.Identifier(schema), quoting.Identifier(table), quoting.Identifier(column)
+            )
+        )
 
 
 def _configure(connection: psycopg.Connection[Row]) -> None:

@@ -159,33 +159,26 @@ class SqliteDatabase(Database):
         return [Finding(part="file", where=self.path.name, message=text) for text in messages if text != "ok"]
 
     def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
-        """Empty the write-ahead log and look through the file; rewrite the file if a trace is left in its slack."""
+        """Write the whole file anew and empty the write-ahead log.
+
+        Nothing less will do: secure_delete clears what is deleted, but not the copies that SQLite leaves in the slack of
+        a page when it moves rows about.
+        """
         beyond = ["copies outside this file (backups, snapshots of the file system) are out of reach"]
         with self._errors(), self._writing:
             self._present()
             connection, generation = self._take()
             try:
-                connection.pragma("wal_checkpoint(truncate)")
-                if self._traces(probes):
-                    connection.execute("VACUUM")
-                    busy = connection.execute("PRAGMA wal_checkpoint(truncate)").fetchone()
-                    if busy and busy[0]:
-                        beyond.append("a reader held the write-ahead log; it is emptied at the next checkpoint")
+                connection.execute("VACUUM")
+                busy = connection.execute("PRAGMA wal_checkpoint(truncate)").fetchall()[0][0]
             finally:
                 self._end(connection, generation)
+        if busy:
+            return [], [
+                "a reader held the file and its write-ahead log as they were; erase again by the id when it has ended",
+                *beyond,
+            ]
         return [f"file {self.path.name}", "free pages", "write-ahead log"], beyond
-
-    def _traces(self, probes: Sequence[bytes]) -> bool:
-        for path in (self.path, self._wal):
-            with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
-                overlap = max((len(probe) for probe in probes), default=1) - 1
-                before = b""
-                while block := file.read(1 << 22):
-                    window = before + block
-                    if any(probe in window for probe in probes):
-                        return True
-                    before = window[-overlap:] if overlap else b""
-        return False
 
     def backup(self, target: Path) -> None:
         """Copy the file, consistent while others write. An existing target is refused."""
