@@ -185,5 +185,5 @@ class Server:
 def _new_directory(target: Path) -> None:
     if target.suffix == ".db":
         raise ConfigError(f"this backup is a directory with several files; give {target} a name without .db")
-    if target.exists() and any(target.iterdir()):
-        raise Conflict(f"{target} exists already and is not empty; choose a new path for the backup")
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise Conflict(f"{target} exists already and is no empty directory; choose a new path for the backup")

@@ -1,5 +1,6 @@
 """What an entry is: its fields, its defaults, where it lives, and how entries are listed."""
 
+from itertools import pairwise
 from pathlib import Path
 
 import psycopg
@@ -317,9 +318,7 @@ TAGS = [
 
 def test_a_tag_finds_the_entries_that_have_exactly_this_tag(mem: Memory) -> None:
     drafts = [Add(f"single {tag}", tags=[tag]) for tag in TAGS]
-    drafts += [
-        Add(f"pair {first} {second}", tags=[first, second]) for first, second in zip(TAGS, TAGS[1:], strict=False)
-    ]
+    drafts += [Add(f"pair {first} {second}", tags=[first, second]) for first, second in pairwise(TAGS)]
     mem.remember_many(drafts)
     for tag in TAGS:
         assert {entry.content for entry in mem.list(tag=tag)} == {d.content for d in drafts if tag in d.tags}, tag

@@ -31,7 +31,7 @@ QUERIES = [
 
 @pytest.fixture(autouse=True, scope="module")
 def small_segments() -> Iterator[None]:
-    """A tail of 3 documents, three segments to a merge, at most 30 documents in one: everything happens with few entries."""
+    """A tail of 3 documents, three segments to a merge, at most 30 documents in one: all happens with few entries."""
     with pytest.MonkeyPatch.context() as patch:
         for name, value in {"TAIL": 3, "FAN": 3, "SPAN": 30, "FOLD": 5}.items():
             patch.setattr(index_module, name, value)

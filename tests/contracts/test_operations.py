@@ -49,8 +49,8 @@ def test_names_differ_by_case_accent_and_inner_blanks(mem: Memory) -> None:
 
 
 STRANGE_NAMES = [
-    "'; DROP TABLE entries; --", '"quoted"', "100%", "under_score", "back\\slash", ":agent", "%(agent)s", "🚀", "日本語",
-    '"name":"x"', "null", "0", "-", "*", "${HOME}", "a" * 256,
+    "'; DROP TABLE entries; --", '"quoted"', "100%", "under_score", "back\\slash", ":agent", "%(agent)s", "🚀",
+    "日本語", '"name":"x"', "null", "0", "-", "*", "${HOME}", "a" * 256,
 ]  # fmt: skip
 
 

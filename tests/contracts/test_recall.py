@@ -118,8 +118,9 @@ def mem_in_file(tmp_path_factory: pytest.TempPathFactory) -> Memory:
 OPERATORS = [
     'apple "pie"', '"apple pie"', '"pie apple"', "apple* pie", "^apple pie", "apple NEAR(pie)", "NEAR(apple pie, 2)",
     "apple OR pie", "apple AND pie", "apple NOT pie", "NOT apple pie", "-apple pie", "+apple pie", "content:apple pie",
-    "{apple pie}", "(apple pie", "apple pie)", "'; DROP TABLE entries; -- apple pie", "apple' OR '1'='1 pie", "apple%pie",
-    "apple\\ pie", "apple & pie", "apple | pie", "!apple pie", "apple <-> pie", "apple:* pie", "apple;pie", "apple~2 pie",
+    "{apple pie}", "(apple pie", "apple pie)", "'; DROP TABLE entries; -- apple pie", "apple' OR '1'='1 pie",
+    "apple%pie", "apple\\ pie", "apple & pie", "apple | pie", "!apple pie", "apple <-> pie", "apple:* pie",
+    "apple;pie", "apple~2 pie",
     "apple^3 pie", "[apple TO pie]", "%(agent)s apple pie", ":agent apple pie", "$1 apple pie", "{} apple pie",
 ]  # fmt: skip
 
@@ -191,8 +192,8 @@ def test_no_filter_lets_better_matches_that_do_not_pass_it_hide_the_ones_that_do
     day = milliseconds("2025-06-01T00:00:00Z")
     mem.remember_many(
         Add(
-            "apple apple apple", category="tasks", kind="chunk", tags=["loud", "common"], source="crowd", at=day + number,
-            scope="channel", channel="market", conversation="c-1",
+            "apple apple apple", category="tasks", kind="chunk", tags=["loud", "common"], source="crowd",
+            at=day + number, scope="channel", channel="market", conversation="c-1",
         )
         for number in range(500)
     )  # fmt: skip

@@ -1,7 +1,7 @@
 """What really lies in a memory, read past recollect: every row of every table, and every byte of every file."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -78,19 +78,19 @@ def schemas(url: str) -> list[str]:
 
 
 @contextmanager
-def raw(location: str, agent: str = "ana", workspace: str = "default") -> Iterator[Any]:
+def raw(location: str, agent: str = "ana", workspace: str = "default") -> Iterator[Callable[[str], Any]]:
     """A function that runs SQL on the tables of an agent, past recollect: to damage them on purpose."""
     if location.startswith("postgresql"):
         from recollect.storage.postgres import schema_of
 
         with psycopg.connect(location) as server:
             server.execute(f'SET search_path TO "{schema_of(workspace, agent)}"')
-            yield lambda statement, *values: server.execute(statement.replace("?", "%s"), values)
+            yield server.execute
         return
     path = Path(location)
     if not location.endswith(".db"):
         path = path / "workspaces" / workspace / "memory.db"
     file = apsw.Connection(os.fspath(path), flags=apsw.SQLITE_OPEN_READWRITE)
     file.set_busy_timeout(10_000)
-    yield lambda statement, *values: file.execute(statement, values)
+    yield file.execute
     file.close()

@@ -183,3 +183,11 @@ def use_after_fork(pipe: Connection, location: str) -> None:
     os.waitpid(child, 0)
     tell(pipe, mem, [Step("add", 5, fact(5, 0))])
     assert len(mem.list()) == 5, [entry.content for entry in mem.list()]
+
+
+def add_until_killed(pipe: Connection, location: str, agents: list[str]) -> None:
+    """Add numbered notes without end, in turn for each of the agents."""
+    home = recollect.open(location)
+    for key in range(1, 10**9):
+        entry = home.agent(agents[key % len(agents)]).remember(fact(key, 0))
+        pipe.send(("done", Step("add", key, fact(key, 0)), entry.id, entry.content_hash))

@@ -212,9 +212,11 @@ def test_a_file_of_a_newer_schema_is_refused_and_not_changed(tmp_path: Path, mon
 # PostgreSQL
 
 CATALOG = {
-    "columns": """SELECT table_name, column_name, data_type, is_nullable, column_default, collation_name, ordinal_position
+    "columns": """SELECT table_name, column_name, data_type, is_nullable, column_default, collation_name,
+        ordinal_position
         FROM information_schema.columns WHERE table_schema = %s""",
-    "indexes": "SELECT tablename, indexname, replace(indexdef, schemaname || '.', '') FROM pg_indexes WHERE schemaname = %s",
+    "indexes": """SELECT tablename, indexname, replace(indexdef, schemaname || '.', '')
+        FROM pg_indexes WHERE schemaname = %s""",
     "constraints": """SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint
         WHERE connamespace = %s::regnamespace""",
     "storage": """SELECT relname, attname, attstorage::text FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid
@@ -225,9 +227,7 @@ CATALOG = {
 def schema_on_server(url: str, schema: str) -> dict[str, set[tuple[Any, ...]]]:
     with psycopg.connect(url) as connection:
         connection.execute(quoting.SQL("SET search_path TO {}").format(quoting.Identifier(schema)))
-        return {
-            what: {row for row in connection.execute(query, (schema,)).fetchall()} for what, query in CATALOG.items()
-        }
+        return {what: set(connection.execute(query, (schema,))) for what, query in CATALOG.items()}
 
 
 def rows_on_server(url: str, schema: str, tables: list[str]) -> dict[str, list[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 
 import apsw
@@ -100,20 +101,22 @@ def test_the_whole_story_in_json(cli: Command, location: str) -> None:
     assert run("check") == {"entries": 1, "operations": 8, "findings": []}
 
 
-def test_every_option_of_remember_reaches_the_entry(cli: Command) -> None:
+@pytest.mark.parametrize("command", [["remember", "x", "--name", "n"], ["note", "add", "n", "x"]])
+def test_every_option_of_a_new_note_reaches_the_entry(cli: Command, command: list[str]) -> None:
     entry = cli(
-        "remember", "x", "--name", "n", "--tag", "a", "--tag", "b", "--category", "lessons", "--context", "said by Ana",
+        *command, "--tag", "a", "--tag", "b", "--category", "lessons", "--context", "said by Ana",
         "--importance", "1", "--scope", "channel", "--channel", "dev", "--source", "mail", "--lifetime", "mid_term",
         "--at", "2026-03-16T14:32:00Z", "--json",
     ).json  # fmt: skip
     given = {
-        "name": "n", "tags": ["a", "b"], "category": "lessons", "context": "said by Ana", "importance": 1.0,
-        "scope": "channel", "channel_id": "dev", "source": "mail", "lifetime": "mid_term",
+        "content": "x", "name": "n", "tags": ["a", "b"], "category": "lessons", "context": "said by Ana",
+        "importance": 1.0, "scope": "channel", "channel_id": "dev", "source": "mail", "lifetime": "mid_term",
         "created_at": 1_773_671_520_000,
     }  # fmt: skip
     assert {name: entry[name] for name in given} == given
-    spoken = cli("remember", "y", "--scope", "conversation", "--conversation", "c1", "--json").json
-    assert (spoken["scope"], spoken["conversation_id"]) == ("conversation", "c1")
+    command[-1 if command[0] == "remember" else 2] = "spoken"
+    spoken = cli(*command, "--scope", "conversation", "--conversation", "c1", "--json").json
+    assert (spoken["name"], spoken["scope"], spoken["conversation_id"]) == ("spoken", "conversation", "c1")
 
 
 def test_every_option_of_note_write_reaches_the_entry(cli: Command) -> None:
@@ -281,9 +284,15 @@ def test_the_demo_tells_a_story_and_leaves_nothing_behind(cli: Command, tmp_path
     assert list(cli.folder.iterdir()) == []
 
 
+def test_the_demo_ends_with_commands_that_can_be_typed(cli: Command) -> None:
+    program = cli.folder / "recollect"
+    program.touch(mode=0o755)
+    assert cli("demo", PATH=str(cli.folder)).lines[-1] == "  recollect note --help"
+
+
 def test_the_demo_keeps_its_file_when_asked(cli: Command) -> None:
-    story = cli("demo", "--keep", "demo.db")
-    assert story.lines[-1] == "  recollect --home demo.db note --help"
+    story = cli("demo", "--keep", "demo.db", PATH="")
+    assert story.lines[-1] == f"  {sys.executable} -m recollect --home demo.db note --help"
     assert cli("--home", "demo.db", "--agent", "demo", "recall", "deploy").lines[1] == "  We deploy on Wednesdays."
     assert f"{(cli.folder / 'demo.db').stat().st_size:,} bytes" in story.text
     assert cli("demo", "--keep", "demo.db", code=4).out == b""

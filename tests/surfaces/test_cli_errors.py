@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -129,6 +130,19 @@ def test_a_reader_that_has_seen_enough_is_no_error(cli: Command, long_list: list
         process.stdout.close()
         assert process.stderr.read() == b""
     assert process.returncode == 1
+
+
+@pytest.mark.parametrize("args", [["--help"], ["check"], ["check", "--json"], ["demo"]])
+def test_a_reader_that_is_gone_before_the_first_line_is_no_error(cli: Command, args: list[str]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    ended = subprocess.run(
+        [sys.executable, "-m", "recollect", *args],
+        stdout=writing, stderr=subprocess.PIPE, text=True, cwd=cli.folder, env=environment(), check=False,
+    )  # fmt: skip
+    os.close(writing)
+    assert ended.stderr == ""
+    assert ended.returncode == 1
 
 
 def test_an_interrupted_command_is_quiet(cli: Command, long_list: list[str]) -> None:

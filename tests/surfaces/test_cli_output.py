@@ -90,6 +90,18 @@ def test_a_line_ends_where_the_terminal_ends(cli: Command) -> None:
     assert max(len(row) for row in rows) <= 40
 
 
+def test_a_long_value_is_wrapped_beside_its_name(cli: Command) -> None:
+    with recollect.open(cli.folder / ".recollect") as home:
+        home.agent("default").remember("text", name="n", context="because " * 6)
+    _, sent = cli.on_terminal("note", "show", "n", columns=40)
+    rows = STYLE.sub("", sent).splitlines()
+    assert rows[1:4] == [
+        "  context     because because because",
+        "              because because because",
+        "  importance  0.5",
+    ]
+
+
 def test_a_pipe_gets_everything(cli: Command) -> None:
     keep(cli, "n", "word " * 50)
     assert cli("note", "list").lines[1] == "  " + " ".join(["word"] * 50)

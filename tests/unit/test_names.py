@@ -46,9 +46,17 @@ def test_threads_never_get_the_same_id() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "port", "019b76da-a800-7000-8000-00000000000", "019b76da-a800-7000-8000-0000000000000", "019B76DA-A800-7000-8000-000000000000",
-     "019b76daa80070008000000000000000", "019b76da-a800-7000-8000-000000000000\n", "{019b76da-a800-7000-8000-000000000000}"],
-)  # fmt: skip
+    [
+        "",
+        "port",
+        "019b76da-a800-7000-8000-00000000000",
+        "019b76da-a800-7000-8000-0000000000000",
+        "019B76DA-A800-7000-8000-000000000000",
+        "019b76daa80070008000000000000000",
+        "019b76da-a800-7000-8000-000000000000\n",
+        "{019b76da-a800-7000-8000-000000000000}",
+    ],
+)
 def test_other_text_is_not_an_id(text: str) -> None:
     assert names.is_id(text) is False
 
@@ -98,8 +106,8 @@ def test_a_segment_is_a_plain_word(good: str) -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    ["..", ".", "../x", "a/b", "a\\b", "/", ".git", "end.", "a:b", "a*", "a?", 'a"', "<a", "a>", "a|b", "con", "CON", "nul.txt", "Com1",
-     "conversations", "x" * 65, "日" * 67, "e\u0301mile", "a\nb", "", "\t", "a\0", None, 3],
+    ["..", ".", "../x", "a/b", "a\\b", "/", ".git", "end.", "a:b", "a*", "a?", 'a"', "<a", "a>", "a|b", "con", "CON",
+     "nul.txt", "Com1", "conversations", "x" * 65, "日" * 67, "e\u0301mile", "a\nb", "", "\t", "a\0", None, 3],
 )  # fmt: skip
 def test_what_is_no_safe_path_segment_on_some_platform_is_refused(bad: object) -> None:
     with pytest.raises(Invalid):

@@ -1,7 +1,9 @@
 """`recollect demo`: a small story. Every line of it is the answer of a real command on a real file."""
 
 import json
+import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -41,7 +43,7 @@ STORY: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
 # Another program reads the file, with the SQLite that comes with Python: a memory is not locked into recollect.
 LOOK = """
 import json, sqlite3, sys
-file = sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)
+file = sqlite3.connect(sys.argv[1] + "?mode=ro", uri=True)
 tables = [name for name, in file.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
 print(json.dumps([(name, *file.execute(f"SELECT count(*) FROM {name}").fetchone()) for name in tables]))
 """
@@ -77,13 +79,23 @@ def demo(
 
 
 def _look(path: Path) -> None:
-    seen = subprocess.run([sys.executable, "-I", "-S", "-c", LOOK, path], capture_output=True, check=True)
-    columns(("table", "rows"), [(name, str(rows)) for name, rows in json.loads(seen.stdout) if rows])
+    look = [sys.executable, "-I", "-S", "-c", LOOK, path.resolve().as_uri()]
+    seen = subprocess.run(look, capture_output=True, check=False)
+    if seen.returncode == 0:  # a Python may come without SQLite, or with one that is too old
+        columns(("table", "rows"), [(name, str(rows)) for name, rows in json.loads(seen.stdout) if rows])
 
 
 def _next(keep: Path | None) -> None:
     heading("\nNext")
-    home = f"--home {shlex.quote(str(keep))} " if keep else ""
-    print(f"  recollect {home}remember 'something worth keeping'")
-    print(f"  recollect {home}recall 'what was worth keeping?'")
-    print(f"  recollect {home}note --help")
+    program = _program() if keep is None else f"{_program()} --home {shlex.quote(str(keep))}"
+    print(f"  {program} remember 'something worth keeping'")
+    print(f"  {program} recall 'what was worth keeping?'")
+    print(f"  {program} note --help")
+
+
+def _program() -> str:
+    """What to type for this program, wherever it was installed."""
+    if shutil.which("recollect"):
+        return "recollect"
+    program = Path(sys.argv[0])
+    return os.path.relpath(program) if program.stem == "recollect" else f"{sys.executable} -m recollect"

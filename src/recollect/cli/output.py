@@ -103,13 +103,16 @@ def brief(entry: Entry, text: str, *, cut: bool = False) -> None:
         console.print(Text("  ") + row, soft_wrap=True)
 
 
-def pairs(rows: Iterable[tuple[str, str]], *, indent: int = 2) -> None:
+def pairs(rows: Iterable[tuple[str, str]]) -> None:
     """Names and their values, one pair a line, aligned; empty values are left out."""
     shown = [(name, value) for name, value in rows if value]
     width = max((len(name) for name, _ in shown), default=0)
+    console = _output()
     for name, value in shown:
-        row = Text.assemble(" " * indent, (name.ljust(width), "dim"), "  ", value)
-        _output().print(row, soft_wrap=True)
+        for row in Text(value).wrap(console, max(console.width - width - 4, 20)):
+            row.rstrip()
+            console.print(Text.assemble("  ", (name.ljust(width), "dim"), "  ", row), soft_wrap=True)
+            name = ""
 
 
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:

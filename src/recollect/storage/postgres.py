@@ -366,12 +366,7 @@ class PostgresDatabase(Database):
     def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
         """Rewrite the agent's tables, so that no page holds a deleted row."""
         schema = self._schema(agent)
-        verified, beyond = (
-            [f"tables and indexes of schema {schema}"],
-            [
-                "the server's write-ahead log, its replicas and its backups are out of reach; they expire by its own rules"
-            ],
-        )
+        beyond = ["the server's write-ahead log, replicas and backups are out of reach; they expire by its own rules"]
         details: list[str] = []
 
         def listen(notice: psycopg.errors.Diagnostic) -> None:
@@ -380,17 +375,14 @@ class PostgresDatabase(Database):
         with self._server.connection(None) as connection:
             connection.add_notice_handler(listen)
             for table in _tables(connection, schema):
-                connection.execute(
-                    quoting.SQL("VACUUM (FULL, VERBOSE) {}.{}").format(
-                        quoting.Identifier(schema), quoting.Identifier(table)
-                    )
-                )
+                place = quoting.Identifier(schema), quoting.Identifier(table)
+                connection.execute(quoting.SQL("VACUUM (FULL, VERBOSE) {}.{}").format(*place))
             connection.remove_notice_handler(listen)
         # The detail begins with the number of deleted rows that had to be kept for somebody.
         if any(int(number) for detail in details for number in re.findall(r"\d+", detail)[:1]):
             kept = "the server keeps the deleted rows for an open transaction; erase again by the id when it has ended"
             return [], [kept, *beyond]
-        return verified, beyond
+        return [f"tables and indexes of schema {schema}"], beyond
 
     @contextmanager
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
@@ -425,16 +417,19 @@ def _tables(connection: psycopg.Connection[Row], schema: str) -> list[str]:
 
 def _without_statistics(connection: psycopg.Connection[Row], schema: str) -> None:
     """Keep what people wrote out of the planner's statistics: an erasure could not take it out of there again."""
+    columns: dict[str, list[str]] = {}
     for table, column in connection.execute(
         "SELECT table_name, column_name FROM information_schema.columns "
         "WHERE table_schema = %s AND data_type = 'text' AND NOT column_name = ANY(%s)",
         (schema, list(_PLANNED)),
-    ).fetchall():
-        connection.execute(
-            quoting.SQL("ALTER TABLE {}.{} ALTER COLUMN {} SET STATISTICS 0").format(
-                quoting.Identifier(schema), quoting.Identifier(table), quoting.Identifier(column)
-            )
+    ):
+        columns.setdefault(table, []).append(column)
+    for table, names in columns.items():
+        changes = quoting.SQL(", ").join(
+            quoting.SQL("ALTER COLUMN {} SET STATISTICS 0").format(quoting.Identifier(name)) for name in names
         )
+        place = quoting.Identifier(schema), quoting.Identifier(table)
+        connection.execute(quoting.SQL("ALTER TABLE {}.{} ").format(*place) + changes)
 
 
 def _configure(connection: psycopg.Connection[Row]) -> None:

@@ -161,8 +161,8 @@ class SqliteDatabase(Database):
     def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
         """Write the whole file anew and empty the write-ahead log.
 
-        Nothing less will do: secure_delete clears what is deleted, but not the copies that SQLite leaves in the slack of
-        a page when it moves rows about.
+        Nothing less will do: secure_delete clears what is deleted, but not the copies that SQLite leaves in the slack
+        of a page when it moves rows about.
         """
         beyond = ["copies outside this file (backups, snapshots of the file system) are out of reach"]
         with self._errors(), self._writing:

@@ -1,0 +1,468 @@
+"""Backups are whole and consistent while others write; the check finds every kind of damage and mends what is derived."""
+
+import os
+import re
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crash import program
+from crash.children import Child, children
+from crash.evidence import files, raw, rows, tables
+from crash.model import word
+
+import recollect
+from recollect import Add, Alias, ConfigError, Conflict, Finding, Home, Memory, Rename, Write
+from recollect.search import index
+
+
+@pytest.fixture
+def start() -> Iterator[Callable[..., Child]]:
+    """Starts child processes and sees to it that none is left."""
+    with children() as starter:
+        yield starter
+
+
+@pytest.fixture
+def copy(location: str, tmp_path: Path) -> Path:
+    """Where the backup of the location goes: a file for a file, a directory for everything else."""
+    return tmp_path / "copies" / ("copy.db" if location.endswith(".db") else "copy")
+
+
+def fill(home: Home, location: str) -> None:
+    """Something of everything, for two agents and, where there can be, two workspaces."""
+    for workspace in ("default",) if location.endswith(".db") else ("default", "other"):
+        for agent in ("ana", "ben"):
+            mem = home.agent(agent, workspace=workspace)
+            mem.remember_many(
+                [Add(f"note {number} of {agent} in {workspace}", tags=["t"], importance=0.0) for number in range(9)]
+            )
+            named = mem.remember(f"a named note of {agent}", name="named", context="why", category="decisions")
+            mem.apply(Rename("named", "renamed"))
+            mem.apply(Alias(named.id, "also"))
+            mem.apply(Write(named.id, content="rewritten: quotes ' \" and 漢字 🦊\n\ttabs"))
+            mem.remember("forgotten", name="gone")
+            mem.forget("gone")
+    home.agent("ana").remember("of the account", name="preference", scope="account")
+    home.agent("ben").recall("note", target_agent="ana")
+
+
+# Backups
+
+
+def test_a_backup_has_every_row_of_every_agent_and_workspace(home: Home, location: str, copy: Path) -> None:
+    fill(home, location)
+    home.backup(copy)
+    original, copied = tables(location), tables(str(copy))
+    for table in ("entries", "names", "operations", "counters", "tail", "segments", "postings", "removals", "access_log"):
+        for agent in ("ana", "ben"):
+            assert sorted(rows(str(copy), table, agent)) == sorted(rows(location, table, agent)), table
+    assert sum(map(len, copied.values())) > 50
+    if not location.startswith("postgresql"):
+        assert list(copied.values()) == list(original.values())
+
+
+def test_a_backup_opens_as_a_home_that_answers_the_same(home: Home, location: str, copy: Path) -> None:
+    fill(home, location)
+    home.backup(copy)
+    with recollect.open(copy) as second:
+        assert second.workspaces() == home.workspaces()
+        report = second.check()
+        assert report == home.check()
+        assert report.ok
+        for workspace in home.workspaces():
+            for agent in ("ana", "ben"):
+                mem, theirs = home.agent(agent, workspace=workspace), second.agent(agent, workspace=workspace)
+                assert theirs.list() == mem.list()
+                assert theirs.recall("note rewritten") == mem.recall("note rewritten")
+                assert theirs.history("also") == mem.history("also")
+        assert second.agent("ana").get("preference").content == "of the account"
+        # It is a home of its own: both go on without the other.
+        second.agent("ana").restore("gone")
+        second.agent("ana").remember("only in the copy")
+        assert home.agent("ana").recall("copy") == []
+        assert second.check().ok
+
+
+def test_a_backup_can_be_read_by_its_owner_only(home: Home, copy: Path) -> None:
+    home.agent("ana").remember("private")
+    home.backup(copy)
+    for path in copy.rglob("*.db") if copy.is_dir() else [copy]:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_an_existing_target_is_refused_and_stays(home: Home, location: str, copy: Path) -> None:
+    home.agent("ana").remember("first")
+    home.backup(copy)
+    before = files(copy.parent)
+    home.agent("ana").remember("second")
+    with pytest.raises(Conflict, match=r"exists already.*choose a new path"):
+        home.backup(copy)
+    assert files(copy.parent) == before
+    with recollect.open(copy) as second:
+        assert [entry.content for entry in second.agent("ana").list()] == ["first"]
+
+
+def test_a_memory_that_is_not_there_yet_has_no_backup(home: Home, location: str, copy: Path) -> None:
+    if location.endswith(".db"):
+        with pytest.raises(ConfigError, match="nothing to back up"):
+            home.backup(copy)
+    else:
+        home.backup(copy)
+    with recollect.open(copy) as second:
+        assert second.workspaces() == []
+        assert second.agent("ana").list() == []
+    assert files(copy.parent) == {}
+
+
+def test_backups_are_whole_while_others_write(start: Callable[..., Child], location: str, tmp_path: Path) -> None:
+    writer = start(program.add_until_killed, location, ["ana", "ben"])
+    writer.go()
+    writer.next("done")
+    last = 0
+    with recollect.open(location) as home:
+        for number in range(6):
+            for _ in range(10):
+                last = writer.next("done")[1].key
+            target = tmp_path / f"copy {number}{'.db' if location.endswith('.db') else ''}"
+            home.backup(target)
+            with recollect.open(target) as second:
+                assert second.check().findings == ()
+                entries = [entry for agent in ("ana", "ben") for entry in second.agent(agent).list(limit=100_000)]
+                told = {message[2]: message[3] for message in writer.messages if message[0] == "done"}
+                assert last == len(told)
+                # Everything that was acknowledged before the backup began is in it, word for word.
+                assert told.items() <= {entry.id: entry.content_hash for entry in entries}.items()
+                assert second.agent("ana" if last % 2 == 0 else "ben").recall(word(last))
+            for agent in ("ana", "ben"):
+                numbers = sorted(row[1] for row in rows(str(target), "operations", agent))
+                assert numbers == list(range(1, len(numbers) + 1))
+    writer.kill()
+    assert writer.failure is None
+
+
+def test_a_backup_does_not_wait_for_writers_nor_writers_for_it(location: str, copy: Path) -> None:
+    with recollect.open(location) as home:
+        home.agent("ana").remember("before")
+        database = home.agent("ana")._workspace.database
+        with database.write("ana"):
+            home.backup(copy)
+        with recollect.open(copy) as second:
+            assert [entry.content for entry in second.agent("ana").list()] == ["before"]
+
+
+# The check
+
+
+@pytest.fixture
+def filled(home: Home, location: str, monkeypatch: pytest.MonkeyPatch) -> Memory:
+    """A memory with segments, a tail, removals, names and a trash, in which everything is right."""
+    monkeypatch.setattr(index, "TAIL", 6)
+    monkeypatch.setattr(index, "FAN", 2)
+    fill(home, location)
+    mem = home.agent("ana")
+    mem.remember("the last note, in the tail")
+    assert all(rows(location, table, "ana") for table in ("segments", "postings", "tail", "removals"))
+    assert home.check().findings == ()
+    return mem
+
+
+def damage(location: str, *statements: str) -> None:
+    """Run SQL past recollect; each statement must change something."""
+    with raw(location) as run:
+        for statement in statements:
+            before = dump(run)
+            run(statement)
+            assert dump(run) != before, statement
+
+
+def dump(run: Callable[..., Any]) -> list[object]:
+    return [
+        list(run(f"SELECT * FROM {table}"))
+        for table in ("counters", "entries", "names", "operations", "tail", "segments", "postings", "removals")
+    ]
+
+
+ID = "(SELECT entry_id FROM names WHERE agent = 'ana' AND name = 'renamed')"
+LAST = "(SELECT max(seq) FROM operations WHERE agent = 'ana')"
+
+DAMAGE: dict[str, tuple[str, str, str, bool]] = {
+    # what: (SQL, the part that is named, the message, whether it can be mended)
+    "a name without an entry": (
+        "INSERT INTO names VALUES ('ana', 'ghost', '01890a5d-ac96-774b-bcce-b302099a8057', 1)",
+        "names", "the name 'ghost' belongs to no entry", True,
+    ),
+    "a name that is missing": (
+        "DELETE FROM names WHERE agent = 'ana' AND name = 'renamed'",
+        "names", "the name of entry .* is None, but the log says otherwise", True,
+    ),
+    "a name that was changed": (
+        "UPDATE names SET name = 'forged' WHERE agent = 'ana' AND name = 'renamed'",
+        "names", "the name of entry .* is 'forged', but the log says otherwise", True,
+    ),
+    "an alias that took the place of the name": (
+        "UPDATE names SET canonical = 1 - canonical WHERE agent = 'ana' AND name IN ('renamed', 'also')",
+        "names", "the name of entry .* is 'also', but the log says otherwise", True,
+    ),
+    "two names of one entry": (
+        "UPDATE names SET canonical = 1 WHERE agent = 'ana' AND name = 'also'",
+        "names", "entry .* has more than one name", True,
+    ),
+    "a posting list that is missing": (
+        "DELETE FROM postings WHERE agent = 'ana' AND term = 'note' AND segment IN (SELECT min(segment) FROM segments)",
+        "index", "is not indexed under the words that its entry has", True,
+    ),
+    "a posting list that was changed": (
+        "UPDATE postings SET term = 'forged' WHERE agent = 'ana' AND term = 'note' "
+        "AND segment IN (SELECT min(segment) FROM segments)",
+        "index", "is not indexed under the words that its entry has", True,
+    ),
+    "a posting list that makes no sense": (
+        "UPDATE postings SET data = segments.lengths FROM segments WHERE postings.agent = 'ana' AND term = 'note' "
+        "AND segments.segment = postings.segment AND segments.agent = 'ana'",
+        "index", "the index cannot be read|is not indexed under|no entry has it", True,
+    ),
+    "a segment that is missing": (
+        "DELETE FROM segments WHERE agent = 'ana'",
+        "index", "is not indexed under the words that its entry has", True,
+    ),
+    "a row of the tail that is missing": (
+        "DELETE FROM tail WHERE agent = 'ana' AND doc IN (SELECT doc FROM entries WHERE agent = 'ana')",
+        "index", "is not indexed under the words that its entry has", True,
+    ),
+    "a row of the tail that makes no sense": (
+        "UPDATE tail SET terms = 'not a count' WHERE agent = 'ana' AND doc IN (SELECT doc FROM entries WHERE agent = 'ana')",
+        "index", "the index cannot be read", True,
+    ),
+    "a removal that is missing": (
+        "DELETE FROM removals WHERE agent = 'ana'",
+        "index", "document .* is in the index, but no entry has it", True,
+    ),
+    "a removal of a living document": (
+        "UPDATE removals SET doc = (SELECT doc FROM entries WHERE agent = 'ana' ORDER BY doc LIMIT 1) WHERE agent = 'ana' "
+        "AND number IN (SELECT max(number) FROM removals WHERE agent = 'ana')",
+        "index", "is marked as removed, but an entry has it", True,
+    ),
+    "an entry with the wrong document": (
+        f"UPDATE entries SET doc = 4711 WHERE agent = 'ana' AND id = {ID}",
+        "index", "document 4711 is not indexed", True,
+    ),
+    "a count of documents that was changed": (
+        "UPDATE counters SET live = live + 1 WHERE agent = 'ana'", "index", "the index counts", True,
+    ),
+    "a count of terms that was changed": (
+        "UPDATE counters SET tokens = 0 WHERE agent = 'ana'", "index", "the index counts", True,
+    ),
+    "a boundary of the tail that was changed": (
+        "UPDATE counters SET flushed = documents WHERE agent = 'ana'", "index", "is not indexed", True,
+    ),
+    "a counter of entries that went back": (
+        "UPDATE counters SET entries = 1 WHERE agent = 'ana'", "index", "counter of entries says 1, but", True,
+    ),
+    "a counter of operations that went back": (
+        "UPDATE counters SET operations = 1 WHERE agent = 'ana'", "index", "counter of operations says 1, but", True,
+    ),
+    "a counter of documents that went back": (
+        "UPDATE counters SET documents = flushed WHERE agent = 'ana'", "index", "counter of documents says", True,
+    ),
+    "a counter of segments that went back": (
+        "UPDATE counters SET layout = 0 WHERE agent = 'ana'", "index", "counter of layout says 0, but", True,
+    ),
+    "a counter of removals that went back": (
+        "UPDATE counters SET removals = 0 WHERE agent = 'ana'", "index", "counter of removals says 0, but", True,
+    ),
+    "content that was changed": (
+        f"UPDATE entries SET content = 'forged' WHERE agent = 'ana' AND id = {ID}",
+        "entries", "its fingerprint differs", False,
+    ),
+    "content that was changed together with its fingerprint": (
+        "UPDATE entries SET content = 'forged', content_hash = "
+        "'51ec93ed6b06e5b6b6bd7d2b9ee0b4a5d0b1f5f8d6f0a4b5b8b4ffb5bd5e3b5e' WHERE agent = 'ana' AND id = " + ID,
+        "entries", "its fingerprint differs", False,
+    ),
+    "tags that were changed": (
+        f"UPDATE entries SET tags = '[\"forged\"]' WHERE agent = 'ana' AND id = {ID}",
+        "entries", r"the tags of entry .* is \['forged'\], but the log says otherwise", False,
+    ),
+    "an importance that was changed": (
+        f"UPDATE entries SET importance = 0.9 WHERE agent = 'ana' AND id = {ID}",
+        "entries", "the importance of entry .* is 0.9, but the log says otherwise", False,
+    ),
+    "a context that was changed": (
+        f"UPDATE entries SET context = 'forged' WHERE agent = 'ana' AND id = {ID}",
+        "entries", "the context of entry .* is 'forged', but the log says otherwise", False,
+    ),
+    "a kind that is none": (
+        f"UPDATE entries SET kind = 'poem' WHERE agent = 'ana' AND id = {ID}",
+        "entries", "row of the entries table is damaged", False,
+    ),
+    "an entry that is missing": (
+        f"DELETE FROM entries WHERE agent = 'ana' AND id = {ID}",
+        "entries", "entry .* is in the log, but it is not there", False,
+    ),
+    "two entries of one number": (
+        f"UPDATE entries SET seq = 1 WHERE agent = 'ana' AND id = {ID}",
+        "entries", "has the number 1, and so has another one", False,
+    ),
+    "a row of the log that is missing": (
+        "DELETE FROM operations WHERE agent = 'ana' AND seq = 4", "log", "operations 4 to 4 are missing", False,
+    ),
+    "an end of the log that is missing": (
+        f"DELETE FROM operations WHERE agent = 'ana' AND seq > {LAST} - 2", "log", "operations .* are missing", False,
+    ),
+    "a row of the log that was changed": (
+        "UPDATE operations SET after = replace(after, 'note 3', 'forged') WHERE agent = 'ana' AND operation = 'add'",
+        "entries", "the content of entry .* but the log says otherwise", False,
+    ),
+    "a row of the log about the past that was changed": (
+        "UPDATE operations SET before = replace(before, 'a named note', 'forged') WHERE agent = 'ana' AND operation = 'write'",
+        "log", "operation .* on entry .* does not fit what the log says before it", False,
+    ),
+    "a row of the log about a forgotten entry that was changed": (
+        "UPDATE operations SET before = replace(before, 'forgotten', 'forged') WHERE agent = 'ana' AND operation = 'remove'",
+        "log", "operation .* on entry .* does not fit what the log says before it", False,
+    ),
+    "a row of the log that cannot be read": (
+        "UPDATE operations SET after = '{' WHERE agent = 'ana' AND seq = 2", "log", "operation 2 .* cannot be read", False,
+    ),
+    "an entry that the log does not know": (
+        f"UPDATE operations SET entry_id = '01890a5d-ac96-774b-bcce-b302099a8057' WHERE agent = 'ana' AND entry_id = {ID}",
+        "log", "entry .* is there, but the log does not say so", False,
+    ),
+}  # fmt: skip
+
+
+# What is found does not depend on the database; what reading and mending runs into does, a little.
+ON_THE_SERVER = (
+    "a name that is missing",
+    "a posting list that makes no sense",
+    "a counter of documents that went back",
+    "content that was changed",
+    "an entry that is missing",
+    "a row of the log that cannot be read",
+)
+
+
+@pytest.mark.parametrize(
+    ("location", "sql", "part", "message", "mendable"),
+    [
+        *(pytest.param("file", *case, id=f"file: {what}") for what, case in DAMAGE.items()),
+        *(pytest.param("postgres", *DAMAGE[what], id=f"postgres: {what}") for what in ON_THE_SERVER),
+    ],
+    indirect=["location"],
+)
+def test_each_kind_of_damage_is_found_and_named_and_mended_where_it_is_derived(
+    home: Home, filled: Memory, location: str, sql: str, part: str, message: str, mendable: bool
+) -> None:
+    right = answers(filled)
+    damage(location, sql)
+    report = home.check()
+    assert not report.ok
+    assert mentions(report.findings, part, message), report.findings
+    assert all(not finding.repaired for finding in report.findings)
+    assert all(finding.where == "default/ana" for finding in report.findings)
+    assert home.check() == report  # looking changes nothing
+
+    mended = home.check(repair=True)
+    assert mentions(mended.findings, part, message)
+    assert mended.ok is mendable
+    assert all(finding.repaired == (finding.part in ("index", "names")) for finding in mended.findings if mendable)
+    after = home.check()
+    assert after.ok is mendable
+    if mendable:
+        assert after.findings == ()
+        assert answers(filled) == right
+        filled.remember("and it can be written to", name="new")
+        filled.apply(Rename("new", "newer"))
+        assert home.check().findings == ()
+    else:
+        assert mentions(after.findings, part, message)
+
+
+def mentions(findings: tuple[Finding, ...], part: str, message: str) -> bool:
+    """Whether one of the findings is about this part and says this."""
+    return any(finding.part == part and re.search(message, finding.message) for finding in findings)
+
+
+def answers(mem: Memory) -> list[object]:
+    """What a memory says of itself."""
+    listed = mem.list(limit=100)
+    return [
+        [(entry.id, entry.name, entry.content) for entry in listed],
+        sorted((hit.entry.id, round(hit.score, 9)) for hit in mem.recall("note rewritten", limit=50)),
+        mem.get("renamed").id,
+        mem.get("also").id,
+    ]
+
+
+@pytest.mark.parametrize("location", ["file", "postgres"], indirect=True)
+def test_what_is_derived_is_mended_beside_what_cannot_be(home: Home, filled: Memory, location: str) -> None:
+    damage(
+        location,
+        "INSERT INTO names VALUES ('ana', 'ghost', '01890a5d-ac96-774b-bcce-b302099a8057', 1)",
+        "UPDATE counters SET live = live + 1 WHERE agent = 'ana'",
+        "DELETE FROM operations WHERE agent = 'ana' AND seq = 4",
+    )
+    report = home.check(repair=True)
+    assert {(finding.part, finding.repaired) for finding in report.findings} == {
+        ("names", True),
+        ("index", True),
+        ("log", False),
+    } | {("entries", False)} & {(finding.part, finding.repaired) for finding in report.findings}
+    assert not report.ok
+    assert {finding.part for finding in home.check().findings} <= {"log", "entries"}
+
+
+@pytest.mark.parametrize("location", ["file", "postgres"], indirect=True)
+def test_one_damaged_entry_does_not_hide_the_others(home: Home, filled: Memory, location: str) -> None:
+    damage(
+        location,
+        "UPDATE entries SET content = 'forged' WHERE agent = 'ana' AND content LIKE 'note 2%'",
+        "UPDATE entries SET context = 'forged' WHERE agent = 'ana' AND content LIKE 'note 5%'",
+        "INSERT INTO names VALUES ('ana', 'ghost', '01890a5d-ac96-774b-bcce-b302099a8057', 1)",
+    )
+    report = home.check(repair=True)
+    assert mentions(report.findings, "entries", "its fingerprint differs")
+    assert mentions(report.findings, "entries", "the context of entry .* is 'forged'")
+    assert mentions(report.findings, "names", "the name 'ghost' belongs to no entry")
+    assert [finding.repaired for finding in report.findings if finding.part == "names"] == [True]
+    assert (report.entries, report.operations) == (home.check().entries, home.check().operations)
+    assert report.entries > 20
+
+
+def test_the_check_counts_every_workspace_and_agent_and_says_where(home: Home, location: str) -> None:
+    assert home.check().ok
+    assert (home.check().entries, home.check().operations) == (0, 0)
+    fill(home, location)
+    report = home.check()
+    parts = 2 if location.endswith(".db") else 4
+    # Nine notes and a named one in each part, one in the account; each part did 9 + 1 + 3 + 2 operations.
+    assert (report.findings, report.entries, report.operations) == ((), parts * 10 + 1, parts * 15 + 1)
+    if location.endswith(".db"):
+        return
+    with raw(location, "ben", "other") as run:
+        run("UPDATE counters SET live = 99 WHERE agent = 'ben'")
+    assert [finding.where for finding in home.check().findings] == ["other/ben"]
+
+
+def test_many_findings_of_a_kind_are_counted(home: Home, location: str) -> None:
+    home.agent("ana").remember_many([Add(f"note {number}") for number in range(50)])
+    damage(location, "DELETE FROM tail WHERE agent = 'ana'")
+    findings = [finding.message for finding in home.check().findings]
+    assert len(findings) == 21
+    assert findings[-1] == "and 30 more of the kind"
+
+
+def test_a_damaged_workspace_does_not_keep_the_others_from_being_checked(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home:
+        for workspace in ("one", "two"):
+            home.agent("ana", workspace=workspace).remember("a note")
+    broken = tmp_path / "home" / "workspaces" / "one" / "memory.db"
+    os.truncate(broken, 4096)
+    with recollect.open(tmp_path / "home") as home:
+        report = home.check()
+        assert not report.ok
+        assert report.entries == 1
+        assert {finding.part for finding in report.findings} == {"file"}
