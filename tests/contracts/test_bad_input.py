@@ -54,7 +54,9 @@ BAD_CONTENTS = BAD_TEXTS | {
 }
 
 
-def each(kind: str, values: dict[str, tuple[object, str]], call: Callable[[object], Call]) -> dict[str, tuple[Call, str]]:
+def each(
+    kind: str, values: dict[str, tuple[object, str]], call: Callable[[object], Call]
+) -> dict[str, tuple[Call, str]]:
     return {f"{kind} {label}": (call(value), message) for label, (value, message) in values.items()}
 
 
@@ -84,7 +86,7 @@ INVALID: dict[str, tuple[Call, str]] = {
             lambda mem, value=value: mem.remember("fine", importance=value),
             "a number from 0 to 1",
         )
-        for value in (float("nan"), float("inf"), -0.1, 1.1, True, "0.5", None, 10**400)
+        for value in (float("nan"), float("inf"), -0.1, 1.1, True, "0.5", None)
     },
     **{
         f"limit {limit!r} of a list": (lambda mem, limit=limit: mem.list(limit=limit), "0 or more")
@@ -99,10 +101,10 @@ INVALID: dict[str, tuple[Call, str]] = {
     "tags as nothing": (lambda mem: mem.remember("fine", tags=None), "a list of words"),
     "too many tags": (lambda mem: mem.remember("fine", tags=[f"t{n}" for n in range(65)]), "at most 64"),
     "a scope that is none": (lambda mem: mem.remember("fine", scope="galaxy"), "one of 'conversation', 'channel'"),
-    "a scope without its conversation": (lambda mem: mem.remember("fine", scope="conversation"), "needs the conversation"),
-    "a scope without its channel": (lambda mem: mem.remember("fine", scope="channel"), "needs the channel"),
+    "a conversation's scope alone": (lambda mem: mem.remember("fine", scope="conversation"), "needs the conversation"),
+    "a channel's scope alone": (lambda mem: mem.remember("fine", scope="channel"), "needs the channel"),
     "a category that is none": (lambda mem: mem.remember("fine", category="gossip"), "one of 'decisions', 'lessons'"),
-    "a lifetime that is none": (lambda mem: mem.remember("fine", lifetime="eternal"), "one of 'conversation', 'short_term'"),
+    "a lifetime that is none": (lambda mem: mem.remember("fine", lifetime="eternal"), "'short_term', 'mid_term'"),
     "a kind that is none": (lambda mem: mem.apply(Add("fine", kind="poem")), "one of 'note', 'archive', 'chunk'"),
     "a mode that is none": (lambda mem: mem.recall("fine", mode="magic"), "one of hybrid, keyword, vector"),
     "a time that is none": (lambda mem: mem.remember("fine", at="yesterday"), "2026-03-16T14:32:00Z"),
@@ -317,7 +319,9 @@ def test_a_server_that_cannot_be_reached_is_unavailable() -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # bound and not listening: nobody answers there
         port = taken.getsockname()[1]
-        with pytest.raises(Unavailable, match="Is the server running, and are address, user and password right") as error:
+        with pytest.raises(
+            Unavailable, match="Is the server running, and are address, user and password right"
+        ) as error:
             recollect.open(f"postgresql://ana:secret@127.0.0.1:{port}/memory")
     assert "secret" not in str(error.value)
     assert f"postgresql://ana:…@127.0.0.1:{port}/memory" in str(error.value)
@@ -333,22 +337,21 @@ def test_a_server_that_accepts_and_never_answers_is_unavailable(monkeypatch: pyt
 
 
 def test_a_server_that_goes_away_is_unavailable_and_comes_back_without_reopening(tmp_path: Path) -> None:
-    with Server(log=tmp_path / "server.log") as server:
-        with recollect.open(server.fresh_database()) as home:
-            mem = home.agent("ana")
-            mem.remember("an early note")
-            server.stop()
-            for call in (lambda: mem.remember("lost"), mem.list, home.check, home.workspaces):
-                with pytest.raises(Unavailable, match="Is the server running"):
-                    call()
-            server.start()
-            mem.remember("a late note")
-            assert [entry.content for entry in mem.list()] == ["a late note", "an early note"]
-            server.restart()
-            # Every first use of a connection that the server has closed meanwhile is made good.
-            assert home.workspaces() == ["default"]
-            assert home.check().ok
-            assert len(mem.recall("early late")) == 2
+    with Server(log=tmp_path / "server.log") as server, recollect.open(server.fresh_database()) as home:
+        mem = home.agent("ana")
+        mem.remember("an early note")
+        server.stop()
+        for call in (lambda: mem.remember("lost"), mem.list, home.check, home.workspaces):
+            with pytest.raises(Unavailable, match="Is the server running"):
+                call()
+        server.start()
+        mem.remember("a late note")
+        assert [entry.content for entry in mem.list()] == ["a late note", "an early note"]
+        server.restart()
+        # Every first use of a connection that the server has closed meanwhile is made good.
+        assert home.workspaces() == ["default"]
+        assert home.check().ok
+        assert len(mem.recall("early late")) == 2
 
 
 @pytest.mark.parametrize(
@@ -379,7 +382,7 @@ def test_a_password_that_the_server_refuses_is_a_config_error_and_is_never_shown
         rules.write_text("host all ana 127.0.0.1/32 scram-sha-256\n" + rules.read_text())
         server.restart()
         for login in ("ana:wrong-one", "ana"):
-            with pytest.raises(ConfigError, match="authentication failed|no password supplied") as error:
+            with pytest.raises(ConfigError, match=r"authentication failed|no password supplied") as error:
                 recollect.open(server.url().replace("postgres@", f"{login}@"))
             assert "wrong-one" not in str(error.value)
 
@@ -398,7 +401,10 @@ def test_a_user_who_may_not_create_is_told_what_to_grant_and_nothing_is_created(
         connection.execute("CREATE EXTENSION vector")
     with recollect.open(limited) as home:
         assert home.agent("ana").list() == []
-        for call in (lambda: home.agent("ana").remember("no"), lambda: home.agent("ana").remember("no", scope="account")):
+        for call in (
+            lambda: home.agent("ana").remember("no"),
+            lambda: home.agent("ana").remember("no", scope="account"),
+        ):
             with pytest.raises(ConfigError, match="grant it CREATE on the database"):
                 call()
     assert schemas(postgres_url) == []

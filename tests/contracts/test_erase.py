@@ -36,7 +36,9 @@ def token(number: int) -> str:
 
 def secret(number: int) -> str:
     """A text with a token, and with everything that is written otherwise in a log than in a table."""
-    return f'the {token(number)} is "quoted {token(number)}a",\n\tlike \\ {token(number)}b, ünïcode漢字🦊{token(number)}c'
+    return (
+        f'the {token(number)} is "quoted {token(number)}a",\n\tlike \\ {token(number)}b, ünïcode漢字🦊{token(number)}c'
+    )
 
 
 def on_disk(location: str) -> bytes:
@@ -81,7 +83,9 @@ def figures(receipt: Receipt) -> dict[str, int]:
 
 # What can happen to an entry before it is erased, and to its neighbours in between.
 steps = st.lists(
-    st.sampled_from(["write", "write", "rename", "alias", "tags", "context", "forget and restore", "neighbour", "neighbour"]),
+    st.sampled_from(
+        ["write", "write", "rename", "alias", "tags", "context", "forget and restore", "neighbour", "neighbour"]
+    ),
     max_size=14,
 )
 
@@ -95,7 +99,9 @@ def test_whatever_happened_to_an_entry_no_byte_of_it_is_left_in_the_file(
         location = str(Path(folder) / "memory.db")
         with recollect.open(location) as home:
             mem = home.agent("ana")
-            others = [mem.remember(f"neighbour {number} of something", name=f"n{number}") for number in range(neighbours)]
+            others = [
+                mem.remember(f"neighbour {number} of something", name=f"n{number}") for number in range(neighbours)
+            ]
             words, entry = live(mem, story, others)
             if forgotten:
                 mem.forget(entry.id)

@@ -1,4 +1,4 @@
-"""Child processes that can be killed: forked from a server that has everything loaded, so that each starts in no time."""
+"""Child processes that can be killed: forked from a server that has everything loaded, so that they start at once."""
 
 import contextlib
 import multiprocessing

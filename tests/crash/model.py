@@ -84,9 +84,7 @@ class Expected:
     def settle(self, home: recollect.Home, agent: str = "ana") -> list[str]:
         """What is wrong with the memory; afterwards the step that was under way counts as done or as not done."""
         mem = home.agent(agent)
-        found = {
-            (entry.content, entry.name, frozenset(entry.aliases)): entry.id for entry in mem.list(limit=1_000_000)
-        }
+        found = {(entry.content, entry.name, frozenset(entry.aliases)): entry.id for entry in mem.list(limit=1_000_000)}
         choices = [self.notes] if self.pending is None else [self.notes, self._after(self.pending)]
         fitting = [
             notes for notes in choices if {(n.content, n.name, n.aliases) for n in notes.values()} == found.keys()

@@ -1,5 +1,6 @@
-"""Truncated, scribbled-on, foreign and newer files: an error that says so or the whole right answer, never a silent part."""
+"""Truncated, scribbled-on, foreign and newer files: an error that says so or the right answer, never a part of it."""
 
+import contextlib
 import random
 import shutil
 from collections.abc import Callable, Iterator
@@ -145,10 +146,8 @@ def test_a_file_truncated_while_it_is_open_is_corrupt_or_right(
             with path.open("r+b") as file:
                 file.truncate(size)
             for _ in range(2):
-                try:
+                with contextlib.suppress(recollect.Corrupt):
                     assert mem.list(limit=1_000) == known[2]["list"]
-                except recollect.Corrupt:
-                    pass
         assert not isinstance(questions(path, *known[:2])["list"], list)
 
 
@@ -228,9 +227,7 @@ def test_small_scribbles_anywhere_never_end_in_a_raw_error_and_no_wrong_answer_p
     assert damaged > 20
 
 
-def test_a_log_without_its_file_is_not_taken_for_an_empty_memory(
-    start: Callable[..., Child], tmp_path: Path
-) -> None:
+def test_a_log_without_its_file_is_not_taken_for_an_empty_memory(start: Callable[..., Child], tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     child = start(program.write_until_killed, str(path), 0, 1, 1_024, 8)
     child.go()
@@ -256,7 +253,9 @@ def test_a_log_without_its_file_is_not_taken_for_an_empty_memory(
 def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     connection = apsw.Connection(str(path))
-    connection.execute("PRAGMA user_version = 2; CREATE TABLE entries (id, content); INSERT INTO entries VALUES (1, 'mine')")
+    connection.execute(
+        "PRAGMA user_version = 2; CREATE TABLE entries (id, content); INSERT INTO entries VALUES (1, 'mine')"
+    )
     connection.close()
     before = files(tmp_path)
     with recollect.open(path) as home:

@@ -1,4 +1,4 @@
-"""Many processes and threads write to one memory at once: nothing is lost, numbers are dense, and nobody sees a raw error."""
+"""Many processes and threads write to one memory at once: nothing is lost, and nobody sees a raw error."""
 
 import threading
 from collections.abc import Callable

@@ -120,7 +120,8 @@ def _compare(tx: Transaction, entry: Entry, problems: dict[str, list[str]]) -> N
 def _low_counters(tx: Transaction, counters: Counters, highest: Counters) -> Iterator[str]:
     """Counters that are below a number in use, so that it would be handed out again."""
     highest.layout = max((segment for segment, _, _, _ in tx.all("index.segments")), default=0)
-    highest.removals = max((number for number, _, _ in tx.all("index.removals_after", number=0)), default=0)
+    for number, doc, _ in tx.all("index.removals_after", number=0):
+        highest.removals, highest.documents = max(highest.removals, number), max(highest.documents, doc)
     for name in _NUMBERS:
         told, used = getattr(counters, name), getattr(highest, name)
         if told < used:

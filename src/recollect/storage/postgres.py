@@ -316,6 +316,12 @@ class PostgresServer:
             ) from error
         except psycopg.Error as error:
             raise Unavailable(f"{self.where} cannot be used: {_first_line(error)}") from error
+        except UnicodeEncodeError:
+            raise  # of something given to a query, not of something read
+        except (ValueError, IndexError) as error:
+            raise Corrupt(
+                f"{self.where} holds rows that make no sense ({error}). `recollect check` tells what is affected"
+            ) from error
 
 
 class PostgresDatabase(Database):

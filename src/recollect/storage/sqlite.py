@@ -313,11 +313,10 @@ class SqliteDatabase(Database):
         except apsw.Error:
             connection.close(True)
             return
-        log = self._log_now()
         with self._guard:
             if generation == self._generation:
                 self._idle.append(connection)
-                self._log = log
+                self._log = self._log_now()
                 return
         connection.close()
 
