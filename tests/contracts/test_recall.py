@@ -1,5 +1,7 @@
 """Finding by words: what counts, what never does, filters before the limit, and who may look into whose memory."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 
 import recollect
@@ -356,6 +358,15 @@ def test_an_agent_that_only_read_anothers_memory_is_part_of_the_home(home: Home)
     ana = home.agent("ana")
     assert found(ana, "apple", target_agent="ben") == ["apple knowledge"]
     assert ana._workspace.database.agents() == ["ana", "ben"]
+
+
+def test_reads_of_another_agents_memory_at_once_are_all_recorded(home: Home) -> None:
+    home.agent("ben").remember("apple knowledge", name="apple")
+    ana = home.agent("ana")
+    with ThreadPoolExecutor(8) as threads:
+        reads = [threads.submit(found, ana, "apple", target_agent="ben") for _ in range(40)]
+        assert [read.result() for read in reads] == [["apple knowledge"]] * 40
+    assert len(reads_of(ana)) == 40
 
 
 def test_reading_another_agents_memory_changes_nothing_in_it(home: Home) -> None:

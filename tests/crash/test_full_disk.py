@@ -66,7 +66,7 @@ def test_a_write_on_a_full_disk_is_refused_and_what_was_there_stays(disk: SmallD
         # The same home still reads, and so does one that is opened now.
         assert {entry.id for entry in mem.list(limit=1_000)} == {entry.id for entry in kept}
         with recollect.open(disk.path / kind) as second:
-            assert [hit.entry.id for hit in second.agent("ana").recall("name 7")][0] == kept[7].id
+            assert second.agent("ana").recall("name 7")[0].entry.id == kept[7].id
             with pytest.raises(recollect.Unavailable):
                 second.agent("ana").remember("still no room " * 500)
         filler.unlink()

@@ -340,7 +340,7 @@ def database_url(postgres_server: Server) -> Iterator[str]:
 def test_a_single_file_behaves_like_the_model() -> None:
     run_state_machine_as_test(
         lambda: MemoryMachine(lambda: in_folder("memory.db")),
-        settings=settings(max_examples=30, stateful_step_count=25),
+        settings=settings(max_examples=50, stateful_step_count=25),
     )
 
 

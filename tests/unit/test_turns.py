@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from recollect import text
 from recollect.search.turns import (
@@ -25,7 +26,7 @@ from recollect.search.turns import (
 )
 
 
-def days(*written: str) -> np.ndarray:
+def days(*written: str) -> NDArray[np.int64]:
     return np.array([(date.fromisoformat(day) - date(1970, 1, 1)).days for day in written])
 
 
@@ -36,7 +37,7 @@ def turns(
     position: Sequence[int] | None = None,
     speaker: Sequence[str] | None = None,
     role: Sequence[int] | None = None,
-    day: np.ndarray | None = None,
+    day: NDArray[np.int64] | None = None,
     asking: Sequence[int] = (),
     telling: Sequence[int] = (),
     cosine: Sequence[float] | None = None,
@@ -64,7 +65,7 @@ def read(query: str, *speakers: str) -> Question:
 def ranked(question: Question, candidates: Turns, weights: Weights | None = None) -> list[int]:
     """The places of the candidates, best first."""
     found = scores(question, candidates, average=12, weights=weights)
-    return np.argsort(-found, kind="stable").tolist()
+    return [int(place) for place in np.argsort(-found, kind="stable")]
 
 
 def part(name: str, question: Question, candidates: Turns, weights: Weights | None = None) -> list[float]:
@@ -161,6 +162,7 @@ def test_a_request_to_the_assistant_is_no_question_for_what_it_said(query: str) 
         ("between May 3 and May 25, 2023", [Period(None, 5, 3), Period(2023, 5, 25)]),
         ("in June and July of the year 2023", [Period(2023, 6), Period(2023, 7)]),
         ("in May", [Period(None, 5)]),
+        ("in June, June 7:30 in the morning", [Period(None, 6)]),
         ("em 7 de julho de 2023", [Period(2023, 7, 7)]),
         ("em março de 2024", [Period(2024, 3)]),
         ("em maio", [Period(None, 5)]),
@@ -252,6 +254,11 @@ def test_every_turn_gains_by_the_words_of_its_conversation() -> None:
     assert part("conversation", TWO_WORDS, candidates) == [0.4, 0.4, 0.4, 0.2, 0.2, 0.2]
 
 
+def test_a_word_said_twice_in_a_conversation_counts_once() -> None:
+    candidates = turns([[5, 5, 5]], conversation=[1, 1, 2], position=[0, 5, 0])
+    assert part("conversation", ONE_WORD, candidates) == [0.4, 0.4, 0.4]
+
+
 # What the words do not hold
 
 
@@ -263,6 +270,12 @@ def test_the_answer_to_a_matching_question_comes_before_the_question() -> None:
 
 def test_a_matching_turn_that_does_not_ask_gives_nothing_to_the_next() -> None:
     assert part("answer", ONE_WORD, turns([[4, 0]])) == [0, 0]
+
+
+def test_the_assistant_answers_only_when_it_is_asked_about() -> None:
+    candidates = turns([[4, 0]], role=[Role.USER, Role.ASSISTANT], asking=[0])
+    assert part("answer", ONE_WORD, candidates) == [0, 0]
+    assert part("answer", Question(words=(0,), asks_assistant=True), candidates) == [0, 0.5]
 
 
 def test_the_speaker_that_is_asked_about_comes_first() -> None:
@@ -323,6 +336,11 @@ def test_a_near_vector_lifts_a_turn_and_a_missing_one_stands_in_the_middle() -> 
     assert part("vector", ONE_WORD, candidates) == [0.5, 0.25, 0]
 
 
+def test_vectors_count_more_where_turns_are_long() -> None:
+    found = evidence(ONE_WORD, turns([[0, 0]], cosine=[0.9, 0.1]), average=100)["vector"]
+    assert found.tolist() == [1.0, 0.0]
+
+
 def test_without_vectors_nothing_is_added() -> None:
     assert part("vector", ONE_WORD, turns([[1, 2]])) == [0, 0]
     assert part("vector", ONE_WORD, turns([[1, 2]], cosine=[float("nan"), float("nan")])) == [0, 0]
@@ -358,6 +376,11 @@ def test_confidence_is_the_share_of_the_question_that_one_turn_says() -> None:
 
 def test_a_word_that_nobody_said_lowers_the_confidence() -> None:
     assert confidence(TWO_WORDS, turns([[0.1], [0]]), np.array([1.0, 4.0])) == pytest.approx(0.2)
+
+
+def test_the_name_of_a_speaker_is_not_missed_in_what_they_say() -> None:
+    question = Question(words=(1,), speakers=frozenset(["Ana"]))
+    assert confidence(question, turns([[0], [1]], speaker=["Ana"]), np.array([3.0, 1.0])) == 1.0
 
 
 def test_a_question_about_the_wrong_person_has_little_confidence() -> None:
@@ -403,7 +426,10 @@ questions = st.builds(
 )
 
 
-def made(rows: list[tuple[tuple[int, int], tuple[float, float], str, Role, bool, bool, int, float]]) -> Turns:
+Row = tuple[tuple[int, int], tuple[float, float], str, Role, bool, bool, int, float]
+
+
+def made(rows: list[Row]) -> Turns:
     return Turns(
         conversation=np.array([row[0][0] for row in rows], int),
         position=np.array([row[0][1] for row in rows], int),
@@ -418,7 +444,7 @@ def made(rows: list[tuple[tuple[int, int], tuple[float, float], str, Role, bool,
 
 
 @given(rows=columns, question=questions, data=st.data())
-def test_the_order_of_the_candidates_does_not_matter(rows: list, question: Question, data: st.DataObject) -> None:
+def test_the_order_of_the_candidates_does_not_matter(rows: list[Row], question: Question, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(rows))))
     straight = scores(question, made(rows), average=30)
     shuffled = scores(question, made([rows[place] for place in order]), average=30)
@@ -427,7 +453,7 @@ def test_the_order_of_the_candidates_does_not_matter(rows: list, question: Quest
 
 @given(rows=columns, question=questions)
 def test_every_turn_has_a_finite_score_and_the_confidence_lies_between_zero_and_one(
-    rows: list, question: Question
+    rows: list[Row], question: Question
 ) -> None:
     candidates = made(rows)
     assert np.isfinite(scores(question, candidates, average=30)).all()
@@ -435,7 +461,7 @@ def test_every_turn_has_a_finite_score_and_the_confidence_lies_between_zero_and_
 
 
 @given(rows=columns, question=questions)
-def test_no_evidence_outweighs_its_weight(rows: list, question: Question) -> None:
+def test_no_evidence_outweighs_its_weight(rows: list[Row], question: Question) -> None:
     bounds = {
         "words": 1.0,
         "conversation": 0.4,

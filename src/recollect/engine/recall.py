@@ -17,6 +17,8 @@ LIMIT = 1_000
 """The most hits that one recall gives."""
 QUERY_LENGTH = 10_000
 """Characters of a query that count; what follows is cut off."""
+TIES = 128
+"""From so many candidates on, equal scores are told apart by age alone: looking at every one would take too long."""
 _NARROW_FIRST = {scope: place for place, scope in enumerate(Scope)}
 
 
@@ -28,22 +30,19 @@ def recall(stores: Sequence[Store], query: str, limit: int, filters: Filters) ->
         return []
     found = [hit for store in stores for hit in _in_store(store, words, min(limit, LIMIT), filters)]
     found.sort(key=lambda hit: (-hit[1], _NARROW_FIRST[hit[0].scope]))
-    return [
-        Hit(entry=entry, score=score, snippet=text.snippet(entry.content, query)) for entry, score in found[:limit]
-    ]
+    return [Hit(entry=entry, score=score, snippet=text.snippet(entry.content, query)) for entry, score in found[:limit]]
 
 
-def _in_store(
-    store: Store, words: Sequence[Sequence[str]], limit: int, filters: Filters
-) -> list[tuple[Entry, float]]:
+def _in_store(store: Store, words: Sequence[Sequence[str]], limit: int, filters: Filters) -> list[tuple[Entry, float]]:
     with store.search() as (tx, counters):
         wanted = max(2 * limit, 16)
         while True:
             ranked = store.index.search(tx, counters, words, wanted)
             scopes = entries.matching(tx, [doc for doc, _ in ranked], filters)
             best = [(doc, score) for doc, score in ranked if doc in scopes]
-            # All that tie with the last place must be known, because the narrower scope takes it.
-            if len(ranked) < wanted or (len(best) >= limit and ranked[-1][1] < best[limit - 1][1]):
+            # Those that tie with the last place must be known, because the narrower scope takes it.
+            tied = len(best) >= limit and ranked[-1][1] == best[limit - 1][1]
+            if len(ranked) < wanted or (len(best) >= limit and not (tied and wanted < TIES)):
                 break
             wanted *= 8
         best.sort(key=lambda found: (-found[1], _NARROW_FIRST[scopes[found[0]]]))

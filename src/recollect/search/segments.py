@@ -113,8 +113,7 @@ def merge(
 ) -> tuple[bytes, Iterator[tuple[str, bytes]]]:
     """Neighbouring segments as one: its lengths, and its posting lists in the order of the terms.
 
-    `segments` are (number, first document, lengths), `rows` their posting lists ordered by term and segment, `removed`
-    the documents to leave out.
+    `segments` are (number, first document, lengths), `rows` their posting lists, `removed` the documents to leave out.
     """
     gone = np.zeros(size, bool)
     gone[[doc - first for doc in removed]] = True
@@ -124,6 +123,8 @@ def merge(
     lengths[gone] = 0
 
     shift_of = {segment: start - first for segment, start, _ in segments}
+    # By document, not by segment number: a segment that was rewritten has a newer number than its neighbours.
+    rows = sorted(rows, key=lambda row: (row[1], shift_of[row[0]]))
     sizes = np.array([len(data) // 3 for _, _, data in rows], np.int64)
     shifts = np.array([shift_of[segment] for segment, _, _ in rows], np.uint16)
     docs = np.frombuffer(b"".join(data[: len(data) // 3 * 2] for _, _, data in rows), "<u2") + np.repeat(shifts, sizes)

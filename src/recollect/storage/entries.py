@@ -18,7 +18,8 @@ __all__ = [
     "matching", "move", "page", "removed_id", "revisions", "snapshot", "stored", "update", "with_docs",
 ]  # fmt: skip
 
-CHUNK = 10_000
+CHUNK = 500
+"""Items of a list in one query: SQLite takes time with the square of the number of named parameters."""
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
 _COLUMNS = [name for name in Entry.__dataclass_fields__ if name not in ("name", "aliases")]
 _kept, _columns = attrgetter(*_KEPT), attrgetter(*_COLUMNS)
@@ -100,11 +101,18 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
     passed: dict[int, Scope] = {}
     for start in range(0, len(docs), CHUNK):
         rows = tx.all(
-            "entries.filter_docs", docs=docs[start : start + CHUNK], scopes=[str(scope) for scope in filters.scopes],
+            "entries.filter_docs",
+            docs=docs[start : start + CHUNK],
+            scopes=[str(scope) for scope in filters.scopes],
             kinds=[str(kind) for kind in filters.kinds or Kind],
-            lifetimes=[str(lifetime) for lifetime in filters.lifetimes or Lifetime], conversation=filters.conversation, channel=filters.channel,
-            category=filters.category and str(filters.category), source=filters.source, since=filters.since, until=filters.until,
-        )  # fmt: skip
+            lifetimes=[str(lifetime) for lifetime in filters.lifetimes or Lifetime],
+            conversation=filters.conversation,
+            channel=filters.channel,
+            category=filters.category and str(filters.category),
+            source=filters.source,
+            since=filters.since,
+            until=filters.until,
+        )
         passed.update(
             (doc, Scope(scope)) for doc, scope, tags in rows if not wanted or wanted.issubset(json.loads(tags))
         )

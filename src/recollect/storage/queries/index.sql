@@ -30,7 +30,7 @@ DELETE FROM segments WHERE agent = :agent AND segment IN (:segments*)
 SELECT segment, term, data FROM postings WHERE agent = :agent AND segment IN (:segments*) AND term IN (:terms*)
 
 -- name: postings_of
-SELECT segment, term, data FROM postings WHERE agent = :agent AND segment IN (:segments*) ORDER BY term, segment
+SELECT segment, term, data FROM postings WHERE agent = :agent AND segment IN (:segments*)
 
 -- name: postings_put
 INSERT INTO postings (agent, segment, term, data) VALUES (:agent, :segment, :term, :data)
