@@ -1,6 +1,6 @@
 """Importing the package, the command line's help, and opening files of growing size: nothing may grow with the file.
 
-    python bench/startup.py [sizes …]
+python bench/startup.py [sizes …]
 """
 
 import os

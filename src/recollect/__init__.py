@@ -1,11 +1,11 @@
 """recollect: one durable memory for AI agents.
 
-    import recollect
+import recollect
 
-    with recollect.open("memory.db") as home:
-        mem = home.agent("ana")
-        mem.remember("We deploy on Tuesdays", name="deploy day")
-        mem.recall("when do we deploy?")[0].entry.content
+with recollect.open("memory.db") as home:
+    mem = home.agent("ana")
+    mem.remember("We deploy on Tuesdays", name="deploy day")
+    mem.recall("when do we deploy?")[0].entry.content
 """
 
 from recollect.clock import Clock, FixedClock, SystemClock

@@ -7,6 +7,7 @@ await mem.remember("We deploy on Tuesdays")
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from functools import wraps
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
@@ -27,10 +28,10 @@ S = TypeVar("S")
 def _forward(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[Any, P], Awaitable[R]]:
     """The method of the same name and parameters that runs in a worker thread."""
 
+    @wraps(method)
     async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         return await asyncio.to_thread(method, self._inner, *args, **kwargs)
 
-    call.__name__, call.__doc__ = method.__name__, method.__doc__
     return call
 
 

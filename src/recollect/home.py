@@ -1,5 +1,6 @@
 """Everything one installation holds: one account and its workspaces. Hands out a Memory per workspace and agent."""
 
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
@@ -50,17 +51,21 @@ class Home:
 
     def __init__(self, place: Place, clock: Clock) -> None:
         self._place, self._clock = place, clock
+        self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._stores: dict[tuple[int, str], Store] = {}
 
     def agent(self, name: str, workspace: str = "default") -> Memory:
         """The memory of an agent in a workspace. Nothing is created before the first write."""
         key = names.segment(workspace, "a workspace"), names.segment(name, "an agent")
-        if key not in self._memories:
-            own = self._store(self._place.workspace(key[0]), key[1])
-            account = self._store(self._place.account(), key[1])
-            self._memories[key] = Memory(key[1], own, account, self._clock, lambda other: self._other(key[0], other))
-        return self._memories[key]
+        with self._lock:
+            if key not in self._memories:
+                own = self._store(self._place.workspace(key[0]), key[1])
+                account = self._store(self._place.account(), key[1])
+                self._memories[key] = Memory(
+                    key[1], own, account, self._clock, lambda other: self._other(key[0], other)
+                )
+            return self._memories[key]
 
     def workspaces(self) -> list[str]:
         """The workspaces that hold anything."""

@@ -11,7 +11,7 @@ from recollect.engine.recall import recall
 from recollect.engine.store import Store
 from recollect.errors import ConfigError, Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
-from recollect.model.operation import Add, Operation, Remove, Revision, Write
+from recollect.model.operation import Add, Alias, Operation, Remove, Revision, Write
 from recollect.model.recall import Filters, Hit
 from recollect.model.report import Receipt
 from recollect.storage import entries
@@ -68,14 +68,17 @@ class Memory:
             drafts = [_draft(draft) for draft in drafts]
         pending, made = iter(drafts), list[Entry]()
         while batch := [_draft(draft) for draft in islice(pending, BATCH)]:
+            entries_by_place: dict[int, Entry] = {}
             for store in self._stores:
-                own = [draft for draft in batch if self._home_of(draft) is store]
-                for draft in own:
+                own = {place: draft for place, draft in enumerate(batch) if self._home_of(draft) is store}
+                for draft in own.values():
                     self._free_elsewhere(store, draft.name)
                 if own:
                     now = self._clock.now()
                     with store.write() as work:
-                        made += [remember.apply(work, draft, actor=self.agent, now=now) for draft in own]
+                        for place, draft in own.items():
+                            entries_by_place[place] = remember.apply(work, draft, actor=self.agent, now=now)
+            made += [entries_by_place[place] for place in range(len(batch))]
         return made
 
     def upsert(self, key: str, content: str, *, tags: Iterable[str] = ()) -> Entry:
@@ -99,6 +102,8 @@ class Memory:
             self._free_elsewhere(store, operation.name)
         else:
             store, _ = self._holder(operation.target)
+            if isinstance(operation, Alias):
+                return self._alias(store, operation)
             self._free_elsewhere(store, getattr(operation, "name", None))
         return self._apply_in(store, operation)
 
@@ -132,9 +137,12 @@ class Memory:
         for store in self._stores:
             with store.read() as tx:
                 known = entries.removed_id(tx, target)
-            if known is not None:
+                removal = None if known is None else entries.last_removal(tx, known)
+            if known is not None and removal is not None:
+                wanted = [name or removal.before.get("name"), *removal.before.get("aliases", ())]
+                taken = frozenset(one for one in wanted if one and self._bound_elsewhere(store, one))
                 with store.write() as work:
-                    return remember.restore(work, known, name, actor=self.agent, now=self._clock.now())
+                    return remember.restore(work, known, name, actor=self.agent, now=self._clock.now(), taken=taken)
         raise NotFound(f"there is nothing in the trash under {target!r}")
 
     # Reading
@@ -170,12 +178,12 @@ class Memory:
             raise Invalid(f"the limit is how many hits to give, 0 or more; not {limit!r}")
         filters = Filters(
             scopes=tuple(Scope) if scopes is None else tuple(remember.member(Scope, item, "scope") for item in scopes),
-            conversation=conversation,
-            channel=channel,
+            conversation=_text(conversation, "conversation"),
+            channel=_text(channel, "channel"),
             category=None if category is None else remember.member(Category, category, "category"),
             kinds=tuple(remember.member(Kind, item, "kind") for item in kinds or ()),
             tags=remember.tag_list(tags or ()),
-            source=source,
+            source=_text(source, "source"),
             since=None if since is None else milliseconds(since),
             until=None if until is None else milliseconds(until),
         )
@@ -217,8 +225,8 @@ class Memory:
                     kind=kind and str(remember.member(Kind, kind, "kind")),
                     category=category and str(remember.member(Category, category, "category")),
                     scope=scope and str(remember.member(Scope, scope, "scope")),
-                    source=source,
-                    tag=tag,
+                    source=_text(source, "source"),
+                    tag=_text(tag, "tag"),
                     limit=min(limit, 1_000_000),
                     before=end,
                 )
@@ -250,18 +258,39 @@ class Memory:
                 return store, entry
         raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
 
-    def _free_elsewhere(self, store: Store, name: str | None) -> None:
-        """Names are one namespace, although the account's entries are stored apart."""
+    def _bound_elsewhere(self, store: Store, name: str) -> tuple[Store, str, bool] | None:
+        """Names are one namespace, although the account's entries are stored apart: where else this one is bound."""
         for other in self._stores:
-            if other is not store and name is not None:
+            if other is not store:
                 with other.read() as tx:
                     taken = entries.binding(tx, name)
                 if taken is not None:
-                    raise Conflict(f"{name!r} is already a name of entry {taken[0]} in another scope; choose another")
+                    return other, *taken
+        return None
+
+    def _free_elsewhere(self, store: Store, name: str | None) -> None:
+        taken = None if name is None else self._bound_elsewhere(store, name)
+        if taken is not None:
+            raise Conflict(f"{name!r} is already a name of entry {taken[1]} in another scope; choose another")
+
+    def _alias(self, store: Store, alias: Alias) -> Entry:
+        """An alias moves between scopes as it moves within one; a canonical name never does."""
+        taken = self._bound_elsewhere(store, alias.name)
+        if taken is not None and taken[2]:
+            self._free_elsewhere(store, alias.name)
+        entry = self._apply_in(store, alias)
+        if taken is not None:
+            with taken[0].write() as work:
+                work.tx.run("names.drop", name=alias.name)
+        return entry
 
     def _apply_in(self, store: Store, operation: Operation) -> Entry:
         with store.write() as work:
             return remember.apply(work, operation, actor=self.agent, now=self._clock.now())
+
+
+def _text(value: object, what: str) -> str | None:
+    return None if value is None else names.plain(what, value)
 
 
 def _draft(value: object) -> Add:

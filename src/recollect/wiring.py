@@ -11,7 +11,7 @@ from recollect.home import Home
 from recollect.storage.database import Database
 from recollect.storage.sqlite import SqliteDatabase
 
-__all__ = ["open_home"]
+__all__ = ["Directory", "Server", "SingleFile", "open_home"]
 
 
 def open_home(

@@ -283,6 +283,9 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
     "a counter of removals that went back": (
         "UPDATE counters SET removals = 0 WHERE agent = 'ana'", "index", "counter of removals says 0, but", True,
     ),
+    "counters that are missing": (
+        "DELETE FROM counters WHERE agent = 'ana'", "index", "counter of operations says 0, but", True,
+    ),
     "content that was changed": (
         f"UPDATE entries SET content = 'forged' WHERE agent = 'ana' AND id = {ID}",
         "entries", "its fingerprint differs", False,

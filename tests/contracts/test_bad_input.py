@@ -86,7 +86,7 @@ INVALID: dict[str, tuple[Call, str]] = {
             lambda mem, value=value: mem.remember("fine", importance=value),
             "a number from 0 to 1",
         )
-        for value in (float("nan"), float("inf"), -0.1, 1.1, True, "0.5", None)
+        for value in (float("nan"), float("inf"), -0.1, 1.1, True, "0.5", None, 10**400)
     },
     **{
         f"limit {limit!r} of a list": (lambda mem, limit=limit: mem.list(limit=limit), "0 or more")
@@ -118,6 +118,16 @@ INVALID: dict[str, tuple[Call, str]] = {
     "filters: since": (lambda mem: mem.recall("fine", since="yesterday"), "2026-03-16T14:32:00Z"),
     "filters of a list: kind": (lambda mem: mem.list(kind="poem"), "one of 'note', 'archive', 'chunk'"),
     "filters of a list: before": (lambda mem: mem.list(before="yesterday"), "2026-03-16T14:32:00Z"),
+    **each("filter by source", BAD_NAMES, lambda value: lambda mem: mem.recall("fine", source=value)),
+    **each("filter by channel", BAD_NAMES, lambda value: lambda mem: mem.recall("fine", channel=value)),
+    **each("filter by conversation", BAD_NAMES, lambda value: lambda mem: mem.recall("fine", conversation=value)),
+    **each("list by source", BAD_NAMES, lambda value: lambda mem: mem.list(source=value)),
+    **each("list by tag", BAD_NAMES, lambda value: lambda mem: mem.list(tag=value)),
+    "many of nothing": (lambda mem: mem.remember_many(None), "takes a list of Add values, not NoneType"),
+    "filters: scopes as a number": (lambda mem: mem.recall("fine", scopes=5), "scopes must be a list"),
+    "filters: kinds as a number": (lambda mem: mem.recall("fine", kinds=5), "kinds must be a list"),
+    "filters of a list: empty category": (lambda mem: mem.list(category=""), "one of 'decisions', 'lessons'"),
+    "filters of a list: empty kind": (lambda mem: mem.list(kind=""), "one of 'note', 'archive', 'chunk'"),
     "another agent's name": (lambda mem: mem.recall("fine", target_agent="../ben"), "one plain word such as 'ana'"),
 }  # fmt: skip
 
@@ -234,6 +244,13 @@ def test_what_is_not_there_is_not_found_and_nothing_changes(mem: Memory, locatio
         ("  ", "give a directory or a path ending in .db"),
         ("zero\0byte.db", "NUL byte"),
         ("zero\0byte", "NUL byte"),
+        ("postgresql://zero\0byte", "NUL byte"),
+        (SURROGATE, "valid Unicode"),
+        (f"{SURROGATE}.db", "valid Unicode"),
+        ("x" * 300 + ".db", "choose another location"),
+        ("x" * 300, "choose another location"),
+        (7, "a location is a path"),
+        (b"memory.db", "a location is a path"),
     ],
 )
 def test_a_location_that_is_none_is_a_config_error(location: str, message: str) -> None:
@@ -450,4 +467,7 @@ def test_a_backup_to_a_place_that_will_not_do_is_refused_and_changes_nothing(loc
             home.backup(place / ("copy" if single else "copy.db"))
         with pytest.raises(ConfigError, match=r"cannot use .*note\.txt"):
             home.backup(place / "taken" / "note.txt" / ("copy.db" if single else "copy"))
+        for name in ("zero\0byte", SURROGATE):
+            with pytest.raises(ConfigError, match="no path for a backup"):
+                home.backup(place / f"{name}{'.db' if single else ''}")
     assert files(place) == before

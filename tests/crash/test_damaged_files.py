@@ -328,3 +328,14 @@ def test_an_older_schema_is_brought_up_to_date_and_keeps_what_it_has(tmp_path: P
     assert sorted(connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")) == fresh
     assert connection.pragma("user_version") > 0
     connection.close()
+
+
+def test_a_workspace_that_has_only_its_log_left_is_reported(start: Callable[..., Child], tmp_path: Path) -> None:
+    child = start(program.write_until_killed, str(tmp_path / "home"), 0, 1, 1_024, 8)
+    child.go()
+    child.next("done")
+    child.kill()
+    (tmp_path / "home" / "workspaces" / "default" / "memory.db").unlink()
+    with recollect.open(tmp_path / "home") as home:
+        assert home.workspaces() == ["default"]
+        assert not home.check().ok

@@ -152,6 +152,22 @@ def test_a_server_without_room_refuses_clearly_and_takes_writes_again_when_there
             server.execute("DROP TABLESPACE small")
 
 
+def test_a_backup_of_several_files_that_finds_no_room_for_all_of_them_leaves_nothing(
+    disk: SmallDisk, tmp_path: Path
+) -> None:
+    disk.resize(600)
+    with recollect.open(tmp_path / "home") as home:
+        for workspace in ("one", "two", "three"):
+            home.agent("ana", workspace=workspace).remember("a note " * 20_000)
+        with pytest.raises(recollect.Unavailable, match="no room left"):
+            home.backup(disk.path / "copy")
+        assert os.listdir(disk.path) == []
+        disk.resize(10_000)
+        home.backup(disk.path / "copy")
+    with recollect.open(disk.path / "copy") as copy:
+        assert copy.check().entries == 3
+
+
 @pytest.mark.parametrize("limit", [0, 1_000, 30_000, 64_000, 200_000, 1_000_000])
 def test_a_file_that_may_not_grow_refuses_clearly_and_takes_writes_again_when_it_may(
     start: Callable[..., Child], tmp_path: Path, limit: int

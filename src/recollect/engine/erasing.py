@@ -53,7 +53,10 @@ def erase(store: Store, target: str, *, actor: str, now: int) -> Receipt:
             for (other,) in tx.all(query, probe=probe)
         }
     verified = ["entries", "operation log", *verified]
-    remaining = [*(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)), *remaining]
+    remaining = [
+        *(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)),
+        *remaining,
+    ]
     return Receipt(
         entry_id=entry_id, at=now, removed=tuple(removed), verified=tuple(verified), remaining=tuple(remaining)
     )

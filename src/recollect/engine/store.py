@@ -11,7 +11,7 @@ from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Database, Transaction
 
-__all__ = ["Store", "Work", "document"]
+__all__ = ["PAGE", "Store", "Work", "document", "every", "reindex"]
 
 PAGE = 1_000
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["Embedder", "embed", "unit_rows"]
+__all__ = ["SHOWN", "Embedder", "embed", "unit_rows"]
 
 SHOWN = 200
 """Characters of a foreign error that a message repeats."""

@@ -10,7 +10,7 @@ with a weight that depends on how long the entries of the store are.
 
 Mean NDCG@10 over abstracts, sessions, messages and turns with the local embedder: words alone 0.598, vectors alone
 0.515, equal-weight RRF 0.563, RRF with its best weight (0.35) 0.582, scores divided by their maximum 0.617, this 0.622.
-It is the same within 0.001 for lists of 50 to 1,000 entries, and 0.617 with a much poorer embedder (64 of its 256
+It is the same within 0.002 for lists of 50 to 1,000 entries, and 0.617 with a much poorer embedder (64 of its 256
 dimensions; alone 0.439). Weights that follow the question (how many of its words the best hit holds, how far the lists
 agree) were no better. RRF stays available as `fusion="rrf"`, and `fuse()` takes any weights.
 """

@@ -23,7 +23,7 @@ from recollect.model.report import Finding
 from recollect.names import short_hash
 from recollect.storage.database import Database, Row, Transaction, expand, migrations, statement
 
-__all__ = ["PostgresDatabase", "PostgresServer"]
+__all__ = ["PostgresDatabase", "PostgresServer", "PostgresTransaction", "dialect", "schema_of"]
 
 ACCOUNT = "recollect_account"
 CONTROL = "recollect_control"
@@ -75,8 +75,8 @@ def dialect(text: str) -> str:
 class PostgresTransaction(Transaction):
     """A transaction on one connection, with the agent's schema selected."""
 
-    def __init__(self, connection: psycopg.Connection[Row], agent: str) -> None:
-        self.agent = agent
+    def __init__(self, connection: psycopg.Connection[Row], agent: str, generation: int) -> None:
+        self.agent, self.generation = agent, generation
         self._cursor = connection.cursor(binary=True)
 
     def all(self, query: str, /, **values: Any) -> list[Row]:
@@ -338,21 +338,29 @@ class PostgresDatabase(Database):
     @contextmanager
     def read(self, agent: str) -> Iterator[Transaction]:
         """A snapshot of the agent's schema, or of an empty memory while there is none."""
-        if not self.exists(agent):
-            with self._empty.read(agent) as tx:
-                yield tx
-            return
-        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO "
-        with self._server.connection(f'{begin}"{self._schema(agent)}", public') as connection:
-            yield PostgresTransaction(connection, agent)
+        schema = self._schema(agent)
+        if self.exists(agent):
+            begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO "
+            with self._server.connection(f'{begin}"{schema}", public') as connection:
+                if generation := _generation(connection, schema):
+                    yield PostgresTransaction(connection, agent, generation)
+                    return
+            self._server.known.discard(schema)  # the workspace was deleted meanwhile
+        with self._empty.read(agent) as tx:
+            yield tx
 
     @contextmanager
     def write(self, agent: str) -> Iterator[Transaction]:
         """A transaction that is committed when the block ends."""
         schema = self._schema(agent)
-        self._server.prepare(schema, (self._workspace, agent) if self._workspace is not None else None)
-        with self._server.connection(f'BEGIN; SET LOCAL search_path TO "{schema}", public') as connection:
-            yield PostgresTransaction(connection, agent)
+        for _ in range(2):
+            self._server.prepare(schema, (self._workspace, agent) if self._workspace is not None else None)
+            with self._server.connection(f'BEGIN; SET LOCAL search_path TO "{schema}", public') as connection:
+                if generation := _generation(connection, schema):
+                    yield PostgresTransaction(connection, agent, generation)
+                    return
+            self._server.known.discard(schema)  # the workspace was deleted meanwhile: it is made anew
+        raise Unavailable(f"schema {schema} is being deleted by another process; try again")
 
     def exists(self, agent: str) -> bool:
         """Whether the agent's schema is there."""
@@ -412,6 +420,12 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """Nothing of its own to close: the server holds the connections."""
+
+
+def _generation(connection: psycopg.Connection[Row], schema: str) -> int | None:
+    """A number that changes when the schema is made anew; None if it is gone."""
+    row = connection.execute("SELECT to_regclass(%s)::oid::bigint", (f'"{schema}".counters',)).fetchone()
+    return row[0] if row else None
 
 
 def _tables(connection: psycopg.Connection[Row], schema: str) -> list[str]:

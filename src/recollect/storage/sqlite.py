@@ -22,7 +22,7 @@ from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Una
 from recollect.model.report import Finding
 from recollect.storage.database import Database, Row, Transaction, expand, migrations, statement
 
-__all__ = ["SqliteDatabase"]
+__all__ = ["SqliteDatabase", "SqliteTransaction"]
 
 APPLICATION_ID = 0x52434C54  # "RCLT"
 BUSY_MS = 30_000
@@ -263,6 +263,8 @@ class SqliteDatabase(Database):
             self._leave()
             self._drop(identity)
         if identity is None and self._log_now():
+            if self.path.exists():  # somebody made it in between
+                return self._present()
             raise Corrupt(
                 f"{self.path} is missing, but its write-ahead log {self._wal.name} is there and may hold writes. "
                 "Put the file back, or remove the log to start afresh"
