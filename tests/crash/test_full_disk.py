@@ -46,7 +46,7 @@ def disk(tmp_path: Path) -> Iterator[SmallDisk]:
     if mounted.returncode:
         pytest.skip("only root may mount a file system; the limit of a file's size is tested instead")
     yield SmallDisk(path)
-    subprocess.run(["umount", path], check=True)
+    subprocess.run(["umount", "--lazy", path], check=True)
 
 
 def until_refused(mem: recollect.Memory, kept: list[recollect.Entry], size: int) -> None:
