@@ -64,6 +64,8 @@ class Memory:
 
         A sequence is checked whole before anything is written; an iterator is checked batch by batch.
         """
+        if not isinstance(drafts, Iterable):
+            raise Invalid(f"remember_many takes a list of Add values, not {type(drafts).__name__}")
         if isinstance(drafts, Sequence):
             drafts = [_draft(draft) for draft in drafts]
         pending, made = iter(drafts), list[Entry]()
@@ -177,11 +179,11 @@ class Memory:
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
             raise Invalid(f"the limit is how many hits to give, 0 or more; not {limit!r}")
         filters = Filters(
-            scopes=tuple(Scope) if scopes is None else tuple(remember.member(Scope, item, "scope") for item in scopes),
+            scopes=tuple(Scope) if scopes is None else remember.members(Scope, scopes, "scope"),
             conversation=_text(conversation, "conversation"),
             channel=_text(channel, "channel"),
             category=None if category is None else remember.member(Category, category, "category"),
-            kinds=tuple(remember.member(Kind, item, "kind") for item in kinds or ()),
+            kinds=() if kinds is None else remember.members(Kind, kinds, "kind"),
             tags=remember.tag_list(tags or ()),
             source=_text(source, "source"),
             since=None if since is None else milliseconds(since),
@@ -222,9 +224,9 @@ class Memory:
             with store.read() as tx:
                 found += entries.page(
                     tx,
-                    kind=kind and str(remember.member(Kind, kind, "kind")),
-                    category=category and str(remember.member(Category, category, "category")),
-                    scope=scope and str(remember.member(Scope, scope, "scope")),
+                    kind=None if kind is None else str(remember.member(Kind, kind, "kind")),
+                    category=None if category is None else str(remember.member(Category, category, "category")),
+                    scope=None if scope is None else str(remember.member(Scope, scope, "scope")),
                     source=_text(source, "source"),
                     tag=_text(tag, "tag"),
                     limit=min(limit, 1_000_000),

@@ -85,7 +85,7 @@ def name(value: object, what: str = "name") -> str:
 
 def segment(value: object, what: str) -> str:
     """The name of an agent or a workspace: one safe path segment, on every platform."""
-    text = name(value, what)
+    text = name(value, what.removeprefix("an ").removeprefix("a "))
     problem = None
     if len(text) > SEGMENT_LENGTH or len(text.encode()) > 200:
         problem = f"it is longer than {SEGMENT_LENGTH} characters"

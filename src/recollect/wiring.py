@@ -1,7 +1,10 @@
 """From a location to a Home. The only file that names concrete databases."""
 
+import os
 import shutil
-from collections.abc import Callable
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from recollect.clock import Clock, SystemClock
@@ -22,11 +25,17 @@ def open_home(
     The location is a directory (account.db, and a folder per workspace), a path ending in .db (everything in that
     file), or postgresql://… (a schema per workspace and agent). Without one it is RECOLLECT_HOME, else ./.recollect.
     """
-    where = str(location) if location is not None else (settings or Settings.read()).home
+    if location is not None and not isinstance(location, str | os.PathLike):
+        raise ConfigError(f"a location is a path or postgresql://…, not {type(location).__name__}")
+    where = os.fspath(location) if location is not None else (settings or Settings.read()).home
     return Home(_place(where), clock or SystemClock())
 
 
 def _place(where: str) -> "Directory | SingleFile | Server":
+    if not where.strip() or not _is_plain(where):
+        raise ConfigError(
+            "the location is empty, holds a NUL byte or is not valid Unicode; give a directory or a path ending in .db"
+        )
     if where.startswith(("postgresql://", "postgres://")):
         return Server(where)
     if "://" in where:
@@ -34,16 +43,26 @@ def _place(where: str) -> "Directory | SingleFile | Server":
             f"{where.split('://')[0]}:// is not a place recollect knows; give a directory, a path ending in .db, "
             "or postgresql://…"
         )
-    if not where.strip() or "\0" in where:
-        raise ConfigError("the location is empty or holds a NUL byte; give a directory or a path ending in .db")
     path = Path(where).expanduser()
+    try:
+        is_directory, exists = path.is_dir(), path.exists()
+    except OSError as error:
+        raise ConfigError(f"cannot use {path}: {error.strerror}; choose another location") from error
     if path.suffix == ".db":
-        if path.is_dir():
+        if is_directory:
             raise ConfigError(f"{path} is a directory; a location that ends in .db must be a file")
         return SingleFile(path)
-    if path.exists() and not path.is_dir():
+    if exists and not is_directory:
         raise ConfigError(f"{path} is a file; a location is a directory, or a file whose name ends in .db")
     return Directory(path)
+
+
+def _is_plain(path: str) -> bool:
+    """Whether a path can be handed to the operating system and to a database."""
+    try:
+        return "\0" not in path and bool(path.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 class SingleFile:
@@ -76,6 +95,8 @@ class SingleFile:
 
     def backup(self, target: Path) -> None:
         """Copy the file."""
+        if not _is_plain(str(target)):
+            raise ConfigError(f"{str(target)!r} is no path for a backup; give one without NUL bytes, in valid Unicode")
         if target.suffix != ".db":
             raise ConfigError(f"the backup of a single file is a file: give {target} a name that ends in .db")
         if not self._database.path.exists():
@@ -107,7 +128,8 @@ class Directory:
 
     def workspaces(self) -> list[str]:
         """The folders that have a memory in them."""
-        return sorted(path.parent.name for path in self._path.glob("workspaces/*/memory.db"))
+        # A log without its file counts, too: what is damaged must not look as if it had never been.
+        return sorted({path.parent.name for path in self._path.glob("workspaces/*/memory.db*")})
 
     def delete(self, workspace: str) -> None:
         """Remove the workspace's folder."""
@@ -117,10 +139,10 @@ class Directory:
 
     def backup(self, target: Path) -> None:
         """Copy every file into a new directory of the same layout."""
-        _new_directory(target)
-        for database in (self._account, *(self.workspace(name) for name in self.workspaces())):
-            if database.path.exists():
-                database.backup(target / database.path.relative_to(self._path))
+        with _new_directory(target) as aside:
+            for database in (self._account, *(self.workspace(name) for name in self.workspaces())):
+                if database.path.exists():
+                    database.backup(aside / database.path.relative_to(self._path))
 
     def close(self) -> None:
         """Close every file."""
@@ -167,23 +189,36 @@ class Server:
 
     def backup(self, target: Path) -> None:
         """Copy everything into a new directory of SQLite files: a home that opens without a server."""
-        _new_directory(target)
-        copy = Directory(target)
-        databases: list[tuple[Database, SqliteDatabase]] = [(self._account, copy.account())]
-        databases += [(self.workspace(name), copy.workspace(name)) for name in self.workspaces()]
-        for source, file in databases:
-            for agent in source.agents():
-                with source.dump(agent) as tables:
-                    file.load(tables)
-        copy.close()
+        with _new_directory(target) as aside:
+            copy = Directory(aside)
+            databases: list[tuple[Database, SqliteDatabase]] = [(self._account, copy.account())]
+            databases += [(self.workspace(name), copy.workspace(name)) for name in self.workspaces()]
+            try:
+                for source, file in databases:
+                    for agent in source.agents():
+                        with source.dump(agent) as tables:
+                            file.load(tables)
+            finally:
+                copy.close()
 
     def close(self) -> None:
         """Give back every connection."""
         self._server.close()
 
 
-def _new_directory(target: Path) -> None:
+@contextmanager
+def _new_directory(target: Path) -> Iterator[Path]:
+    """A directory to fill, which becomes the target when the block ends well and is gone when it does not."""
+    if not _is_plain(str(target)):
+        raise ConfigError(f"{str(target)!r} is no path for a backup; give one without NUL bytes, in valid Unicode")
     if target.suffix == ".db":
         raise ConfigError(f"this backup is a directory with several files; give {target} a name without .db")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise Conflict(f"{target} exists already and is no empty directory; choose a new path for the backup")
+    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
+    try:
+        yield aside
+        if aside.exists():
+            os.replace(aside, target)
+    finally:
+        shutil.rmtree(aside, ignore_errors=True)

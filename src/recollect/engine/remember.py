@@ -4,7 +4,6 @@ Everything an operation changes is changed in one transaction, and every applied
 An operation that changes nothing leaves none.
 """
 
-import math
 from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
@@ -18,7 +17,7 @@ from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
 from recollect.storage import entries
 
-__all__ = ["CONTENT_BYTES", "apply", "checked", "member", "restore", "tag_list"]
+__all__ = ["CONTENT_BYTES", "apply", "checked", "member", "members", "restore", "tag_list"]
 
 CONTENT_BYTES = 1_000_000
 TAGS = 64
@@ -301,7 +300,7 @@ def _source(value: object) -> str:
 
 
 def _importance(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise Invalid(f"importance must be a number from 0 to 1, not {value!r}")
     return float(value)
 
@@ -326,6 +325,13 @@ def member(kind: type[Member], value: object, what: str) -> Member:
     except ValueError:
         allowed = ", ".join(repr(str(item)) for item in kind)
         raise Invalid(f"{str(value)[:80]!r} is not a {what}; it is one of {allowed}") from None
+
+
+def members(kind: type[Member], values: object, what: str) -> tuple[Member, ...]:
+    """Members of a closed set, from a list of them."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise Invalid(f"{what}s must be a list, not {values!r}")
+    return tuple(member(kind, value, what) for value in values)
 
 
 def _lifetime(value: object, scope: Scope, kind: Kind, name: str | None) -> Lifetime:
