@@ -307,6 +307,8 @@ def _importance(value: object) -> float:
 
 def tag_list(values: object) -> tuple[str, ...]:
     """Tags trimmed, checked, without repetitions, in the order given."""
+    if values == ():
+        return ()
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise Invalid(f"tags must be a list of words, not {values!r}")
     tags = tuple(dict.fromkeys(names.name(value, "tag") for value in values))
@@ -320,6 +322,8 @@ def tag_list(values: object) -> tuple[str, ...]:
 
 def member(kind: type[Member], value: object, what: str) -> Member:
     """The member of a closed set, or Invalid with the words that are allowed."""
+    if isinstance(value, kind):
+        return value
     try:
         return kind(str(value))
     except ValueError:

@@ -121,8 +121,10 @@ def queries() -> dict[str, str]:
 
 
 @cache
-def _lists(query: str) -> tuple[str, ...]:
-    return tuple(_LIST.findall(queries()[query]))
+def _parsed(query: str) -> tuple[str, tuple[str, ...]]:
+    """The SQL of a named query, and the names of its list parameters."""
+    sql = queries()[query]
+    return sql, tuple(_LIST.findall(sql))
 
 
 def statement(query: str) -> str:
@@ -132,8 +134,8 @@ def statement(query: str) -> str:
 
 def expand(query: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The SQL of a named query with its list parameters spelled out, and the values that go with it."""
-    sql = queries()[query]
-    for name in _lists(query):
+    sql, lists = _parsed(query)
+    for name in lists:
         items = list(values.pop(name))
         # A list of no items must match nothing; NULL inside IN does that on both databases.
         sql = sql.replace(f":{name}*", ", ".join(f":{name}_{i}" for i in range(len(items))) or "NULL")
