@@ -4,7 +4,7 @@ The argument. Scoring every document that holds any word of a question is what m
 words have long lists and add little. So the terms are taken in order of the most they can still add (a rare word
 first). Once the words that are left cannot lift a document that holds none of the words so far into the best `limit`,
 they no longer bring new candidates; they only finish the scores of the candidates that can still make it. This is the
-MaxScore idea, one segment after the other, newest first, with the bar carried over. Nothing is approximated: the
+MaxScore idea, one segment after the other, newest first, with the bar carried over. Nothing is left out: the
 result is that of scoring everything, and a test compares it with `reference.py`.
 
 Equal scores are ordered newest document first.

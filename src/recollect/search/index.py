@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from recollect.search.tail import pack, unpack
+from recollect.search.tail import MOST, pack, unpack
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
@@ -40,7 +40,6 @@ FAN = 8
 SPAN = 65_536
 FOLD = 4_096
 """From so many removed documents on, the segment that holds the most of them is rewritten."""
-MOST = 255
 
 
 class Index:

@@ -13,14 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.search.bm25 import Part, PostingList
-from recollect.search.tail import unpack
+from recollect.search.tail import MOST, unpack
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
-__all__ = ["MOST", "View", "fingerprint", "fingerprints", "merge", "without"]
-
-MOST = 255
-"""The highest count of a term in one document that is told apart; BM25 hardly rises beyond a dozen."""
+__all__ = ["View", "fingerprint", "fingerprints", "merge", "without"]
 
 
 class View:

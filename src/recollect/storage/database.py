@@ -7,7 +7,7 @@ transaction, never by the caller, so no caller can forget it or choose another o
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -76,8 +76,8 @@ class Database(ABC):
         """What is wrong with the storage itself, below the tables."""
 
     @abstractmethod
-    def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
-        """Make deleted rows unreadable, then look for the probes: (places verified clean, places out of reach)."""
+    def scrub(self, agent: str) -> tuple[list[str], list[str]]:
+        """Make deleted rows unreadable: (places that were rewritten without them, places out of reach)."""
 
     @abstractmethod
     def dump(self, agent: str) -> AbstractContextManager[Iterator[tuple[str, list[str], Iterator[Row]]]]:

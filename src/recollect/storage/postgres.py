@@ -9,7 +9,7 @@ import logging
 import os
 import re
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -377,7 +377,7 @@ class PostgresDatabase(Database):
         """The server looks after its own files; what it reports while reading is raised as Corrupt."""
         return []
 
-    def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
+    def scrub(self, agent: str) -> tuple[list[str], list[str]]:
         """Rewrite the agent's tables, so that no page holds a deleted row."""
         schema = self._schema(agent)
         beyond = ["the server's write-ahead log, replicas and backups are out of reach; they expire by its own rules"]

@@ -11,7 +11,7 @@ import os
 import threading
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -158,7 +158,7 @@ class SqliteDatabase(Database):
                 self._end(connection, generation)
         return [Finding(part="file", where=self.path.name, message=text) for text in messages if text != "ok"]
 
-    def scrub(self, agent: str, probes: Sequence[bytes]) -> tuple[list[str], list[str]]:
+    def scrub(self, agent: str) -> tuple[list[str], list[str]]:
         """Write the whole file anew and empty the write-ahead log.
 
         Nothing less will do: secure_delete clears what is deleted, but not the copies that SQLite leaves in the slack
