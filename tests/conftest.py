@@ -27,10 +27,11 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 @pytest.fixture(autouse=True)
 def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The tests mean the same on every machine, whatever its owner has set."""
+    """The tests mean the same on every machine, whatever its owner has set. Those of vectors bring their embedder."""
     for name in list(os.environ):
         if name.startswith("RECOLLECT_"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("RECOLLECT_EMBEDDER_KIND", "none")
 
 
 @pytest.fixture(scope="session")

@@ -16,6 +16,7 @@ from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.home import Home
 from recollect.memory import Memory
+from recollect.providers.base import Embedder
 from recollect.wiring import open_home
 
 __all__ = ["AsyncHome", "AsyncMemory", "open"]
@@ -64,6 +65,9 @@ class AsyncHome:
     delete_workspace = _forward(Home.delete_workspace)
     check = _forward(Home.check)
     backup = _forward(Home.backup)
+    backfill = _forward(Home.backfill)
+    reembed = _forward(Home.reembed)
+    flush = _forward(Home.flush)
     close = _forward(Home.close)
 
     async def agent(self, name: str, workspace: str = "default") -> AsyncMemory:
@@ -80,7 +84,11 @@ class AsyncHome:
 
 
 async def open(
-    location: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None
+    location: str | Path | None = None,
+    *,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    clock: Clock | None = None,
 ) -> AsyncHome:
     """`recollect.open`, awaitable."""
-    return AsyncHome(await asyncio.to_thread(open_home, location, settings=settings, clock=clock))
+    return AsyncHome(await asyncio.to_thread(open_home, location, settings=settings, embedder=embedder, clock=clock))

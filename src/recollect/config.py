@@ -1,25 +1,119 @@
-"""Settings. The only reader of the environment."""
+"""Settings: from `recollect.toml`, then from RECOLLECT_* variables, which win. The only reader of the environment.
 
+home = "memory.db"          # RECOLLECT_HOME
+
+[embedder]
+kind = "openai"             # RECOLLECT_EMBEDDER_KIND
+"""
+
+import math
 import os
+import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
 
-__all__ = ["Settings"]
+from recollect.errors import ConfigError
+
+__all__ = ["DecaySettings", "EmbedderSettings", "Settings"]
+
+FILE = "recollect.toml"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedderSettings:
+    """What makes vectors."""
+
+    kind: str = "auto"
+    """auto (the local model where it is installed), local, openai (any compatible endpoint), none."""
+    base_url: str = field(default="https://api.openai.com/v1", repr=False)
+    model: str = "text-embedding-3-small"
+    dimension: int = 1536
+    api_key: str | None = field(default=None, repr=False)
+    timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecaySettings:
+    """How fast entries fade: `default`, or `table` for the faster rates."""
+
+    preset: str = "default"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a home needs to know. Fields that are not given come from the environment by `Settings.read()`."""
+    """What a home needs to know."""
 
-    home: str = ".recollect"
-    """Where the memory is: a directory, a path ending in .db, or postgresql://… (RECOLLECT_HOME)."""
+    home: str = field(default=".recollect", repr=False)
+    """Where the memory is: a directory, a path ending in .db, or postgresql://…, which may hold a password."""
     workspace: str = "default"
-    """The workspace that the command line uses (RECOLLECT_WORKSPACE)."""
+    """The workspace that the command line uses."""
     agent: str = "default"
-    """The agent that the command line speaks for (RECOLLECT_AGENT)."""
+    """The agent that the command line speaks for."""
+    embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
+    decay: DecaySettings = field(default_factory=DecaySettings)
 
     @classmethod
-    def read(cls, environ: Mapping[str, str] = os.environ) -> "Settings":
-        """Settings from the environment; an empty variable counts as not set."""
-        given = {name: environ.get(f"RECOLLECT_{name.upper()}") for name in cls.__dataclass_fields__}
-        return cls(**{name: value for name, value in given.items() if value})
+    def read(cls, environ: Mapping[str, str] = os.environ, file: Path | None = None) -> "Settings":
+        """Settings from the file (RECOLLECT_CONFIG, else recollect.toml if it is there) and the environment.
+
+        An empty variable counts as not set. An unknown key, or a value of the wrong kind, is a ConfigError.
+        """
+        named = file or (Path(environ["RECOLLECT_CONFIG"]) if environ.get("RECOLLECT_CONFIG") else None)
+        path = named or Path(FILE)
+        given: dict[str, Any] = {}
+        if named is not None or path.is_file():
+            try:
+                given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+            except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+                raise ConfigError(f"{path} cannot be read: {error}") from error
+        result = _filled(cls, given, environ, "RECOLLECT", str(path))
+        assert isinstance(result, Settings)
+        return result
+
+
+def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str], prefix: str, where: str) -> Any:
+    """An instance of a settings class from a table of the file and the variables with a prefix."""
+    known = {item.name: item for item in fields(kind)}
+    for key in given:
+        if key not in known:
+            near = get_close_matches(key, known, 1)
+            hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
+            raise ConfigError(f"{where} has the unknown key {key!r}{hint}")
+    values: dict[str, Any] = {}
+    for name, item in known.items():
+        variable = f"{prefix}_{name.upper()}"
+        default = item.default_factory() if callable(item.default_factory) else item.default
+        if is_dataclass(default):
+            table = given.get(name, {})
+            if not isinstance(table, Mapping):
+                raise ConfigError(f"{where}: {name!r} is a table; write it as [{name}]")
+            values[name] = _filled(type(default), table, environ, variable, f"{where}, [{name}]")
+        elif environ.get(variable):
+            values[name] = _converted(environ[variable], default, variable, item.repr)
+        elif name in given:
+            values[name] = _converted(given[name], default, f"{where}: {name!r}", item.repr)
+    return kind(**values)
+
+
+def _converted(value: Any, default: Any, what: str, shown: bool) -> Any:
+    """A value in the type of its default; text may stand for a number."""
+    wanted: type[Any] = str if default is None else type(default)
+    words, accepted = _KINDS[wanted]
+    if isinstance(value, accepted) and not isinstance(value, bool):
+        try:
+            made = wanted(value)
+            if wanted is str or math.isfinite(made):
+                return made
+        except (ValueError, OverflowError):
+            pass
+    raise ConfigError(f"{what} must be {words}, not {repr(value) if shown else type(value).__name__}")
+
+
+_KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
+    str: ("text", (str,)),
+    int: ("a whole number", (int, str)),
+    float: ("a number", (float, int, str)),
+}

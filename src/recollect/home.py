@@ -1,7 +1,8 @@
 """Everything one installation holds: one account and its workspaces. Hands out a Memory per workspace and agent."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Protocol, Self
@@ -9,10 +10,14 @@ from typing import Protocol, Self
 from recollect import names
 from recollect.clock import Clock
 from recollect.engine.checking import check
+from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
+from recollect.engine.signals import Signals
 from recollect.engine.store import Store
-from recollect.errors import Corrupt, NotFound
-from recollect.memory import Memory
+from recollect.errors import ConfigError, Corrupt, NotFound
+from recollect.memory import Memory, Shared
 from recollect.model.report import Finding, Report
+from recollect.providers.base import Embedder
+from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
 
 __all__ = ["Home", "Place"]
@@ -49,8 +54,11 @@ class Place(Protocol):
 class Home:
     """One installation. Made by `recollect.open()`; a context manager that closes itself."""
 
-    def __init__(self, place: Place, clock: Clock) -> None:
-        self._place, self._clock = place, clock
+    def __init__(
+        self, place: Place, clock: Clock, embedder: Embedder | None = None, decay: DecayConfig | None = None
+    ) -> None:
+        self._place, self._embedder = place, embedder
+        self._shared = Shared(clock, decay or DecayConfig(), Signals(), Later())
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._stores: dict[tuple[int, str], Store] = {}
@@ -61,9 +69,9 @@ class Home:
         with self._lock:
             if key not in self._memories:
                 own = self._store(self._place.workspace(key[0]), key[1])
-                account = self._store(self._place.account(), key[1])
+                account = self._store(self._place.account(), key[1], account=True)
                 self._memories[key] = Memory(
-                    key[1], own, account, self._clock, lambda other: self._other(key[0], other)
+                    key[1], own, account, self._shared, lambda other: self._other(key[0], other)
                 )
             return self._memories[key]
 
@@ -99,8 +107,31 @@ class Home:
         """Copy everything to a new path, consistent while others write. The copy is a home that can be opened."""
         self._place.backup(Path(path).expanduser())
 
+    def backfill(self, limit: int = BACKFILL) -> int:
+        """Embed up to so many entries that have no vector yet, over all agents; how many were embedded."""
+        done = 0
+        for _, store in self._embedded():
+            done += backfill(store, limit - done)
+        return done
+
+    def reembed(self, progress: Callable[[str, int, int], None] = lambda where, done, total: None) -> int:
+        """Make the vectors of every entry with this home's embedder, where they are not its own already; how many.
+
+        It can be stopped and started again at any time, and recall works throughout: by words, and by vectors as far
+        as they are there. `progress` is told where (workspace/agent), and how many of how many are done there.
+        """
+        if self._embedder is None:
+            raise ConfigError("no embedder is configured; there is nothing to embed with")
+        return sum(reembed(store, partial(progress, where)) for where, store in self._embedded())
+
+    def flush(self) -> None:
+        """Write the recall signals that are waiting."""
+        self._shared.signals.flush()
+
     def close(self) -> None:
         """Give back every connection and file. The home can be used again afterwards."""
+        self._shared.later.close()
+        self._shared.signals.flush()
         self._place.close()
 
     def __enter__(self) -> Self:
@@ -111,14 +142,22 @@ class Home:
     ) -> None:
         self.close()
 
-    def _store(self, database: Database, agent: str) -> Store:
+    def _store(self, database: Database, agent: str, *, account: bool = False) -> Store:
         key = id(database), agent
         if key not in self._stores:
-            self._stores[key] = Store(database, agent)
+            # The account never has vectors; where it shares a file with the workspace, writing sees to that.
+            self._stores[key] = Store(database, agent, None if account else self._embedder)
         return self._stores[key]
 
     def _other(self, workspace: str, agent: str) -> Store:
         return self._store(self._place.workspace(workspace), names.segment(agent, "an agent"))
+
+    def _embedded(self) -> Iterator[tuple[str, Store]]:
+        if self._embedder is not None:
+            for name in self._place.workspaces():
+                database = self._place.workspace(name)
+                for agent in database.agents():
+                    yield f"{name}/{agent}", self._store(database, agent)
 
     def _databases(self) -> Iterator[tuple[str, Database]]:
         account = self._place.account()

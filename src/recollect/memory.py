@@ -1,35 +1,52 @@
 """The facade: one agent's memory in one workspace. Methods only check their input and delegate."""
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Literal, overload
 
 from recollect import names
 from recollect.clock import LAST, Clock, Moment, milliseconds
-from recollect.engine import erasing, policy, remember
-from recollect.engine.recall import recall
+from recollect.engine import embedding, erasing, policy, remember
+from recollect.engine.embedding import Later
+from recollect.engine.recall import Request, recall
+from recollect.engine.signals import Signals
 from recollect.engine.store import Store
-from recollect.errors import ConfigError, Conflict, Invalid, NotFound
+from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Revision, Write
 from recollect.model.recall import Filters, Hit
 from recollect.model.report import Receipt
+from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
 
-__all__ = ["Memory"]
+__all__ = ["Memory", "Shared"]
 
 BATCH = 1_000
 MODES = ("hybrid", "keyword", "vector")
+FUSIONS = ("weighted", "rrf")
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all memories of a home have in common."""
+
+    clock: Clock
+    decay: DecayConfig
+    signals: Signals
+    later: Later
 
 
 class Memory:
     """What one agent remembers in one workspace. Made by `home.agent(name)`."""
 
     def __init__(
-        self, agent: str, workspace: Store, account: Store, clock: Clock, other: Callable[[str], Store]
+        self, agent: str, workspace: Store, account: Store, shared: Shared, other: Callable[[str], Store]
     ) -> None:
         self.agent = agent
-        self._workspace, self._account, self._clock, self._other = workspace, account, clock, other
+        self._workspace, self._account, self._other = workspace, account, other
+        self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
+        self._later = shared.later
         self._stores = [workspace] if account is workspace else [workspace, account]
 
     # Writing
@@ -76,10 +93,16 @@ class Memory:
                 for draft in own.values():
                     self._free_elsewhere(store, draft.name)
                 if own:
+                    embedding.compare_models(store)
                     now = self._clock.now()
+                    vectors = embedding.at_once(store, [draft.content for draft in own.values()])
                     with store.write() as work:
-                        for place, draft in own.items():
-                            entries_by_place[place] = remember.apply(work, draft, actor=self.agent, now=now)
+                        for (place, draft), vector in zip(own.items(), vectors, strict=True):
+                            entry = remember.apply(work, draft, actor=self.agent, now=now)
+                            embedding.attach(store, work, entry, vector)
+                            entries_by_place[place] = entry
+                    if any(vector is None for vector in vectors):
+                        self._later.wake(store)
             made += [entries_by_place[place] for place in range(len(batch))]
         return made
 
@@ -143,8 +166,14 @@ class Memory:
             if known is not None and removal is not None:
                 wanted = [name or removal.before.get("name"), *removal.before.get("aliases", ())]
                 taken = frozenset(one for one in wanted if one and self._bound_elsewhere(store, one))
+                content, now = str(removal.before.get("content", "")), self._clock.now()
+                (vector,) = embedding.at_once(store, [content])
                 with store.write() as work:
-                    return remember.restore(work, known, name, actor=self.agent, now=self._clock.now(), taken=taken)
+                    entry = remember.restore(work, known, name, actor=self.agent, now=now, taken=taken)
+                    embedding.attach(store, work, entry, vector if entry.content == content else None)
+                if vector is None:
+                    self._later.wake(store)
+                return entry
         raise NotFound(f"there is nothing in the trash under {target!r}")
 
     # Reading
@@ -165,19 +194,26 @@ class Memory:
         since: Moment | None = None,
         until: Moment | None = None,
         target_agent: str | None = None,
+        fusion: str = "weighted",
+        prefix: bool = False,
+        fuzzy: float = 0.0,
+        explain: bool = False,
     ) -> list[Hit]:
-        """Find entries by their words, best first.
+        """Find entries by their words and, where there is an embedder, by their meaning; best first.
 
-        Entries of a conversation or a channel are found only when that conversation or channel is given. A filter
-        never hides results that exist. `target_agent` reads another agent's knowledge; such reads are recorded.
+        Mode `keyword` is words alone, `vector` meaning alone (an error without an embedder), `hybrid` both. Entries of
+        a conversation or a channel are found only when that conversation or channel is given. A filter never hides
+        results that exist. `target_agent` reads another agent's knowledge; such reads are recorded. With `prefix` and
+        `fuzzy` (0.2 is usual) a word that is in no entry stands for longer or similar words: for search as you type.
+        With `explain` each hit says why it is where it is.
         """
         if mode not in MODES:
             raise Invalid(f"unknown recall mode: {mode!r}; it is one of {', '.join(MODES)}")
-        if mode == "vector":
-            raise ConfigError("no embedder is configured, so there are no vectors; use mode='keyword' or 'hybrid'")
+        if fusion not in FUSIONS:
+            raise Invalid(f"unknown fusion: {fusion!r}; it is one of {', '.join(FUSIONS)}")
+        if isinstance(fuzzy, bool) or not isinstance(fuzzy, int | float) or not 0 <= fuzzy <= 1:
+            raise Invalid(f"fuzzy is how much of a word may differ, from 0 to 1; not {fuzzy!r}")
         query = names.plain("query", query, lines=True)
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-            raise Invalid(f"the limit is how many hits to give, 0 or more; not {limit!r}")
         filters = Filters(
             scopes=tuple(Scope) if scopes is None else remember.members(Scope, scopes, "scope"),
             conversation=_text(conversation, "conversation"),
@@ -189,13 +225,18 @@ class Memory:
             since=None if since is None else milliseconds(since),
             until=None if until is None else milliseconds(until),
         )
+        now = self._clock.now()
+        request = Request(
+            query=query, limit=_limit(limit, "hits"), mode=mode, filters=filters, fusion=fusion, decay=self._decay,
+            now=now, prefix=prefix, fuzzy=float(fuzzy), explain=explain,
+        )  # fmt: skip
         if target_agent is not None and target_agent != self.agent:
             other = self._other(target_agent)
-            filters = policy.of_another(
-                self._workspace, target_agent, filters, call="recall", query=query, now=self._clock.now()
-            )
-            return recall([other], query, limit, filters)
-        return recall(self._stores, query, limit, filters)
+            narrowed = policy.of_another(self._workspace, target_agent, filters, call="recall", query=query, now=now)
+            return [hit for _, hit in recall([other], replace(request, filters=narrowed))]
+        found = recall(self._stores, request)
+        self._signals.record(query, [(store, hit.entry.id) for store, hit in found], now)
+        return [hit for _, hit in found]
 
     def get(self, name_or_id: str) -> Entry:
         """The entry with this name, alias or id; NotFound if there is none."""
@@ -213,8 +254,7 @@ class Memory:
         before: Moment | Entry | None = None,
     ) -> list[Entry]:
         """Entries, newest first. For the next page give the last entry of this one as `before`; a moment works, too."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-            raise Invalid(f"the limit is how many entries to give, 0 or more; not {limit!r}")
+        limit = _limit(limit, "entries")
         if isinstance(before, Entry):
             end = before.created_at, before.id
         else:
@@ -287,8 +327,23 @@ class Memory:
         return entry
 
     def _apply_in(self, store: Store, operation: Operation) -> Entry:
+        embedding.compare_models(store)
+        content = operation.content if isinstance(operation, Add | Write) else None
+        (vector,) = embedding.at_once(store, [content]) if content is not None else (None,)
         with store.write() as work:
-            return remember.apply(work, operation, actor=self.agent, now=self._clock.now())
+            before = work.counters.operations
+            entry = remember.apply(work, operation, actor=self.agent, now=self._clock.now())
+            if work.counters.operations > before:
+                embedding.attach(store, work, entry, vector)
+        if content is not None and vector is None:
+            self._later.wake(store)
+        return entry
+
+
+def _limit(value: object, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Invalid(f"the limit is how many {what} to give, 0 or more; not {value!r}")
+    return value
 
 
 def _text(value: object, what: str) -> str | None:

@@ -11,6 +11,9 @@ from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
 from recollect.errors import ConfigError, Conflict, Invalid
 from recollect.home import Home
+from recollect.providers.base import Embedder
+from recollect.providers.local import LocalEmbedder, installed
+from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
 from recollect.storage.sqlite import SqliteDatabase
 
@@ -18,17 +21,50 @@ __all__ = ["Directory", "Server", "SingleFile", "open_home"]
 
 
 def open_home(
-    location: str | Path | None = None, *, settings: Settings | None = None, clock: Clock | None = None
-) -> Home:
+    location: str | Path | None = None, *, settings: Settings | None = None, embedder: Embedder | None = None,
+    clock: Clock | None = None,
+) -> Home:  # fmt: skip
     """Open a memory. Nothing is created before the first write.
 
     The location is a directory (account.db, and a folder per workspace), a path ending in .db (everything in that
     file), or postgresql://… (a schema per workspace and agent). Without one it is RECOLLECT_HOME, else ./.recollect.
     """
+    settings = settings or Settings.read()
     if location is not None and not isinstance(location, str | os.PathLike):
         raise ConfigError(f"a location is a path or postgresql://…, not {type(location).__name__}")
-    where = os.fspath(location) if location is not None else (settings or Settings.read()).home
-    return Home(_place(where), clock or SystemClock())
+    where = os.fspath(location) if location is not None else settings.home
+    return Home(_place(where), clock or SystemClock(), embedder or _embedder(settings), _decay(settings))
+
+
+def _decay(settings: Settings) -> DecayConfig:
+    """How fast entries fade, by the preset that the settings name."""
+    match settings.decay.preset:
+        case "default":
+            return DecayConfig()
+        case "table":
+            return DecayConfig.table()
+    raise ConfigError(f"{settings.decay.preset!r} is not a preset of decay; it is one of default, table")
+
+
+def _embedder(settings: Settings) -> Embedder | None:
+    """The embedder that the settings ask for: the local one where it is installed, unless they say otherwise."""
+    chosen = settings.embedder
+    match chosen.kind:
+        case "none":
+            return None
+        case "local" | "auto":
+            return LocalEmbedder() if chosen.kind == "local" or installed() else None
+        case "openai":
+            from recollect.providers.openai import OpenAIEmbedder
+
+            return OpenAIEmbedder(
+                base_url=chosen.base_url,
+                model=chosen.model,
+                dimension=chosen.dimension,
+                api_key=chosen.api_key,
+                timeout=chosen.timeout,
+            )
+    raise ConfigError(f"{chosen.kind!r} is not an embedder; it is one of auto, local, openai, none")
 
 
 def _place(where: str) -> "Directory | SingleFile | Server":

@@ -16,7 +16,7 @@ PACKAGE = Path(recollect.__file__).parent
 
 # From the ground up: a room may use its own floor and the ones below.
 FLOORS: list[set[str]] = [
-    {"errors", "clock", "names", "text", "config", "model"},
+    {"errors", "clock", "names", "text", "concepts", "config", "model"},
     {"storage", "search", "providers"},
     {"engine", "upkeep", "vault", "transfer"},
     {"memory", "home", "aio", "wiring"},

@@ -33,7 +33,7 @@ def test_every_field_given_to_remember_comes_back_the_same_also_after_reopening(
     assert written.name == "deploy day"
     assert written.aliases == ()
     assert written.tags == ("ops", "café", 'say "hi"', "100%")
-    assert written.concept_tags == ()
+    assert written.concept_tags == ("deploys", "tuesdays", "fridays", "日本語")
     assert written.context == "said in the stand-up"
     assert written.category is Category.DECISIONS
     assert written.scope is Scope.CHANNEL

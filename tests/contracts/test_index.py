@@ -17,6 +17,7 @@ import recollect
 from recollect import Add, FixedClock, Home, Memory, Rename, Write, text
 from recollect.engine.store import Store, document, reindex
 from recollect.search import index as index_module
+from recollect.search.ranking import b_for
 from recollect.search.reference import bm25
 from recollect.storage import entries
 
@@ -63,12 +64,16 @@ def assert_ranked_like_the_oracle(
     store = store_of(mem)
     for query in queries:
         words = text.query_terms(query)
-        expected = bm25(living, words)
+        average = sum(sum(terms.values()) for terms in living.values()) / max(len(living), 1) or 1.0
+        expected = bm25(living, words, b=b_for(average))
         for limit in limits:
             with store.search() as (tx, counters):
                 assert_same_ranking(store.index.search(tx, counters, words, limit), expected, limit, living)
-        hits = [(number_of[hit.entry.id], hit.score) for hit in mem.recall(query, limit=5)]
-        assert_same_ranking(hits, expected, 5, living)
+        exact = dict(expected)
+        for hit in mem.recall(query, limit=5, explain=True):
+            assert hit.why is not None
+            assert hit.why.words is not None
+            assert math.isclose(hit.why.words[1], exact[number_of[hit.entry.id]], rel_tol=1e-9)
 
 
 def assert_same_ranking(
@@ -87,6 +92,15 @@ def assert_same_ranking(
     for doc in kept:
         twins = [other for other in exact if living[other] == living[doc] and other > doc]
         assert kept.issuperset(twins), (found, twins)
+
+
+def ranked(mem: Memory, query: str, limit: int) -> list[tuple[int, str, float]]:
+    """What the index finds, as number, content and score of the entry."""
+    store = store_of(mem)
+    with store.search() as (tx, counters):
+        found = store.index.search(tx, counters, text.query_terms(query), limit)
+        entry_of = entries.with_docs(tx, [doc for doc, _ in found])
+    return [(entry_of[doc].seq, entry_of[doc].content, score) for doc, score in found]
 
 
 def segments(mem: Memory) -> list[tuple[int, int]]:
@@ -205,16 +219,16 @@ def test_an_index_of_another_analysis_is_made_anew_by_the_first_search(
 def test_equal_documents_in_many_segments_come_newest_first(mem: Memory) -> None:
     made = mem.remember_many(Add("amber birch") for _ in range(43))
     for limit in (1, 2, 10, 42, 43, 100):
-        hits = mem.recall("amber birch", limit=limit)
-        assert [hit.entry.id for hit in hits] == [entry.id for entry in reversed(made)][:limit]
-        assert len({hit.score for hit in hits}) == 1
+        hits = ranked(mem, "amber birch", limit)
+        assert [number for number, _, _ in hits] == [entry.seq for entry in reversed(made)][:limit]
+        assert len({score for _, _, score in hits}) == 1
 
 
 def test_an_entry_without_any_word_is_kept_and_found_by_none(home: Home) -> None:
     mem = home.agent("ana")
     mem.remember_many(Add("…!?" if n % 2 else "amber") for n in range(9))
     mem.remember("—", name="?!")
-    assert len(mem.recall("amber", limit=20)) == 5
+    assert len(ranked(mem, "amber", 20)) == 5
     assert mem.recall("…!? —", limit=20) == []
     mem.forget("?!")
     assert_ranked_like_the_oracle(mem, ["amber"])
@@ -274,8 +288,7 @@ class Life:
             rebuild(mem)
         elif kind == "look":
             for home in (self.writer, self.watcher):
-                hits = self.mem(agent, home).recall(rest[0], limit=7)
-                self.seen.append([(hit.entry.seq, hit.score) for hit in hits])
+                self.seen.append(ranked(self.mem(agent, home), rest[0], 7))
         elif kind == "restore":
             if self.removed[agent]:
                 mem.restore(self.removed[agent].pop(rest[0] % len(self.removed[agent])))
@@ -304,11 +317,7 @@ class Life:
         assert self.writer.check().findings == ()
 
     def ranking(self) -> list[Any]:
-        return [
-            [(hit.entry.seq, hit.entry.content, hit.score) for hit in self.mem(agent).recall(query, limit=20)]
-            for agent in AGENTS
-            for query in QUERIES
-        ]
+        return [ranked(self.mem(agent), query, 20) for agent in AGENTS for query in QUERIES]
 
 
 @settings(max_examples=40)

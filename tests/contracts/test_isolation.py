@@ -230,6 +230,10 @@ def test_queries_over_all_agents_are_used_only_to_list_the_agents_of_a_database(
     assert queries()["admin.agents"] == "SELECT agent FROM counters UNION SELECT agent FROM operations ORDER BY agent"
 
 
+SERVERS_OWN = {"vectors.index", "vectors.nearest", "vectors.search_list"}
+"""Queries that only PostgreSQL understands; there an agent's schema holds nothing of another."""
+
+
 class Undone(Exception):
     """Ends a transaction whose changes nobody wants."""
 
@@ -265,7 +269,7 @@ def test_run_by_another_agent_every_query_finds_and_changes_nothing(
         file.close()
 
         for name, sql in queries().items():
-            if name.startswith("admin."):
+            if name.startswith("admin.") or name in SERVERS_OWN:
                 continue
             given = {word: values.get(word, [1] if many else 1) for word, many in re.findall(r":(\w+)(\*?)", sql)}
             if sql.startswith("INSERT"):

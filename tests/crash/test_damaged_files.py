@@ -4,6 +4,7 @@ import contextlib
 import random
 import shutil
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,13 @@ def copy(whole: Path, tmp_path: Path) -> Iterator[Callable[[], Path]]:
     return make
 
 
+def at_rest(answer: object) -> object:
+    """An answer without what asking itself changes: how often and when an entry was found."""
+    if isinstance(answer, list):
+        return [at_rest(one) for one in answer]
+    return replace(answer, accessed_at=None, access_count=0) if isinstance(answer, recollect.Entry) else answer
+
+
 def questions(path: Path, ids: list[str], names: list[str]) -> Answers:
     """The answers to every question about known entries; an error counts as an answer."""
     found: Answers = {}
@@ -63,7 +71,7 @@ def questions(path: Path, ids: list[str], names: list[str]) -> Answers:
 
         def ask(what: object, question: Callable[[], object]) -> None:
             try:
-                found[what] = question()
+                found[what] = at_rest(question())
             except recollect.RecollectError as error:
                 found[what] = error
 
@@ -142,12 +150,12 @@ def test_a_file_truncated_while_it_is_open_is_corrupt_or_right(
         path = copy()
         with recollect.open(path) as home:
             mem = home.agent("ana")
-            assert mem.list(limit=1_000) == known[2]["list"]
+            assert at_rest(mem.list(limit=1_000)) == known[2]["list"]
             with path.open("r+b") as file:
                 file.truncate(size)
             for _ in range(2):
                 with contextlib.suppress(recollect.Corrupt):
-                    assert mem.list(limit=1_000) == known[2]["list"]
+                    assert at_rest(mem.list(limit=1_000)) == known[2]["list"]
         assert not isinstance(questions(path, *known[:2])["list"], list)
 
 

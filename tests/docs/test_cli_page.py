@@ -99,4 +99,4 @@ def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> Non
     if "<" in words:
         stdin = (tmp_path / words.pop()).read_bytes()
         words.pop()
-    Command(tmp_path)(*words, stdin=stdin)
+    Command(tmp_path)(*words, stdin=stdin, RECOLLECT_EMBEDDER_KIND="local")

@@ -42,10 +42,11 @@ class Ended:
 
 
 def environment(**changes: str) -> dict[str, str]:
-    """The environment of a command: ours without what would change its output, and with this very source."""
+    """The environment of a command: ours without what changes its output, with this very source, by words alone."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
     source = str(Path(recollect.__file__).parents[1])
-    return {**kept, "PYTHONPATH": source, "LANG": "C.UTF-8", "TERM": "xterm-256color", **changes}
+    fixed = {"PYTHONPATH": source, "LANG": "C.UTF-8", "TERM": "xterm-256color", "RECOLLECT_EMBEDDER_KIND": "none"}
+    return {**kept, **fixed, **changes}
 
 
 class Command:

@@ -81,10 +81,12 @@ def test_the_whole_story_in_json(cli: Command, location: str) -> None:
     assert run("note", "list") == [entry]
     hits = run("recall", "deploy")
     assert isinstance(hits, list)
-    assert [list(hit) for hit in hits] == [["entry", "score", "snippet"]]
+    assert [list(hit) for hit in hits] == [["entry", "score", "snippet", "why"]]
     assert hits[0]["entry"] == entry
     renamed = run("note", "rename", "deploy day", "release day")
-    assert renamed == {**entry, "name": "release day", "aliases": ["deploy day"], "updated_at": renamed["updated_at"]}  # type: ignore[index]
+    assert isinstance(renamed, dict)
+    changed = {name: renamed[name] for name in ("updated_at", "accessed_at")}
+    assert renamed == {**entry, "name": "release day", "aliases": ["deploy day"], "access_count": 1, **changed}
     assert run("note", "alias", "release day", "d")["aliases"] == ["d", "deploy day"]  # type: ignore[index]
     assert run("note", "write", "d", "On Fridays")["content"] == "On Fridays"  # type: ignore[index]
     assert run("note", "add", "port", "8080")["lifetime"] == "long_term"  # type: ignore[index]

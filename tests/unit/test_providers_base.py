@@ -187,7 +187,7 @@ def test_an_embedder_without_dimensions_is_a_wrong_setting(dimension: int) -> No
 def test_importing_the_package_and_the_seam_loads_no_numpy_and_no_embedder() -> None:
     program = (
         "import sys, recollect, recollect.providers.base; "
-        "print(sorted({'numpy', 'tokenizers', 'wordllama', 'urllib.request', 'recollect.providers.local', "
+        "print(sorted({'numpy', 'tokenizers', 'wordllama', 'urllib.request', "
         "'recollect.providers.openai'} & sys.modules.keys()))"
     )
     assert in_a_new_process(program) == "[]\n"

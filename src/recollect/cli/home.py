@@ -1,9 +1,13 @@
-"""The verbs on a home as a whole: check and backup."""
+"""The verbs on a home as a whole: check, backup and reembed."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 import recollect
 from recollect.cli.call import Call, for_home
@@ -55,6 +59,44 @@ def backup(
         document(None)
     else:
         print(f"backed up to {safe(str(path))}")
+
+
+@app.command(epilog=examples("reembed", "--home team.db reembed"))
+@for_home
+def reembed(call: Call) -> None:
+    """Make the vectors of all entries with the embedder of the settings, where they are not its own already.
+
+    It can be stopped and started again at any time. Meanwhile entries are found by their words.
+    """
+    with recollect.open(call.home) as home, _progress() as progress:
+        made = home.reembed(progress)
+    if call.json:
+        document({"embedded": made})
+    elif made:
+        print(f"embedded {_count(made, 'entry', 'entries')}")
+    else:
+        print("nothing to do: every entry has its vector")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr for each agent, where somebody can see it."""
+    console = Console(stderr=True)
+    parts = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*parts, console=console, disable=not console.is_terminal, transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(where: str, done: int, total: int) -> None:
+            if where not in tasks:
+                tasks[where] = bars.add_task(safe(where))
+            bars.update(tasks[where], completed=done, total=total)
+
+        yield tell
 
 
 def _show(report: Report) -> None:

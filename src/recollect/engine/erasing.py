@@ -43,6 +43,10 @@ def erase(store: Store, target: str, *, actor: str, now: int) -> Receipt:
         }
         removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
         removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
+        if tx.all("vectors.every_pack"):
+            from recollect.search.vectors import sweep
+
+            sweep(tx)
     probes = [probe for text in sorted(texts) for probe in _probes(text)]
     verified, remaining = store.database.scrub(store.agent)
     with store.read() as tx:

@@ -1,51 +1,255 @@
-"""Finding entries: analyse the query, rank in each store, let the filters pass, give hits.
+"""Finding entries: candidates by words and by vectors, fused, decayed once, without duplicates.
 
-A filter never hides what exists: the ranking is asked for more until enough of it passes the filter, or it ends.
+The way of a recall: each store gives a lexical list and, where it has an embedder, a vector list, both after the
+filters; the lists are fused by rank; the decay of each entry enters its score once, as a bounded factor; equal scores
+go to the narrower scope, then to what was written last; hits that repeat a better one leave.
+
+A filter never hides what exists: a ranking is asked for more until enough of it passes the filter, or it ends.
 """
 
-from collections.abc import Sequence
+import logging
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from recollect import text
+from recollect.engine import embedding
 from recollect.engine.store import Store
+from recollect.errors import ConfigError, RecollectError
 from recollect.model.entry import Entry, Scope
-from recollect.model.recall import Filters, Hit
+from recollect.model.recall import Filters, Hit, Why
+from recollect.providers.base import embed
+from recollect.search import duplicates, ranking
 from recollect.storage import entries
+from recollect.storage.counters import Counters
+from recollect.storage.database import Transaction
 
-__all__ = ["LIMIT", "QUERY_LENGTH", "recall"]
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+__all__ = ["LIMIT", "QUERY_LENGTH", "Request", "recall"]
 
 LIMIT = 1_000
 """The most hits that one recall gives."""
 QUERY_LENGTH = 10_000
 """Characters of a query that count; what follows is cut off."""
-TIES = 128
-"""From so many candidates on, equal scores are told apart by age alone: looking at every one would take too long."""
+DEPTH = 50
+"""How many candidates each list gives, at least, when two are fused: fusion measures a score against its list."""
+SHALLOW = 30
+"""The same for one list alone: what decay, which moves a score by a third at most, may bring to the top."""
+UNRELATED = 0.2
+"""Up to this cosine two texts have nothing to do with each other; the vector list of a hybrid recall ends there."""
 _NARROW_FIRST = {scope: place for place, scope in enumerate(Scope)}
+_log = logging.getLogger("recollect.recall")
+
+Ranked = list[tuple[int, float]]
 
 
-def recall(stores: Sequence[Store], query: str, limit: int, filters: Filters) -> list[Hit]:
-    """The best hits over the stores. Equal scores go to the narrower scope, then to what was written last."""
-    query = query[:QUERY_LENGTH]
-    words = text.query_terms(query)
-    if not words or limit < 1:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """What is asked for. `mode` is keyword, vector or hybrid."""
+
+    query: str
+    limit: int
+    mode: str
+    filters: Filters
+    fusion: str
+    decay: ranking.DecayConfig
+    now: int
+    prefix: bool = False
+    fuzzy: float = 0.0
+    explain: bool = False
+
+
+@dataclass(slots=True)
+class _Found:
+    """The candidates of one store, by document."""
+
+    store: Store
+    lexical: Ranked
+    vector: Ranked
+    unembedded: Collection[int]
+    """Those found by words that have no vector of the store's model."""
+    average: float
+    """How long the entries of the store are, in terms."""
+    signs: Mapping[int, entries.Signs]
+
+
+def recall(stores: Sequence[Store], request: Request) -> list[tuple[Store, Hit]]:
+    """The best hits over the stores, with the store that each comes from."""
+    request = replace(request, query=request.query[:QUERY_LENGTH], limit=min(request.limit, LIMIT))
+    words = text.query_terms(request.query) if request.mode != "vector" else []
+    if request.limit < 1 or not (words or any(map(str.isalnum, request.query))):
         return []
-    found = [hit for store in stores for hit in _in_store(store, words, min(limit, LIMIT), filters)]
-    found.sort(key=lambda hit: (-hit[1], _NARROW_FIRST[hit[0].scope]))
-    return [Hit(entry=entry, score=score, snippet=text.snippet(entry.content, query)) for entry, score in found[:limit]]
+    for store in stores:
+        embedding.compare_models(store, needed=request.mode == "vector")
+    vector = _query_vector(stores, request)
+    if not words and vector is None:
+        return []
+    depth = max(SHALLOW if vector is None or not words else DEPTH, 3 * request.limit)
+    while True:
+        found = [_candidates(store, words, vector, depth, request) for store in stores]
+        hits = _hits(found, request)
+        ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
+        # Duplicates leave gaps, and among equals one of a narrower scope may come late: then the lists are asked for
+        # more, unless they have ended.
+        enough = len(hits) >= request.limit and (depth >= LIMIT or not any(_tied(one, request.limit) for one in found))
+        if enough or ended:
+            return hits
+        depth *= 4
 
 
-def _in_store(store: Store, words: Sequence[Sequence[str]], limit: int, filters: Filters) -> list[tuple[Entry, float]]:
+def _tied(found: _Found, limit: int) -> bool:
+    """Whether the words found so many equals that the list ends among those at the limit."""
+    scores = found.lexical
+    return len(scores) > limit and scores[limit - 1][1] == scores[-1][1]
+
+
+def _query_vector(stores: Sequence[Store], request: Request) -> "NDArray[np.float32] | None":
+    """The vector of the query; None when recall is by words alone, silently where that is what was asked for."""
+    embedder = stores[0].embedder
+    if request.mode == "keyword":
+        return None
+    if embedder is None:
+        if request.mode == "vector":
+            raise ConfigError("no embedder is configured, so there are no vectors; use mode='keyword' or 'hybrid'")
+        return None
+    try:
+        (row,) = embed(embedder, [request.query])
+    except RecollectError as error:
+        if request.mode == "vector":
+            raise
+        _log.warning("recall by words alone: %s", error)
+        return None
+    return row if row.any() else None
+
+
+def _candidates(
+    store: Store, words: Sequence[Sequence[str]], vector: "NDArray[np.float32] | None", depth: int, request: Request
+) -> _Found:
+    signs: dict[int, entries.Signs] = {}
     with store.search() as (tx, counters):
-        wanted = max(2 * limit, 16)
-        while True:
-            ranked = store.index.search(tx, counters, words, wanted)
-            scopes = entries.matching(tx, [doc for doc, _ in ranked], filters)
-            best = [(doc, score) for doc, score in ranked if doc in scopes]
-            # Those that tie with the last place must be known, because the narrower scope takes it.
-            tied = len(best) >= limit and ranked[-1][1] == best[limit - 1][1]
-            if len(ranked) < wanted or (len(best) >= limit and not (tied and wanted < TIES)):
-                break
-            wanted *= 8
-        best.sort(key=lambda found: (-found[1], _NARROW_FIRST[scopes[found[0]]]))
-        best = best[:limit]
-        by_doc = entries.with_docs(tx, [doc for doc, _ in best])
-    return [(by_doc[doc], score) for doc, score in best]
+        lexical: Ranked = []
+        if words:
+            query = store.index.expand(tx, counters, words, prefix=request.prefix, fuzzy=request.fuzzy)
+            lexical = _passing(
+                tx, lambda wanted: store.index.search(tx, counters, query, wanted), depth, request, signs
+            )
+        near: Ranked = []
+        if vector is not None and store.vectors is not None and counters.vectors:
+            near = _nearest(tx, counters, store, vector, depth, request, signs)
+        missing: set[int] = set()
+        if near and store.vectors is not None:
+            missing = {doc for doc, _ in lexical}.difference(doc for doc, _ in near)
+            missing -= store.vectors.embedded(tx, list(missing))
+    return _Found(store, lexical, near, missing, counters.tokens / max(counters.live, 1), signs)
+
+
+def _nearest(
+    tx: Transaction, counters: Counters, store: Store, vector: "NDArray[np.float32]", depth: int, request: Request,
+    signs: dict[int, entries.Signs],
+) -> Ranked:  # fmt: skip
+    assert store.vectors is not None
+    vectors = store.vectors
+    near = _passing(tx, lambda wanted: vectors.search(tx, counters, vector, wanted), depth, request, signs)
+    least = 0.0 if request.mode == "vector" else UNRELATED
+    return [(doc, cosine) for doc, cosine in near if cosine > least]
+
+
+def _passing(
+    tx: Transaction, search: Callable[[int], Ranked], depth: int, request: Request, signs: dict[int, entries.Signs]
+) -> Ranked:
+    """The first `depth` of a ranking that pass the filters; what is known of them goes into `signs`."""
+    wanted = depth
+    while True:
+        ranked = search(wanted)
+        signs.update(entries.matching(tx, [doc for doc, _ in ranked if doc not in signs], request.filters))
+        passed = [(doc, score) for doc, score in ranked if doc in signs]
+        if len(passed) >= depth or len(ranked) < wanted:
+            return passed[:depth]
+        wanted *= 8
+
+
+def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:
+    """Fuse, decay, order, drop duplicates, and read what is left."""
+    # One number per candidate over all stores: the fusion needs to know nothing about stores.
+    keys = [(place, doc) for place, one in enumerate(found) for doc in one.signs]
+    number = {key: n for n, key in enumerate(keys)}
+    by_words = [(number[place, doc], score) for place, one in enumerate(found) for doc, score in one.lexical]
+    by_vector = [(number[place, doc], score) for place, one in enumerate(found) for doc, score in one.vector]
+    by_words.sort(key=lambda candidate: -candidate[1])
+    unembedded = {number[place, doc] for place, one in enumerate(found) for doc in one.unembedded}
+    fused = (
+        ranking.combine(
+            by_words, by_vector, fusion=request.fusion, average=found[0].average, unembedded=unembedded
+        )
+        if by_vector or request.fusion == "rrf"
+        else by_words
+    )  # fmt: skip
+    scored: list[tuple[float, int, int, int, float, float]] = []
+    for n, score in fused:
+        place, doc = keys[n]
+        signs = found[place].signs[doc]
+        # Whole hours: entries of the same hour with the same evidence tie, and a tie goes to the narrower scope.
+        hours = (request.now - (signs.accessed_at or signs.created_at)) // 3_600_000
+        alive = ranking.relevance(signs.importance, request.decay.rate(signs.scope), hours, signs.access_count)
+        factor = ranking.decayed(1.0, alive)
+        scored.append((score * factor, -_NARROW_FIRST[signs.scope], doc, n, score, factor))
+    scored.sort(reverse=True)
+    stored: dict[int, Entry] = {}
+    chosen = set(_distinct(found, keys, [n for _, _, _, n, _, _ in scored], stored, request.limit))
+    words_places, vector_places = _places(by_words), _places(by_vector)
+    return [
+        (
+            found[keys[n][0]].store,
+            Hit(
+                entry=stored[n],
+                score=score,
+                snippet=text.snippet(stored[n].content, request.query),
+                why=Why(words=words_places.get(n), vector=vector_places.get(n), fused=before, decay=factor)
+                if request.explain
+                else None,
+            ),
+        )
+        for score, _, _, n, before, factor in scored
+        if n in chosen
+    ]
+
+
+def _places(ranked: Ranked) -> dict[int, tuple[int, float]]:
+    """For each candidate of a list its rank and score."""
+    ranks = ranking.ranks(ranked)
+    return {n: (ranks[n], score) for n, score in ranked}
+
+
+def _distinct(
+    found: Sequence[_Found], keys: Sequence[tuple[int, int]], ranked: Sequence[int], stored: dict[int, Entry],
+    limit: int,
+) -> list[int]:  # fmt: skip
+    """The best candidates that repeat no better one; what was read on the way is left in `stored`."""
+    vectors: dict[int, NDArray[np.float32]] = {}
+
+    def read() -> Iterator[tuple[int, str]]:
+        start, page = 0, limit + 2
+        while start < len(ranked):
+            numbers = ranked[start : start + page]
+            start, page = start + page, 3 * limit + 10
+            _read(found, keys, numbers, stored, vectors)
+            yield from ((n, stored[n].content) for n in numbers if n in stored)
+
+    return duplicates.distinct(read(), vectors, limit)
+
+
+def _read(
+    found: Sequence[_Found], keys: Sequence[tuple[int, int]], numbers: Sequence[int], stored: dict[int, Entry],
+    vectors: "dict[int, NDArray[np.float32]]",
+) -> None:  # fmt: skip
+    """Read the entries of candidates, and their vectors."""
+    for place, one in enumerate(found):
+        docs = {keys[n][1]: n for n in numbers if keys[n][0] == place}
+        if docs:
+            with one.store.read() as tx:
+                stored.update((docs[doc], entry) for doc, entry in entries.with_docs(tx, list(docs)).items())
+                if one.store.vectors is not None:
+                    vectors.update((docs[doc], row) for doc, row in one.store.vectors.of(tx, list(docs)).items())

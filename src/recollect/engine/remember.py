@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from recollect import names
 from recollect.clock import milliseconds
+from recollect.concepts import concept_tags
 from recollect.engine.store import Work, document
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
@@ -139,6 +140,7 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         lifetime=Lifetime(add.lifetime or Lifetime.SHORT_TERM),
         context=add.context,
         tags=tuple(add.tags),
+        concept_tags=concept_tags(add.content),
         importance=float(add.importance),
         source=add.source,
         conversation_id=add.conversation,
@@ -206,6 +208,8 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
     content = changes.get("content", entry.content)
     written = replace(entry, **changes, updated_at=now, content_hash=entries.content_hash(content))
     doc = _index_again(work, old, written) if {"content", "tags"} & changes.keys() else old.doc
+    if "content" in changes:
+        work.tx.run("vectors.forget", entry_id=entry.id)
     entries.update(work.tx, written, doc)
     _log(
         work, "write", entry.id, actor, now,
@@ -220,7 +224,8 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
     work.index.remove(work.tx, work.counters, old.doc, entry.id, document(entry))
     for query in ("entries.delete", "entries.forget_signals", "entries.forget_promotions"):
         work.tx.run(query, id=entry.id)
-    work.tx.run("names.unbind", entry_id=entry.id)
+    for query in ("names.unbind", "vectors.forget"):
+        work.tx.run(query, entry_id=entry.id)
     _log(work, "remove", entry.id, actor, now, before=entries.snapshot(entry))
     return entry
 

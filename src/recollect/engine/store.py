@@ -3,13 +3,19 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 from recollect import text
 from recollect.model.entry import Entry
+from recollect.providers.base import Embedder
 from recollect.search.index import Index
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Database, Transaction
+
+if TYPE_CHECKING:
+    from recollect.search.vectors import Vectors
 
 __all__ = ["PAGE", "Store", "Work", "document", "every", "reindex"]
 
@@ -26,11 +32,22 @@ class Work:
 
 
 class Store:
-    """One agent's rows in one database."""
+    """One agent's rows in one database. Without an embedder there are no vectors, and everything works on words."""
 
-    def __init__(self, database: Database, agent: str) -> None:
-        self.database, self.agent = database, agent
+    def __init__(self, database: Database, agent: str, embedder: Embedder | None = None) -> None:
+        self.database, self.agent, self.embedder = database, agent, embedder
         self.index = Index()
+        self.compared = False
+        """Whether it is known that its vectors are its embedder's, or was said that they are not."""
+
+    @cached_property
+    def vectors(self) -> "Vectors | None":
+        """The vectors of the store's embedder."""
+        if self.embedder is None:
+            return None
+        from recollect.search.vectors import Vectors
+
+        return Vectors(self.embedder.model, self.embedder.dimension)
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

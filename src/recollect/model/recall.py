@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 
-__all__ = ["Filters", "Hit"]
+__all__ = ["Filters", "Hit", "Why"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,9 +24,24 @@ class Filters:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Why:
+    """How a hit came to its place. A list is (rank, score in it); None where the list does not have the entry."""
+
+    words: tuple[int, float] | None
+    """In the list by words: the score is BM25's."""
+    vector: tuple[int, float] | None
+    """In the list by vectors: the score is the cosine."""
+    fused: float
+    """The score after fusing the lists."""
+    decay: float
+    """The factor by which decay moved it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One result of a recall."""
+    """One result of a recall; `why` is there when the recall was asked to explain."""
 
     entry: Entry
     score: float
     snippet: str
+    why: Why | None = None

@@ -42,6 +42,8 @@ class LocalEmbedder:
     """256 dimensions, made on this machine. The files are read when the first text comes, once."""
 
     model = MODEL
+    instant = True
+    """It answers in well under a millisecond, so entries are embedded as they are written."""
     dimension = DIMENSION
 
     def __init__(self) -> None:

@@ -33,14 +33,14 @@ class Part:
     first: int
     lengths: NDArray[np.integer]
     shortest: int
-    _norms: tuple[float, NDArray[np.floating]] = field(default_factory=lambda: (0.0, np.empty(0)))
+    _norms: tuple[tuple[float, float], NDArray[np.floating]] = field(default_factory=lambda: ((0.0, 0.0), np.empty(0)))
 
-    def norms(self, average: float) -> NDArray[np.floating]:
+    def norms(self, average: float, b: float) -> NDArray[np.floating]:
         """The length part of BM25's denominator for each document, kept while the average stays the same."""
         known, norms = self._norms
-        if known != average:
-            norms = K1 * (1 - B + B * self.lengths / average)
-            self._norms = average, norms
+        if known != (average, b):
+            norms = K1 * (1 - b + b * self.lengths / average)
+            self._norms = (average, b), norms
         return norms
 
 
@@ -50,7 +50,7 @@ def idf(documents: int, holding: int) -> float:
 
 
 def rank(
-    parts: Iterable[tuple[Part, list[tuple[float, list[PostingList]]]]], limit: int, average: float
+    parts: Iterable[tuple[Part, list[tuple[float, list[PostingList]]]]], limit: int, average: float, b: float = B
 ) -> list[tuple[int, float]]:
     """The best documents as (number, score).
 
@@ -61,7 +61,7 @@ def rank(
     scores: NDArray[np.float64] = np.empty(0, np.float64)
     bar = 0.0
     for part, words in parts:
-        offsets, values = _best_of(part, words, average, bar, limit)
+        offsets, values = _best_of(part, words, average, b, bar, limit)
         if not len(offsets):
             continue
         documents = np.concatenate((documents, offsets + part.first))
@@ -74,12 +74,17 @@ def rank(
 
 
 def _best_of(
-    part: Part, words: list[tuple[float, list[PostingList]]], average: float, bar: float, limit: int
+    part: Part,
+    words: list[tuple[float, list[PostingList]]],
+    average: float,
+    b: float,
+    bar: float,
+    limit: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
     """The offsets and scores in one part that beat the bar: all of them, or more than `limit` cut down to it."""
-    norms = part.norms(average)
+    norms = part.norms(average, b)
     lists = [(weight * (K1 + 1), docs, counts) for weight, spellings in words for docs, counts in spellings]
-    most = K1 * (1 - B + B * part.shortest / average)
+    most = K1 * (1 - b + b * part.shortest / average)
     bounds = [weight * (top / (top + most)) for weight, _, counts in lists for top in (int(counts.max()),)]
     # left[i]: the most that the lists from i on can add together.
     left = [0.0] * (len(lists) + 1)

@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from recollect.search.ranking import b_for
 from recollect.search.tail import MOST, pack, unpack
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
@@ -40,6 +41,11 @@ FAN = 8
 SPAN = 65_536
 FOLD = 4_096
 """From so many removed documents on, the segment that holds the most of them is rewritten."""
+EXPANDED = 32
+"""How many words of a query may stand for others: what is typed is short, and each may stand for many."""
+
+Word = Sequence[str] | Mapping[str, float]
+"""One word of a query: its spellings, with a weight for each where they differ in weight."""
 
 
 class Index:
@@ -77,30 +83,51 @@ class Index:
         counters.layout += 1
         return cleaned
 
-    def search(
-        self, tx: Transaction, counters: Counters, query: Sequence[Sequence[str]], limit: int
-    ) -> list[tuple[int, float]]:
+    def search(self, tx: Transaction, counters: Counters, query: Sequence[Word], limit: int) -> list[tuple[int, float]]:
         """The best documents for a query, as (number, score).
 
-        The query is a list of words, each with its spellings; the spellings of a word share its weight.
+        The query is a list of words, each with its spellings; the spellings of a word share its idf, and each may have
+        a weight of its own.
         """
         from recollect.search import bm25
 
-        terms = [term for spellings in query for term in spellings]
+        words = [_weighted(word) for word in query]
+        terms = [term for spellings in words for term in spellings]
         if not terms or limit < 1 or not counters.live:
             return []
         with self._lock:
             lists, holding = self._current(tx, counters).postings(tx, terms)
-        weights = [
-            bm25.idf(counters.live, min(sum(holding[term] for term in spellings), counters.live)) for spellings in query
-        ]
-        words = sorted(zip(weights, query, strict=True), key=lambda word: -word[0])
+        weighted: list[tuple[float, str]] = []
+        for spellings in words:
+            idf = bm25.idf(counters.live, min(sum(holding[term] for term in spellings), counters.live))
+            weighted += [(idf * weight, term) for term, weight in spellings.items()]
+        weighted.sort(key=lambda spelling: -spelling[0])
         parts = [
-            (part, [(weight, [found[term] for term in spellings if term in found]) for weight, spellings in words])
+            (part, [(weight, [found[term]]) for weight, term in weighted if term in found])
             for part, found in lists
             if found
         ]
-        return bm25.rank(parts, limit, counters.tokens / counters.live or 1.0)
+        average = counters.tokens / counters.live or 1.0
+        return bm25.rank(parts, limit, average, b_for(average))
+
+    def expand(
+        self, tx: Transaction, counters: Counters, query: Sequence[Word], *, prefix: bool, fuzzy: float
+    ) -> Sequence[Word]:
+        """The query with other terms in place of each word that is not in the index: longer ones, or near ones."""
+        if not (prefix or fuzzy > 0) or not counters.live:
+            return query
+        with self._lock:
+            view = self._current(tx, counters)
+            known = view.known(tx, [term for word in query for term in word])
+            unknown = [place for place, word in enumerate(query) if not known.intersection(word)][:EXPANDED]
+            if not unknown:
+                return query
+            vocabulary = view.vocabulary(tx)
+        expanded = list(query)
+        for place in unknown:
+            like = vocabulary.like(next(iter(query[place])), prefix=prefix, fuzzy=fuzzy)
+            expanded[place] = like or query[place]
+        return expanded
 
     def rebuild(self, tx: Transaction, counters: Counters) -> None:
         """Forget everything; the caller puts every document in again."""
@@ -261,3 +288,7 @@ class Index:
         if known is None or known.generation != tx.generation:
             self._view = view
         return view
+
+
+def _weighted(word: Word) -> Mapping[str, float]:
+    return word if isinstance(word, Mapping) else dict.fromkeys(word, 1.0)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from recollect.search.bm25 import Part, PostingList
 from recollect.search.tail import MOST, unpack
+from recollect.search.vocabulary import Vocabulary
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
@@ -32,6 +33,7 @@ class View:
         self._tail: dict[str, tuple[array[int], bytearray]] = {}
         self._lengths: array[int] = array("I")
         self._gone: Counter[str] = Counter()
+        self._vocabulary: tuple[tuple[int, int], Vocabulary] | None = None
 
     def precedes(self, tx: Transaction, counters: Counters) -> bool:
         """Whether this state can be brought forward to the transaction's."""
@@ -82,6 +84,18 @@ class View:
         tail = _part(self._first, np.array(self._lengths, np.uint32))
         newest_first = sorted(self._segments.items(), key=lambda item: -item[1].first)
         return [(tail, fresh), *((part, found[segment]) for segment, part in newest_first)], holding
+
+    def known(self, tx: Transaction, terms: Sequence[str]) -> set[str]:
+        """Those of the terms that a document has."""
+        return {term for term, count in self.postings(tx, terms)[1].items() if count > 0}
+
+    def vocabulary(self, tx: Transaction) -> Vocabulary:
+        """All terms of the index, kept until it changes."""
+        state = self.layout, self.documents
+        if self._vocabulary is None or self._vocabulary[0] != state:
+            rows = tx.all("index.vocabulary", segments=list(self._segments))
+            self._vocabulary = state, Vocabulary([*(term for (term,) in rows), *self._tail])
+        return self._vocabulary[1]
 
     def _read_segments(self, tx: Transaction, counters: Counters) -> None:
         known, self._segments = self._segments, {}

@@ -27,6 +27,8 @@ class Counters:
     """Changes with the set of segments; also the source of segment numbers."""
     analysis: int = 0
     """The version of the text analysis that made the index."""
+    vectors: int = 0
+    """The number of the last vector."""
 
     @classmethod
     def get(cls, tx: Transaction) -> "Counters":
@@ -49,5 +51,5 @@ class Counters:
         tx.run(
             "counters.save", entries=self.entries, operations=self.operations, documents=self.documents,
             flushed=self.flushed, live=self.live, tokens=self.tokens, removals=self.removals, layout=self.layout,
-            analysis=self.analysis,
+            analysis=self.analysis, vectors=self.vectors,
         )  # fmt: skip

@@ -1,7 +1,8 @@
 """The seam between recollect and a database: run a named query in a transaction, for one agent.
 
 Queries live in `queries/*.sql` under names such as `entries.insert`. They are written once, in the SQL that SQLite and
-PostgreSQL share: parameters are `:name`, and `:name*` stands for a list inside `IN (…)`. The agent is bound by the
+PostgreSQL share: parameters are `:name`, `:name*` stands for a list inside `IN (…)`, and `:name!` for a whole number
+that must be part of the text. The agent is bound by the
 transaction, never by the caller, so no caller can forget it or choose another one.
 """
 
@@ -21,6 +22,7 @@ Row = tuple[Any, ...]
 _HERE = Path(__file__).parent
 _NAME = re.compile(r"^-- name: (\S+)$", re.MULTILINE)
 _LIST = re.compile(r":(\w+)\*")
+_LITERAL = re.compile(r":(\w+)!")
 
 
 class Transaction(ABC):
@@ -29,6 +31,8 @@ class Transaction(ABC):
     agent: str
     generation: int = 0
     """Changes when the database under the same location is another one than before, so that caches start anew."""
+    ranks_vectors: bool = False
+    """Whether the database can search vectors by itself."""
 
     @abstractmethod
     def all(self, query: str, /, **values: Any) -> list[Row]:
@@ -41,6 +45,14 @@ class Transaction(ABC):
     @abstractmethod
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run a named query once per row of values."""
+
+    def vector(self, values: bytes) -> Any:
+        """A vector (f32, little endian) as a parameter of a query."""
+        return values
+
+    def vector_bytes(self, raw: Any) -> bytes:
+        """A vector that a query gave, as f32, little endian."""
+        return bytes(raw)
 
     def one(self, query: str, /, **values: Any) -> Row | None:
         """The first row of a named query, or None."""
@@ -121,10 +133,10 @@ def queries() -> dict[str, str]:
 
 
 @cache
-def _parsed(query: str) -> tuple[str, tuple[str, ...]]:
-    """The SQL of a named query, and the names of its list parameters."""
+def _parsed(query: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
+    """The SQL of a named query, and the names of its list and of its literal parameters."""
     sql = queries()[query]
-    return sql, tuple(_LIST.findall(sql))
+    return sql, tuple(_LIST.findall(sql)), frozenset(_LITERAL.findall(sql))
 
 
 def statement(query: str) -> str:
@@ -134,7 +146,9 @@ def statement(query: str) -> str:
 
 def expand(query: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
     """The SQL of a named query with its list parameters spelled out, and the values that go with it."""
-    sql, lists = _parsed(query)
+    sql, lists, literals = _parsed(query)
+    for name in literals:
+        sql = sql.replace(f":{name}!", str(int(values.pop(name))))
     for name in lists:
         items = list(values.pop(name))
         # A list of no items must match nothing; NULL inside IN does that on both databases.

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any
@@ -14,9 +15,27 @@ from recollect.names import is_id
 from recollect.storage.database import Row, Transaction
 
 __all__ = [
-    "Stored", "after", "binding", "content_hash", "find", "from_snapshot", "get", "insert", "last_removal", "log",
-    "matching", "move", "page", "removed_id", "revisions", "snapshot", "stored", "update", "with_docs",
-]  # fmt: skip
+    "Signs",
+    "Stored",
+    "after",
+    "binding",
+    "content_hash",
+    "find",
+    "from_snapshot",
+    "get",
+    "insert",
+    "last_removal",
+    "log",
+    "matching",
+    "move",
+    "page",
+    "removed_id",
+    "revisions",
+    "snapshot",
+    "stored",
+    "update",
+    "with_docs",
+]
 
 CHUNK = 500
 """Items of a list in one query: SQLite takes time with the square of the number of named parameters."""
@@ -95,10 +114,21 @@ def page(
     return passed[:limit]
 
 
-def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, Scope]:
-    """Those of the documents whose entries pass the filters, with the scopes of the entries."""
+@dataclass(frozen=True, slots=True)
+class Signs:
+    """What ranking needs to know of an entry beside its words."""
+
+    scope: Scope
+    importance: float
+    created_at: int
+    accessed_at: int | None
+    access_count: int
+
+
+def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, Signs]:
+    """Those of the documents whose entries pass the filters, with what ranking needs to know of them."""
     wanted = set(filters.tags)
-    passed: dict[int, Scope] = {}
+    passed: dict[int, Signs] = {}
     for start in range(0, len(docs), CHUNK):
         rows = tx.all(
             "entries.filter_docs",
@@ -114,7 +144,9 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
             until=filters.until,
         )
         passed.update(
-            (doc, Scope(scope)) for doc, scope, tags in rows if not wanted or wanted.issubset(json.loads(tags))
+            (doc, Signs(Scope(scope), *signs))
+            for doc, tags, scope, *signs in rows
+            if not wanted or wanted.issubset(json.loads(tags))
         )
     return passed
 

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import threading
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
@@ -75,9 +76,19 @@ def dialect(text: str) -> str:
 class PostgresTransaction(Transaction):
     """A transaction on one connection, with the agent's schema selected."""
 
+    ranks_vectors = True
+
     def __init__(self, connection: psycopg.Connection[Row], agent: str, generation: int) -> None:
         self.agent, self.generation = agent, generation
         self._cursor = connection.cursor(binary=True)
+
+    def vector(self, values: bytes) -> str:
+        """A vector as pgvector reads it."""
+        return f"[{','.join(map(repr, array('f', values)))}]"
+
+    def vector_bytes(self, raw: Any) -> bytes:
+        """A vector as pgvector sends it, as f32, little endian."""
+        return _floats(raw)
 
     def all(self, query: str, /, **values: Any) -> list[Row]:
         """The rows of a named query."""
@@ -414,12 +425,23 @@ class PostgresDatabase(Database):
                             (agent,),
                         )
                         assert cursor.description is not None
-                        yield table, [column.name for column in cursor.description], iter(cursor)
+                        columns = [column.name for column in cursor.description]
+                        if columns[-1] == "vector":  # as the other database stores it
+                            yield table, columns, ((*row[:-1], _floats(row[-1])) for row in cursor)
+                        else:
+                            yield table, columns, iter(cursor)
 
             yield rows()
 
     def close(self) -> None:
         """Nothing of its own to close: the server holds the connections."""
+
+
+def _floats(raw: bytes) -> bytes:
+    """A vector as pgvector sends it (two words of header, then big-endian floats) as f32, little endian."""
+    values = array("f", raw[4:])
+    values.byteswap()
+    return values.tobytes()
 
 
 def _generation(connection: psycopg.Connection[Row], schema: str) -> int | None:

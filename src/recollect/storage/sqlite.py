@@ -381,7 +381,7 @@ class SqliteDatabase(Database):
         for migration in migrations():
             if migration.number not in done:
                 for sql in migration.statements("sqlite"):
-                    connection.execute(sql)
+                    connection.execute(sql.replace(" VECTOR ", " BLOB "))
                 connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.number, migration.name))
         connection.pragma("user_version", migrations()[-1].number)
 

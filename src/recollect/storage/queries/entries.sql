@@ -45,7 +45,7 @@ ORDER BY created_at DESC, id DESC
 LIMIT :limit
 
 -- name: filter_docs
-SELECT doc, scope, tags FROM entries
+SELECT doc, tags, scope, importance, created_at, accessed_at, access_count FROM entries
 WHERE agent = :agent AND doc IN (:docs*)
     AND scope IN (:scopes*)
     AND kind IN (:kinds*)

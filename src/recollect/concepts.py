@@ -1,0 +1,95 @@
+"""Concept tags: up to eight words that say what a text is about. Deterministic, no statistics, no model.
+
+Three sources, in this order: words of a small glossary wherever they stand in the text, compounds such as
+`blue-green/deploy.yml`, and plain words. What says nothing (function words, file endings, dates, numbers, the words
+that every memory is full of) is left out; the first eight that are left win.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+
+__all__ = ["LIMIT", "concept_tags"]
+
+LIMIT = 8
+LONGEST = 32
+SCANNED = 4_000
+"""Characters of a text that are looked at: what a text is about stands at its beginning."""
+
+
+def _words(written: str) -> frozenset[str]:
+    return frozenset(written.split())
+
+
+_GLOSSARY = (
+    "backup", "embedding", "failover", "gateway", "glacier", "gpt", "openai", "router", "network", "vlan", "s3", "kv",
+    "qmd", "copia de seguridad", "sauvegarde", "sicherung", "respaldo", "réseau", "netzwerk", "enrutador", "routeur",
+    "备份", "网络", "路由器", "嵌入", "バックアップ", "ネットワーク", "ルーター", "백업", "네트워크",
+)  # fmt: skip
+_NOISE = _words(
+    # what every memory is full of
+    "about agent agents answer assistant chat code context conversation data date day default details entry example "
+    "file files info item items list memories memory message messages note notes number project query question record "
+    "reply result results search section session sessions source summary system task tasks text thing things time "
+    "today todo tool tools tomorrow topic update user users value week yesterday "
+    # English
+    "able after again all also always and another any are back because been before being between both but can could "
+    "did does doing done down each even ever every for from further get gets getting give given goes going good had "
+    "has have having her here hers him his how however into its just keep know last less let like made make many may "
+    "maybe might more most much must need needs never new next not nothing now off often old one only other our out "
+    "over own please put really said same say says see seen set shall she should since some someone something soon "
+    "still such sure take tell than that the their them then there these they think this those through too two under "
+    "until upon use used uses using very want was way well went were what when where which while who whom whose why "
+    "will with within without would yes yet you your "
+    # Spanish and Portuguese
+    "algo ao aos aqui assim até aun aunque cada como con contra cosas cual cuando dar das decir del depois desde dia "
+    "donde dos ela ele eles ella ellas ellos em entonces entre era eran es esa esas ese eso esos esse essa esta estaba "
+    "estado estamos estão estar estas este esto estos está están foi fue fueron hace hacer hacia han hasta hay hoje "
+    "hoy isso isto las les los mais mas mejor menos mesmo mi mientras misma mismo mucho mucha muito na nada nas nem "
+    "ni no nos nosotros nossa nosso não nuestra nuestro nunca otra otro outra outro para pela pelo pero poco podemos "
+    "poder por porque primero pues qual quando que quem quien qué se ser será sido siempre sin sobre solo somos son "
+    "soy su sua suas são sus também también tanto tem tener tengo tenemos tiene tienen toda todas todo todos tu tudo "
+    "um uma uno una unos unas usted vamos ver vez você vocês ya "
+    # endings of files
+    "bmp cfg conf css csv doc docx gif htm html ini ipynb jpeg jpg json jsonl lock log md mdx mjs pdf png ppt pptx py "
+    "rst sh sql svg toml ts tsv tsx txt wav xls xlsx xml yaml yml zip"
+)
+_COMPOUND = re.compile(r"[^\W_]+(?:[._/\-][^\W_]+)+")
+_WORD = re.compile(r"[^\W_]+")
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\.\w+)?")
+_KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]+")
+_CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
+_EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+
+
+def concept_tags(text: str, limit: int = LIMIT) -> tuple[str, ...]:
+    """The concepts of a text, at most eight."""
+    normal = unicodedata.normalize("NFKC", text[:SCANNED])
+    found: dict[str, None] = {}
+    for candidate in _candidates(normal):
+        if len(found) >= min(limit, LIMIT):
+            break
+        tag = _EDGES.sub("", candidate).replace("_", "-").lower()
+        if _says_something(tag):
+            found[tag] = None
+    return tuple(found)
+
+
+def _candidates(text: str) -> Iterator[str]:
+    folded = text.lower()
+    words = set(_WORD.findall(folded))
+    for term in _GLOSSARY:
+        # Inside of other words, too (networking, gpt4o); but two letters are inside of too many.
+        if term in (words if len(term) == 2 and term.isascii() else folded):
+            yield term
+    for pattern in (_COMPOUND, _WORD):
+        for match in pattern.finditer(text):
+            yield match.group()
+
+
+def _says_something(tag: str) -> bool:
+    if not tag or len(tag.encode()) > LONGEST or tag.isdigit() or _DATE.fullmatch(tag) or tag in _NOISE:
+        return False
+    if _CJK.search(tag):
+        return len(tag) >= (3 if _KANA.fullmatch(tag) else 2)
+    return len(tag) >= 3 or tag in _GLOSSARY

@@ -1,0 +1,188 @@
+"""Vectors for entries: at once where that costs nothing, else later. A failing embedder never fails a write."""
+
+import logging
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from recollect.engine.store import Store, Work
+from recollect.errors import ConfigError, RecollectError
+from recollect.model.entry import Entry, Scope
+from recollect.providers.base import embed
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+__all__ = ["BACKFILL", "BATCH", "Later", "at_once", "attach", "backfill", "compare_models", "reembed"]
+
+BACKFILL = 50
+BATCH = 32
+_log = logging.getLogger("recollect.embedding")
+
+
+def at_once(store: Store, contents: Sequence[str]) -> "list[Floats | None]":
+    """The vectors of contents that are about to be written; None where there is none yet.
+
+    Only an embedder that answers instantly is asked here. What it cannot do, and what others do, `backfill` does.
+    A row of zeros says that the text has no vector; it is stored like others, so that nobody asks for it again.
+    """
+    none: list[Floats | None] = [None] * len(contents)
+    if store.embedder is None or not getattr(store.embedder, "instant", False):
+        return none
+    try:
+        rows = embed(store.embedder, contents)
+    except RecollectError as error:
+        _log.warning("%d entries get their vectors later: %s", len(contents), error)
+        return none
+    return list(rows)
+
+
+def attach(store: Store, work: Work, entry: Entry, vector: "Floats | None") -> None:
+    """Store the vector of an entry in the transaction that writes the entry. Account scope never has vectors."""
+    if vector is not None and store.vectors is not None and entry.scope is not Scope.ACCOUNT:
+        store.vectors.put(work.tx, work.counters, entry.id, vector)
+
+
+def compare_models(store: Store, *, needed: bool = False) -> None:
+    """Say that a store has vectors of another model than its embedder's: a warning, once per store.
+
+    Where its vectors are needed and all of them are another model's, a ConfigError.
+    """
+    if store.vectors is None or (store.compared and not needed) or not store.exists():
+        return
+    with store.read() as tx:
+        useless = needed and not store.vectors.has_any(tx)
+        if store.compared and not useless:
+            return
+        other = store.vectors.other(tx)
+    if other is None:
+        store.compared = True
+        return
+    advice = (
+        f"there are vectors here that {other[0]!r} made ({other[1]} dimensions), but the embedder is "
+        f"{store.vectors.model!r} ({store.vectors.dimension}), and they cannot be compared: until you run "
+        "`recollect reembed` to make them anew, those entries are found by their words alone"
+    )
+    if useless:
+        raise ConfigError(advice)
+    said, store.compared = store.compared, True
+    if not said:
+        warnings.warn(advice, stacklevel=2)
+
+
+def backfill(store: Store, limit: int = BACKFILL) -> int:
+    """Embed up to so many entries that have no vector; how many were embedded.
+
+    Without an embedder there is nothing to do. An embedder that fails raises; what was done before is kept. Vectors of
+    another model stay: two homes with different embedders would else replace each other's for ever.
+    """
+    return _embed(store, limit, others=False)
+
+
+def reembed(store: Store, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
+    """Move every entry to the store's embedder, batch by batch; can be stopped and started again at any time.
+
+    Entries are found by their words throughout, and by vector as soon as they have a new one. `progress` is told how
+    many of how many are done.
+    """
+    if store.vectors is None or not store.exists():
+        return 0
+    model, dim = store.vectors.model, store.vectors.dimension
+    with store.read() as tx:
+        ((total,),) = tx.all("vectors.to_move", model=model, dim=dim)
+
+    def told(done: int) -> None:
+        progress(done, max(done, total))
+
+    told(0)
+    done, before = 0, -1
+    while done > before:  # what others wrote meanwhile is left for another round
+        before, done = done, _embed(store, None, others=True, done=done, told=told)
+    if store.exists():
+        with store.write() as work:
+            work.tx.run("vectors.packs_drop", model=model, dim=dim)
+    return done
+
+
+class Later:
+    """A thread that gives entries their vectors after the write, for embedders that take their time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[Store, None] = {}
+        self._work = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._closing = False
+
+    def wake(self, store: Store) -> None:
+        """Say that a store has entries without a vector. Costs nothing, and nothing happens without an embedder."""
+        if store.embedder is None:
+            return
+        with self._lock:
+            self._waiting[store] = None
+            if self._thread is None or not self._thread.is_alive():  # a forked process has it, but it does not run
+                self._closing = False
+                self._thread = threading.Thread(target=self._run, name="recollect-embedding", daemon=True)
+                self._thread.start()
+        self._work.set()
+
+    def close(self, seconds: float = 5.0) -> None:
+        """Finish the batch that is under way, and stop. What is left is done by `backfill`."""
+        with self._lock:
+            thread, self._thread, self._closing = self._thread, None, True
+            self._waiting.clear()
+        self._work.set()
+        if thread is not None:
+            thread.join(seconds)
+
+    def _run(self) -> None:
+        while not self._closing:
+            self._work.wait()
+            self._work.clear()
+            while not self._closing:
+                with self._lock:
+                    store = next(iter(self._waiting), None)
+                    if store is None:
+                        break
+                    del self._waiting[store]
+                try:
+                    while not self._closing and backfill(store, BATCH):
+                        pass
+                except RecollectError as error:
+                    _log.warning("vectors are made later: %s", error)
+
+
+def _embed(
+    store: Store, limit: int | None, *, others: bool, done: int = 0, told: Callable[[int], None] = lambda done: None
+) -> int:
+    """One way through the entries that have no vector or, with `others`, one of another model.
+
+    How many are done now; `told` hears of every batch.
+    """
+    if store.embedder is None or store.vectors is None or not store.exists():
+        return done
+    model, dim = store.vectors.model, store.vectors.dimension
+    after = ""
+    while limit is None or done < limit:
+        size = BATCH if limit is None else min(BATCH, limit - done)
+        with store.read() as tx:
+            rows = tx.all("vectors.missing", model=model, dim=dim, others=int(others), after=after, limit=size)
+        if not rows:
+            break
+        after = rows[-1][0]
+        vectors = embed(store.embedder, [content for _, content in rows])
+        if not store.exists():  # the workspace was deleted while the embedder was at work: nothing may bring it back
+            break
+        with store.write() as work:
+            # The content may have changed meanwhile: then this is the vector of another text.
+            now: dict[str, str] = dict(work.tx.all("vectors.contents", ids=[entry_id for entry_id, _ in rows]))
+            for (entry_id, content), vector in zip(rows, vectors, strict=True):
+                if now.get(entry_id) == content:
+                    store.vectors.put(work.tx, work.counters, entry_id, vector)
+                    done += 1
+        told(done)
+    return done

@@ -1,0 +1,11 @@
+-- name: record
+INSERT INTO recall_events (agent, id, entry_id, query, score, at)
+SELECT :agent, coalesce(max(id), 0) + 1, :entry_id, :query, :score, :at FROM recall_events WHERE agent = :agent
+
+-- name: touch
+UPDATE entries SET access_count = access_count + :times,
+    accessed_at = CASE WHEN accessed_at > :at THEN accessed_at ELSE :at END
+WHERE agent = :agent AND id = :id
+
+-- name: of
+SELECT query, score, at FROM recall_events WHERE agent = :agent AND entry_id = :entry_id ORDER BY id
