@@ -3,13 +3,15 @@
     python bench/remember.py [entries]
 
 What recollect's connections write is recorded, statement by statement, and written again through a plain apsw
-connection with the same settings. The two take turns in blocks, so that a busy disk slows both alike.
+connection with the same settings. The two take turns, one transaction each, so that both find the disk and the
+processor's caches in the same state.
 """
 
 import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,12 @@ import apsw
 from corpus import corpus
 
 import recollect
+from recollect import Settings
+from recollect.config import EmbedderSettings
 
-BLOCK = 256
+WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
+LOCK = "UPDATE counters SET operations = operations"
+"""Changes nothing: it is how a writer reads the counters."""
 PRAGMAS = "PRAGMA journal_mode = wal; PRAGMA synchronous = full; PRAGMA secure_delete = on; PRAGMA cache_size = -16000"
 Statement = tuple[str, Any]
 
@@ -35,9 +41,33 @@ class Recorder:
         connection.exec_trace = self._seen
 
     def _seen(self, cursor: apsw.Cursor, sql: str, bindings: Any) -> bool:
-        if self.on and sql.lstrip().startswith(("INSERT", "UPDATE", "DELETE")) and "RETURNING" not in sql:
+        if self.on and sql.startswith(("INSERT", "UPDATE", "DELETE")) and not sql.startswith(LOCK):
             self.statements.append((sql, dict(bindings)))
         return True
+
+
+def timed(run: Callable[[], object]) -> float:
+    """How long something takes, in seconds."""
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began
+
+
+def again(bare: apsw.Connection, statements: list[Statement]) -> None:
+    """What was recorded, as one transaction."""
+    bare.execute("BEGIN IMMEDIATE")
+    for sql, values in statements:
+        bare.execute(sql, values)
+    bare.execute("COMMIT")
+
+
+def report(what: str, unit: str, ours: list[float], theirs: list[float]) -> None:
+    """Print both, and the ratio: of the medians, and of everything."""
+    medians = statistics.median(ours), statistics.median(theirs)
+    print(f"{len(ours):,} {what}")
+    for name, median, taken in (("recollect", medians[0], ours), ("bare apsw", medians[1], theirs)):
+        print(f"  {name:16} {median * 1000:8.3f} ms per {unit} (median; mean {statistics.mean(taken) * 1000:.3f})")
+    print(f"  ratio            {medians[0] / medians[1]:8.2f} of the medians, {sum(ours) / sum(theirs):.2f} over all")
 
 
 def main() -> None:
@@ -45,7 +75,7 @@ def main() -> None:
     texts = corpus(max(entries, 300), 200).texts[:entries]
     with tempfile.TemporaryDirectory() as folder:
         recorder = Recorder()
-        with recollect.open(Path(folder) / "recorded.db") as home:
+        with recollect.open(Path(folder) / "recorded.db", settings=WORDS_ALONE) as home:
             mem = home.agent("bench")
             mem.remember("so that the tables are there")
             written: list[list[Statement]] = []
@@ -56,36 +86,23 @@ def main() -> None:
                 recorder.statements = []
         apsw.connection_hooks.remove(recorder._attach)
 
-        with recollect.open(Path(folder) / "empty.db") as home:
+        with recollect.open(Path(folder) / "empty.db", settings=WORDS_ALONE) as home:
             home.agent("bench").remember("so that the tables are there")
         bare = apsw.Connection(str(Path(folder) / "empty.db"))
         bare.execute(PRAGMAS)
         for (table,) in bare.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
             bare.execute(f"DELETE FROM {table}")
-        home = recollect.open(Path(folder) / "memory.db")
+        home = recollect.open(Path(folder) / "memory.db", settings=WORDS_ALONE)
         mem = home.agent("bench")
         mem.recall("warm up")
 
         ours: list[float] = []
         theirs: list[float] = []
-        for start in range(0, entries, BLOCK):
-            began = time.perf_counter()
-            for entry in texts[start : start + BLOCK]:
-                mem.remember(entry)
-            ours.append(time.perf_counter() - began)
-            began = time.perf_counter()
-            for statements in written[start : start + BLOCK]:
-                bare.execute("BEGIN IMMEDIATE")
-                for sql, values in statements:
-                    bare.execute(sql, values)
-                bare.execute("COMMIT")
-            theirs.append(time.perf_counter() - began)
+        for entry, statements in zip(texts, written, strict=True):
+            ours.append(timed(lambda entry=entry: mem.remember(entry)))
+            theirs.append(timed(lambda statements=statements: again(bare, statements)))
         home.close()
-    ratio = statistics.median(mine / bare for mine, bare in zip(ours, theirs, strict=True))
-    print(f"{entries:,} entries, one durable transaction each (index merges included)")
-    print(f"  recollect        {sum(ours) / entries * 1000:8.3f} ms per entry")
-    print(f"  bare apsw        {sum(theirs) / entries * 1000:8.3f} ms per entry")
-    print(f"  ratio            {sum(ours) / sum(theirs):8.2f} over all, {ratio:.2f} median of blocks of {BLOCK}")
+    report("entries, one durable transaction each (index merges included)", "entry", ours, theirs)
 
 
 if __name__ == "__main__":

@@ -1,12 +1,14 @@
 """The same methods for asyncio: each runs in a worker thread. One forwarding file, no second implementation.
 
-home = await recollect.aio.open("memory.db")
-mem = await home.agent("ana")
-await mem.remember("We deploy on Tuesdays")
+To begin with:
+
+    home = await recollect.aio.open("memory.db")
+    mem = await home.agent("ana")
+    await mem.remember("We deploy on Tuesdays")
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -14,12 +16,23 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from recollect.clock import Clock
 from recollect.config import Settings
+from recollect.conversation import Channels, Conversation, Conversations, Scratchpad
 from recollect.home import Home
 from recollect.memory import Memory
-from recollect.providers.base import Embedder
+from recollect.model.history import Channel, ConversationInfo, Event
+from recollect.providers.base import Embedder, LanguageModel
+from recollect.storage.history import LONGEST
 from recollect.wiring import open_home
 
-__all__ = ["AsyncHome", "AsyncMemory", "open"]
+__all__ = [
+    "AsyncChannels",
+    "AsyncConversation",
+    "AsyncConversations",
+    "AsyncHome",
+    "AsyncMemory",
+    "AsyncScratchpad",
+    "open",
+]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -36,12 +49,113 @@ def _forward(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[Any
     return call
 
 
+class AsyncChannels:
+    """`Channels`, awaitable."""
+
+    def __init__(self, inner: Channels) -> None:
+        self._inner = inner
+
+    create = _forward(Channels.create)
+    list = _forward(Channels.list)
+
+    async def default(self) -> Channel:
+        """The channel of conversations that name none."""
+        return await asyncio.to_thread(lambda: self._inner.default)
+
+
+class AsyncScratchpad:
+    """`Scratchpad`, awaitable: the methods of a mapping by name."""
+
+    def __init__(self, inner: Scratchpad) -> None:
+        self._inner = inner
+
+    get = _forward(Scratchpad.get)
+    pop = _forward(Scratchpad.pop)
+    clear = _forward(Scratchpad.clear)
+
+    async def set(self, key: str, value: Any) -> None:
+        """Store a value, which must be JSON."""
+        await asyncio.to_thread(self._inner.__setitem__, key, value)
+
+    async def all(self) -> dict[str, Any]:
+        """Every value by its key."""
+        return await asyncio.to_thread(lambda: dict(self._inner))
+
+
+class AsyncConversation:
+    """`Conversation`, awaitable."""
+
+    def __init__(self, inner: Conversation) -> None:
+        self._inner = inner
+        self.id, self.ref_code = inner.id, inner.ref_code
+        self.scratchpad = AsyncScratchpad(inner.scratchpad)
+
+    append = _forward(Conversation.append)
+    user = _forward(Conversation.user)
+    assistant = _forward(Conversation.assistant)
+    tool = _forward(Conversation.tool)
+    instruct = _forward(Conversation.instruct)
+    job = _forward(Conversation.job)
+    extend = _forward(Conversation.extend)
+    event = _forward(Conversation.event)
+    find = _forward(Conversation.find)
+    window = _forward(Conversation.window)
+    messages = _forward(Conversation.messages)
+    replay = _forward(Conversation.replay)
+    summary = _forward(Conversation.summary)
+    apply_delta = _forward(Conversation.apply_delta)
+    compact = _forward(Conversation.compact)
+    checkpoint = _forward(Conversation.checkpoint)
+    idle = _forward(Conversation.idle)
+    archive = _forward(Conversation.archive)
+    end = _forward(Conversation.end)
+
+    async def info(self) -> ConversationInfo:
+        """Everything about it, as it is now."""
+        return await asyncio.to_thread(lambda: self._inner.info)
+
+    async def events(self, after: Event | int | None = None, *, limit: int = LONGEST) -> list[Event]:
+        """The events in order; with `after` those that follow an event, or its number."""
+        return await asyncio.to_thread(lambda: [*self._inner.events(after, limit=limit)])
+
+
+class AsyncConversations:
+    """`Conversations`, awaitable."""
+
+    def __init__(self, inner: Conversations) -> None:
+        self._inner = inner
+
+    list = _forward(Conversations.list)
+    search = _forward(Conversations.search)
+    detail = _forward(Conversations.detail)
+    end_stale = _forward(Conversations.end_stale)
+
+    async def start(
+        self,
+        channel: str | None = None,
+        chat_id: str | None = None,
+        model_id: str | None = None,
+        participants: Iterable[str] = (),
+    ) -> AsyncConversation:
+        """Begin a conversation."""
+        return AsyncConversation(await asyncio.to_thread(self._inner.start, channel, chat_id, model_id, participants))
+
+    async def get(self, id_or_ref: str) -> AsyncConversation:
+        """The conversation with this id or ref code."""
+        return AsyncConversation(await asyncio.to_thread(self._inner.get, id_or_ref))
+
+    async def scratchpad(self, id_or_ref: str, owner: str | None = None) -> AsyncScratchpad:
+        """The scratchpad of a conversation, one's own or that of an owner who named this agent as a participant."""
+        return AsyncScratchpad(await asyncio.to_thread(self._inner.scratchpad, id_or_ref, owner))
+
+
 class AsyncMemory:
     """`Memory`, awaitable."""
 
     def __init__(self, inner: Memory) -> None:
         self._inner = inner
         self.agent = inner.agent
+        self.channels, self.conversations = AsyncChannels(inner.channels), AsyncConversations(inner.conversations)
 
     remember = _forward(Memory.remember)
     remember_many = _forward(Memory.remember_many)
@@ -53,6 +167,8 @@ class AsyncMemory:
     get = _forward(Memory.get)
     list = _forward(Memory.list)
     history = _forward(Memory.history)
+    query = _forward(Memory.query)
+    recover = _forward(Memory.recover)
 
 
 class AsyncHome:
@@ -88,7 +204,12 @@ async def open(
     *,
     settings: Settings | None = None,
     embedder: Embedder | None = None,
+    model: LanguageModel | None = None,
     clock: Clock | None = None,
+    vault: str | Path | None = None,
 ) -> AsyncHome:
     """`recollect.open`, awaitable."""
-    return AsyncHome(await asyncio.to_thread(open_home, location, settings=settings, embedder=embedder, clock=clock))
+    home = await asyncio.to_thread(
+        open_home, location, settings=settings, embedder=embedder, model=model, clock=clock, vault=vault
+    )
+    return AsyncHome(home)

@@ -8,6 +8,7 @@ that every memory is full of) is left out; the first eight that are left win.
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 
 __all__ = ["LIMIT", "concept_tags"]
 
@@ -62,29 +63,41 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
+_JOINED = re.compile(r"[^\W_][._/\-][^\W_]")
+"""Whether there is a compound at all: most texts have none, and looking for whole ones takes longer."""
+
+
 def concept_tags(text: str, limit: int = LIMIT) -> tuple[str, ...]:
     """The concepts of a text, at most eight."""
-    normal = unicodedata.normalize("NFKC", text[:SCANNED])
+    start = text[:SCANNED]
+    normal = start if start.isascii() else unicodedata.normalize("NFKC", start)
     found: dict[str, None] = {}
     for candidate in _candidates(normal):
-        if len(found) >= min(limit, LIMIT):
-            break
-        tag = _EDGES.sub("", candidate).replace("_", "-").lower()
-        if _says_something(tag):
+        tag = _tag(candidate)
+        if tag:
             found[tag] = None
-    return tuple(found)
+            if len(found) >= min(limit, LIMIT):
+                break
+    return tuple(found)[: max(limit, 0)]
 
 
 def _candidates(text: str) -> Iterator[str]:
     folded = text.lower()
-    words = set(_WORD.findall(folded))
     for term in _GLOSSARY:
         # Inside of other words, too (networking, gpt4o); but two letters are inside of too many.
-        if term in (words if len(term) == 2 and term.isascii() else folded):
+        if term in folded and (len(term) > 2 or not term.isascii() or term in _WORD.findall(folded)):
             yield term
-    for pattern in (_COMPOUND, _WORD):
-        for match in pattern.finditer(text):
-            yield match.group()
+    if _JOINED.search(text):
+        yield from _COMPOUND.findall(text)
+    for match in _WORD.finditer(text):
+        yield match.group()
+
+
+@lru_cache(65_536)
+def _tag(candidate: str) -> str:
+    """The candidate as a tag; nothing when it says nothing."""
+    tag = _EDGES.sub("", candidate).replace("_", "-").lower()
+    return tag if _says_something(tag) else ""
 
 
 def _says_something(tag: str) -> bool:

@@ -1,9 +1,11 @@
 """Settings: from `recollect.toml`, then from RECOLLECT_* variables, which win. The only reader of the environment.
 
-home = "memory.db"          # RECOLLECT_HOME
+For example:
 
-[embedder]
-kind = "openai"             # RECOLLECT_EMBEDDER_KIND
+    home = "memory.db"          # RECOLLECT_HOME
+
+    [embedder]
+    kind = "openai"             # RECOLLECT_EMBEDDER_KIND
 """
 
 import math
@@ -17,7 +19,15 @@ from typing import Any
 
 from recollect.errors import ConfigError
 
-__all__ = ["DecaySettings", "EmbedderSettings", "Settings"]
+__all__ = [
+    "ConversationSettings",
+    "DecaySettings",
+    "EmbedderSettings",
+    "ModelSettings",
+    "Settings",
+    "VaultSettings",
+    "WindowSettings",
+]
 
 FILE = "recollect.toml"
 
@@ -33,6 +43,40 @@ class EmbedderSettings:
     dimension: int = 1536
     api_key: str | None = field(default=None, repr=False)
     timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings:
+    """The language model that summarises. Without a name there is none, and sentences are chosen instead."""
+
+    name: str | None = None
+    base_url: str = field(default="https://api.openai.com/v1", repr=False)
+    api_key: str | None = field(default=None, repr=False)
+    context_tokens: int = 128_000
+    timeout: float = 60.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowSettings:
+    """How much of a conversation stays in the prompt: events, and a share of what the context has room for."""
+
+    events: int = 50
+    compact_at: float = 0.8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConversationSettings:
+    """When a silent conversation is taken for dead (hours), and how long its summary may take (seconds)."""
+
+    stale_after: float = 24.0
+    summary_timeout: float = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultSettings:
+    """Where the markdown files are; a directory home has a place for them by itself."""
+
+    folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +98,10 @@ class Settings:
     """The agent that the command line speaks for."""
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     decay: DecaySettings = field(default_factory=DecaySettings)
+    model: ModelSettings = field(default_factory=ModelSettings)
+    window: WindowSettings = field(default_factory=WindowSettings)
+    conversation: ConversationSettings = field(default_factory=ConversationSettings)
+    vault: VaultSettings = field(default_factory=VaultSettings)
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ, file: Path | None = None) -> "Settings":

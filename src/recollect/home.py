@@ -9,14 +9,16 @@ from typing import Protocol, Self
 
 from recollect import names
 from recollect.clock import Clock
+from recollect.engine.background import Background
 from recollect.engine.checking import check
+from recollect.engine.compaction import Limits
 from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
 from recollect.errors import ConfigError, Corrupt, NotFound
 from recollect.memory import Memory, Shared
 from recollect.model.report import Finding, Report
-from recollect.providers.base import Embedder
+from recollect.providers.base import Embedder, LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
 
@@ -42,6 +44,10 @@ class Place(Protocol):
         """Remove a workspace with everything in it."""
         ...
 
+    def vault(self, workspace: str) -> Path | None:
+        """The folder for the workspace's files, where there is one by default."""
+        ...
+
     def backup(self, target: Path) -> None:
         """Copy everything to a new path."""
         ...
@@ -55,10 +61,15 @@ class Home:
     """One installation. Made by `recollect.open()`; a context manager that closes itself."""
 
     def __init__(
-        self, place: Place, clock: Clock, embedder: Embedder | None = None, decay: DecayConfig | None = None
-    ) -> None:
-        self._place, self._embedder = place, embedder
-        self._shared = Shared(clock, decay or DecayConfig(), Signals(), Later())
+        self, place: Place, clock: Clock, embedder: Embedder | None = None, decay: DecayConfig | None = None, *,
+        model: LanguageModel | None = None, limits: Limits | None = None, stale_after: int = 24 * 3_600_000,
+        summary_timeout: float = 30.0, vault: Path | None = None,
+    ) -> None:  # fmt: skip
+        self._place, self._embedder, self._vault = place, embedder, vault
+        self._shared = Shared(
+            clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(), stale_after,
+            summary_timeout,
+        )  # fmt: skip
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._stores: dict[tuple[int, str], Store] = {}
@@ -70,9 +81,11 @@ class Home:
             if key not in self._memories:
                 own = self._store(self._place.workspace(key[0]), key[1])
                 account = self._store(self._place.account(), key[1], account=True)
+                folder = self._place.vault(key[0]) if self._vault is None else self._vault
                 self._memories[key] = Memory(
-                    key[1], own, account, self._shared, lambda other: self._other(key[0], other)
-                )
+                    key[1], own, account, self._shared, lambda other: self._other(key[0], other), place=key[0],
+                    folder=None if folder is None else folder / key[1],
+                )  # fmt: skip
             return self._memories[key]
 
     def workspaces(self) -> list[str]:
@@ -130,6 +143,7 @@ class Home:
 
     def close(self) -> None:
         """Give back every connection and file. The home can be used again afterwards."""
+        self._shared.background.close()
         self._shared.later.close()
         self._shared.signals.flush()
         self._place.close()

@@ -3,26 +3,35 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from typing import Literal, overload
+from pathlib import Path
+from typing import Any, Literal, overload
 
-from recollect import names
+from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
+from recollect.conversation import Channels, Conversation, Conversations, Talk
 from recollect.engine import embedding, erasing, policy, remember
+from recollect.engine.background import Background
+from recollect.engine.compaction import Limits
+from recollect.engine.conversations import recover
 from recollect.engine.embedding import Later
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.history import Recovery
 from recollect.model.operation import Add, Alias, Operation, Remove, Revision, Write
 from recollect.model.recall import Filters, Hit
 from recollect.model.report import Receipt
+from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
-from recollect.storage import entries
+from recollect.storage import entries, history
 
 __all__ = ["Memory", "Shared"]
 
 BATCH = 1_000
+SHARED = "_shared"
+"""The agent whose rows all agents of a workspace see."""
 MODES = ("hybrid", "keyword", "vector")
 FUSIONS = ("weighted", "rrf")
 
@@ -35,16 +44,27 @@ class Shared:
     decay: DecayConfig
     signals: Signals
     later: Later
+    background: Background
+    model: LanguageModel | None
+    limits: Limits
+    stale_after: int
+    summary_timeout: float
 
 
 class Memory:
     """What one agent remembers in one workspace. Made by `home.agent(name)`."""
 
     def __init__(
-        self, agent: str, workspace: Store, account: Store, shared: Shared, other: Callable[[str], Store]
-    ) -> None:
+        self, agent: str, workspace: Store, account: Store, shared: Shared, other: Callable[[str], Store], *,
+        place: str = "default", folder: Path | None = None,
+    ) -> None:  # fmt: skip
         self.agent = agent
         self._workspace, self._account, self._other = workspace, account, other
+        talk = Talk(
+            place, workspace, other(SHARED), other, shared.clock, shared.model, shared.limits, shared.stale_after,
+            shared.summary_timeout, shared.later, shared.background, folder,
+        )  # fmt: skip
+        self.channels, self.conversations = Channels(talk), Conversations(talk)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._later = shared.later
         self._stores = [workspace] if account is workspace else [workspace, account]
@@ -68,6 +88,9 @@ class Memory:
         at: Moment | None = None,
     ) -> Entry:
         """Remember a note. It is on disk when this returns. A name makes it addressable; a taken one is a Conflict."""
+        if conversation is not None:
+            conversation, implied = self._within(conversation, channel)
+            channel = implied if scope == Scope.CHANNEL else channel
         return self.apply(
             Add(
                 content, name=name, tags=tags, context=context, category=category, scope=scope,
@@ -191,6 +214,7 @@ class Memory:
         kinds: Iterable[Kind | str] | None = None,
         tags: Iterable[str] | None = None,
         source: str | None = None,
+        lifetimes: Iterable[Lifetime | str] | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
         target_agent: str | None = None,
@@ -214,12 +238,14 @@ class Memory:
         if isinstance(fuzzy, bool) or not isinstance(fuzzy, int | float) or not 0 <= fuzzy <= 1:
             raise Invalid(f"fuzzy is how much of a word may differ, from 0 to 1; not {fuzzy!r}")
         query = names.plain("query", query, lines=True)
+        conversation, channel = self._within(conversation, channel)
         filters = Filters(
             scopes=tuple(Scope) if scopes is None else remember.members(Scope, scopes, "scope"),
-            conversation=_text(conversation, "conversation"),
-            channel=_text(channel, "channel"),
+            conversation=conversation,
+            channel=channel,
             category=None if category is None else remember.member(Category, category, "category"),
             kinds=() if kinds is None else remember.members(Kind, kinds, "kind"),
+            lifetimes=() if lifetimes is None else remember.members(Lifetime, lifetimes, "lifetime"),
             tags=remember.tag_list(tags or ()),
             source=_text(source, "source"),
             since=None if since is None else milliseconds(since),
@@ -286,7 +312,41 @@ class Memory:
                         return entries.revisions(tx, known)
         raise NotFound(f"nothing is or was remembered under {target!r}")
 
+    def query(
+        self,
+        store: str = "knowledge",
+        mode: str | None = None,
+        query: str | None = None,
+        *,
+        hash: str | None = None,
+        session_id: str | None = None,
+        conversation: Conversation | str | None = None,
+        target_agent: str | None = None,
+        limit: int = 10,
+    ) -> dict[str, Any]:
+        """Read a store (working, session, knowledge) in the shape that a model's tool has; see `recollect.tools`."""
+        return tools.query(
+            self, store, mode, query, hash=hash, session_id=session_id, conversation=conversation,
+            target_agent=target_agent, limit=limit,
+        )  # fmt: skip
+
+    # The past
+
+    def recover(self) -> Recovery | None:
+        """Where this agent was when it stopped: its last messages and summaries. None after seven days."""
+        return recover(self._workspace, self._clock.now())
+
     # Where things are
+
+    def _within(self, conversation: str | None, channel: str | None) -> tuple[str | None, str | None]:
+        """A conversation by its id, also where its ref code was given; and the channel that it implies."""
+        conversation, channel = _text(conversation, "conversation"), _text(channel, "channel")
+        if conversation is not None:
+            with self._workspace.read() as tx:
+                known = history.conversation(tx, conversation)
+            if known is not None:
+                return known.id, channel or known.channel_id
+        return conversation, channel
 
     def _home_of(self, draft: Add) -> Store:
         return self._account if draft.scope is Scope.ACCOUNT else self._workspace

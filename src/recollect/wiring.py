@@ -9,9 +9,10 @@ from pathlib import Path
 
 from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
+from recollect.engine.compaction import Limits
 from recollect.errors import ConfigError, Conflict, Invalid
 from recollect.home import Home
-from recollect.providers.base import Embedder
+from recollect.providers.base import Embedder, LanguageModel
 from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
@@ -22,18 +23,44 @@ __all__ = ["Directory", "Server", "SingleFile", "open_home"]
 
 def open_home(
     location: str | Path | None = None, *, settings: Settings | None = None, embedder: Embedder | None = None,
-    clock: Clock | None = None,
+    model: LanguageModel | None = None, clock: Clock | None = None, vault: str | Path | None = None,
 ) -> Home:  # fmt: skip
     """Open a memory. Nothing is created before the first write.
 
     The location is a directory (account.db, and a folder per workspace), a path ending in .db (everything in that
     file), or postgresql://… (a schema per workspace and agent). Without one it is RECOLLECT_HOME, else ./.recollect.
+    `embedder` and `model` take the place of those that the settings name; `vault` is a folder for markdown files.
     """
     settings = settings or Settings.read()
     if location is not None and not isinstance(location, str | os.PathLike):
         raise ConfigError(f"a location is a path or postgresql://…, not {type(location).__name__}")
     where = os.fspath(location) if location is not None else settings.home
-    return Home(_place(where), clock or SystemClock(), embedder or _embedder(settings), _decay(settings))
+    folder = vault or settings.vault.folder
+    return Home(
+        _place(where), clock or SystemClock(), embedder or _embedder(settings), _decay(settings),
+        model=model or _model(settings), limits=_limits(settings),
+        stale_after=int(settings.conversation.stale_after * 3_600_000),
+        summary_timeout=settings.conversation.summary_timeout,
+        vault=None if folder is None else Path(folder).expanduser(),
+    )  # fmt: skip
+
+
+def _model(settings: Settings) -> LanguageModel | None:
+    """The language model that the settings name, if they do."""
+    chosen = settings.model
+    if chosen.name is None:
+        return None
+    from recollect.providers.openai import OpenAIModel
+
+    return OpenAIModel(base_url=chosen.base_url, model=chosen.name, api_key=chosen.api_key, timeout=chosen.timeout)
+
+
+def _limits(settings: Settings) -> Limits:
+    """How much a window may hold."""
+    window, context = settings.window, settings.model.context_tokens
+    if window.events < 2 or not 0 < window.compact_at <= 1 or context < 1:
+        raise ConfigError("[window] events must be 2 or more, compact_at above 0 and at most 1, context_tokens above 0")
+    return Limits(window.events, window.compact_at, context)
 
 
 def _decay(settings: Settings) -> DecayConfig:
@@ -129,6 +156,9 @@ class SingleFile:
         for suffix in ("", "-wal", "-shm"):
             self._database.path.with_name(self._database.path.name + suffix).unlink(missing_ok=True)
 
+    def vault(self, workspace: str) -> None:
+        """A single file has no folder."""
+
     def backup(self, target: Path) -> None:
         """Copy the file."""
         if not _is_plain(str(target)):
@@ -172,6 +202,10 @@ class Directory:
         self.workspace(workspace).close()
         del self._workspaces[workspace]
         shutil.rmtree(self._path / "workspaces" / workspace)
+
+    def vault(self, workspace: str) -> Path:
+        """The folder `vault` beside the workspace's file."""
+        return self._path / "workspaces" / workspace / "vault"
 
     def backup(self, target: Path) -> None:
         """Copy every file into a new directory of the same layout."""
@@ -222,6 +256,9 @@ class Server:
     def delete(self, workspace: str) -> None:
         """Remove the workspace's schemas."""
         self._server.drop_workspace(workspace)
+
+    def vault(self, workspace: str) -> None:
+        """A server has no folder."""
 
     def backup(self, target: Path) -> None:
         """Copy everything into a new directory of SQLite files: a home that opens without a server."""

@@ -1,6 +1,7 @@
-"""What the embedder seam promises: unit rows or a clear error, whatever an embedder returns or raises."""
+"""What the seams promise: unit rows, an answer or a clear error, whatever an embedder or a model returns or raises."""
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from recollect import ConfigError, Conflict, Invalid, Unavailable
-from recollect.providers.base import embed
+from recollect.providers.base import ANSWER_LENGTH, complete, embed, json_object, prompt
 
 
 class Foreign:
@@ -179,6 +180,109 @@ def test_a_message_stays_short_when_an_embedder_raises_a_novel() -> None:
 def test_an_embedder_without_dimensions_is_a_wrong_setting(dimension: int) -> None:
     with pytest.raises(ConfigError):
         embed(HashEmbedder(dimension), ["one"])
+
+
+# Language models
+
+
+class ForeignModel:
+    """A model that does whatever it is told to."""
+
+    name = "foreign"
+
+    def __init__(self, behave: Callable[[], Any]) -> None:
+        self.asked: list[tuple[Any, Any, Any]] = []
+        self._behave = behave
+
+    def complete(self, messages: Any, *, schema: Any = None, timeout: Any = None) -> Any:
+        self.asked.append((messages, schema, timeout))
+        return self._behave()
+
+
+MESSAGES = [{"role": "user", "content": "Which pier?"}]
+
+
+@pytest.mark.parametrize("timeout", [None, 30.0])
+def test_an_answer_comes_back_as_it_is(timeout: float | None) -> None:
+    model = ForeignModel(lambda: " Pier four.\n")
+    assert complete(model, MESSAGES, schema={"type": "object"}, timeout=timeout) == " Pier four.\n"
+    assert model.asked == [(MESSAGES, {"type": "object"}, timeout)]
+
+
+def failing(error: Exception) -> ForeignModel:
+    def fail() -> None:
+        raise error
+
+    return ForeignModel(fail)
+
+
+@pytest.mark.parametrize("timeout", [None, 30.0])
+@pytest.mark.parametrize(
+    "error", [ValueError("a" * 10_000), KeyError(), TimeoutError("late"), Conflict("x"), Invalid("y")], ids=repr
+)
+def test_whatever_a_model_raises_is_unavailable(error: Exception, timeout: float | None) -> None:
+    with pytest.raises(Unavailable, match=type(error).__name__) as caught:
+        complete(failing(error), MESSAGES, timeout=timeout)
+    assert caught.value.__cause__ is error
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize("error", [Unavailable("down"), ConfigError("no key")], ids=repr)
+def test_errors_of_our_own_models_stay_what_they_are(error: Exception) -> None:
+    with pytest.raises(type(error)) as caught:
+        complete(failing(error), MESSAGES, timeout=30.0)
+    assert caught.value is error
+
+
+@pytest.mark.parametrize("answer", ["", " \n", None, 3, b"text", ["text"], "a" * (ANSWER_LENGTH + 1)], ids=type)
+def test_an_answer_that_is_no_text_or_far_too_long_is_unavailable(answer: object) -> None:
+    with pytest.raises(Unavailable, match="foreign"):
+        complete(ForeignModel(lambda: answer), MESSAGES)
+
+
+def test_an_answer_of_the_allowed_length_is_taken() -> None:
+    assert len(complete(ForeignModel(lambda: "a" * ANSWER_LENGTH), MESSAGES)) == ANSWER_LENGTH
+
+
+def test_a_model_that_does_not_keep_to_the_timeout_is_left_behind() -> None:
+    ended = threading.Event()
+    model = ForeignModel(lambda: ended.wait(10) and "too late")
+    with pytest.raises(Unavailable, match=r"within 0\.01 s"):
+        complete(model, MESSAGES, timeout=0.01)
+    ended.set()
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"a": {"b": 1}}',
+        ' \n{"a": {"b": 1}}\n',
+        '```json\n{"a": {"b": 1}}\n```',
+        '```\n{"a": {"b": 1}}\n```',
+        'Here you are:\n```JSON\n{"a": {"b": 1}}\n```\nIs that right?',
+        'Sure! {"a": {"b": 1}} I hope {this} helps.',
+        'I filled in {mode} as you said: {"a": {"b": 1}}',
+        '[{"a": {"b": 1}}]',
+    ],
+)
+def test_the_object_in_an_answer_is_found(answer: str) -> None:
+    assert json_object(answer) == {"a": {"b": 1}}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ["", "Pier four.", "[1, 2]", '"text"', "{", "}{", "{'a': 1}", '{"a": ', "{" * 100_000, '{"a":' * 100_000],
+    ids=lambda answer: answer[:10],
+)
+def test_an_answer_without_an_object_is_unavailable(answer: str) -> None:
+    with pytest.raises(Unavailable, match="no JSON object") as caught:
+        json_object(answer)
+    assert len(str(caught.value)) < 500
+
+
+def test_prompts_are_read_from_their_files() -> None:
+    assert prompt("fold").startswith("You keep the memory of an assistant.")
+    assert "ended" in prompt("close")
 
 
 # The price of the seam

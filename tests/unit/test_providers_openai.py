@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import ConfigError, Unavailable
-from recollect.providers import openai
+from recollect.providers import http, openai
 from recollect.providers.base import embed
 from recollect.providers.openai import OpenAIEmbedder
 
@@ -243,7 +243,7 @@ def test_a_server_that_wants_to_be_left_alone_for_long_is_unavailable_at_once(
 
 @pytest.mark.parametrize("value", ["", "soon", "-5", "nan", "1e9", "²", "Wed, 21 Oct 2026 07:28:00 GMT"])
 def test_a_retry_after_that_is_no_number_of_seconds_is_passed_over(value: str) -> None:
-    assert openai._seconds(value) == 0
+    assert http._seconds(value) == 0
 
 
 def test_a_timeout_is_tried_again(server: EmbeddingServer) -> None:
@@ -445,7 +445,7 @@ def test_nonsense_is_unavailable_says_what_came_and_is_not_tried_again(
 def test_an_answer_of_the_allowed_length_is_read_and_a_longer_one_is_not(
     server: EmbeddingServer, client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(openai, "ANSWER_BYTES", 10_000)
+    monkeypatch.setattr(http, "ANSWER_BYTES", 10_000)
     server.always = lambda request: request.raw(b" " * 10_001)
     with pytest.raises(Unavailable, match="more than 10,000 bytes"):
         client.embed()

@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from recollect.engine import past
 from recollect.engine.store import PAGE, Store, Work, document, every, reindex
 from recollect.errors import Corrupt
 from recollect.model.entry import Entry
 from recollect.model.operation import Revision
 from recollect.model.report import Finding
-from recollect.storage import entries
+from recollect.storage import entries, history
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
 
@@ -23,7 +24,9 @@ __all__ = ["check"]
 
 SHOWN = 20
 """Findings of one part that are told one by one; the rest is counted."""
-DERIVED = ("index", "names")
+PARTS = ("names", "log", "entries", "index", "journal", "turns")
+DERIVED = ("index", "names", "turns")
+"""What is made from the rest, and can be made anew."""
 _LOGGED = (
     "seq", "kind", "content", "name", "category", "scope", "context", "tags", "importance", "source",
     "conversation_id", "channel_id", "created_at",
@@ -38,7 +41,7 @@ class _Found:
 
     entries: int
     operations: int
-    problems: dict[str, list[str]] = field(default_factory=lambda: {"names": [], "log": [], "entries": [], "index": []})
+    problems: dict[str, list[str]] = field(default_factory=lambda: {part: [] for part in PARTS})
     highest: Counters = field(default_factory=Counters)
     """The highest numbers in use; the counters must not be below them."""
     unreadable: bool = False
@@ -48,13 +51,18 @@ def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Fin
     """How many entries and operations there are, and what is wrong with them. Repairing rebuilds index and names."""
     with store.read() as tx:
         found = _look(store, tx)
+        _look_back(store, tx, found)
     mended: set[str] = set()
     if repair and any(found.problems[part] for part in DERIVED):
         with store.write() as work:
-            _mend(work, found)
+            if found.problems["index"] or found.problems["names"]:
+                _mend(work, found)
+            if found.problems["turns"]:
+                past.rebuild(store, work.tx)
         with store.read() as tx:
-            left = _look(store, tx).problems
-        mended = {part for part in DERIVED if not left[part]}
+            again = _look(store, tx)
+            _look_back(store, tx, again)
+        mended = {part for part in DERIVED if not again.problems[part]}
     findings = [
         Finding(part=part, where=where, message=message, repaired=part in mended)
         for part, messages in found.problems.items()
@@ -104,6 +112,13 @@ def _look(store: Store, tx: Transaction) -> _Found:
         _replayed(tx, entry_id, problems["log"])
     problems["index"] += [*index, *_low_counters(tx, counters, found.highest)]
     return found
+
+
+def _look_back(store: Store, tx: Transaction, found: _Found) -> None:
+    """Whether the journal is what was written, and the index over it right."""
+    found.problems["journal"] += history.breaks(tx)
+    if not found.problems["journal"]:
+        found.problems["turns"] += past.check(store, tx)
 
 
 def _compare(tx: Transaction, entry: Entry, problems: dict[str, list[str]]) -> None:

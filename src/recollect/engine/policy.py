@@ -9,9 +9,11 @@ from dataclasses import replace
 from recollect.engine.store import Store
 from recollect.errors import Denied
 from recollect.model.entry import Lifetime, Scope
+from recollect.model.history import ConversationInfo, Status
 from recollect.model.recall import Filters
+from recollect.storage import history
 
-__all__ = ["of_another"]
+__all__ = ["of_another", "participant", "past_of_another"]
 
 _READABLE = (Lifetime.MID_TERM, Lifetime.LONG_TERM)
 
@@ -25,4 +27,22 @@ def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str,
         )
     with reader.write() as work:
         work.tx.run("access.record", at=now, target_agent=target_agent, call=call, query=query)
-    return replace(filters, scopes=(Scope.WORKSPACE,), lifetimes=_READABLE, conversation=None, channel=None)
+    lifetimes = tuple(one for one in _READABLE if one in (filters.lifetimes or _READABLE))
+    return replace(filters, scopes=(Scope.WORKSPACE,), lifetimes=lifetimes, conversation=None, channel=None)
+
+
+def past_of_another(reader: Store, target_agent: str, *, call: str, query: str, now: int) -> tuple[Status, ...]:
+    """Record that an agent searches another one's conversations, and give the states of those it may see: past ones."""
+    with reader.write() as work:
+        work.tx.run("access.record", at=now, target_agent=target_agent, call=call, query=query)
+    return (Status.IDLE, Status.ARCHIVED)
+
+
+def participant(owner: Store, agent: str, id_or_ref: str) -> ConversationInfo:
+    """The conversation whose scratchpad an agent may use, because its owner named it as a participant."""
+    with owner.read() as tx:
+        found = history.conversation(tx, id_or_ref)
+    # The same answer for one that is not there: who may not see it is not told that it exists.
+    if found is None or agent not in found.participants:
+        raise Denied(f"{agent!r} is no participant of a conversation {id_or_ref!r} of {owner.agent!r}")
+    return found

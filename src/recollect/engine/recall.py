@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LIMIT", "QUERY_LENGTH", "Request", "recall"]
+__all__ = ["LIMIT", "QUERY_LENGTH", "Request", "query_vector", "recall"]
 
 LIMIT = 1_000
 """The most hits that one recall gives."""
@@ -108,17 +108,24 @@ def _tied(found: _Found, limit: int) -> bool:
 
 def _query_vector(stores: Sequence[Store], request: Request) -> "NDArray[np.float32] | None":
     """The vector of the query; None when recall is by words alone, silently where that is what was asked for."""
-    embedder = stores[0].embedder
     if request.mode == "keyword":
         return None
+    if request.mode == "vector" and stores[0].embedder is None:
+        raise ConfigError("no embedder is configured, so there are no vectors; use mode='keyword' or 'hybrid'")
+    return query_vector(stores[0], request.query, needed=request.mode == "vector")
+
+
+def query_vector(store: Store, query: str, *, needed: bool = False) -> "NDArray[np.float32] | None":
+    """The vector of a query; None where there is no embedder, or it fails and the vector is not needed."""
+    embedder = store.embedder
     if embedder is None:
-        if request.mode == "vector":
-            raise ConfigError("no embedder is configured, so there are no vectors; use mode='keyword' or 'hybrid'")
         return None
+    if not needed:
+        embedder = getattr(embedder, "for_queries", embedder)
     try:
-        (row,) = embed(embedder, [request.query])
+        (row,) = embed(embedder, [query[:QUERY_LENGTH]])
     except RecollectError as error:
-        if request.mode == "vector":
+        if needed:
             raise
         _log.warning("recall by words alone: %s", error)
         return None

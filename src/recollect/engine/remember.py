@@ -39,8 +39,7 @@ def checked(operation: Operation) -> Operation:
                 raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
             kind = member(Kind, operation.kind, "kind")
             name = None if operation.name is None else names.name(operation.name)
-            return replace(
-                operation,
+            return Add(
                 content=_content(operation.content),
                 name=name,
                 kind=kind,
@@ -54,6 +53,8 @@ def checked(operation: Operation) -> Operation:
                 source=_source(operation.source),
                 lifetime=_lifetime(operation.lifetime, scope, kind, name),
                 at=None if operation.at is None else milliseconds(operation.at),
+                first_event=_number(operation.first_event),
+                last_event=_number(operation.last_event),
             )
         case Rename() | Alias():
             return replace(operation, target=_target(operation.target), name=names.name(operation.name))
@@ -145,6 +146,8 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         source=add.source,
         conversation_id=add.conversation,
         channel_id=add.channel,
+        first_event=add.first_event,
+        last_event=add.last_event,
         created_at=at,
         updated_at=at,
         content_hash=entries.content_hash(add.content),
@@ -302,6 +305,12 @@ def _source(value: object) -> str:
     if len(source) > SHORT_LENGTH:
         raise Invalid(f"the source has {len(source):,} characters; at most {SHORT_LENGTH} are allowed")
     return source
+
+
+def _number(value: object) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise Invalid(f"the number of an event is 1 or more, not {value!r}")
+    return value
 
 
 def _importance(value: object) -> float:

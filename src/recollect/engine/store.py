@@ -15,6 +15,7 @@ from recollect.storage.counters import Counters
 from recollect.storage.database import Database, Transaction
 
 if TYPE_CHECKING:
+    from recollect.search.journal import JournalIndex
     from recollect.search.vectors import Vectors
 
 __all__ = ["PAGE", "Store", "Work", "document", "every", "reindex"]
@@ -48,6 +49,13 @@ class Store:
         from recollect.search.vectors import Vectors
 
         return Vectors(self.embedder.model, self.embedder.dimension)
+
+    @cached_property
+    def turns(self) -> "JournalIndex":
+        """The index over the journal."""
+        from recollect.search.journal import JournalIndex
+
+        return JournalIndex()
 
     @contextmanager
     def read(self) -> Iterator[Transaction]:

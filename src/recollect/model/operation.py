@@ -27,6 +27,9 @@ class Add:
     source: str = "agent"
     lifetime: Lifetime | str | None = None
     at: Moment | None = None
+    first_event: int | None = None
+    last_event: int | None = None
+    """The part of the journal that an archive or a chunk stands for, by the numbers of its events."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""What comes from outside: embedders, each behind the seam in `base`. None is imported before it is asked for."""
+"""What comes from outside: embedders and language models, behind the seams in `base`. Imported when asked for."""

@@ -1,11 +1,15 @@
-"""The seam to whatever turns texts into vectors, and the one place where its answers are checked.
+"""The seams to whatever turns texts into vectors or messages into answers, and where those answers are checked.
 
-Whatever an embedder does wrong ends here as Unavailable or ConfigError: nothing unchecked ever reaches a store.
+Whatever one of them does wrong ends here as Unavailable or ConfigError: nothing unchecked ever reaches a store.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from recollect.errors import ConfigError, Unavailable
@@ -14,7 +18,20 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["SHOWN", "Embedder", "embed", "unit_rows"]
+__all__ = [
+    "ANSWER_LENGTH",
+    "SHOWN",
+    "Embedder",
+    "LanguageModel",
+    "complete",
+    "embed",
+    "json_object",
+    "prompt",
+    "unit_rows",
+]
+
+ANSWER_LENGTH = 200_000
+"""Characters of the longest answer of a language model that is taken."""
 
 SHOWN = 200
 """Characters of a foreign error that a message repeats."""
@@ -40,6 +57,97 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row per text, in the same order. The texts are not blank and hold no lone surrogates."""
         ...
+
+
+@cache
+def prompt(name: str) -> str:
+    """The instructions in prompts/NAME.md."""
+    return Path(__file__).with_name("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
+
+
+class LanguageModel(Protocol):
+    """Messages in, one answer out. Several threads may call it at once."""
+
+    @property
+    def name(self) -> str:
+        """The name of the model, for messages to people."""
+        ...
+
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, object] | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        """The answer to messages of the form {"role": "system" | "user" | "assistant", "content": TEXT}.
+
+        With a JSON schema the answer should be an object of that form; whoever asks checks it. `timeout` is how many
+        seconds the whole call may take.
+        """
+        ...
+
+
+def complete(
+    model: LanguageModel,
+    messages: Sequence[Mapping[str, str]],
+    *,
+    schema: Mapping[str, object] | None = None,
+    timeout: float | None = None,
+) -> str:
+    """The model's answer, neither blank nor endless, within `timeout` seconds.
+
+    Raises Unavailable when the model fails, answers nonsense or takes too long, ConfigError when its settings are
+    wrong, and nothing else. A model that does not keep to the timeout is left behind in its thread.
+    """
+    outcome: list[str | Exception] = []
+
+    def ask() -> None:
+        try:
+            outcome.append(model.complete(messages, schema=schema, timeout=timeout))
+        except Exception as error:
+            outcome.append(error)
+
+    if timeout is None:
+        ask()
+    else:
+        thread = threading.Thread(target=ask, name="recollect-model", daemon=True)
+        thread.start()
+        thread.join(timeout)
+    answer = outcome[0] if outcome else Unavailable(f"the model {model.name!r} did not answer within {timeout:g} s")
+    if isinstance(answer, ConfigError | Unavailable):
+        raise answer
+    if isinstance(answer, Exception):
+        raise Unavailable(
+            f"the model {model.name!r} failed with {type(answer).__name__}: {str(answer)[:SHOWN]}"
+        ) from answer
+    if not isinstance(answer, str) or not answer.strip():
+        raise Unavailable(f"the model {model.name!r} answered nothing; try again, or use another model")
+    if len(answer) > ANSWER_LENGTH:
+        raise Unavailable(
+            f"the model {model.name!r} answered {len(answer):,} characters; at most {ANSWER_LENGTH:,} are taken"
+        )
+    return answer
+
+
+_BRACES = 20
+"""How many opening braces of an answer may turn out to be no beginning of an object."""
+
+
+def json_object(answer: str) -> dict[str, object]:
+    """The first JSON object in an answer, which may be fenced or surrounded by prose. Else Unavailable."""
+    decoder = json.JSONDecoder()
+    place = answer.find("{")
+    for _ in range(_BRACES):
+        if place < 0:
+            break
+        try:
+            found: dict[str, object] = decoder.raw_decode(answer, place)[0]
+        except (ValueError, RecursionError):
+            place = answer.find("{", place + 1)
+        else:
+            return found
+    raise Unavailable(f"the model answered no JSON object but {answer[:SHOWN]!r}; try again, or use another model")
 
 
 def embed(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:

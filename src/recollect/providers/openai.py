@@ -1,68 +1,34 @@
-"""Any endpoint that speaks OpenAI's POST /embeddings. A key never appears in an error or a representation.
-
-By the standard library: the openai package takes 1 s to import and 20 MB for what is one POST with our own rules for
-retries. Proxies come from the environment (http_proxy, https_proxy, no_proxy), which urllib reads by itself.
-"""
+"""Any server that speaks OpenAI's protocol: vectors from POST /embeddings, answers from POST /chat/completions."""
 
 from __future__ import annotations
 
 import base64
 import json
-import random
-import re
-import ssl
 import time
-import urllib.request
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from http.client import HTTPException, IncompleteRead
 from typing import TYPE_CHECKING, Any
-from urllib.error import HTTPError, URLError
-from urllib.parse import urlsplit
 
 import numpy as np
 
+from recollect.clock import Clock
 from recollect.errors import ConfigError, Unavailable
-from recollect.providers.base import SHOWN, unit_rows
+from recollect.providers.base import unit_rows
+from recollect.providers.http import ATTEMPTS_AGAIN, Endpoint, Refused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["OpenAIEmbedder"]
+__all__ = ["OpenAIEmbedder", "OpenAIModel"]
 
+HURRIED = 5.0
+"""Seconds that a query may take to be embedded; recall goes on by words alone."""
 BATCH = 32
 """Texts in one request."""
-DELAYS = (1.0, 2.0, 4.0)
-"""Seconds before each retry; up to a quarter more is added by chance, so that many clients do not come back at once."""
-PATIENCE = 60.0
-"""The longest Retry-After that is waited for, in seconds. When the server asks for more, it is unavailable."""
 TEXT_BYTES = 16_000
 """UTF-8 bytes of a text that are sent. OpenAI's models refuse more than 8,191 tokens, and a token has 2 to 5 bytes."""
 SHORT = 1_000
 """Characters below which a text is not refused for its length: the models in use take 512 tokens or more."""
-ANSWER_BYTES = 16_000_000
-"""The longest answer that is read; a batch of vectors of 16,000 numbers takes less."""
-
-_BASE_URL = re.compile(r"https?://[\w.\-\[\]:]+(/[\w.~!$&'()*+,;=:%/-]*)?", re.ASCII | re.IGNORECASE)
-
-
-class _Passing(Exception):
-    """Something that may be over in a moment, and how many seconds the server asks to wait."""
-
-    def __init__(self, what: str, wait: float = 0.0) -> None:
-        super().__init__(what)
-        self.wait = wait
-
-
-class _Refused(ConfigError):
-    """The server understood the request and does not want its texts, or its settings: nobody knows which."""
-
-
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirected POST would arrive as a GET without its texts."""
-
-    def redirect_request(self, *_: Any) -> None:
-        """Not followed: the answer counts as an error."""
 
 
 class OpenAIEmbedder:
@@ -80,27 +46,32 @@ class OpenAIEmbedder:
         model: str = "text-embedding-3-small",
         dimension: int = 1536,
         timeout: float = 30.0,
-        retries: int = len(DELAYS),
+        retries: int = ATTEMPTS_AGAIN,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         if not model.strip():
             raise ConfigError("the embedder's model is empty; name one that the server has")
         if dimension < 1:
             raise ConfigError(f"the embedder's dimension is {dimension}; it must be 1 or more")
-        if not 0 < timeout <= 3600:
-            raise ConfigError(f"the embedder's timeout is {timeout}; it must be more than 0 and at most 3600 seconds")
-        if not 0 <= retries <= len(DELAYS):
-            raise ConfigError(f"the embedder's retries are {retries}; give 0 to {len(DELAYS)}")
         self.model = model
         self.dimension = dimension
-        self._url = _checked_url(base_url)
-        self._key = _checked_key(api_key)
-        self._timeout = timeout
-        self._retries = retries
-        self._sleep = sleep
+        self._endpoint = Endpoint(
+            "embedder",
+            "/embeddings",
+            base_url=base_url,
+            api_key=api_key,
+            settings=f"model ({model!r}) and dimension ({dimension})",
+            timeout=timeout,
+            retries=retries,
+            sleep=sleep,
+        )
+        self._hurried: Callable[[], OpenAIEmbedder] = lambda: OpenAIEmbedder(
+            base_url=base_url, api_key=api_key, model=model, dimension=dimension, timeout=min(timeout, HURRIED),
+            retries=0,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
-        return f"OpenAIEmbedder(url={self._url!r}, model={self.model!r}, dimension={self.dimension})"
+        return f"OpenAIEmbedder(url={self._endpoint.url!r}, model={self.model!r}, dimension={self.dimension})"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row of unit length per text. A long text is cut; one that is refused while others pass gets zeros."""
@@ -110,19 +81,24 @@ class OpenAIEmbedder:
             rows[start : start + len(batch)] = self._batch(batch)
         return rows
 
+    @cached_property
+    def for_queries(self) -> OpenAIEmbedder:
+        """The same for queries, whose askers wait: one attempt, and not for long."""
+        return self._hurried()
+
     def _batch(self, texts: list[str]) -> NDArray[np.float32]:
         """The vectors of one batch. One text that is refused must not keep the others from theirs."""
         if len(texts) > 1:
             try:
                 return self._vectors(texts)
-            except _Refused:
+            except Refused:
                 pass
         rows = np.zeros((len(texts), self.dimension), np.float32)
         refusals = []
         for row, text in zip(rows, texts, strict=True):
             try:
                 row[:] = self._alone(text)[0]
-            except _Refused as error:
+            except Refused as error:
                 refusals.append(error)
         if len(refusals) == len(texts):
             raise refusals[0]
@@ -133,7 +109,7 @@ class OpenAIEmbedder:
         while True:
             try:
                 return self._vectors([text])
-            except _Refused:
+            except Refused:
                 if len(text) < SHORT:
                     raise
                 text = text[: len(text) // 2]
@@ -143,110 +119,119 @@ class OpenAIEmbedder:
         request: dict[str, object] = {"model": self.model, "input": texts}
         if "text-embedding-3" in self.model:  # the family that can shorten its vectors; other models refuse the word
             request["dimensions"] = self.dimension
-        answer = self._ask(json.dumps(request).encode())
+        answer = self._endpoint.post(request)
         try:
             items = json.loads(answer)["data"]
             by_index = {_index(item, place): _numbers(item["embedding"]) for place, item in enumerate(items)}
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise Unavailable(
-                f"{self._url} answered something else than embeddings: {self._shown(answer)}; is it the right address?"
+                f"{self._endpoint.url} answered something else than embeddings: {self._endpoint.shown(answer)}; "
+                "is it the right address?"
             ) from None
         if len(items) != len(texts) or by_index.keys() != set(range(len(texts))):
             raise Unavailable(
-                f"{self._url} answered {len(items)} vector(s), numbered {sorted(by_index)[:BATCH]}; expected "
+                f"{self._endpoint.url} answered {len(items)} vector(s), numbered {sorted(by_index)[:BATCH]}; expected "
                 f"{len(texts)}, numbered from 0"
             )
         return unit_rows([by_index[place] for place in range(len(texts))], len(texts), self)
 
-    def _ask(self, body: bytes) -> bytes:
-        """The server's answer, after as many retries as it takes and as there are."""
-        attempts = 0
-        while True:
-            try:
-                return self._ask_once(body)
-            except _Passing as passing:
-                attempts += 1
-                if attempts > self._retries or passing.wait > PATIENCE:
-                    raise Unavailable(
-                        f"{self._url} cannot be used: {passing} (after {attempts} attempt(s)); try again later"
-                    ) from None
-                self._sleep(max(DELAYS[attempts - 1] * random.uniform(1, 1.25), passing.wait))
 
-    def _ask_once(self, body: bytes) -> bytes:
-        """One request: the body of its answer, _Passing, or an error that no retry can change."""
-        headers = {"Content-Type": "application/json", "User-Agent": "recollect"}
-        request = urllib.request.Request(self._url, body, headers)
-        if self._key:
-            request.add_unredirected_header("Authorization", f"Bearer {self._key}")
-        try:
-            with self._opener.open(request, timeout=self._timeout) as response:
-                answer: bytes = response.read(ANSWER_BYTES + 1)
-                if len(answer) > ANSWER_BYTES:
-                    raise Unavailable(
-                        f"{self._url} answered more than {ANSWER_BYTES:,} bytes, which no batch of embeddings takes"
-                    )
-                if response.length:
-                    raise IncompleteRead(answer, response.length)
-                return answer
-        except HTTPError as error:
-            with error:
-                raise self._translated(error) from None
-        except (OSError, HTTPException) as error:
-            reason = error.reason if isinstance(error, URLError) else error
-            if isinstance(reason, ssl.SSLCertVerificationError):
-                raise ConfigError(f"the certificate of {self._url} is not trusted: {reason.verify_message}") from None
-            raise _Passing(f"{type(reason).__name__}: {self._shown(str(reason))}") from None
+class OpenAIModel:
+    """Answers from an OpenAI-compatible server, at temperature 0.
 
-    def _translated(self, error: HTTPError) -> Exception:
-        """An HTTP status as what it means here."""
-        try:
-            said = self._shown(error.read(10 * SHOWN))
-        except (OSError, HTTPException):
-            said = "nothing more"
-        found = f"{self._url} answered HTTP {error.code}: {said}"
-        if error.code == 429 or error.code >= 500:
-            return _Passing(f"HTTP {error.code}: {said}", _seconds(error.headers.get("Retry-After", "")))
-        if error.code in (401, 403):
-            return ConfigError(f"{found}; check the embedder's api_key")
-        if error.code in (400, 413, 422):
-            return _Refused(f"{found}; check the embedder's model ({self.model!r}) and dimension ({self.dimension})")
-        return ConfigError(f"{found}; check the embedder's base_url and model ({self.model!r})")
+    `base_url` is what comes before /chat/completions. `timeout` is how many seconds to wait for a connection and for
+    each part of an answer; the one given to `complete()` bounds the whole call, retries included.
+    """
 
-    @cached_property
-    def _opener(self) -> urllib.request.OpenerDirector:
-        """One for all requests: it costs 70 ms to read the certificates of the machine."""
-        handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
-        if self._url.lower().startswith("https:"):
-            handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
-        return urllib.request.build_opener(*handlers)
-
-    def _shown(self, said: bytes | str) -> str:
-        """The beginning of what came back, safe to print and without the key, should the server repeat it."""
-        text = said if isinstance(said, str) else said[: 10 * SHOWN].decode(errors="replace")
-        return repr((text.replace(self._key, "[api_key]") if self._key else text)[:SHOWN])
-
-
-def _checked_url(base_url: str) -> str:
-    """The address of the embeddings, or ConfigError. The message does not repeat it: a password may be in it."""
-    url = base_url.strip().rstrip("/")
-    try:
-        fits = _BASE_URL.fullmatch(url) is not None and urlsplit(url).port != 0
-    except ValueError:  # a port beyond 65535, or brackets around something else than an address
-        fits = False
-    if not fits:
-        raise ConfigError(
-            "the embedder's base_url is not the address of a server; give it as https://HOST/v1, without a user name, "
-            "a question mark or a fragment"
+    def __init__(
+        self,
+        *,
+        base_url: str = "https://api.openai.com/v1",
+        api_key: str | None = None,
+        model: str,
+        timeout: float = 60.0,
+        retries: int = ATTEMPTS_AGAIN,
+        sleep: Callable[[float], None] = time.sleep,
+        clock: Clock | None = None,
+    ) -> None:
+        if not model.strip():
+            raise ConfigError("the language model's name is empty; name one that the server has")
+        self.name = model
+        self._endpoint = Endpoint(
+            "language model",
+            "/chat/completions",
+            base_url=base_url,
+            api_key=api_key,
+            settings=f"name ({model!r})",
+            timeout=timeout,
+            retries=retries,
+            sleep=sleep,
+            clock=clock,
         )
-    return f"{url}/embeddings"
+        self._refused: set[str] = set()
+        """Fields of a request that this server does not take."""
 
+    def __repr__(self) -> str:
+        return f"OpenAIModel(url={self._endpoint.url!r}, model={self.name!r})"
 
-def _checked_key(api_key: str | None) -> str:
-    """The key as a header can carry it, or ConfigError. An empty one is none."""
-    key = (api_key or "").strip()
-    if not (key.isascii() and key.isprintable()):
-        raise ConfigError("the embedder's api_key holds characters that no key has, for instance a line break")
-    return key
+    def complete(
+        self,
+        messages: Sequence[Mapping[str, str]],
+        *,
+        schema: Mapping[str, object] | None = None,
+        timeout: float | None = None,
+    ) -> str:
+        """The text of the answer. With a schema it is meant to be JSON of that form; the caller still checks it."""
+        deadline = self._endpoint.deadline(timeout)
+        without = set(self._refused)
+        while True:
+            request = self._request(messages, schema, without)
+            try:
+                answer = self._endpoint.post(request, deadline=deadline)
+            except Refused as refusal:
+                # A server seldom says what it refuses. Only reasoning models refuse a temperature, and they say so.
+                if "temperature" in request and "temperature" in str(refusal):
+                    without.add("temperature")
+                elif "response_format" in request:
+                    without.add("response_format")
+                else:
+                    raise
+                continue
+            self._refused |= without  # known only now: the texts could have been what it refused
+            return self._text(answer)
+
+    def _request(
+        self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None, without: set[str]
+    ) -> dict[str, object]:
+        """What is sent, without the fields that the server does not take; the schema is then part of the prompt."""
+        request: dict[str, object] = {"model": self.name, "messages": [dict(one) for one in messages], "temperature": 0}
+        if schema is not None:
+            written = {"name": "answer", "strict": True, "schema": dict(schema)}
+            request["response_format"] = {"type": "json_schema", "json_schema": written}
+            if "response_format" in without:
+                asked = f"Answer with one JSON object and nothing else, by this JSON schema: {json.dumps(dict(schema))}"
+                request["messages"] = [*map(dict, messages), {"role": "user", "content": asked}]
+        return {field: value for field, value in request.items() if field not in without}
+
+    def _text(self, answer: bytes) -> str:
+        """The text in an answer of the protocol, or Unavailable."""
+        try:
+            choice = json.loads(answer)["choices"][0]
+            content = choice["message"]["content"]
+            cut_off = choice.get("finish_reason") == "length"
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            content = None
+        if not isinstance(content, str):
+            raise Unavailable(
+                f"{self._endpoint.url} answered something else than a text: {self._endpoint.shown(answer)}; "
+                "is it the right address, and a model for chats?"
+            )
+        if cut_off:
+            raise Unavailable(
+                f"the answer of {self.name!r} was cut off after {len(content):,} characters, because it reached the "
+                "server's limit of tokens; raise that limit, or use another model"
+            )
+        return content
 
 
 def _cut(text: str) -> str:
@@ -269,8 +254,3 @@ def _numbers(embedding: object) -> object:
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")
     return embedding
-
-
-def _seconds(retry_after: str) -> float:
-    """Seconds to wait as the server says; 0 if it does not, or if it names a date."""
-    return float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0

@@ -10,14 +10,14 @@ result is that of scoring everything, and a test compares it with `reference.py`
 Equal scores are ordered newest document first.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["K1", "B", "Part", "PostingList", "idf", "rank"]
+__all__ = ["K1", "B", "Part", "PostingList", "gains", "idf", "rank"]
 
 K1 = 1.2
 B = 0.75
@@ -34,6 +34,11 @@ class Part:
     lengths: NDArray[np.integer]
     shortest: int
     _norms: tuple[tuple[float, float], NDArray[np.floating]] = field(default_factory=lambda: ((0.0, 0.0), np.empty(0)))
+
+    def only(self, allowed: NDArray[np.bool_], average: float, b: float) -> "Part":
+        """The same without the documents that are not allowed."""
+        norms = (average, b), self.norms(average, b)
+        return Part(self.first, np.where(allowed, self.lengths, 0), self.shortest, norms)
 
     def norms(self, average: float, b: float) -> NDArray[np.floating]:
         """The length part of BM25's denominator for each document, kept while the average stays the same."""
@@ -71,6 +76,28 @@ def rank(
         if len(scores) == limit:
             bar = float(scores[-1])
     return list(zip(documents.tolist(), scores.tolist(), strict=True))
+
+
+def gains(
+    parts: Iterable[tuple[Part, Sequence[tuple[float, int, PostingList]]]], words: int, docs: NDArray[np.int64],
+    average: float, b: float = B,
+) -> NDArray[np.float64]:  # fmt: skip
+    """Words of the query × documents: what each word adds to the score of each of the documents, which are ascending.
+
+    Each part comes with its posting lists as (weight, place of the word, list).
+    """
+    found = np.zeros((words, len(docs)))
+    for part, lists in parts:
+        start, end = np.searchsorted(docs, (part.first, part.first + len(part.lengths)))
+        wanted = docs[start:end] - part.first
+        norms = part.norms(average, b)[wanted]
+        for weight, place, (offsets, counts) in lists:
+            at = np.searchsorted(offsets, wanted.astype(offsets.dtype))
+            at[at == len(offsets)] = 0
+            held = np.flatnonzero(offsets[at] == wanted)
+            times = counts[at[held]]
+            found[place, start + held] += weight * (K1 + 1) * times / (times + norms[held])
+    return found
 
 
 def _best_of(

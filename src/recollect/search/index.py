@@ -1,4 +1,4 @@
-"""The inverted index of one agent, kept in ordinary tables of either database.
+"""The inverted index of one agent, kept in ordinary tables of either database: `Segmented`, and `Index` for entries.
 
 The argument. A full-text index must take one new document durably in well under a millisecond, and answer a question
 over a million documents in a few milliseconds. Lists that are rewritten with every document are slow to write; many
@@ -23,7 +23,7 @@ import threading
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from recollect.search.ranking import b_for
@@ -34,7 +34,7 @@ from recollect.storage.database import Row, Transaction
 if TYPE_CHECKING:
     from recollect.search.segments import View
 
-__all__ = ["FAN", "FOLD", "SPAN", "TAIL", "Index"]
+__all__ = ["FAN", "FOLD", "SPAN", "TAIL", "Index", "Segmented", "Word", "postings_of", "weigh"]
 
 TAIL = 1_024
 FAN = 8
@@ -48,12 +48,86 @@ Word = Sequence[str] | Mapping[str, float]
 """One word of a query: its spellings, with a weight for each where they differ in weight."""
 
 
-class Index:
-    """The index of one agent: put, remove, erase, search, rebuild, check. Safe to use from several threads."""
+class Segmented:
+    """What every index is made of: segments, and what came after them. Safe to use from several threads.
+
+    A kind of index says where its rows are: the queries, what is known of a segment, which documents were removed.
+    """
+
+    queries = "index"
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._view: View | None = None
+
+    def _new_view(self, generation: int) -> "View":
+        """What a process knows that has read nothing yet."""
+        raise NotImplementedError
+
+    def _removed(self, tx: Transaction, first: int, last: int) -> list[int]:
+        """The documents of a range that were removed and are still in their segments."""
+        return []
+
+    def _rewritten(self, tx: Transaction, first: int, last: int) -> None:
+        """Forget the removals of a range: its segments are now written without them."""
+
+    def _merge_due(self, tx: Transaction, counters: Counters) -> None:
+        """Make one segment of the newest FAN segments, as long as they are of the same level and fit."""
+        while True:
+            newest = tx.all(f"{self.queries}.segments")[-FAN:]
+            first, end = newest[0][2], newest[-1][2] + newest[-1][3]
+            if len(newest) < FAN or len({level for _, level, _, _ in newest}) > 1 or end - first > SPAN:
+                return
+            self._rewrite(tx, counters, newest)
+
+    def _rewrite(self, tx: Transaction, counters: Counters, segments: Sequence[Row]) -> None:
+        """Put neighbouring segments together into one, without the removed documents."""
+        from recollect.search.segments import merge
+
+        numbers = [segment for segment, _, _, _ in segments]
+        first, end = segments[0][2], segments[-1][2] + segments[-1][3]
+        blobs = [tx.all(f"{self.queries}.lengths", segment=segment)[0][0] for segment in numbers]
+        lengths, lists = merge(
+            first,
+            [(row[0], row[2], blob) for row, blob in zip(segments, blobs, strict=True)],
+            tx.all(f"{self.queries}.postings_of", segments=numbers),
+            self._removed(tx, first, end - 1),
+            end - first,
+        )
+        tx.run(f"{self.queries}.segments_drop", segments=numbers)
+        tx.run(f"{self.queries}.postings_drop", segments=numbers)
+        self._rewritten(tx, first, end - 1)
+        level = segments[0][1] + (len(segments) > 1)
+        self._write_segment(tx, counters, level, first, end - first, lengths, lists)
+
+    def _write_segment(
+        self, tx: Transaction, counters: Counters, level: int, first: int, size: int, lengths: bytes,
+        lists: Iterable[tuple[str, bytes]],
+    ) -> None:  # fmt: skip
+        counters.layout += 1
+        segment = counters.layout
+        tx.run(f"{self.queries}.segment_put", segment=segment, level=level, first=first, size=size, lengths=lengths)
+        rows = ({"segment": segment, "term": term, "data": data} for term, data in lists)
+        tx.many(f"{self.queries}.postings_put", rows)
+
+    def _current(self, tx: Transaction, counters: Counters) -> "View":
+        """What this process knows of the index, brought to the state that the transaction sees."""
+        known = self._view
+        if known is not None and known.precedes(tx, counters):
+            self._view = None  # until it is whole again: reading may fail half-way
+            known.update(tx, counters)
+            self._view = known
+            return known
+        view = self._new_view(tx.generation)
+        view.update(tx, counters)
+        # A transaction that began before the newest one must not replace what is known of the newest.
+        if known is None or known.generation != tx.generation:
+            self._view = view
+        return view
+
+
+class Index(Segmented):
+    """The index of one agent's entries: put, remove, erase, search, rebuild, check."""
 
     def put(self, tx: Transaction, counters: Counters, terms: Mapping[str, int]) -> int:
         """Index a document; its number."""
@@ -91,17 +165,12 @@ class Index:
         """
         from recollect.search import bm25
 
-        words = [_weighted(word) for word in query]
-        terms = [term for spellings in words for term in spellings]
+        terms = [term for word in query for term in word]
         if not terms or limit < 1 or not counters.live:
             return []
         with self._lock:
             lists, holding = self._current(tx, counters).postings(tx, terms)
-        weighted: list[tuple[float, str]] = []
-        for spellings in words:
-            idf = bm25.idf(counters.live, min(sum(holding[term] for term in spellings), counters.live))
-            weighted += [(idf * weight, term) for term, weight in spellings.items()]
-        weighted.sort(key=lambda spelling: -spelling[0])
+        weighted = [(weight, term) for weight, _, term in weigh(query, holding, counters.live)]
         parts = [
             (part, [(weight, [found[term]]) for weight, term in weighted if term in found])
             for part, found in lists
@@ -175,35 +244,31 @@ class Index:
     def _flush(self, tx: Transaction, counters: Counters) -> None:
         """Turn the tail into a segment, then merge segments that are due."""
         first, last = counters.flushed + 1, counters.documents
-        removed = {doc for (doc,) in tx.all("index.removed_docs", first=first, last=last)}
+        removed = set(self._removed(tx, first, last))
+        documents = [
+            (doc - first, unpack(line))
+            for doc, line in tx.all("index.tail_after", doc=counters.flushed)
+            if doc not in removed
+        ]
         lengths = array("I", bytes(4 * (last - first + 1)))
-        docs: dict[str, array[int]] = {}
-        counts: dict[str, bytearray] = {}
-        for doc, line in tx.all("index.tail_after", doc=counters.flushed):
-            if doc not in removed:
-                terms = unpack(line)
-                lengths[doc - first] = sum(terms.values())
-                for term, count in terms.items():
-                    if term not in docs:
-                        docs[term], counts[term] = array("H"), bytearray()
-                    docs[term].append(doc - first)
-                    counts[term].append(min(count, MOST))
-        lists = ((term, docs[term].tobytes() + counts[term]) for term in sorted(docs))
-        self._write_segment(tx, counters, 0, first, lengths.tobytes(), lists)
+        for offset, terms in documents:
+            lengths[offset] = sum(terms.values())
+        self._write_segment(tx, counters, 0, first, len(lengths), lengths.tobytes(), postings_of(documents))
         tx.run("index.tail_until", doc=last)
-        tx.run("index.removals_drop", first=first, last=last)
+        self._rewritten(tx, first, last)
         counters.flushed = last
-        while self._merge(tx, counters):
-            pass
+        self._merge_due(tx, counters)
 
-    def _merge(self, tx: Transaction, counters: Counters) -> bool:
-        """Make one segment of the newest FAN segments, if they are of the same level and fit; whether it did."""
-        newest = tx.all("index.segments")[-FAN:]
-        first, end = newest[0][2], newest[-1][2] + newest[-1][3]
-        if len(newest) < FAN or len({level for _, level, _, _ in newest}) > 1 or end - first > SPAN:
-            return False
-        self._rewrite(tx, counters, newest)
-        return True
+    def _removed(self, tx: Transaction, first: int, last: int) -> list[int]:
+        return [doc for (doc,) in tx.all("index.removed_docs", first=first, last=last)]
+
+    def _rewritten(self, tx: Transaction, first: int, last: int) -> None:
+        tx.run("index.removals_drop", first=first, last=last)
+
+    def _new_view(self, generation: int) -> "View":
+        from recollect.search.segments import View
+
+        return View(generation)
 
     def _fold(self, tx: Transaction, counters: Counters) -> None:
         """When many documents were removed, rewrite the segment that holds the most of them."""
@@ -216,34 +281,6 @@ class Index:
         fullest = Counter(bisect_right(starts, doc) - 1 for doc in docs).most_common(1)
         if fullest:
             self._rewrite(tx, counters, [segments[fullest[0][0]]])
-
-    def _rewrite(self, tx: Transaction, counters: Counters, segments: Sequence[Row]) -> None:
-        """Put neighbouring segments together into one, without the removed documents."""
-        from recollect.search.segments import merge
-
-        numbers = [segment for segment, _, _, _ in segments]
-        first, end = segments[0][2], segments[-1][2] + segments[-1][3]
-        blobs = [tx.all("index.lengths", segment=segment)[0][0] for segment in numbers]
-        lengths, lists = merge(
-            first,
-            [(row[0], row[2], blob) for row, blob in zip(segments, blobs, strict=True)],
-            tx.all("index.postings_of", segments=numbers),
-            [doc for (doc,) in tx.all("index.removed_docs", first=first, last=end - 1)],
-            end - first,
-        )
-        tx.run("index.segments_drop", segments=numbers)
-        tx.run("index.postings_drop", segments=numbers)
-        tx.run("index.removals_drop", first=first, last=end - 1)
-        self._write_segment(tx, counters, segments[0][1] + (len(segments) > 1), first, lengths, lists)
-
-    @staticmethod
-    def _write_segment(
-        tx: Transaction, counters: Counters, level: int, first: int, lengths: bytes, lists: Iterable[tuple[str, bytes]]
-    ) -> None:
-        counters.layout += 1
-        segment = counters.layout
-        tx.run("index.segment_put", segment=segment, level=level, first=first, size=len(lengths) // 4, lengths=lengths)
-        tx.many("index.postings_put", ({"segment": segment, "term": term, "data": data} for term, data in lists))
 
     def _purge(self, tx: Transaction, counters: Counters, doc: int, terms: list[str]) -> int:
         """Take every trace of a document out of the tail, or out of its segment."""
@@ -270,25 +307,30 @@ class Index:
                 tx.run("index.segment_rename", segment=segment, new=counters.layout, lengths=lengths.tobytes())
         return cleaned
 
-    # Reading
 
-    def _current(self, tx: Transaction, counters: Counters) -> "View":
-        """What this process knows of the index, brought to the state that the transaction sees."""
-        from recollect.search.segments import View
+def weigh(query: Sequence[Word], holding: Mapping[str, int], documents: int) -> list[tuple[float, int, str]]:
+    """The terms of a query as (weight, place of its word in the query, term), the heaviest first.
 
-        known = self._view
-        if known is not None and known.precedes(tx, counters):
-            self._view = None  # until it is whole again: reading may fail half-way
-            known.update(tx, counters)
-            self._view = known
-            return known
-        view = View(tx.generation)
-        view.update(tx, counters)
-        # A transaction that began before the newest one must not replace what is known of the newest.
-        if known is None or known.generation != tx.generation:
-            self._view = view
-        return view
+    `holding` says how many documents have a term. The spellings of a word share its idf.
+    """
+    from recollect.search import bm25
+
+    weighted: list[tuple[float, int, str]] = []
+    for place, word in enumerate(query):
+        idf = bm25.idf(documents, min(sum(holding[term] for term in word), documents))
+        weights = word if isinstance(word, Mapping) else dict.fromkeys(word, 1.0)
+        weighted += [(idf * weight, place, term) for term, weight in weights.items()]
+    return sorted(weighted, key=lambda spelling: -spelling[0])
 
 
-def _weighted(word: Word) -> Mapping[str, float]:
-    return word if isinstance(word, Mapping) else dict.fromkeys(word, 1.0)
+def postings_of(documents: Iterable[tuple[int, Mapping[str, int]]]) -> Iterator[tuple[str, bytes]]:
+    """The posting lists of documents, which come as (offset in the segment, terms), in the order of the terms."""
+    docs: dict[str, array[int]] = {}
+    counts: dict[str, bytearray] = {}
+    for offset, terms in documents:
+        for term, count in terms.items():
+            if term not in docs:
+                docs[term], counts[term] = array("H"), bytearray()
+            docs[term].append(offset)
+            counts[term].append(min(count, MOST))
+    return ((term, docs[term].tobytes() + counts[term]) for term in sorted(docs))

@@ -6,7 +6,7 @@ Loaded by the first search or merge and not with the package, because it needs n
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
 
 import numpy as np
@@ -23,6 +23,8 @@ __all__ = ["View", "fingerprint", "fingerprints", "merge", "without"]
 
 class View:
     """What a process has read of an index: segments by number, the tail, and the removals."""
+
+    queries = "index"
 
     def __init__(self, generation: int) -> None:
         self.generation = generation
@@ -49,8 +51,8 @@ class View:
         if self.layout != counters.layout:
             self._read_segments(tx, counters)
         if counters.documents > self.documents:
-            for doc, line in tx.all("index.tail_after", doc=self.documents):
-                self._read_document(doc - self._first, unpack(line))
+            for doc, terms in self._tail_after(tx, self.documents):
+                self._read_document(doc - self._first, terms)
             self.documents = counters.documents
         if counters.removals > self.removals:
             parts = sorted(self._segments.values(), key=lambda part: part.first)
@@ -71,7 +73,7 @@ class View:
         holding: Counter[str] = Counter()
         found: dict[int, dict[str, PostingList]] = {segment: {} for segment in self._segments}
         if self._segments:
-            for segment, term, data in tx.all("index.postings", segments=list(self._segments), terms=terms):
+            for segment, term, data in tx.all(f"{self.queries}.postings", segments=list(self._segments), terms=terms):
                 found[segment][term] = _arrays(data)
                 holding[term] += len(found[segment][term][0])
         fresh: dict[str, PostingList] = {}
@@ -99,16 +101,24 @@ class View:
 
     def _read_segments(self, tx: Transaction, counters: Counters) -> None:
         known, self._segments = self._segments, {}
-        for segment, _, first, _ in tx.all("index.segments"):
+        for segment, _, first, _ in tx.all(f"{self.queries}.segments"):
             if segment in known:
                 self._segments[segment] = known[segment]
             else:
-                ((blob,),) = tx.all("index.lengths", segment=segment)
-                self._segments[segment] = _part(first, np.frombuffer(blob, "<u4").copy())
+                ((blob,),) = tx.all(f"{self.queries}.lengths", segment=segment)
+                self._segments[segment] = _part(first, self._lengths_in(first, blob))
         self.layout = counters.layout
         self._first = counters.flushed + 1
         self.documents, self.removals = counters.flushed, 0
         self._tail, self._lengths, self._gone = {}, array("I"), Counter()
+
+    def _tail_after(self, tx: Transaction, doc: int) -> Iterable[tuple[int, Mapping[str, int]]]:
+        """The documents of the tail that come after one, with their terms."""
+        return ((number, unpack(line)) for number, line in tx.all("index.tail_after", doc=doc))
+
+    def _lengths_in(self, first: int, blob: bytes) -> NDArray[np.uint32]:
+        """The lengths of a segment's documents, from what is stored of them."""
+        return np.frombuffer(blob, "<u4").copy()
 
     def _read_document(self, offset: int, terms: Mapping[str, int]) -> None:
         self._lengths.extend([0] * (offset + 1 - len(self._lengths)))
@@ -125,12 +135,11 @@ def merge(
     """Neighbouring segments as one: its lengths, and its posting lists in the order of the terms.
 
     `segments` are (number, first document, lengths), `rows` their posting lists, `removed` the documents to leave out.
+    What is kept of each document beside its length, if anything, stays with it.
     """
     gone = np.zeros(size, bool)
     gone[[doc - first for doc in removed]] = True
-    lengths = np.zeros(size, "<u4")
-    for _, start, blob in segments:
-        lengths[start - first : start - first + len(blob) // 4] = np.frombuffer(blob, "<u4")
+    lengths = np.concatenate([np.frombuffer(blob, np.uint8) for _, _, blob in segments]).reshape(size, -1)
     lengths[gone] = 0
 
     shift_of = {segment: start - first for segment, start, _ in segments}

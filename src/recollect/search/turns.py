@@ -42,6 +42,7 @@ __all__ = [
     "evidence",
     "periods",
     "scores",
+    "spans_of",
     "tells_time",
 ]
 
@@ -357,13 +358,20 @@ def _said_in(periods: Collection[Period], day: Integers) -> Floats:
     best = np.zeros(len(day))
     if not periods or not len(day):
         return best
-    first, last = np.array([day.min(), day.max()], "M8[D]").astype("M8[Y]").astype(int) + 1970
-    for period in periods:
-        for year in (period.year,) if period.year else range(first, last + 1):
-            start, end = _days(year, period.month, period.day)
-            later = np.exp(-np.maximum(day - end, 0) / _DAYS_LATER)
-            np.maximum(best, np.where(day >= start, later, 0.0), out=best)
+    for start, end in spans_of(periods, day.min(), day.max()):
+        later = np.exp(-np.maximum(day - end, 0) / _DAYS_LATER)
+        np.maximum(best, np.where(day >= start, later, 0.0), out=best)
     return best
+
+
+def spans_of(periods: Collection[Period], first: int, last: int) -> list[tuple[int, int]]:
+    """The first and last days of the periods; of one without a year, in each year from one day to another."""
+    start, end = np.array([first, last], "M8[D]").astype("M8[Y]").astype(int) + 1970
+    return [
+        _days(year, period.month, period.day)
+        for period in periods
+        for year in ((period.year,) if period.year else range(start, end + 1))
+    ]
 
 
 def _days(year: int, month: int | None, day: int | None) -> tuple[int, int]:

@@ -143,11 +143,11 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
             since=filters.since,
             until=filters.until,
         )
-        passed.update(
-            (doc, Signs(Scope(scope), *signs))
-            for doc, tags, scope, *signs in rows
-            if not wanted or wanted.issubset(json.loads(tags))
-        )
+        for doc, tags, scope, *signs in rows:
+            if not wanted or wanted.issubset(json.loads(tags)):
+                if not all(sign is None or isinstance(sign, int | float) for sign in signs):
+                    raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
+                passed[doc] = Signs(Scope(scope), *signs)
     return passed
 
 

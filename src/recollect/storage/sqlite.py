@@ -18,6 +18,7 @@ from typing import Any
 
 import apsw
 
+from recollect.clock import SystemClock
 from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
 from recollect.model.report import Finding
 from recollect.storage.database import Database, Row, Transaction, expand, migrations, statement
@@ -35,6 +36,7 @@ _EVERY_CONNECTION = (
     ("cache_size", -16_000),
     ("journal_size_limit", 64_000_000),
 )
+_CLOCK = SystemClock()
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('migrations') ORDER BY name"
 # What reading a damaged file can end in: SQLite's own findings, and rows that contradict each other or make no sense.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, ValueError, IndexError)
@@ -90,7 +92,10 @@ class SqliteDatabase(Database):
         self._wal = path.with_name(path.name + "-wal")
         self._idle: list[apsw.Connection] = []
         self._file: tuple[int, int] | None = None
-        self._log: tuple[int, int, int] | None = None
+        self._log: int | None = None
+        """Which file the log is, once it is known."""
+        self._looked = 0
+        """When a transaction last ended here, in milliseconds."""
         self._generation = 0
         self._void: apsw.Connection | None = None
         self._own()
@@ -271,13 +276,16 @@ class SqliteDatabase(Database):
             )
         return identity is not None
 
-    def _log_now(self) -> tuple[int, int, int] | None:
-        """Which log lies beside the file, and how far it has come; None if there is none or it is empty."""
+    def _log_now(self) -> tuple[int, int] | None:
+        """Which log lies beside the file, and when it was written to; None if there is none or it is empty.
+
+        Not to be asked after every write: a file whose times were looked at is slower to write to the next time.
+        """
         try:
             found = os.stat(self._wal)
         except (FileNotFoundError, NotADirectoryError):
             return None
-        return (found.st_ino, found.st_size, found.st_mtime_ns) if found.st_size else None
+        return (found.st_ino, found.st_mtime_ns) if found.st_size else None
 
     def _leave(self) -> None:
         """The file was moved away or replaced while it was open: its log goes with it, before another takes it up."""
@@ -288,7 +296,7 @@ class SqliteDatabase(Database):
         try:
             log = self._log_now()
             # A log that somebody else has written to may be the next file's already.
-            if log and log != self._log:
+            if log and (log[0] != self._log or log[1] > self._looked * 1_000_000):
                 raise Corrupt(
                     f"{self.path} was replaced while other processes wrote to it, and {self._wal.name} may be the log "
                     "of either file. Stop them; if the new file is a restored backup, remove the log and try again"
@@ -318,11 +326,14 @@ class SqliteDatabase(Database):
         with self._guard:
             if generation == self._generation:
                 self._idle.append(connection)
-                self._log = self._log_now()
+                if self._log is None:
+                    self._log = (self._log_now() or (None,))[0]
+                self._looked = _CLOCK.now() + 1
                 return
         connection.close()
 
     def _connect(self) -> apsw.Connection:
+        self._log = None
         size = self.path.stat().st_size
         if size < SMALLEST:
             raise Corrupt(

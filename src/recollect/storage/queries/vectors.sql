@@ -46,11 +46,12 @@ USING hnsw ((CAST(vector AS vector(:dim!))) vector_cosine_ops) WHERE dim = :dim!
 SELECT set_config('hnsw.ef_search', :size, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('enable_indexscan', :index, true)
 
--- Entries without a vector; if others are wanted, too, also those that have one of another model.
+-- Entries without a vector (chunks of long ago have none for good); if others are wanted, too, also those that have one of another model.
 -- name: missing
 SELECT entries.id, entries.content
 FROM entries LEFT JOIN embeddings ON embeddings.agent = :agent AND embeddings.entry_id = entries.id
 WHERE entries.agent = :agent AND entries.scope <> 'account' AND entries.id > :after
+    AND NOT (entries.kind = 'chunk' AND entries.lifetime = 'long_term')
     AND (embeddings.entry_id IS NULL OR (:others = 1 AND (embeddings.model <> :model OR embeddings.dim <> :dim)))
 ORDER BY entries.id LIMIT :limit
 
@@ -58,6 +59,7 @@ ORDER BY entries.id LIMIT :limit
 SELECT count(*)
 FROM entries LEFT JOIN embeddings ON embeddings.agent = :agent AND embeddings.entry_id = entries.id
 WHERE entries.agent = :agent AND entries.scope <> 'account'
+    AND NOT (entries.kind = 'chunk' AND entries.lifetime = 'long_term')
     AND (embeddings.entry_id IS NULL OR embeddings.model <> :model OR embeddings.dim <> :dim)
 
 -- name: some

@@ -1,0 +1,548 @@
+"""The facade of conversations: methods check their input and delegate to the engine."""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from recollect import names
+from recollect.clock import Clock, Moment, milliseconds
+from recollect.engine import compaction, conversations, ending, past, policy, prompt
+from recollect.engine.background import Background
+from recollect.engine.compaction import Limits
+from recollect.engine.embedding import Later
+from recollect.engine.recall import query_vector
+from recollect.engine.remember import member
+from recollect.engine.store import Store
+from recollect.errors import Denied, Invalid, NotFound, RecollectError
+from recollect.model.history import (
+    Channel,
+    Compacted,
+    ConversationInfo,
+    Ended,
+    Event,
+    EventType,
+    Lane,
+    Status,
+    Turn,
+)
+from recollect.model.working import Delta, SummaryDocument
+from recollect.providers.base import LanguageModel
+from recollect.storage import entries, history
+
+__all__ = ["Channels", "Conversation", "Conversations", "Scratchpad", "Talk"]
+
+VALUE_BYTES = 1_000_000
+RETRY = 10
+"""After a compaction that failed so many more events are waited for: a model that is down is not asked each time."""
+_log = logging.getLogger("recollect.conversations")
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """What the conversations of one agent need besides its rows."""
+
+    workspace: str
+    store: Store
+    shared: Store
+    """The rows that all agents of the workspace see: its channels."""
+    other: Callable[[str], Store]
+    clock: Clock
+    model: LanguageModel | None
+    limits: Limits
+    stale_after: int
+    """Milliseconds of silence after which a conversation is taken for dead."""
+    summary_timeout: float
+    later: Later
+    background: Background
+    folder: Path | None
+    """The agent's folder in the vault, where its identity files are."""
+
+
+class Channels:
+    """The channels of a workspace."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+
+    @property
+    def default(self) -> Channel:
+        """The channel of conversations that name none."""
+        return next(channel for channel in self.list() if channel.is_default)
+
+    def create(self, name: str, description: str = "") -> Channel:
+        """Make a channel; Conflict when there is one of that name."""
+        talk = self._talk
+        return conversations.create_channel(talk.shared, talk.workspace, name, description, talk.clock.now())
+
+    def list(self) -> list[Channel]:
+        """All channels, oldest first."""
+        return conversations.channels(self._talk.shared, self._talk.workspace)
+
+
+class Conversations:
+    """The conversations of one agent."""
+
+    def __init__(self, talk: Talk) -> None:
+        self._talk = talk
+
+    def start(
+        self,
+        channel: str | None = None,
+        chat_id: str | None = None,
+        model_id: str | None = None,
+        participants: Iterable[str] = (),
+    ) -> "Conversation":
+        """Begin a conversation. Those that fell silent long ago are ended first, as their processes must have died."""
+        talk = self._talk
+        self.end_stale()
+        known = {one.id: one for one in conversations.channels(talk.shared, talk.workspace)}
+        wanted = next(one.id for one in known.values() if one.is_default) if channel is None else names.name(channel)
+        if wanted not in known:
+            raise NotFound(f"there is no channel {wanted!r}; `channels.create()` makes one")
+        info = conversations.start(
+            talk.store, channel=wanted, chat_id=chat_id, model_id=model_id, participants=participants,
+            now=talk.clock.now(),
+        )  # fmt: skip
+        return Conversation(talk, info)
+
+    def get(self, id_or_ref: str) -> "Conversation":
+        """The conversation with this id or ref code; NotFound if this agent has none."""
+        return Conversation(self._talk, conversations.find(self._talk.store, id_or_ref))
+
+    def list(
+        self,
+        include_archived: bool = False,
+        *,
+        channel: str | None = None,
+        chat_id: str | None = None,
+        limit: int = 100,
+    ) -> Sequence[ConversationInfo]:
+        """Conversations, newest first; archived ones only when asked for."""
+        statuses = [status for status in Status if include_archived or status is not Status.ARCHIVED]
+        return conversations.listed(
+            self._talk.store, statuses, channel=channel, chat_id=chat_id, limit=_count(limit, "conversations")
+        )
+
+    def search(
+        self,
+        query: str,
+        *,
+        limit: int = 10,
+        unit: str = "turn",
+        target_agent: str | None = None,
+        channel: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        meaning: bool = True,
+    ) -> Sequence[Turn]:
+        """The turns of conversations that answer a query, best first; with unit="conversation" one for each of them.
+
+        `target_agent` searches another agent's past conversations, never those that still go on; it is recorded.
+        With `meaning=False` only words count, also where there is an embedder.
+        """
+        query = names.plain("query", query, lines=True)
+        store, statuses = self._whose(target_agent, "conversations.search", query)
+        return past.search(
+            store, query, limit=_count(limit, "hits"), unit=unit, statuses=statuses,
+            since=None if since is None else milliseconds(since),
+            until=None if until is None else milliseconds(until), channel=channel,
+            vector=query_vector(store, query) if meaning else None,
+        )  # fmt: skip
+
+    def detail(
+        self, id_or_ref: str, *, target_agent: str | None = None, limit: int = history.LONGEST
+    ) -> Sequence[Event]:
+        """Everything that happened in a conversation; of another agent's only in one that has ended."""
+        store, statuses = self._whose(target_agent, "conversations.detail", id_or_ref)
+        info = conversations.find(store, id_or_ref)
+        if info.status not in statuses:
+            raise Denied(f"the conversation {info.ref_code} still goes on; its working memory is its agent's own")
+        return [*conversations.events(store, info.id, 0, _count(limit, "events"))]
+
+    def scratchpad(self, id_or_ref: str, owner: str | None = None) -> "Scratchpad":
+        """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
+        talk = self._talk
+        if owner is None or owner == talk.store.agent:
+            return Scratchpad(talk.store, talk.clock, conversations.find(talk.store, id_or_ref).id)
+        theirs = talk.other(owner)
+        return Scratchpad(theirs, talk.clock, policy.participant(theirs, talk.store.agent, id_or_ref).id)
+
+    def _whose(self, target_agent: str | None, call: str, query: str) -> tuple[Store, tuple[Status, ...]]:
+        """Whose conversations are read, and those of which status may be."""
+        talk = self._talk
+        if target_agent is None or target_agent == talk.store.agent:
+            return talk.store, tuple(Status)
+        statuses = policy.past_of_another(talk.store, target_agent, call=call, query=query, now=talk.clock.now())
+        return talk.other(target_agent), statuses
+
+    def end_stale(self) -> Sequence[Ended]:
+        """End the conversations in which nothing has happened for longer than `conversation.stale_after`."""
+        talk = self._talk
+        ended = []
+        for identity in ending.stale(talk.store, talk.clock.now() - talk.stale_after):
+            try:
+                # Without the model: nobody waits for the summary of a conversation that died.
+                ended.append(ending.end(talk.store, identity, None, talk.clock.now))
+            except RecollectError as error:
+                _log.warning("the conversation %s could not be ended: %s", identity, error)
+        return ended
+
+
+class Conversation:
+    """One conversation of an agent. Made by `conversations.start()` or `.get()`."""
+
+    def __init__(self, talk: Talk, info: ConversationInfo) -> None:
+        self._talk, self._info = talk, info
+        self._sizes: dict[Lane, tuple[int, int]] = {}
+        """Per lane how many events and tokens its window has, as far as this object knows."""
+
+    def __repr__(self) -> str:
+        return f"Conversation({self.ref_code!r}, agent={self._talk.store.agent!r})"
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self._info.id
+
+    @property
+    def ref_code(self) -> str:
+        """Eleven characters that stand for it, for links and for people."""
+        return self._info.ref_code
+
+    @property
+    def info(self) -> ConversationInfo:
+        """Everything about it, as it is now."""
+        return conversations.find(self._talk.store, self.id)
+
+    @property
+    def status(self) -> Status:
+        """Where it stands now."""
+        return self.info.status
+
+    @property
+    def scratchpad(self) -> "Scratchpad":
+        """Its temporary values."""
+        return Scratchpad(self._talk.store, self._talk.clock, self.id)
+
+    # The journal
+
+    def append(self, event: Event | Iterable[Event]) -> Event | list[Event]:
+        """Append an event, or several that are written together. They are on disk when this returns."""
+        now = self._talk.clock.now()
+        if isinstance(event, Event) or not isinstance(event, Iterable):
+            return self._append([conversations.checked(event, self.id, now)])[0]
+        return self._append([conversations.checked(one, self.id, now) for one in event])
+
+    def user(
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        at: Moment | None = None,
+        lane: Lane | str = Lane.EDGE,
+        internal: bool = False,
+    ) -> Event:
+        """Append what a user said."""
+        return self._one(EventType.USER, text, lane, at, speaker=speaker, internal=internal)
+
+    def assistant(
+        self,
+        text: str,
+        *,
+        tool_calls: Iterable[Mapping[str, Any]] = (),
+        speaker: str | None = None,
+        at: Moment | None = None,
+        lane: Lane | str = Lane.EDGE,
+        internal: bool = False,
+    ) -> Event:
+        """Append what a model answered, with the tools it called."""
+        return self._one(EventType.MODEL, text, lane, at, speaker=speaker, tool_calls=tool_calls, internal=internal)
+
+    def tool(self, text: str, tool_call_id: str, *, at: Moment | None = None, lane: Lane | str = Lane.EDGE) -> Event:
+        """Append the result of a tool; the call must be there."""
+        return self._one(EventType.TOOL, text, lane, at, tool_call_id=tool_call_id)
+
+    def instruct(self, text: str, *, lane: Lane | str = Lane.EDGE) -> Event:
+        """Append an instruction that the system gives in between."""
+        return self._one(EventType.INSTRUCTION, text, lane, None)
+
+    def job(self, text: str) -> Event:
+        """Append the start of a job of the lane `core`."""
+        return self._one(EventType.JOB, text, Lane.CORE, None)
+
+    def extend(self, messages: Iterable[Mapping[str, Any]], *, lane: Lane | str = Lane.EDGE) -> list[Event]:
+        """Append what is new in a list of OpenAI messages; sending the same list again appends nothing.
+
+        The list may be the whole talk or its end. System messages are left out: they are the prompt's, not the talk's.
+        So are those without any text or call; models do answer nothing at times.
+        """
+        lane = member(Lane, lane, "lane")
+        now = self._talk.clock.now()
+        if isinstance(messages, str | Mapping) or not isinstance(messages, Iterable):
+            raise Invalid("messages are a list of mappings with role and content")
+        said = [replace(one, lane=lane) for one in map(_event, messages) if one is not None]
+        given = [conversations.checked(one, self.id, now) for one in said]
+        while True:
+            with self._talk.store.read() as tx:
+                told = conversations.told(tx, self.id, lane)
+            known = [event for event in told if event.type.compactable and not event.internal]
+            new = conversations.new_part(known, given)
+            if not new:
+                return []
+            stored = self._append(new, after=told[-1].seq if told else 0)
+            if stored:
+                return stored
+
+    def events(self, after: Event | int | None = None, *, limit: int = history.LONGEST) -> Iterator[Event]:
+        """The events in order; with `after` those that follow an event, or its number."""
+        first = after.seq if isinstance(after, Event) else _count(after or 0, "events")
+        return conversations.events(self._talk.store, self.id, first, _count(limit, "events"))
+
+    def event(self, reference: str) -> Event:
+        """The event with this hash, or with a hash that begins so."""
+        return conversations.referenced(self._talk.store, self.id, reference)
+
+    def find(self, query: str, *, limit: int = 10) -> list[Turn]:
+        """The turns of this conversation that hold the words of a query, best first."""
+        return past.search(
+            self._talk.store, names.plain("query", query, lines=True), limit=_count(limit, "hits"), unit="turn",
+            conversations=[self.id],
+        )  # fmt: skip
+
+    # Working memory
+
+    def window(self, lane: Lane | str = Lane.EDGE) -> list[Event]:
+        """The events of a lane that no archive stands for."""
+        with self._talk.store.read() as tx:
+            return conversations.window(tx, self.id, member(Lane, lane, "lane"))[1]
+
+    def messages(
+        self,
+        lane: Lane | str = Lane.EDGE,
+        *,
+        instructions: str | None = None,
+        skills: Iterable[Mapping[str, Any]] = (),
+        identity: Mapping[str, str] | None = None,
+        context: object | None = None,
+    ) -> list[dict[str, Any]]:
+        """The prompt of a lane as OpenAI messages.
+
+        `identity` maps the names of identity files (USER.md, SOUL.md, SOUL-CORE.md) to their text; without it they are
+        read from the agent's folder in the vault. `context` is what `mem.context()` gave, or any text.
+        """
+        lane = member(Lane, lane, "lane")
+        with self._talk.store.read() as tx:
+            state, window = conversations.window(tx, self.id, lane)
+        if identity is None:
+            identity = prompt.identity_files(self._talk.folder, lane)
+        text = context if isinstance(context, str) or context is None else str(getattr(context, "text", context))
+        return prompt.messages(
+            lane, state.document, window, instructions=instructions, skills=skills, identity=identity, context=text
+        )
+
+    def replay(self, lane: Lane | str = Lane.EDGE) -> list[dict[str, Any]]:
+        """What is left of a lane's past: the text of its latest archive, then every event of the window.
+
+        An archive that is gone is a placeholder that names it.
+        """
+        lane = member(Lane, lane, "lane")
+        with self._talk.store.read() as tx:
+            state, window = conversations.window(tx, self.id, lane)
+            name = archive = None
+            if state.marker:
+                (marker,) = history.events(tx, "events_by_seq", seqs=[state.marker])
+                name = str(marker.payload["archive_name"])
+                entry = entries.get(tx, marker.payload["archive_id"])
+                archive = entry.content if entry else None
+        return prompt.replay(name, archive, window)
+
+    def summary(self, lane: Lane | str = Lane.EDGE) -> SummaryDocument:
+        """The summary document of a lane: what stands for everything that has left its window."""
+        with self._talk.store.read() as tx:
+            return conversations.lane_state(tx, self.id, member(Lane, lane, "lane")).document
+
+    def apply_delta(self, lane: Lane | str, delta: Delta | Mapping[str, Any]) -> SummaryDocument:
+        """Change the summary document of a lane; a delta that is wrong in any part changes nothing."""
+        lane = member(Lane, lane, "lane")
+        change = delta if isinstance(delta, Delta) else Delta.read(delta)
+        with self._talk.store.write() as work:  # as compaction does, so that neither undoes what the other did
+            state = conversations.lane_state(work.tx, self.id, lane)
+            changed = replace(state, document=state.document.apply(change))
+            conversations.set_document(work.tx, self.id, lane, changed, self._talk.clock.now())
+        return changed.document
+
+    def compact(self, lane: Lane | str = Lane.EDGE) -> Compacted | None:
+        """Let an archive stand for what was said before the newest user message; None when there is nothing to do.
+
+        Raises Unavailable when the model fails; then everything is as it was.
+        """
+        return self._compact(member(Lane, lane, "lane"), asked=True)
+
+    def checkpoint(self) -> None:
+        """Save where the conversation stands, so that `mem.recover()` finds it for seven days from now."""
+        with self._talk.store.database.write(self._talk.store.agent) as tx:
+            conversations.checkpoint(tx, self.id, self._talk.clock.now())
+
+    # Its life
+
+    def idle(self) -> None:
+        """Say that it has ended, and do nothing else. Conflict unless it is active."""
+        self._become(Status.IDLE)
+
+    def archive(self) -> None:
+        """Put it away: it leaves the usual lists. Conflict when it is archived already."""
+        self._become(Status.ARCHIVED)
+
+    def end(self) -> Ended:
+        """End it: summary, hand-off, decisions and lessons, chunks; its own entries are cleared, and it is idle.
+
+        Each step is done once; calling this again after a crash goes on where it stopped. Conflict when it has ended.
+        """
+        talk = self._talk
+        ended = ending.end(
+            talk.store,
+            self.id,
+            talk.model,
+            talk.clock.now,
+            timeout=talk.summary_timeout,
+            context_tokens=talk.limits.context_tokens,
+        )
+        talk.later.wake(talk.store)
+        return ended
+
+    # Steps
+
+    def _become(self, status: Status) -> None:
+        with self._talk.store.database.write(self._talk.store.agent) as tx:
+            conversations.transition(tx, self.id, status, self._talk.clock.now())
+
+    def _one(self, kind: EventType, text: str, lane: Lane | str, at: Moment | None, **fields: Any) -> Event:
+        event = Event(type=kind, content=text, lane=lane, created_at=at, **fields)  # type: ignore[arg-type]
+        return self._append([conversations.checked(event, self.id, self._talk.clock.now())])[0]
+
+    def _append(self, new: Sequence[Event], after: int | None = None) -> list[Event]:
+        stored = conversations.append(self._talk.store, self.id, new, after=after)
+        for lane in {event.lane for event in stored}:
+            self._grown(lane, [event for event in stored if event.lane is lane])
+        return stored
+
+    def _grown(self, lane: Lane, added: Sequence[Event]) -> None:
+        """Compact the window when it may be full. Other processes append, too, so the first time it is read."""
+        limits = self._talk.limits
+        count, size = self._sizes.get(lane, (limits.events, 0))
+        count, size = count + len(added), size + sum(map(compaction.tokens, added))
+        self._sizes[lane] = count, size
+        if count < limits.events and size <= limits.tokens(0) // 2:
+            return
+        with self._talk.store.read() as tx:
+            state, window = conversations.window(tx, self.id, lane)
+        self._sizes[lane] = len(window), sum(map(compaction.tokens, window))
+        if compaction.due(limits, state, window):
+            if self._talk.model is None:
+                self._compact(lane, asked=False)
+            else:
+                self._talk.background.run((self.id, lane), lambda: self._compact(lane, asked=False))
+
+    def _compact(self, lane: Lane, *, asked: bool) -> Compacted | None:
+        talk = self._talk
+        try:
+            done = compaction.compact(
+                talk.store, self._info, lane, talk.model, talk.limits, asked=asked, now=talk.clock.now()
+            )
+        except RecollectError:
+            self._sizes[lane] = talk.limits.events - RETRY, 0
+            raise
+        self._sizes.pop(lane, None)
+        if done is not None:
+            talk.later.wake(talk.store)
+        return done
+
+
+class Scratchpad(MutableMapping[str, Any]):
+    """The temporary values of a conversation: JSON by key. They stay when it is archived; `clear()` removes them."""
+
+    def __init__(self, store: Store, clock: Clock, conversation: str) -> None:
+        self._store, self._clock, self._conversation = store, clock, conversation
+
+    def __getitem__(self, key: str) -> Any:
+        with self._store.read() as tx:
+            row = tx.one("history.scratch_get", conversation=self._conversation, key=names.name(key, "key"))
+        if row is None:
+            raise KeyError(key)
+        return json.loads(row[0])
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        key = names.name(key, "key")
+        try:
+            made = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise Invalid(f"the value of {key!r} is not JSON: {error}") from None
+        names.plain(f"value of {key!r}", made, lines=True)
+        if len(made.encode()) > VALUE_BYTES:
+            raise Invalid(f"the value of {key!r} is longer than {VALUE_BYTES:,} bytes; a scratchpad holds notes")
+        with self._store.database.write(self._store.agent) as tx:
+            tx.run(
+                "history.scratch_put",
+                conversation_id=self._conversation,
+                key=key,
+                value=made,
+                created_at=self._clock.now(),
+            )
+
+    def __delitem__(self, key: str) -> None:
+        with self._store.database.write(self._store.agent) as tx:
+            if not tx.run("history.scratch_drop", conversation=self._conversation, key=names.name(key, "key")):
+                raise KeyError(key)
+
+    def __iter__(self) -> Iterator[str]:
+        with self._store.read() as tx:
+            return iter([key for (key,) in tx.all("history.scratch_keys", conversation=self._conversation)])
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+    def __repr__(self) -> str:
+        return f"Scratchpad({dict(self)!r})"
+
+    def clear(self) -> None:
+        """Remove all values."""
+        with self._store.database.write(self._store.agent) as tx:
+            tx.run("history.scratch_clear", conversation=self._conversation)
+
+
+def _event(message: Mapping[str, Any]) -> Event | None:
+    """An OpenAI message (or one with `text`) as an event; None for a system message, and for one that says nothing."""
+    if not isinstance(message, Mapping):
+        raise Invalid(f"a message is a mapping with role and content, not {type(message).__name__}")
+    role, content = message.get("role"), _text(message.get("content", message.get("text")))
+    match role:
+        case "system" | "developer":
+            return None
+        case "user" | "assistant" | "agent" if not content.strip() and not message.get("tool_calls"):
+            return None
+        case "user":
+            return Event(type=EventType.USER, content=content, speaker=message.get("name"))
+        case "assistant" | "agent":
+            return Event(type=EventType.MODEL, content=content, tool_calls=message.get("tool_calls") or ())
+        case "tool":
+            return Event(type=EventType.TOOL, content=content, tool_call_id=message.get("tool_call_id"))
+    raise Invalid(f"{str(role)[:80]!r} is not a role; it is one of user, assistant, tool, system")
+
+
+def _text(content: object) -> str:
+    """The text of a message: as it is, or the texts of its parts."""
+    if content is None or isinstance(content, str):
+        return content or ""
+    if isinstance(content, Iterable):
+        parts = [part.get("text", "") if isinstance(part, Mapping) else part for part in content]
+        return "\n".join(part for part in parts if isinstance(part, str) and part)
+    raise Invalid(f"the content of a message is text or a list of parts, not {type(content).__name__}")
+
+
+def _count(value: object, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise Invalid(f"the limit is how many {what} to give, 0 or more; not {value!r}")
+    return value

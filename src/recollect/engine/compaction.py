@@ -1,0 +1,175 @@
+"""Compaction: an archive takes the place of the oldest events of a window.
+
+The argument. A prompt has room for so much, and the journal keeps everything; so what leaves the window must be covered
+by an archive, and nothing may fall between the two.
+
+- What is chosen: the oldest events that a summary may stand for. The newest user message, instructions and job starts
+  stay. A tool call and its results leave together, and not before all results are there. Asked for by hand, everything
+  before the newest user message leaves; by itself, until half of what fits is left, so that it does not happen again
+  with the next event.
+- The summary is made outside of any transaction: a model may take its time, and others go on appending.
+- Then one transaction writes the archive, appends the marker and swaps in the new summary document. A process that dies
+  before it leaves nothing; one that finds another marker than when it began has come second and leaves nothing, either.
+- The marker says which events its archive covers: those up to the boundary, but not those it lists as kept. So every
+  event is in the window, or up to the boundary of a marker and not kept by it, which means that an archive covers it.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from recollect import names, text
+from recollect.engine import conversations, embedding, remember, summarising
+from recollect.engine.conversations import LaneState
+from recollect.engine.store import Store
+from recollect.errors import Invalid
+from recollect.model.entry import Kind
+from recollect.model.history import Compacted, ConversationInfo, Event, EventType, Lane
+from recollect.model.operation import Add
+from recollect.model.working import Delta, SummaryDocument
+from recollect.providers.base import LanguageModel
+from recollect.storage import entries
+from recollect.storage.database import Transaction
+
+__all__ = ["Limits", "compact", "due", "tokens"]
+
+SOURCE = "compaction"
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much a window may hold: so many events, and a share of the model's context."""
+
+    events: int = 50
+    share: float = 0.8
+    context_tokens: int = 128_000
+
+    def tokens(self, fixed: int) -> int:
+        """How many tokens may be compactable when so many others cannot be compacted."""
+        return int(self.share * max(self.context_tokens - fixed, 0))
+
+
+def due(limits: Limits, state: LaneState, window: Sequence[Event]) -> bool:
+    """Whether the window is full: by the number of its events, or by their size."""
+    movable = {event.seq for group in _groups(window) for event in group}
+    if len(window) >= limits.events and len(movable) >= max(limits.events // 5, 1):
+        return True  # with fewer, what stays fills the window, and each new event would get an archive of its own
+    size = {event.seq: tokens(event) for event in window}
+    fixed = text.estimate_tokens(state.document.render()) + sum(size[seq] for seq in size.keys() - movable)
+    return sum(size[seq] for seq in movable) > limits.tokens(fixed)
+
+
+def compact(
+    store: Store, conversation: ConversationInfo, lane: Lane, model: LanguageModel | None, limits: Limits, *,
+    asked: bool, now: int,
+) -> Compacted | None:  # fmt: skip
+    """Compact the window of a lane; None when there is nothing to compact, or another process was first.
+
+    Raises Unavailable when the model fails; then everything is as it was.
+    """
+    with store.read() as tx:
+        state, window = conversations.window(tx, conversation.id, lane)
+    folded = _chosen(window, limits, state, asked=asked)
+    if not folded:
+        return None
+    turns = [summarising.Turn(event.role, _told(event, calls=model is not None), event.hash) for event in folded]
+    folding = summarising.fold(model, state.document, turns, context_tokens=limits.context_tokens)
+    (vector,) = embedding.at_once(store, [folding.archive])
+    # Not before the last boundary, also where only events leave that were kept then.
+    boundary, gone = max(folded[-1].seq, state.boundary), {event.seq for event in folded}
+    kept = tuple(event.seq for event in window if event.seq <= boundary and event.seq not in gone)
+    with store.write() as work:
+        present = conversations.lane_state(work.tx, conversation.id, lane)
+        if present.marker != state.marker:
+            return None
+        add = remember.checked(
+            Add(
+                folding.archive,
+                name=_free_name(work.tx, conversation),
+                kind=Kind.ARCHIVE,
+                conversation=conversation.id,
+                channel=conversation.channel_id,
+                source=SOURCE,
+                first_event=folded[0].seq,
+                last_event=folded[-1].seq,
+            )
+        )
+        archive = remember.apply(work, add, actor=store.agent, now=now)
+        embedding.attach(store, work, archive, vector)
+        assert archive.name is not None
+        document = _changed(present.document, folding.delta)
+        told = {
+            "archive_name": archive.name, "archive_id": archive.id, "archived_at": now, "boundary": boundary,
+            "kept": kept, "folded": len(folded), "document": document.to_json(),
+        }  # fmt: skip
+        marker = Event(
+            type=EventType.MARKER, lane=lane, content="", payload=json.loads(json.dumps(told)), created_at=now,
+            id=names.new_id(now), conversation_id=conversation.id,
+        )  # fmt: skip
+        (stored,) = conversations.append(store, conversation.id, [marker], work.tx)
+        conversations.set_document(work.tx, conversation.id, lane, LaneState(stored.seq, boundary, kept, document), now)
+    return Compacted(archive_name=archive.name, folded=len(folded), by=folding.by)
+
+
+def _changed(document: SummaryDocument, delta: Delta) -> SummaryDocument:
+    """The document with the delta; it may have been changed by hand meanwhile, and then have no room for all of it."""
+    try:
+        return document.apply(delta)
+    except Invalid:
+        return document.apply(replace(delta, mode="overwrite", add_fact=(), add_references=()))
+
+
+def _chosen(window: Sequence[Event], limits: Limits, state: LaneState, *, asked: bool) -> list[Event]:
+    """The events that leave, in order."""
+    groups = _groups(window)
+    if asked:
+        newest = max((event.seq for event in window if event.type is EventType.USER), default=0)
+        before = [group for group in groups if group[-1].seq < newest]
+        chosen = before or groups
+    else:
+        chosen = []
+        movable = {event.seq for group in groups for event in group}
+        size = {event.seq: tokens(event) for event in window}
+        fixed = text.estimate_tokens(state.document.render()) + sum(size[seq] for seq in size.keys() - movable)
+        count, room = len(window), sum(size[seq] for seq in movable)
+        for group in groups:
+            if count <= limits.events // 2 and room <= limits.tokens(fixed) // 2:
+                break
+            chosen.append(group)
+            count, room = count - len(group), room - sum(size[event.seq] for event in group)
+    return sorted((event for group in chosen for event in group), key=lambda event: event.seq)
+
+
+def _groups(window: Sequence[Event]) -> list[list[Event]]:
+    """What may leave, oldest first: single events, and tool calls with all their results."""
+    newest = max((event.seq for event in window if event.type is EventType.USER), default=0)
+    groups: list[list[Event]] = []
+    asking: dict[str | None, list[Event]] = {}  # which group the result of a call belongs to
+    for event in window:
+        if event.type is EventType.TOOL:
+            if event.tool_call_id in asking:
+                asking.pop(event.tool_call_id).append(event)
+        elif event.type.compactable and event.seq != newest:
+            groups.append([event])
+            asking |= {call["id"]: groups[-1] for call in event.tool_calls}
+    return [group for group in groups if len(group) == 1 + len(group[0].tool_calls)]
+
+
+def tokens(event: Event) -> int:
+    """About how many tokens an event takes in a prompt."""
+    called = sum(len(call["function"]["arguments"]) + len(call["function"]["name"]) for call in event.tool_calls)
+    return text.estimate_tokens(event.content) + -(-called // 4)
+
+
+def _told(event: Event, *, calls: bool) -> str:
+    """An event as it is summarised: what was said, and for a model which tools were called."""
+    said = f"{event.speaker}: {event.content}" if event.speaker and event.content else event.content
+    called = [f"[called {call['function']['name']}({call['function']['arguments']})]" for call in event.tool_calls]
+    return "\n".join([*([said] if said else []), *(called if calls else [])])
+
+
+def _free_name(tx: Transaction, conversation: ConversationInfo) -> str:
+    number = 1
+    while entries.binding(tx, f"archive-{conversation.ref_code}-{number}") is not None:
+        number += 1
+    return f"archive-{conversation.ref_code}-{number}"

@@ -1,0 +1,486 @@
+"""Conversations and their journal: start, append, read, change status. What a call acknowledged is on disk.
+
+The journal is only ever appended to. An event is checked whole before it is written, and many events of one call are
+written together or not at all.
+"""
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from typing import Any
+
+from recollect import names, text
+from recollect.clock import milliseconds
+from recollect.engine import past
+from recollect.engine.remember import member
+from recollect.engine.store import Store
+from recollect.errors import Conflict, Corrupt, Invalid, NotFound
+from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Marker, Recovery, Status
+from recollect.model.working import SummaryDocument
+from recollect.storage import history
+from recollect.storage.database import Transaction
+from recollect.storage.history import Journal
+
+__all__ = [
+    "DEFAULT_CHANNEL",
+    "EVENT_BYTES",
+    "LaneState",
+    "append",
+    "channels",
+    "checked",
+    "checkpoint",
+    "create_channel",
+    "events",
+    "find",
+    "lane_state",
+    "listed",
+    "new_part",
+    "read_marker",
+    "recover",
+    "referenced",
+    "set_document",
+    "start",
+    "told",
+    "transition",
+    "window",
+]
+
+DEFAULT_CHANNEL = "general"
+EVENT_BYTES = 16_000_000
+"""The longest content of an event; a tool may return a lot."""
+REF_LENGTH = 11
+RECOVERABLE = 7 * 24 * 3_600_000
+"""Milliseconds after which a checkpoint has expired."""
+RECOVERED = 50
+"""How many messages a recovery gives back."""
+_BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+_OWN_FIELDS = ("speaker", "tool_calls", "internal")
+_FOLLOWS = {Status.IDLE: (Status.ACTIVE,), Status.ARCHIVED: (Status.ACTIVE, Status.IDLE)}
+
+
+@dataclass(frozen=True, slots=True)
+class LaneState:
+    """Where the window of a lane begins, and what stands for the rest."""
+
+    marker: int = 0
+    """The number of the marker event; 0 before the first compaction."""
+    boundary: int = 0
+    kept: tuple[int, ...] = ()
+    document: SummaryDocument = field(default_factory=SummaryDocument)
+
+
+# Channels
+
+
+def channels(shared: Store, workspace: str) -> list[Channel]:
+    """The channels of the workspace. The default one is there even before anything was written."""
+    with shared.read() as tx:
+        found = history.channels(tx, workspace)
+    if not any(channel.is_default for channel in found):
+        found.insert(0, Channel(id=DEFAULT_CHANNEL, workspace=workspace, name=DEFAULT_CHANNEL, is_default=True))
+    return found
+
+
+def create_channel(shared: Store, workspace: str, name: object, description: object, now: int) -> Channel:
+    """Make a channel; Conflict when there is one of that name."""
+    name, description = names.name(name, "channel"), names.plain("description", description, lines=True)
+    with shared.database.write(shared.agent) as tx:
+        if not any(channel.is_default for channel in history.channels(tx, workspace)):
+            tx.run("history.channel_put", id=DEFAULT_CHANNEL, description="", is_default=1, created_at=now)
+        if not tx.run("history.channel_put", id=name, description=description, is_default=0, created_at=now):
+            raise Conflict(f"there is a channel {name!r} already; `channels.list()` shows them")
+    return Channel(id=name, workspace=workspace, name=name, description=description, created_at=now)
+
+
+# Conversations
+
+
+def start(
+    store: Store, *, channel: str, chat_id: object, model_id: object, participants: Iterable[str], now: int
+) -> ConversationInfo:
+    """Begin a conversation."""
+    if isinstance(participants, str) or not isinstance(participants, Iterable):
+        raise Invalid(f"participants are a list of agents, not {participants!r}")
+    info = ConversationInfo(
+        id=names.new_id(now),
+        ref_code="",
+        channel_id=channel,
+        status=Status.ACTIVE,
+        started_at=now,
+        chat_id=None if chat_id is None else names.name(chat_id, "chat id"),
+        model_id=None if model_id is None else names.name(model_id, "model id"),
+        participants=tuple(dict.fromkeys(names.segment(one, "an agent") for one in participants)),
+    )
+    with store.database.write(store.agent) as tx:
+        while True:
+            ref_code = "".join(secrets.choice(_BASE62) for _ in range(REF_LENGTH))
+            if tx.run(
+                "history.start", id=info.id, ref_code=ref_code, channel_id=channel, started_at=now,
+                chat_id=info.chat_id, model_id=info.model_id,
+                participants=json.dumps(info.participants, ensure_ascii=False),
+            ):  # fmt: skip
+                return replace(info, ref_code=ref_code)
+
+
+def find(store: Store, id_or_ref: object) -> ConversationInfo:
+    """The conversation with this id or ref code."""
+    target = names.name(id_or_ref, "conversation")
+    with store.read() as tx:
+        found = history.conversation(tx, target)
+    if found is None:
+        raise NotFound(f"there is no conversation {target!r} of this agent; `conversations.list()` shows them")
+    return found
+
+
+def listed(
+    store: Store, statuses: Iterable[Status], *, channel: str | None = None, chat_id: str | None = None, limit: int
+) -> list[ConversationInfo]:
+    """Conversations, newest first."""
+    with store.read() as tx:
+        return history.conversations(tx, statuses, channel=channel, chat_id=chat_id, limit=limit)
+
+
+def transition(tx: Transaction, conversation: str, status: Status, now: int) -> None:
+    """Change the status; Conflict when it cannot follow the one that is."""
+    Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # whoever appends meanwhile waits
+    found = history.conversation(tx, conversation)
+    if found is None:
+        raise NotFound(f"there is no conversation {conversation!r} of this agent any more")
+    if found.status not in _FOLLOWS[status]:
+        raise Conflict(
+            f"the conversation {found.ref_code} is {found.status}; only one that is "
+            f"{' or '.join(_FOLLOWS[status])} can become {status}"
+        )
+    tx.run("history.status", id=conversation, status=str(status), ended_at=now)
+
+
+# The journal
+
+
+def checked(event: Event, conversation: str, now: int) -> Event:
+    """The event with every field in its final form; Invalid before anything is written."""
+    if not isinstance(event, Event):
+        raise Invalid(f"an event is an Event value, not {type(event).__name__}; write conv.user(…), or Event(…)")
+    kind, lane = member(EventType, event.type, "type of event"), member(Lane, event.lane, "lane")
+    if kind is EventType.MARKER:
+        raise Invalid("a marker is left by compaction; call compact()")
+    if kind is EventType.JOB and lane is not Lane.CORE:
+        raise Invalid("a CoreJobStart belongs to the lane 'core'")
+    content = names.plain("content", event.content, lines=True)
+    if len(content) * 4 > EVENT_BYTES and len(content.encode()) > EVENT_BYTES:
+        raise Invalid(f"the content of an event has at most {EVENT_BYTES:,} bytes; store it elsewhere and say where")
+    calls = tuple(_call(call) for call in _listed(event.tool_calls, "tool_calls"))
+    if calls and kind is not EventType.MODEL:
+        raise Invalid("only the output of a model has tool_calls")
+    if len({call["id"] for call in calls}) < len(calls):
+        raise Invalid("two tool_calls have the same id")
+    if not content.strip() and not calls and kind is not EventType.TOOL:
+        raise Invalid(f"the content of a {kind} is empty; there is nothing to append")
+    if (event.tool_call_id is None) is (kind is EventType.TOOL):
+        raise Invalid("a tool's result, and nothing else, has the tool_call_id of the call that it answers")
+    return Event(
+        type=kind,
+        lane=lane,
+        content=content,
+        speaker=None if event.speaker is None else names.name(event.speaker, "speaker"),
+        tool_calls=calls,
+        tool_call_id=None if event.tool_call_id is None else names.name(event.tool_call_id, "tool_call_id"),
+        internal=bool(event.internal),
+        payload=_payload(event.payload),
+        created_at=now if event.created_at is None else milliseconds(event.created_at),
+        id=names.new_id(now),
+        conversation_id=conversation,
+    )
+
+
+def append(
+    store: Store, conversation: str, new: Sequence[Event], tx: Transaction | None = None, *, after: int | None = None
+) -> list[Event]:
+    """Append checked events to the journal of an active conversation, in the transaction that is given or a new one.
+
+    With `after` only if the event of that number is the last one told in its lane; else nothing is appended.
+    """
+    if tx is None:
+        with store.database.write(store.agent) as tx:
+            return append(store, conversation, new, tx, after=after)
+    # First of all, because it makes others wait: what is read from here on is as it will be when this is written.
+    journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
+    if after is not None and tx.one(
+        "history.told_after", conversation=conversation, lane=str(new[0].lane), after=after
+    ):
+        Journal.advance(tx, -len(new), text.ANALYSIS_VERSION)
+        return []
+    row = tx.one("history.last", id=conversation)
+    if row is None:
+        raise NotFound(f"there is no conversation {conversation!r} of this agent; start one")
+    status, ending, previous = row
+    if status != Status.ACTIVE or ending:
+        state = "being ended" if status == Status.ACTIVE else status
+        raise Conflict(f"the conversation {conversation} is {state}; nothing can be added to it. Start a new one")
+    _answered(tx, conversation, new)
+    stored = history.append(tx, journal.events - len(new) + 1, previous or "", new)
+    past.keep_up(store, tx, journal)
+    return stored
+
+
+def events(store: Store, conversation: str, after: int, limit: int) -> Iterator[Event]:
+    """The events of a conversation in order, page by page."""
+    while limit > 0:
+        with store.read() as tx:
+            page = history.events(tx, "events", conversation=conversation, after=after, limit=min(limit, history.PAGE))
+        yield from page
+        if len(page) < history.PAGE:
+            return
+        after, limit = page[-1].seq, limit - len(page)
+
+
+def referenced(store: Store, conversation: str, reference: object) -> Event:
+    """The event of the conversation whose hash is, or begins with, the reference."""
+    digest = names.name(reference, "hash").lower()
+    with store.read() as tx:
+        found = history.events(tx, "by_hash", conversation=conversation, hash=digest, length=len(digest))
+    if not found:
+        raise NotFound(f"no event of this conversation has a hash that begins with {digest!r}")
+    if len(found) > 1:
+        raise Conflict(f"more than one event has a hash that begins with {digest!r}; give more of it")
+    return found[0]
+
+
+def new_part(known: Sequence[Event], given: Sequence[Event]) -> Sequence[Event]:
+    """What is new in a list of messages that a client sends again and again, as a whole or from somewhere on.
+
+    A list that stands in the journal in one piece is known. Of one that begins with the end of the journal, what
+    follows is new. Any other was changed somewhere: what follows the beginning that it shares with the journal is
+    looked at in the same way. Then something that is known may be told again, but nothing is lost, and the changed
+    list, sent again, is known.
+    """
+    old, new = [_told(event) for event in known], [_told(event) for event in given]
+    matched, contained = _overlap(old, new)
+    if contained:
+        return ()
+    if not matched:
+        matched = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+        while matched and given[matched].type is EventType.TOOL:
+            matched -= 1  # its call has a result already, so the call is told again, too
+        matched += _overlap(old, new[matched:])[0]
+    return given[matched:]
+
+
+def _overlap(old: Sequence[object], new: Sequence[object]) -> tuple[int, bool]:
+    """How much of the beginning of `new` is the end of `old`, and whether `old` holds all of it somewhere."""
+    fallback = [0] * len(new)  # how much of the beginning also ends here
+    matched, contained = 0, not new
+    for place in range(1, len(new)):
+        while matched and new[place] != new[matched]:
+            matched = fallback[matched - 1]
+        matched += new[place] == new[matched]
+        fallback[place] = matched
+    matched = 0
+    for one in old if new else ():
+        while matched and (matched == len(new) or one != new[matched]):
+            matched = fallback[matched - 1]
+        matched += one == new[matched]
+        contained = contained or matched == len(new)
+    return matched, contained
+
+
+def _told(event: Event) -> tuple[object, ...]:
+    calls = tuple(json.dumps(dict(call), sort_keys=True) for call in event.tool_calls)
+    return event.type, event.content, event.tool_call_id, calls
+
+
+def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:
+    """Every tool result must answer a call that was made in its lane and is not answered yet."""
+    calls: dict[tuple[Lane, str], bool] = {}
+    read: set[Lane] = set()  # a model may use the id of a call again, so the last one counts
+    for event in new:
+        for call in event.tool_calls:
+            calls[event.lane, call["id"]] = False
+        if event.type is EventType.TOOL:
+            assert event.tool_call_id is not None
+            key = event.lane, event.tool_call_id
+            if key not in calls and event.lane not in read:
+                read.add(event.lane)
+                before: dict[tuple[Lane, str], bool] = {}
+                for one in window(tx, conversation, event.lane)[1]:  # a call leaves it only with all its results
+                    before |= {(event.lane, call["id"]): False for call in one.tool_calls}
+                    if one.tool_call_id is not None:
+                        before[event.lane, one.tool_call_id] = True
+                calls = before | calls
+            if key not in calls:
+                raise Invalid(
+                    f"no open tool call of the lane {str(event.lane)!r} has the id {event.tool_call_id!r}; append the "
+                    "model's output with its tool_calls first"
+                )
+            if calls[key]:
+                raise Conflict(f"the tool call {event.tool_call_id!r} has its result already")
+            calls[key] = True
+
+
+def _call(call: object) -> dict[str, Any]:
+    """A tool call in the form of OpenAI's messages; {id, name, arguments} will do, too."""
+    if not isinstance(call, Mapping):
+        raise Invalid(f"a tool call is a mapping with id and function, not {type(call).__name__}")
+    identity = names.name(call.get("id"), "id of a tool call")
+    function = call.get("function", {key: call[key] for key in ("name", "arguments") if key in call})
+    if not isinstance(function, Mapping):
+        raise Invalid("the function of a tool call is a mapping with name and arguments")
+    arguments = function.get("arguments", "{}")
+    if not isinstance(arguments, str):
+        arguments = _json(arguments, "arguments of a tool call")
+    name = names.name(function.get("name"), "name of a tool")
+    arguments = names.plain("arguments of a tool call", arguments, lines=True)
+    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def _listed(value: object, what: str) -> Sequence[object]:
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise Invalid(f"{what} are a list, not {type(value).__name__}")
+    return list(value)
+
+
+def _payload(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise Invalid(f"the payload of an event is a mapping, not {type(value).__name__}")
+    taken = [name for name in _OWN_FIELDS if name in value]
+    if taken:
+        raise Invalid(f"the payload of an event cannot hold {taken[0]!r}; an event has a field of that name")
+    return json.loads(_json(dict(value), "payload")) if value else {}
+
+
+def _json(value: object, what: str) -> str:
+    try:
+        made = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        made.encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise Invalid(f"the {what} is not JSON: {error}") from None
+    return names.plain(what, made, lines=True)
+
+
+# Windows
+
+
+def lane_state(tx: Transaction, conversation: str, lane: Lane) -> LaneState:
+    """Where the window begins. A row that is gone or cannot be read is made anew from the markers in the journal."""
+    row = tx.one("history.lane", conversation=conversation, lane=str(lane))
+    if row is None:
+        return _from_markers(tx, conversation, lane)
+    marker, boundary, kept, document = row
+    try:
+        numbers = tuple(int(seq) for seq in json.loads(kept))
+        return LaneState(marker, boundary, numbers, SummaryDocument.read(json.loads(document)))
+    except (ValueError, TypeError, Corrupt):
+        return _from_markers(tx, conversation, lane)
+
+
+def window(tx: Transaction, conversation: str, lane: Lane) -> tuple[LaneState, list[Event]]:
+    """The state of a lane, and the events that no archive stands for."""
+    state = lane_state(tx, conversation, lane)
+    found = history.events(tx, "events_by_seq", seqs=state.kept) if state.kept else []
+    return state, found + told(tx, conversation, lane, state.boundary)
+
+
+def told(tx: Transaction, conversation: str, lane: Lane, after: int = 0) -> list[Event]:
+    """What happened in a lane after an event, without the markers."""
+    return history.events(
+        tx, "events_of_lane", conversation=conversation, lane=str(lane), after=after, marker=str(EventType.MARKER)
+    )
+
+
+def set_document(tx: Transaction, conversation: str, lane: Lane, state: LaneState, now: int) -> None:
+    """Store the state of a lane."""
+    tx.run(
+        "history.lane_put", conversation_id=conversation, lane=str(lane), marker=state.marker, boundary=state.boundary,
+        kept=json.dumps(state.kept), document=json.dumps(state.document.to_json(), ensure_ascii=False),
+        updated_at=now,
+    )  # fmt: skip
+
+
+def read_marker(event: Event) -> Marker:
+    """What a marker event says."""
+    told = event.payload
+    return Marker(
+        archive_name=told["archive_name"], archived_at=told["archived_at"], boundary=told["boundary"],
+        kept=tuple(told["kept"]), folded=told["folded"],
+    )  # fmt: skip
+
+
+def _from_markers(tx: Transaction, conversation: str, lane: Lane) -> LaneState:
+    found = history.events(tx, "markers", conversation=conversation, lane=str(lane), limit=1)
+    if not found:
+        return LaneState()
+    marker = read_marker(found[0])
+    return LaneState(found[0].seq, marker.boundary, marker.kept, SummaryDocument.read(found[0].payload["document"]))
+
+
+# Checkpoints
+
+
+def checkpoint(tx: Transaction, conversation: str, now: int) -> int:
+    """Save where a conversation stands; the number of its last event. The events themselves are in the journal."""
+    row = tx.one("history.last_of", conversation=conversation)
+    upto = row[0] if row else 0
+    documents = {lane: document.to_json() for lane, document in _documents(tx, conversation, None).items()}
+    tx.run(
+        "history.checkpoint_put", conversation_id=conversation, upto=upto, saved_at=now,
+        documents=json.dumps(documents, ensure_ascii=False),
+    )  # fmt: skip
+    return int(upto)
+
+
+def recover(store: Store, now: int) -> Recovery | None:
+    """Where the agent was last, if that is less than seven days ago.
+
+    An event is a checkpoint of its own: the journal has all of it. A checkpoint that was saved on request counts from
+    when it was saved; one that cannot be read counts as if it were not there.
+    """
+    oldest = now - RECOVERABLE
+    with store.read() as tx:
+        candidates: list[tuple[int, str, int | None, str | None]] = []
+        newest = tx.one("history.newest")
+        if newest is not None and (written := history.written_at(newest[1])) >= oldest:
+            candidates.append((written, newest[0], None, None))
+        candidates += [
+            (saved_at, conversation, upto, documents)
+            for conversation, upto, documents, saved_at in tx.all("history.checkpoints", since=oldest)
+        ]
+        for saved_at, conversation, upto, documents in sorted(candidates, key=lambda one: -one[0]):
+            info = history.conversation(tx, conversation)
+            if info is None or info.status is Status.ARCHIVED or saved_at > now + RECOVERABLE:
+                continue
+            try:
+                summaries = _documents(tx, conversation, documents)
+                last = _last_messages(tx, conversation, upto)
+            except Corrupt:
+                continue
+            return Recovery(conversation=info, events=last, summaries=summaries, saved_at=saved_at)
+    return None
+
+
+def _documents(tx: Transaction, conversation: str, documents: str | None) -> dict[str, SummaryDocument]:
+    if documents is None:
+        found = {str(lane): lane_state(tx, conversation, lane).document for lane in Lane}
+        return {lane: document for lane, document in found.items() if document != SummaryDocument()}
+    try:
+        return {str(Lane(lane)): SummaryDocument.read(one) for lane, one in json.loads(documents).items()}
+    except (ValueError, AttributeError) as error:
+        raise Corrupt(f"the checkpoint of the conversation {conversation} cannot be read: {error}") from error
+
+
+def _last_messages(tx: Transaction, conversation: str, upto: int | None) -> tuple[Event, ...]:
+    """The last messages up to an event that are no machinery."""
+    found: list[Event] = []
+    before = history.LONGEST if upto is None else upto + 1
+    while len(found) < RECOVERED:
+        page = history.events(tx, "events_back", conversation=conversation, before=before, limit=2 * RECOVERED)
+        found += (
+            event
+            for event in page
+            if event.type in (EventType.USER, EventType.MODEL) and event.content.strip() and not event.internal
+        )
+        if len(page) < 2 * RECOVERED:
+            break
+        before = page[-1].seq
+    return tuple(reversed(found[:RECOVERED]))

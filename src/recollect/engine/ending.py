@@ -1,0 +1,281 @@
+"""The end of a conversation: one pipeline, each step done once, whoever does it and however often it is tried.
+
+The order: closing summary, checkpoint, hand-off, decisions and lessons, chunks, conversation-scope entries cleared,
+idle; then the conversations beyond the last ten age to long-term memory. Each step writes its rows and its name in one
+transaction, so a process that dies in between is continued by the next one to end the conversation.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from recollect import text
+from recollect.engine import conversations, embedding, remember, summarising
+from recollect.engine.store import Store, Work
+from recollect.errors import Conflict
+from recollect.model.entry import Category, Entry, Kind, Lifetime
+from recollect.model.history import ConversationInfo, Ended, Event, EventType, Status
+from recollect.model.operation import Add, Remove
+from recollect.providers.base import LanguageModel
+from recollect.storage import entries, history
+from recollect.storage.history import Journal
+
+__all__ = ["CHUNK", "MID_TERM", "age", "chunks", "end", "stale"]
+
+MID_TERM = 10
+"""How many ended conversations keep the vectors of their chunks."""
+CHUNK = 2_000
+"""Characters of a chunk, about."""
+HANDOFF_MESSAGES = 6
+HANDOFF_LENGTH = 200
+CLOSED = "session-close"
+LARGEST = 100_000
+"""Characters of a chunk that not even tool results make longer."""
+
+
+def end(
+    store: Store, conversation: str, model: LanguageModel | None, clock: Callable[[], int], *, timeout: float = 30.0,
+    context_tokens: int = summarising.CONTEXT_TOKENS,
+) -> Ended:  # fmt: skip
+    """End a conversation, or finish its ending; Conflict when it has ended already."""
+    info = conversations.find(store, conversation)
+    if info.status is not Status.ACTIVE:
+        raise Conflict(f"the conversation {info.ref_code} has ended already; it is {info.status}")
+    with store.write() as work:
+        Journal.advance(work.tx, 0, text.ANALYSIS_VERSION)  # whoever appends now is done before
+        if not _steps(work.tx.one("history.ending", id=info.id)):
+            # From here on nothing can be added, so that nothing is left out.
+            work.tx.run("history.ending_set", id=info.id, ending='["begun"]')
+    happened = list(conversations.events(store, info.id, 0, history.LONGEST))
+    talk = [event for event in happened if event.type is not EventType.MARKER and not event.internal]
+    closing = summarising.Closing(info.closing_summary or "", (), (), info.summary_by or "fallback")
+    if "summary" not in _done(store, info.id):
+        turns = [summarising.Turn(event.role, event.content, event.hash) for event in talk if event.content.strip()]
+        closing = summarising.close(model, turns, timeout=timeout, context_tokens=context_tokens)
+        with store.write() as work:
+            if "summary" not in _steps(work.tx.one("history.ending", id=info.id)):  # else another process was first
+                done = json.dumps(["begun", "summary", [*closing.decisions], [*closing.lessons]], ensure_ascii=False)
+                work.tx.run("history.summary_set", id=info.id, summary=closing.summary, by=closing.by, ending=done)
+    decisions, lessons = _insights(store, info.id)
+    notes = {"handoff": [_note(info, content, Category.HANDOFFS, "auto-handoff") for content in _handoff(talk)]}
+    notes["insights"] = [_note(info, content, Category.DECISIONS, "auto-extract") for content in decisions]
+    notes["insights"] += [_note(info, content, Category.LESSONS, "auto-extract") for content in lessons]
+    notes["chunked"] = [_chunk(info, *part) for part in chunks(talk)]
+    # Before any transaction: an embedder may take its time.
+    vectors = {step: embedding.at_once(store, [draft.content for draft in drafts]) for step, drafts in notes.items()}
+    result = Ended(conversation=info, summary=closing.summary, by=closing.by)
+
+    def written(step: str, work: Work, now: int) -> list[Entry]:
+        made = []
+        for draft, vector in zip(notes[step], vectors[step], strict=True):
+            made.append(remember.apply(work, remember.checked(draft), actor=store.agent, now=now))
+            embedding.attach(store, work, made[-1], vector)
+        return made
+
+    def checkpoint(work: Work, now: int) -> None:
+        conversations.checkpoint(work.tx, info.id, now)
+
+    def handoff(work: Work, now: int) -> None:
+        nonlocal result
+        result = replace(result, handoff=next(iter(written("handoff", work, now)), None))
+
+    def insights(work: Work, now: int) -> None:
+        nonlocal result
+        made = written("insights", work, now)
+        result = replace(
+            result,
+            decisions=tuple(entry for entry in made if entry.category is Category.DECISIONS),
+            lessons=tuple(entry for entry in made if entry.category is Category.LESSONS),
+        )
+
+    def chunked(work: Work, now: int) -> None:
+        nonlocal result
+        result = replace(result, chunks=len(written("chunked", work, now)))
+
+    def cleared(work: Work, now: int) -> None:
+        nonlocal result
+        own = work.tx.all("history.in_conversation", conversation=info.id)
+        for (entry_id,) in own:
+            remember.apply(work, remember.checked(Remove(entry_id)), actor=store.agent, now=now)
+        result = replace(result, cleared=len(own))
+
+    def idle(work: Work, now: int) -> None:
+        nonlocal result
+        conversations.transition(work.tx, info.id, Status.IDLE, now)
+        found = history.conversation(work.tx, info.id)
+        assert found is not None
+        result = replace(result, conversation=found)
+
+    for step in (checkpoint, handoff, insights, chunked, cleared, idle):
+        _once(store, info.id, step.__name__, step, clock())
+    return replace(result, aged=tuple(age(store, clock())))
+
+
+def stale(store: Store, older_than: int) -> list[str]:
+    """Active conversations in which nothing has happened since a moment."""
+    found = []
+    with store.read() as tx:
+        for identity, started_at in tx.all("history.unfinished"):
+            last = tx.one("history.last_of", conversation=identity)
+            if max(started_at, history.written_at(last[1]) if last else 0) < older_than:
+                found.append(identity)
+    return found
+
+
+def age(store: Store, now: int, keep: int = MID_TERM) -> list[str]:
+    """Move ended conversations beyond the last ones to long-term memory; their ids.
+
+    Their summaries become archives with vectors; their chunks keep their text and lose their vectors; the journal
+    stays as it is.
+    """
+    with store.read() as tx:
+        old = [identity for (identity,) in tx.all("history.ended_oldest", keep=keep)]
+    for identity in old:
+        info = conversations.find(store, identity)
+        parts = _partitions(info.closing_summary or "")
+        vectors = embedding.at_once(store, parts)
+        with store.write() as work:
+            if "long_term" in _steps(work.tx.one("history.ending", id=identity)):
+                continue  # another process was first
+            for number, (content, vector) in enumerate(zip(parts, vectors, strict=True), 1):
+                draft = Add(
+                    content, name=_summary_name(work, info, number), kind=Kind.ARCHIVE, conversation=info.id,
+                    channel=info.channel_id, source=f"summary-{info.summary_by or 'fallback'}",
+                    at=info.ended_at,
+                )  # fmt: skip
+                made = remember.apply(work, remember.checked(draft), actor=store.agent, now=now)
+                embedding.attach(store, work, made, vector)
+            work.tx.run("history.forget_chunk_vectors", conversation=identity)
+            work.tx.run("history.age", conversation=identity)
+            work.tx.run("history.ending_set", id=identity, ending='["long_term"]')
+    return old
+
+
+# Chunks
+
+
+def chunks(talk: Sequence[Event]) -> list[tuple[str, Event, Event]]:
+    """The talk in logical blocks: a user's turn with what followed it; a long one is split between events, and an event
+    that is too long by itself at the ends of sentences. Each with its first and last event."""
+    blocks: list[list[Event]] = []
+    for event in talk:
+        if event.type is EventType.USER or not blocks:
+            blocks.append([])
+        blocks[-1].append(event)
+    found: list[tuple[str, Event, Event]] = []
+    for block in blocks:
+        lines: list[str] = []
+        first = last = block[0]
+        for event in block:
+            for part in _split(_line(event), CHUNK):
+                # A tool's result stays with its call: no new chunk begins with it.
+                most = LARGEST if event.type is EventType.TOOL else CHUNK
+                if lines and sum(map(len, lines)) + len(part) > most:
+                    found.append(("\n".join(lines), first, last))
+                    lines, first = [], event
+                lines.append(part)
+                last = event
+        if any(line.strip() for line in lines):
+            found.append(("\n".join(lines), first, last))
+    return found
+
+
+_SPOKEN_BY = {EventType.USER: "User", EventType.MODEL: "Agent", EventType.TOOL: "Tool"}
+
+
+def _line(event: Event) -> str:
+    who = event.speaker or _SPOKEN_BY.get(event.type, "System")
+    calls = " ".join(f"[called {call['function']['name']}]" for call in event.tool_calls)
+    content = event.content[:CHUNK] if event.type is EventType.TOOL else event.content
+    return f"{who}: {' '.join(part for part in (content, calls) if part)}"
+
+
+def _split(line: str, most: int) -> list[str]:
+    """A text in parts of at most so many characters, at the ends of sentences where there are any."""
+    if len(line) <= most:
+        return [line]
+    parts, current = [], ""
+    for sentence in text.sentences(line):
+        while len(sentence) > most:
+            parts += [part for part in (current, sentence[:most]) if part]
+            current, sentence = "", sentence[most:]
+        if current and len(current) + len(sentence) + 1 > most:
+            parts.append(current)
+            current = ""
+        current = f"{current} {sentence}".strip()
+    return [*parts, current] if current else parts
+
+
+def _partitions(summary: str) -> list[str]:
+    """A closing summary in logical parts: its paragraphs, those that are short together."""
+    parts: list[str] = []
+    for paragraph in (one.strip() for one in summary.split("\n\n")):
+        for piece in _split(paragraph, CHUNK) if paragraph else ():
+            if parts and len(parts[-1]) + len(piece) < CHUNK // 2:
+                parts[-1] = f"{parts[-1]}\n\n{piece}"
+            else:
+                parts.append(piece)
+    return parts
+
+
+# Steps
+
+
+def _once(store: Store, conversation: str, step: str, run: Callable[[Work, int], None], now: int) -> None:
+    """Run a step and note in the same transaction that it is done; nothing when that is noted already."""
+    with store.write() as work:
+        row = work.tx.one("history.ending", id=conversation)
+        done = _steps(row)
+        if step not in done:
+            run(work, now)
+            told = json.loads(row[0]) if row and row[0] else []
+            work.tx.run("history.ending_set", id=conversation, ending=json.dumps([*told, step], ensure_ascii=False))
+
+
+def _done(store: Store, conversation: str) -> set[str]:
+    with store.read() as tx:
+        return _steps(tx.one("history.ending", id=conversation))
+
+
+def _steps(row: tuple[str, ...] | None) -> set[str]:
+    return {step for step in json.loads(row[0]) if isinstance(step, str)} if row and row[0] else set()
+
+
+def _insights(store: Store, conversation: str) -> tuple[list[str], list[str]]:
+    """Decisions and lessons as the first step left them, for whoever does the later ones."""
+    with store.read() as tx:
+        row = tx.one("history.ending", id=conversation)
+    lists = [part for part in json.loads(row[0]) if isinstance(part, list)] if row and row[0] else []
+    return (lists[0], lists[1]) if len(lists) == 2 else ([], [])
+
+
+def _handoff(talk: Sequence[Event]) -> list[str]:
+    """The last words of a conversation, as one text; nothing when nothing was said."""
+    said = [event for event in talk if event.type in (EventType.USER, EventType.MODEL) and event.content.strip()]
+    lines = [
+        f"[{'User' if event.type is EventType.USER else 'Agent'}]: {event.content.strip()[:HANDOFF_LENGTH]}"
+        for event in said[-HANDOFF_MESSAGES:]
+    ]
+    return ["\n".join(lines)] if lines else []
+
+
+def _note(info: ConversationInfo, content: str, category: Category, tag: str) -> Add:
+    return Add(
+        content, category=category, tags=(tag, CLOSED), conversation=info.id, channel=info.channel_id,
+        source="conversation", lifetime=Lifetime.LONG_TERM,
+    )  # fmt: skip
+
+
+def _chunk(info: ConversationInfo, content: str, first: Event, last: Event) -> Add:
+    return Add(
+        content, kind=Kind.CHUNK, conversation=info.id, channel=info.channel_id, source="conversation",
+        lifetime=Lifetime.MID_TERM, at=last.created_at, first_event=first.seq, last_event=last.seq,
+    )  # fmt: skip
+
+
+def _summary_name(work: Work, info: ConversationInfo, number: int) -> str:
+    name = f"summary-{info.ref_code}-{number}"
+    while entries.binding(work.tx, name) is not None:
+        number += 1
+        name = f"summary-{info.ref_code}-{number}"
+    return name

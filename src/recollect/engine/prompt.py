@@ -1,0 +1,86 @@
+"""The messages of a lane: a pure function of its window, its summary document and what the caller adds.
+
+The same inputs give the same bytes. Tool schemas are no part of it: they go to the model beside the messages.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from recollect import names
+from recollect.errors import Invalid
+from recollect.model.history import Event, EventType, Lane
+from recollect.model.working import SummaryDocument
+
+__all__ = ["IDENTITY", "identity_files", "messages", "replay"]
+
+IDENTITY = {Lane.EDGE: ("USER.md", "SOUL.md"), Lane.CORE: ("SOUL-CORE.md",)}
+"""The identity files of each lane, in the order of the prompt."""
+INJECTED = "[INJECTED] "
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
+
+
+def messages(
+    lane: Lane, document: SummaryDocument, window: Sequence[Event], *, instructions: str | None,
+    skills: Iterable[Mapping[str, Any]], identity: Mapping[str, str], context: str | None,
+) -> list[dict[str, Any]]:  # fmt: skip
+    """Instructions with skills, identity, summary, context, the window; in the lane `core` the job comes last."""
+    opening = "\n\n".join(part for part in (instructions or "", _skills(skills)) if part.strip())
+    who = [str(identity.get(name) or "") for name in IDENTITY[lane]]
+    texts = [opening, *who, document.render(), context or ""]
+    jobs = [event for event in window if event.type is EventType.JOB]
+    rest = [event for event in window if event.type is not EventType.JOB]
+    return [
+        *({"role": "system", "content": content} for content in texts if content.strip()),
+        *map(_message, rest),
+        *map(_message, jobs),
+    ]
+
+
+def replay(archive_name: str | None, archive: str | None, window: Sequence[Event]) -> list[dict[str, Any]]:
+    """What is left of a lane's past: the text of its latest archive as a user message, and the window."""
+    opening: list[dict[str, Any]] = []
+    if archive_name is not None:
+        placeholder = f"[archived context unavailable: {archive_name}]"
+        opening = [{"role": "user", "content": placeholder if archive is None else archive}]
+    return [*opening, *map(_message, window)]
+
+
+def identity_files(folder: Path | None, lane: Lane) -> dict[str, str]:
+    """The identity files of an agent's folder, where they are."""
+    found: dict[str, str] = {}
+    if folder is None:
+        return found
+    for name in IDENTITY[lane]:
+        try:
+            found[name] = (folder / name).read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            continue
+    return found
+
+
+def _message(event: Event) -> dict[str, Any]:
+    match event.type:
+        case EventType.USER:
+            named = event.speaker is not None and _PLAIN_NAME.match(event.speaker)
+            return {"role": "user", "content": event.content, **({"name": event.speaker} if named else {})}
+        case EventType.MODEL:
+            calls = [dict(call) for call in event.tool_calls]
+            said = {"role": "assistant", "content": event.content or (None if calls else "")}
+            return {**said, "tool_calls": calls} if calls else said
+        case EventType.TOOL:
+            return {"role": "tool", "tool_call_id": event.tool_call_id, "content": event.content}
+        case EventType.INSTRUCTION:
+            return {"role": "system", "content": INJECTED + event.content}
+        case _:
+            return {"role": "system", "content": event.content}
+
+
+def _skills(skills: Iterable[Mapping[str, Any]]) -> str:
+    lines = []
+    for skill in skills:
+        if not isinstance(skill, Mapping):
+            raise Invalid(f"a skill is a mapping with name and description, not {type(skill).__name__}")
+        lines.append(f"- {names.name(skill.get('name'), 'name of a skill')}: {skill.get('description', '')}")
+    return "\n".join(["Skills:", *lines]) if lines else ""

@@ -1,0 +1,370 @@
+"""Turns of a conversation become text: what stands for them when they leave the window, and at the end.
+
+Models propose, values come back: nothing here writes. Without a model the sentences are chosen, not written.
+
+How turns are sent. Text is counted in UTF-8 bytes, three for a token: careful for English, about right for scripts of
+three bytes a character. A quarter of the model's context holds the document, half the turns; instructions and answer
+have the rest. Turns that do not fit go in several calls, each with the document as the call before left it, and what
+comes back is the one delta from the first document to the last. The model sees turns by number, never by hash: it
+could not copy 64 digits, and a number that was made up is easily told.
+
+What a model writes is cut to what a document holds rather than refused, because the same turns would give the same
+answer the next time and would never leave the window. Only an answer of the wrong form is an error.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recollect import text
+from recollect.errors import ConfigError, Invalid, Unavailable
+from recollect.model.working import (
+    FACTS,
+    KEY_LENGTH,
+    MODES,
+    REFERENCES,
+    SUMMARY_LENGTH,
+    VALUE_LENGTH,
+    Delta,
+    Fact,
+    SummaryDocument,
+)
+from recollect.providers import extractive
+from recollect.providers.base import LanguageModel, complete, json_object, prompt
+
+__all__ = ["Closing", "Folding", "Turn", "close", "fold"]
+
+CONTEXT_TOKENS = 8_192
+"""The context of a model whose settings do not name one."""
+SMALLEST_CONTEXT = 2_048
+"""Below this not even the instructions leave room."""
+BYTES_PER_TOKEN = 3
+TOOL_BYTES = 1_024
+"""UTF-8 bytes of a tool's result that a model sees."""
+TRUNCATED = "... [truncated]"
+ARCHIVE = 4_000
+"""Characters of an archive without a model, and of a document's summary that is still added to."""
+UPDATE = 1_000
+"""Characters that one fold without a model adds to a document."""
+SHORTENED = 2_000
+"""Characters of a document's summary after it has been shortened, and of a closing summary without a model."""
+ANSWER = 8_000
+"""Characters of a summary by a model that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One event of a conversation, as it is summarised: role is user, assistant, tool or system."""
+
+    role: str
+    text: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class Folding:
+    """The text of an archive, what changes in the summary document, and whether a model made it or the fallback."""
+
+    archive: str
+    delta: Delta
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """What is kept of a conversation that has ended, and whether a model wrote the summary or the fallback."""
+
+    summary: str
+    decisions: tuple[str, ...]
+    lessons: tuple[str, ...]
+    by: str
+
+
+def _object(**fields: object) -> dict[str, object]:
+    """The JSON schema of an object that has all of these fields and no other."""
+    return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
+
+
+def _array(items: object) -> dict[str, object]:
+    """The JSON schema of a short list: a weak model may never find the end of a long one."""
+    return {"type": "array", "items": items, "maxItems": 20}
+
+
+_TEXT = {"type": "string"}
+_NUMBER = {"type": "integer", "minimum": 0}
+_FOLDING = _object(
+    archive=_TEXT,
+    memory_delta=_object(
+        mode={"type": "string", "enum": list(MODES)},
+        summary_update=_TEXT,
+        add_fact=_array(_object(key=_TEXT, value=_TEXT, source_event=_NUMBER)),
+        remove_fact=_array(_TEXT),
+        add_references=_array(_NUMBER),
+        remove_references=_array(_TEXT),
+    ),
+)
+_CLOSING = _object(summary=_TEXT, decisions=_array(_TEXT), lessons=_array(_TEXT))
+
+
+def fold(
+    model: LanguageModel | None,
+    document: SummaryDocument,
+    turns: Sequence[Turn],
+    *,
+    context_tokens: int = CONTEXT_TOKENS,
+) -> Folding:
+    """What stands for turns that leave the window: an archive's text and the delta to the lane's document.
+
+    Raises Unavailable when the model fails, is set up wrongly or answers nonsense; then nothing should change.
+    """
+    if not turns:
+        raise Invalid("there are no turns to summarise")
+    if model is None:
+        return _fold_without_model(document, turns)
+    room = max(context_tokens, SMALLEST_CONTEXT) * BYTES_PER_TOKEN
+    after = document
+    archives = []
+    for batch in _batches(turns, room // 2):
+        memory = _cut(after.render() or "(empty)", room // 4)
+        content = f"The memory as it is now:\n\n{memory}\n\nThe turns that leave:\n\n" + "\n\n".join(batch)
+        answer = _ask(model, "fold", content, _FOLDING)
+        archives.append(_prose(answer, "archive", SUMMARY_LENGTH))
+        after = after.apply(_delta(_field(answer, "memory_delta", dict), after, turns))
+    return Folding("\n\n".join(archives), _difference(document, after), "model")
+
+
+def close(
+    model: LanguageModel | None,
+    turns: Sequence[Turn],
+    *,
+    timeout: float = 30.0,
+    context_tokens: int = CONTEXT_TOKENS,
+) -> Closing:
+    """What is kept of a conversation that ends. A model that fails or takes longer than `timeout` is done without.
+
+    Decisions and lessons are found in the lines of the assistant by their words; a model may add others.
+    """
+    found = extractive.insights((turn.text for turn in turns if turn.role == "assistant"), wide=True)
+    if model is not None and turns:
+        room = max(context_tokens, SMALLEST_CONTEXT) * BYTES_PER_TOKEN // 2
+        try:
+            answer = _ask(model, "close", "\n\n".join(_shortened(turns, room)), _CLOSING, timeout)
+            return Closing(
+                summary=_prose(answer, "summary", ANSWER),
+                decisions=_joined(found.decisions, _strings(answer, "decisions")),
+                lessons=_joined(found.lessons, _strings(answer, "lessons")),
+                by="model",
+            )
+        except Unavailable:
+            pass  # the deterministic one below serves as well
+    said = _said(turns)
+    return Closing(extractive.summarise(said, SHORTENED) if said else "", found.decisions, found.lessons, "fallback")
+
+
+# Without a model
+
+
+def _fold_without_model(document: SummaryDocument, turns: Sequence[Turn]) -> Folding:
+    said = _said(turns)
+    update = extractive.summarise(said, UPDATE)
+    if len(document.summary) + len(update) + 2 < ARCHIVE:
+        delta = Delta("append", update)
+    else:
+        delta = Delta("overwrite", extractive.summarise([document.summary, update], SHORTENED))
+    return Folding(extractive.summarise(said, ARCHIVE), delta, "fallback")
+
+
+def _said(turns: Sequence[Turn]) -> list[str]:
+    """What people and models said. Results of tools stay out: they may hold secrets, and summaries are indexed."""
+    said = [cleaned for turn in turns if turn.role != "tool" and (cleaned := _storable(turn.text))]
+    return said or ([f"{len(turns)} turn(s) without words, kept in the journal."] if turns else [])
+
+
+# What is sent
+
+
+def _ask(
+    model: LanguageModel, name: str, content: str, schema: Mapping[str, object], timeout: float | None = None
+) -> dict[str, object]:
+    """The JSON object that the model answers to a prompt, or Unavailable."""
+    messages = [{"role": "system", "content": prompt(name)}, {"role": "user", "content": content}]
+    try:
+        return json_object(complete(model, messages, schema=schema, timeout=timeout))
+    except ConfigError as error:
+        raise Unavailable(str(error)) from error
+
+
+def _batches(turns: Sequence[Turn], room: int) -> Iterator[list[str]]:
+    """The turns as they are sent, in order, each batch within so many bytes; a turn that is too long is divided."""
+    batch: list[str] = []
+    used = 0
+    for number, turn in enumerate(turns, start=1):
+        for line in _lines(number, turn, room):
+            size = len(_bytes(line)) + 2
+            if batch and used + size > room:
+                yield batch
+                batch, used = [], 0
+            batch.append(line)
+            used += size
+    yield batch
+
+
+def _lines(number: int, turn: Turn, room: int) -> Iterator[str]:
+    """A turn as one or more lines with its number and its role, each within the room."""
+    label = f"[{number}] {turn.role}: "
+    rest = _bytes(_cut(turn.text, TOOL_BYTES) if turn.role == "tool" else turn.text)
+    while True:
+        piece = rest[: room - len(_bytes(label)) - 2].decode(errors="ignore")
+        yield label + piece
+        rest = rest[len(_bytes(piece)) :]
+        if not rest:
+            return
+
+
+def _shortened(turns: Sequence[Turn], room: int) -> list[str]:
+    """The turns as they are sent within so many bytes: the newest whole, the best sentences of the others."""
+    lines = [line for number, turn in enumerate(turns, start=1) for line in _lines(number, turn, room // 2)]
+    sizes = [len(_bytes(line)) + 2 for line in lines]
+    if sum(sizes) <= room:
+        return lines
+    kept, used = len(lines), 0
+    while kept and used + sizes[kept - 1] <= room // 2:
+        kept -= 1
+        used += sizes[kept]
+    newest = lines[kept:]
+    older = extractive.summarise(lines[:kept], room // 2)
+    return ["The older part, shortened:", _cut(older, room // 2 - 100), "The newest part:", *newest]
+
+
+def _bytes(content: str) -> bytes:
+    return content.encode(errors="replace")
+
+
+def _cut(content: str, most: int) -> str:
+    """The beginning of a text that has more than so many bytes, and a mark that it goes on."""
+    whole = _bytes(content)
+    return content if len(whole) <= most else whole[:most].decode(errors="ignore") + TRUNCATED
+
+
+# What came back
+
+
+def _field(answer: Mapping[str, object], name: str, kind: type) -> Any:
+    """A field of a model's answer, or Unavailable when it is missing or of another kind."""
+    value = answer.get(name)
+    if not isinstance(value, kind):
+        raise Unavailable(f"the model's answer has {type(value).__name__} for {name!r}; expected {kind.__name__}")
+    return value
+
+
+def _prose(answer: Mapping[str, object], name: str, most: int) -> str:
+    """A summary in a model's answer, or Unavailable when not one letter is in it."""
+    written = _clean(_field(answer, name, str), most)
+    if not any(map(str.isalpha, written)):
+        raise Unavailable(f"the model wrote {written[:80]!r} as {name}; expected sentences: use another model")
+    return written
+
+
+def _strings(answer: Mapping[str, object], name: str) -> list[str]:
+    return [value for value in _field(answer, name, list) if isinstance(value, str)]
+
+
+def _clean(content: str, most: int) -> str:
+    """A model's text as it can be stored, and not longer than this."""
+    cleaned = _storable(content)
+    return cleaned if len(cleaned) <= most else extractive.summarise([cleaned], most)
+
+
+def _storable(content: str) -> str:
+    """The text as valid Unicode without NUL."""
+    return _bytes(content).decode().replace("\0", "").strip()
+
+
+def _delta(answer: Mapping[str, Any], document: SummaryDocument, turns: Sequence[Turn]) -> Delta:
+    """The delta of a model, made to fit the document: the oldest facts and references make room for new ones.
+
+    Numbers of turns become hashes. What names no turn, no fact or no reference is passed over.
+    """
+    mode = _field(answer, "mode", str)
+    if mode not in MODES:
+        raise Unavailable(f"the model's delta has the mode {mode[:80]!r}; expected one of {', '.join(MODES)}")
+    update = _clean(_field(answer, "summary_update", str), ANSWER)
+    if mode == "append" and len(document.summary) + len(update) + 2 > SUMMARY_LENGTH:
+        mode, update = "overwrite", extractive.summarise([document.summary, update], SUMMARY_LENGTH // 2)
+    facts = _facts(_field(answer, "add_fact", list), turns)
+    events = dict.fromkeys(found for one in _field(answer, "add_references", list) if (found := _hash(one, turns)))
+    added = list(events)[:REFERENCES]
+    keys = [fact.key for fact in document.facts]
+    return Delta(
+        mode=mode,
+        summary_update=update or None,  # a blank one would wipe out the summary
+        add_references=tuple(added),
+        remove_references=(
+            *_known(document.referenced_sessions, _strings(answer, "remove_references")),
+            *_leaving(document.referenced_events, _strings(answer, "remove_references"), added, REFERENCES),
+        ),
+        add_fact=tuple(facts.values()),
+        remove_fact=_leaving(keys, _strings(answer, "remove_fact"), facts, FACTS),
+    )
+
+
+def _facts(proposed: Iterable[object], turns: Sequence[Turn]) -> dict[str, Fact]:
+    """The facts that a model proposes, by their keys, cut to what a document holds."""
+    facts: dict[str, Fact] = {}
+    for one in proposed:
+        if not isinstance(one, dict):
+            raise Unavailable(f"the model's answer has a fact of type {type(one).__name__}; expected an object")
+        key = _clean(" ".join(_field(one, "key", str).split()), SUMMARY_LENGTH)[:KEY_LENGTH].strip()
+        value = _clean(_field(one, "value", str), VALUE_LENGTH)
+        if key.isprintable() and key and value and len(facts) < FACTS:
+            facts[key] = Fact(key, value, _hash(one.get("source_event"), turns))
+    return facts
+
+
+def _hash(number: object, turns: Sequence[Turn]) -> str | None:
+    """The hash of the turn with this number, if there is one."""
+    if isinstance(number, int) and 1 <= number <= len(turns):
+        return turns[number - 1].hash
+    return None
+
+
+def _known(old: Iterable[str], removed: Iterable[str]) -> list[str]:
+    gone = set(removed)
+    return [one for one in old if one in gone]
+
+
+def _leaving(old: Sequence[str], removed: Iterable[str], added: Collection[str], most: int) -> tuple[str, ...]:
+    """Which of the old ones leave: those to be removed, and the oldest if with the added ones they are too many."""
+    gone = _known(old, removed)
+    staying = [one for one in old if one not in gone and one not in added]
+    return (*gone, *staying[: max(len(staying) + len(added) - most, 0)])
+
+
+def _difference(before: SummaryDocument, after: SummaryDocument) -> Delta:
+    """The one delta that leads from a document to another."""
+    mode, update = "overwrite", after.summary
+    if not before.summary or after.summary.startswith(before.summary + "\n\n"):
+        mode, update = "append", after.summary[len(before.summary) :].strip()
+    old = (*before.referenced_sessions, *before.referenced_events)
+    new = (*after.referenced_sessions, *after.referenced_events)
+    keys = {fact.key for fact in after.facts}
+    return Delta(
+        mode=mode if after.summary != before.summary else "append",
+        summary_update=update if after.summary != before.summary else None,
+        add_references=tuple(one for one in new if one not in old),
+        remove_references=tuple(one for one in old if one not in new),
+        add_fact=tuple(fact for fact in after.facts if fact not in before.facts),
+        remove_fact=tuple(fact.key for fact in before.facts if fact.key not in keys),
+    )
+
+
+def _joined(found: Sequence[str], proposed: Sequence[str]) -> tuple[str, ...]:
+    """What was found and what a model adds, within the same bounds and without duplicates."""
+    cut = (_clean(" ".join(one.split()), SUMMARY_LENGTH)[: extractive.INSIGHT].strip() for one in proposed)
+    kept = {text.normalise(one): one for one in found}
+    for one in cut:
+        if len(one) > extractive.LINE:
+            kept.setdefault(text.normalise(one), one)
+    return tuple(kept.values())[: extractive.MOST]

@@ -1,0 +1,233 @@
+"""The summary document of a lane and the deltas that change it. Pure values: a bad delta changes nothing at all."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+from recollect import names
+from recollect.errors import Corrupt, Invalid
+
+__all__ = [
+    "FACTS",
+    "KEY_LENGTH",
+    "MODES",
+    "REFERENCES",
+    "SUMMARY_LENGTH",
+    "VALUE_LENGTH",
+    "Delta",
+    "Fact",
+    "SummaryDocument",
+]
+
+MODES = ("append", "overwrite")
+SUMMARY_LENGTH = 16_000
+"""Characters of the longest summary. The document is part of every prompt, so it cannot grow without end."""
+FACTS = 200
+"""The most facts in a document, and in one delta."""
+KEY_LENGTH = 200
+VALUE_LENGTH = 1_000
+REFERENCES = 200
+"""The most conversations, and the most events, that a document points to."""
+
+_EVENT = re.compile(r"[0-9a-f]{64}\Z")
+_CONVERSATION = re.compile(r"[0-9A-Za-z]{11}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One thing to keep word for word, and the hash of the event that said it."""
+
+    key: str
+    value: str
+    source_event: str | None = None
+
+    def __post_init__(self) -> None:
+        names.name(self.key, "key of a fact")
+        _text(f"value of the fact {self.key!r}", self.value, VALUE_LENGTH)
+        if len(self.key) > KEY_LENGTH or self.key != self.key.strip():
+            raise Invalid(f"the key of a fact has at most {KEY_LENGTH} characters and no space around it: {self.key!r}")
+        if self.source_event is not None and not _matches(_EVENT, self.source_event):
+            raise Invalid(
+                f"the source_event of the fact {self.key!r} is {str(self.source_event)[:80]!r}; give the hash of an "
+                "event, 64 hexadecimal digits, or leave it out"
+            )
+
+    @classmethod
+    def read(cls, value: object) -> Self:
+        """A fact from {"key": …, "value": …, "source_event": …}."""
+        fields = _fields("fact", value, ("key", "value", "source_event"))
+        key = fields.get("key")
+        return cls(key.strip() if isinstance(key, str) else key, fields.get("value"), fields.get("source_event"))  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """What changes in a summary document. Removals come before additions, so both of one key replace it.
+
+    A `summary_update` of None leaves the summary as it is; an empty one clears it when the mode is overwrite.
+    """
+
+    mode: str = "append"
+    summary_update: str | None = None
+    add_references: tuple[str, ...] = ()
+    remove_references: tuple[str, ...] = ()
+    add_fact: tuple[Fact, ...] = ()
+    remove_fact: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise Invalid(f"the mode of a delta is {str(self.mode)[:80]!r}; it is one of {', '.join(MODES)}")
+        if self.summary_update is not None:
+            _text("summary_update", self.summary_update, SUMMARY_LENGTH)
+        for reference in _few("add_references", self.add_references, 2 * REFERENCES):
+            if not (_matches(_EVENT, reference) or _matches(_CONVERSATION, reference)):
+                raise Invalid(
+                    f"add_references has {str(reference)[:80]!r}; give hashes of events (64 hexadecimal digits) or "
+                    "ref codes of conversations (11 letters and digits)"
+                )
+        for text in _few("remove_references", self.remove_references, 2 * REFERENCES):
+            names.plain("reference to remove", text, lines=True)
+        for key in _few("remove_fact", self.remove_fact, FACTS):
+            names.plain("key of a fact to remove", key, lines=True)
+        _few("add_fact", self.add_fact, FACTS)
+
+    @classmethod
+    def read(cls, value: object) -> Self:
+        """A delta as a model or a user writes it: {"memory_delta": {…}} or what is inside. Invalid when any part is."""
+        if isinstance(value, Mapping) and "memory_delta" in value:
+            value = _fields("delta", value, ("memory_delta",))["memory_delta"]
+        fields = _fields("memory_delta", value, cls.__slots__)
+        return cls(
+            mode=fields.get("mode", "append"),
+            summary_update=fields.get("summary_update"),
+            add_references=tuple(_list("add_references", fields.get("add_references"))),
+            remove_references=tuple(_list("remove_references", fields.get("remove_references"))),
+            add_fact=tuple(Fact.read(one) for one in _one_or_many(fields.get("add_fact"))),
+            remove_fact=tuple(_one_or_many(fields.get("remove_fact"))),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SummaryDocument:
+    """What stands in a prompt for everything that has left the window of a lane."""
+
+    summary: str = ""
+    facts: tuple[Fact, ...] = ()
+    referenced_sessions: tuple[str, ...] = ()
+    referenced_events: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _text("summary", self.summary, SUMMARY_LENGTH)
+        _few("facts", self.facts, FACTS)
+        for what, pattern, references in (
+            ("referenced_sessions", _CONVERSATION, self.referenced_sessions),
+            ("referenced_events", _EVENT, self.referenced_events),
+        ):
+            if not all(_matches(pattern, one) for one in _few(what, references, REFERENCES)):
+                raise Invalid(f"the {what} of a summary document hold something that is no such reference")
+
+    def apply(self, delta: Delta) -> Self:
+        """The document after a delta. A delta that would make it too large is Invalid; this document never changes."""
+        facts = {fact.key: fact for fact in self.facts if fact.key not in set(delta.remove_fact)}
+        facts |= {fact.key: fact for fact in delta.add_fact}
+        removed = set(delta.remove_references)
+
+        def references(old: tuple[str, ...], pattern: re.Pattern[str]) -> tuple[str, ...]:
+            kept = [one for one in old if one not in removed]
+            return tuple(dict.fromkeys([*kept, *(one for one in delta.add_references if pattern.match(one))]))
+
+        return type(self)(
+            summary=self._summary(delta),
+            facts=tuple(facts.values()),
+            referenced_sessions=references(self.referenced_sessions, _CONVERSATION),
+            referenced_events=references(self.referenced_events, _EVENT),
+        )
+
+    def _summary(self, delta: Delta) -> str:
+        if delta.summary_update is None:
+            return self.summary
+        if delta.mode == "overwrite":
+            return delta.summary_update.strip()
+        return "\n\n".join(part for part in (self.summary, delta.summary_update.strip()) if part)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document as plain values for json."""
+        return {
+            "summary": self.summary,
+            "facts": [{"key": fact.key, "value": fact.value, "source_event": fact.source_event} for fact in self.facts],
+            "referenced_sessions": list(self.referenced_sessions),
+            "referenced_events": list(self.referenced_events),
+        }
+
+    @classmethod
+    def read(cls, value: object) -> Self:
+        """The document that `to_json()` gave. Anything else is Corrupt: a document changes by deltas only."""
+        try:
+            fields = _fields("summary document", value, cls.__slots__)
+            return cls(
+                summary=fields.get("summary", ""),
+                facts=tuple(map(Fact.read, _list("facts", fields.get("facts")))),
+                referenced_sessions=tuple(_list("referenced_sessions", fields.get("referenced_sessions"))),
+                referenced_events=tuple(_list("referenced_events", fields.get("referenced_events"))),
+            )
+        except Invalid as error:
+            raise Corrupt(f"the stored summary document cannot be read: {error}") from None
+
+    def render(self) -> str:
+        """The document as a model reads it; empty when there is nothing in it."""
+        parts = [
+            self.summary,
+            _listed("Facts:", (f"{fact.key}: {fact.value}" for fact in self.facts)),
+            _listed("Conversations to look up:", self.referenced_sessions),
+            _listed("Events to look up:", self.referenced_events),
+        ]
+        return "\n\n".join(part for part in parts if part)
+
+
+def _listed(heading: str, lines: Iterable[str]) -> str:
+    written = [f"- {line}" for line in lines]
+    return "\n".join([heading, *written]) if written else ""
+
+
+def _matches(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.match(value) is not None
+
+
+def _text(what: str, value: object, most: int) -> str:
+    """The value as text that can be stored, of at most so many characters."""
+    text = names.plain(what, value, lines=True)
+    if len(text) > most:
+        raise Invalid(f"the {what} has {len(text):,} characters; at most {most:,} are allowed: make it shorter")
+    return text
+
+
+def _few(what: str, values: Sequence[Any], most: int) -> Sequence[Any]:
+    if len(values) > most:
+        raise Invalid(f"the {what} are {len(values):,}; at most {most:,} are allowed: remove some")
+    return values
+
+
+def _fields(what: str, value: object, known: Sequence[str]) -> Mapping[str, Any]:
+    """The fields of a JSON object; a field of another name is an error, because its content would be lost."""
+    if not isinstance(value, Mapping):
+        raise Invalid(f"a {what} is a JSON object, not {type(value).__name__}")
+    unknown = sorted(str(field)[:80] for field in value if field not in known)
+    if unknown:
+        raise Invalid(f"a {what} has no field {unknown[0]!r}; its fields are {', '.join(known)}")
+    return value
+
+
+def _list(what: str, value: object) -> Sequence[Any]:
+    if value is None:
+        return ()
+    if not isinstance(value, list | tuple):
+        raise Invalid(f"the {what} must be a list, not {type(value).__name__}")
+    return value
+
+
+def _one_or_many(value: object) -> Sequence[Any]:
+    """A list as it is, nothing as an empty one, and anything else as the only element of one."""
+    if value is None:
+        return ()
+    return value if isinstance(value, list | tuple) else (value,)

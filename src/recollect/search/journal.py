@@ -1,0 +1,436 @@
+"""The index over the journal: what was said in conversations, found by its words. It never holds what tools said.
+
+The document number of an event is its number in the journal. The journal itself is the tail of this index, so
+appending an event writes nothing here; TAIL events later they become a segment, as entries do (`index.py`). A segment
+keeps beside the length of a turn what ranking asks of it, in a record of a few bytes: its conversation, the turn before
+it, who spoke, when, and what kind of sentence it is. A process reads the records once, so a search over a million
+events reads posting lists and the rows of its hits, and nothing else.
+
+Loaded by the first search or segment and not with the package, because it needs numpy.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from recollect import text
+from recollect.errors import Corrupt
+from recollect.model.history import Event, EventType
+from recollect.search import bm25, index, ranking, turns
+from recollect.search.segments import View, fingerprint, fingerprints
+from recollect.storage import history
+from recollect.storage.counters import Counters
+from recollect.storage.database import Row, Transaction
+from recollect.storage.history import Journal
+
+__all__ = ["JournalIndex", "Look", "Span", "document", "is_turn"]
+
+PAGE = 1_000
+CANDIDATES = 500
+"""How many turns the words choose before the evidence around them counts."""
+THEN = 100
+"""How many more are chosen of those said on a date that the question names."""
+NEAREST = 20
+"""How many of the nearest texts about conversations bring turns that no word has found."""
+UNRELATED = 0.2
+"""Up to this cosine two texts have nothing to do with each other."""
+RECORD = np.dtype(
+    [
+        ("length", "<u4"),
+        ("conversation", "<u4"),  # the number of its first event; 0 for an event that is no turn
+        ("before", "<u4"),  # the turn before it in the conversation; 0 for the first
+        ("speaker", "<u4"),  # an event with the same speaker; 0 where nobody gave a name
+        ("at", "<i8"),
+        ("flags", "u1"),
+    ]
+)
+ASKS, TELLS_TIME, ASSISTANT = 1, 2, 4
+DAY = 86_400_000
+
+Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Records = NDArray[np.void]
+
+
+def is_turn(event: Event) -> bool:
+    """Whether something was said that may be found again: by a user or a model, to be seen, and in words."""
+    return event.type in (EventType.USER, EventType.MODEL) and not event.internal and bool(event.content.strip())
+
+
+def document(event: Event) -> dict[str, int]:
+    """The terms under which a turn is found: those of its speaker and its content.
+
+    Its date is no part of them: the record has it, and as words it did a little harm wherever it was measured.
+    """
+    return text.terms(f"{event.speaker or ''}\n{event.content}")
+
+
+class JournalIndex(index.Segmented):
+    """The index over one agent's journal: flush, look, rebuild, check. Safe to use from several threads."""
+
+    queries = "turns"
+
+    def flush(self, tx: Transaction, journal: Journal) -> None:
+        """Put the events since the last segment into segments, once there are enough; the caller saves the journal."""
+        if journal.analysis != text.ANALYSIS_VERSION:
+            self._clear(tx, journal)
+        numbers = _numbers(journal)
+        while numbers.documents - numbers.flushed >= index.TAIL:
+            first, size = numbers.flushed + 1, index.TAIL
+            records = np.zeros(size, RECORD)
+            documents: list[tuple[int, Mapping[str, int]]] = []
+            for seq, terms, record in _Reader(first).after(tx, numbers.flushed, numbers.flushed + size):
+                records[seq - first] = record
+                documents.append((seq - first, terms))
+            self._write_segment(tx, numbers, 0, first, size, records.tobytes(), index.postings_of(documents))
+            numbers.flushed += size
+            numbers.live += int(np.count_nonzero(records["conversation"]))
+            numbers.tokens += int(records["length"].sum())
+            self._merge_due(tx, numbers)
+        journal.flushed, journal.live = numbers.flushed, numbers.live
+        journal.tokens, journal.layout = numbers.tokens, numbers.layout
+
+    def rebuild(self, tx: Transaction, journal: Journal) -> None:
+        """Make the index anew from the journal; the caller saves the journal."""
+        self._clear(tx, journal)
+        self.flush(tx, journal)
+
+    def stale(self, journal: Journal) -> bool:
+        """Whether the segments were made by another analysis than this one."""
+        return journal.flushed > 0 and journal.analysis != text.ANALYSIS_VERSION
+
+    def look(self, tx: Transaction, journal: Journal, query: str, words: Sequence[Sequence[str]]) -> "Look":
+        """Look for the words of a query, which are its `text.query_terms()`."""
+        terms = [term for word in words for term in word]
+        with self._lock:
+            view = self._current(tx, _numbers(journal))
+            assert isinstance(view, _TurnView)
+            lists, holding = view.postings(tx, terms) if terms else ([], {})
+            records, following, names = view.records[: journal.events + 1], view.following, view.names
+        tail = records[journal.flushed + 1 :]
+        live = journal.live + int(np.count_nonzero(tail["conversation"]))
+        average = (journal.tokens + int(tail["length"].sum())) / (live or 1) or 1.0
+        weighted = index.weigh(words, holding, live)
+        parts = [
+            (part, [(weight, place, found[term]) for weight, place, term in weighted if term in found])
+            for part, found in lists
+            if found
+        ]
+        return Look(
+            query=query, words=words, records=records, following=following, names=names, average=average, parts=parts
+        )
+
+    def check(self, tx: Transaction, journal: Journal) -> list[str]:
+        """What differs between the index and the journal."""
+        if self.stale(journal):
+            return []  # the next search or segment makes it anew
+        size = journal.flushed + 1
+        expected, right = np.zeros(size, RECORD), np.zeros(size, np.uint64)
+        for seq, terms, record in _Reader(1).after(tx, 0, journal.flushed):
+            expected[seq], right[seq] = record, fingerprint(terms)
+        stored, prints = np.zeros(size, RECORD), np.zeros(size, np.uint64)
+        covered = np.zeros(size, bool)
+        for segment, _, first, count in tx.all("turns.segments"):
+            ((blob,),) = tx.all("turns.lengths", segment=segment)
+            if first + count > size or len(blob) != count * RECORD.itemsize:
+                return [f"segment {segment} of the index over the journal does not fit the journal"]
+            stored[first : first + count] = np.frombuffer(blob, RECORD)
+            prints[first : first + count] = fingerprints(count, tx.all("turns.postings_of", segments=[segment]))
+            covered[first : first + count] = True
+
+        problems = []
+        live, tokens = int(np.count_nonzero(expected["conversation"])), int(expected["length"].sum())
+        if (journal.live, journal.tokens) != (live, tokens):
+            problems.append(
+                f"the index over the journal counts {journal.live} turns and {journal.tokens} terms; "
+                f"there are {live} and {tokens}"
+            )
+        same = (prints == right) & covered
+        for field in ("length", "conversation", "before", "at", "flags"):
+            same &= stored[field] == expected[field]
+        # Any event with the same speaker stands for the name.
+        named = np.minimum(stored["speaker"], journal.flushed)
+        same &= expected["speaker"][named] == expected["speaker"]
+        problems += [f"event {seq} is not indexed as it was said" for seq in np.flatnonzero(~same).tolist() if seq]
+        return problems
+
+    def _clear(self, tx: Transaction, journal: Journal) -> None:
+        tx.run("turns.clear_segments")
+        tx.run("turns.clear_postings")
+        journal.flushed = journal.live = journal.tokens = 0
+        journal.layout += 1
+        journal.analysis = text.ANALYSIS_VERSION
+
+    def _new_view(self, generation: int) -> "_TurnView":
+        return _TurnView(generation)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The part of a conversation that a text is about, and the cosine of its vector with the query's."""
+
+    conversation: int
+    """The number of its first event."""
+    first: int
+    last: int
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The journal as one search sees it: its turns by number, and where the words of the query are."""
+
+    query: str
+    words: Sequence[Sequence[str]]
+    records: Records
+    following: NDArray[np.uint32]
+    names: dict[int, str]
+    average: float
+    """The average length of a turn in terms."""
+    parts: list[tuple[bm25.Part, list[tuple[float, int, bm25.PostingList]]]]
+
+    def allowed(self, since: int | None, until: int | None, conversations: Sequence[int] | None) -> Flags | None:
+        """For each event whether it was said in this time and in one of these conversations; None when all pass."""
+        tests = []
+        if since is not None:
+            tests.append(self.records["at"] >= since)
+        if until is not None:
+            tests.append(self.records["at"] < until)
+        if conversations is not None:
+            tests.append(np.isin(self.records["conversation"], conversations))
+        return np.logical_and.reduce(tests) if tests else None
+
+    def best(
+        self, tx: Transaction, limit: int, spans: Sequence[Span], allowed: Flags | None, *, by_conversation: bool
+    ) -> list[tuple[int, float]]:
+        """The best of the allowed turns as (number, score), the newest first among equals.
+
+        The spans come nearest first. `by_conversation` gives only the best turn of each conversation.
+        """
+        chosen = [np.array([seq for seq, _ in self.rank(CANDIDATES, allowed)], np.int64)]
+        chosen += self._said_then(allowed)
+        chosen += [self._within(span) for span in spans[:NEAREST] if span.cosine > UNRELATED]
+        seqs = self._beside(np.unique(np.concatenate(chosen)))
+        candidates = self._candidates(tx, seqs, spans)
+        question = turns.Question.read(self.query, self.words, {name for name in candidates.speaker if name})
+        scores = turns.scores(question, candidates, average=self.average)
+        order = np.lexsort((-seqs, -scores))
+        if allowed is not None:
+            order = order[allowed[seqs[order]]]
+        if by_conversation:
+            _, first = np.unique(candidates.conversation[order], return_index=True)
+            order = order[np.sort(first)]
+        return [(int(seqs[place]), float(scores[place])) for place in order[:limit]]
+
+    def rank(self, limit: int, allowed: Flags | None = None) -> list[tuple[int, float]]:
+        """The best of the allowed turns by their words alone, as (number, score)."""
+        b = ranking.b_for(self.average)
+        parts = []
+        for part, lists in self.parts:
+            if allowed is not None:
+                part = part.only(allowed[part.first : part.first + len(part.lengths)], self.average, b)
+            parts.append((part, [(weight, [found]) for weight, _, found in lists]))
+        return bm25.rank(parts, limit, self.average, b)
+
+    def around(self, seq: int, reach: int) -> list[int]:
+        """The turns up to so many places beside one, in their order."""
+        found: list[int] = []
+        for step in (self._before, self._after):
+            at = np.array([seq])
+            for _ in range(reach):
+                at = step(at)
+                found += [int(at[0])] if at[0] else []
+        return sorted(found)
+
+    def _said_then(self, allowed: Flags | None) -> list[Integers]:
+        """Where the query names a date: the best turns of that time by their words, and the newest of that time."""
+        periods = turns.periods(self.query)
+        if not periods:
+            return []
+        day = self.records["at"] // DAY
+        starts, ends = np.array(sorted(turns.spans_of(periods, day[day > 0].min(initial=day.max()), day.max()))).T
+        begun = np.searchsorted(starts, day, "right") - 1  # the last of these times that had begun
+        said = (begun >= 0) & (day <= np.maximum.accumulate(ends)[begun]) & (self.records["conversation"] > 0)
+        if allowed is not None:
+            said &= allowed
+        best = [seq for seq, _ in self.rank(THEN, said)]
+        return [np.array(best, np.int64), np.flatnonzero(said)[-THEN:]]
+
+    def _within(self, span: Span) -> Integers:
+        """The turns of a span."""
+        return span.first + np.flatnonzero(
+            self.records["conversation"][span.first : span.last + 1] == span.conversation
+        )
+
+    def _before(self, seqs: Integers) -> Integers:
+        """The turn before each in its conversation; 0 where there is none."""
+        return self.records["before"][seqs].astype(np.int64)
+
+    def _after(self, seqs: Integers) -> Integers:
+        """The turn after each in its conversation; 0 where there is none."""
+        following = self.following[seqs].astype(np.int64)
+        # One that was appended since this search began is not there for it.
+        return np.where(following < len(self.records), following, 0)
+
+    def _beside(self, seqs: Integers) -> Integers:
+        """The turns and those up to REACH places beside them, ascending."""
+        back = forth = seqs
+        every = [seqs]
+        for _ in range(turns.REACH):
+            back, forth = self._before(back), self._after(forth)
+            every += [back, forth]
+        found = np.unique(np.concatenate(every))
+        return found[found > 0]
+
+    def _candidates(self, tx: Transaction, seqs: Integers, spans: Sequence[Span]) -> turns.Turns:
+        """What ranking needs to know of turns, which are ascending."""
+        records = self.records[seqs]
+        conversation = records["conversation"].astype(np.int64)
+        assistant = (records["flags"] & ASSISTANT) > 0
+        # Where an assistant takes part, whoever else speaks is its user, by whatever name.
+        among_people = (records["speaker"] > 0) & ~np.isin(conversation, conversation[assistant])
+        return turns.Turns(
+            conversation=conversation,
+            position=self._positions(seqs, conversation),
+            words=bm25.gains(self.parts, len(self.words), seqs, self.average, ranking.b_for(self.average)),
+            speaker=self._speakers(tx, records["speaker"]),
+            role=np.where(assistant, turns.Role.ASSISTANT, np.where(among_people, turns.Role.PERSON, turns.Role.USER)),
+            day=records["at"] // DAY,
+            asks=(records["flags"] & ASKS) > 0,
+            tells_time=(records["flags"] & TELLS_TIME) > 0,
+            cosine=_cosines(seqs, conversation, spans),
+        )
+
+    def _positions(self, seqs: Integers, conversation: Integers) -> Integers:
+        """A place for each turn: one more than that of the turn before it, and far from any other's."""
+        order = np.lexsort((seqs, conversation))
+        linked = self._before(seqs[order])[1:] == seqs[order][:-1]
+        positions = np.zeros(len(seqs), np.int64)
+        positions[order[1:]] = np.cumsum(np.where(linked, 1, turns.REACH + 1))
+        return positions
+
+    def _speakers(self, tx: Transaction, numbers: NDArray[np.uint32]) -> list[str]:
+        wanted = [number for number in np.unique(numbers).tolist() if number and number not in self.names]
+        for event in history.events(tx, "events_by_seq", seqs=wanted) if wanted else ():
+            self.names[event.seq] = event.speaker or ""
+        return [self.names.get(number, "") for number in numbers.tolist()]
+
+
+def _cosines(seqs: Integers, conversation: Integers, spans: Sequence[Span]) -> NDArray[np.float64] | None:
+    """For each turn the cosine of the nearest text about it; nan where none is known."""
+    if not spans:
+        return None
+    keys = (conversation << 32) + seqs
+    order = np.argsort(keys)
+    home = np.array([span.conversation for span in spans], np.int64) << 32
+    start = np.searchsorted(keys[order], home + [span.first for span in spans])
+    sizes = np.searchsorted(keys[order], home + [span.last for span in spans], "right") - start
+    # All places of all spans in one row: where each span starts, counted on from there.
+    places = np.arange(sizes.sum()) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
+    found = np.full(len(seqs), -np.inf)
+    np.maximum.at(found, order[places], np.repeat([span.cosine for span in spans], sizes))
+    return np.where(np.isinf(found), np.nan, found)
+
+
+class _TurnView(View):
+    """What a process has read: the posting lists of the tail, and the record of every event."""
+
+    queries = "turns"
+
+    def __init__(self, generation: int) -> None:
+        super().__init__(generation)
+        self.records: Records = np.zeros(1, RECORD)
+        self.following: NDArray[np.uint32] = np.zeros(1, np.uint32)
+        """For each turn the one after it in its conversation."""
+        self.names: dict[int, str] = {}
+        self._reader = _Reader(1)
+        self._last = 0
+
+    def update(self, tx: Transaction, counters: Counters) -> None:
+        """Read what is new."""
+        if len(self.records) <= counters.documents:
+            more = max(counters.documents + 1 - len(self.records), len(self.records) // 4, index.TAIL)
+            self.records = np.concatenate((self.records, np.zeros(more, RECORD)))
+            self.following = np.concatenate((self.following, np.zeros(more, np.uint32)))
+        if self.layout != counters.layout:
+            self._reader = _Reader(counters.flushed + 1)
+        self._last = counters.documents
+        super().update(tx, counters)
+
+    def _lengths_in(self, first: int, blob: bytes) -> NDArray[np.uint32]:
+        records = np.frombuffer(blob, RECORD)
+        self.records[first : first + len(records)] = records
+        later = np.flatnonzero(records["before"])
+        self.following[records["before"][later]] = first + later
+        return records["length"].copy()
+
+    def _tail_after(self, tx: Transaction, doc: int) -> Iterator[tuple[int, Mapping[str, int]]]:
+        for seq, terms, record in self._reader.after(tx, doc, self._last):
+            self.records[seq] = record
+            if record[2]:
+                self.following[record[2]] = seq
+            yield seq, terms
+
+
+class _Reader:
+    """Reads events one after the other, and tells of each its terms and its record."""
+
+    def __init__(self, first: int) -> None:
+        self._first = first
+        self._last: dict[str, tuple[int, int]] = {}
+        """For each conversation its number and its last turn so far."""
+        self._speakers: dict[str, int] = {}
+
+    def after(self, tx: Transaction, seq: int, last: int) -> Iterator[tuple[int, dict[str, int], Row]]:
+        """The events after one, up to the last; an event that is no turn has no terms."""
+        while seq < last and (rows := tx.all("history.journal_after", after=seq, limit=min(PAGE, last - seq))):
+            for row in rows:
+                seq = row[0]
+                event = _event(row)
+                if event is not None and is_turn(event):
+                    yield seq, *self._turn(tx, event)
+                else:
+                    yield seq, {}, (0, 0, 0, 0, 0, 0)
+
+    def _turn(self, tx: Transaction, event: Event) -> tuple[dict[str, int], Row]:
+        terms = document(event)
+        number, before = self._last.get(event.conversation_id) or self._earlier(tx, event)
+        self._last[event.conversation_id] = number, event.seq
+        speaker = self._speakers.setdefault(event.speaker, event.seq) if event.speaker else 0
+        flags = (
+            ASKS * turns.asks(event.content)
+            | TELLS_TIME * turns.tells_time(event.content)
+            | ASSISTANT * (event.type is EventType.MODEL)
+        )
+        return terms, (sum(terms.values()), number, before, speaker, event.created_at, flags)
+
+    def _earlier(self, tx: Transaction, event: Event) -> tuple[int, int]:
+        """The number of a conversation, and its last turn before those that were read here."""
+        ((number,),) = tx.all("turns.first", conversation=event.conversation_id)
+        before, size = self._first, 4
+        while before > number:
+            rows = tx.all("history.events_back", conversation=event.conversation_id, before=before, limit=size)
+            for row in rows:
+                found = _event(row)
+                if found is not None and is_turn(found):
+                    return number, found.seq
+            before, size = rows[-1][0] if rows else 0, PAGE
+        return number, 0
+
+
+def _event(row: Row) -> Event | None:
+    """An event; None for one that cannot be read, which must not stop the others from being found."""
+    try:
+        return history.event(row)
+    except Corrupt:
+        return None
+
+
+def _numbers(journal: Journal) -> Counters:
+    """The last numbers of a journal, in the terms of an index."""
+    return Counters(
+        documents=journal.events, flushed=journal.flushed, live=journal.live, tokens=journal.tokens,
+        layout=journal.layout,
+    )  # fmt: skip

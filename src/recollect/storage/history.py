@@ -1,0 +1,200 @@
+"""Rows of conversations and of the journal, and the values they stand for. The hash chain is made and proved here."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from recollect.errors import Corrupt
+from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Status
+from recollect.storage.database import Row, Transaction
+
+__all__ = [
+    "LONGEST",
+    "PAGE",
+    "Journal",
+    "append",
+    "breaks",
+    "channels",
+    "conversation",
+    "conversations",
+    "event",
+    "event_hash",
+    "events",
+    "info",
+    "written_at",
+]
+
+PAGE = 1_000
+LONGEST = 9_223_372_036_854_775_807
+
+
+@dataclass(slots=True)
+class Journal:
+    """The last numbers of an agent's journal, in the terms of the index: its documents are the events."""
+
+    events: int = 0
+    flushed: int = 0
+    """The last event that is in a segment of the index."""
+    live: int = 0
+    """How many turns are in segments."""
+    tokens: int = 0
+    """The sum of their lengths."""
+    layout: int = 0
+    analysis: int = 0
+
+    @classmethod
+    def get(cls, tx: Transaction) -> "Journal":
+        """The numbers as they are; all zero before the first event."""
+        row = tx.one("history.journal")
+        return cls(*row) if row else cls()
+
+    @classmethod
+    def advance(cls, tx: Transaction, count: int, analysis: int) -> "Journal":
+        """Hand out the next numbers; another one who appends waits until this transaction ends."""
+        row = tx.one("history.journal_advance", count=count)
+        if row is None:
+            tx.run("history.journal_start", analysis=analysis)
+            row = tx.one("history.journal_advance", count=count)
+            assert row is not None
+        return cls(*row)
+
+    def save(self, tx: Transaction) -> None:
+        """Write back what the index changed."""
+        tx.run(
+            "history.journal_save", flushed=self.flushed, live=self.live, tokens=self.tokens, layout=self.layout,
+            analysis=self.analysis,
+        )  # fmt: skip
+
+
+# Channels and conversations
+
+
+def channels(tx: Transaction, workspace: str) -> list[Channel]:
+    """The channels of the workspace, oldest first."""
+    return [
+        Channel(id=name, workspace=workspace, name=name, description=description, is_default=bool(is_default),
+                created_at=created_at)
+        for name, description, is_default, created_at in tx.all("history.channels")
+    ]  # fmt: skip
+
+
+def conversation(tx: Transaction, id_or_ref: str) -> ConversationInfo | None:
+    """The conversation with this id or ref code."""
+    row = tx.one("history.conversation", id=id_or_ref) or tx.one("history.by_ref", ref_code=id_or_ref)
+    return None if row is None else info(row)
+
+
+def conversations(
+    tx: Transaction, statuses: Iterable[Status], *, channel: str | None, chat_id: str | None, limit: int
+) -> list[ConversationInfo]:
+    """Conversations, newest first."""
+    rows = tx.all(
+        "history.conversations", statuses=[str(status) for status in statuses], channel=channel, chat_id=chat_id,
+        limit=limit,
+    )  # fmt: skip
+    return [info(row) for row in rows]
+
+
+def info(row: Row) -> ConversationInfo:
+    """A row of conversations as a value."""
+    identity, ref_code, channel, status, started, ended, chat, model, participants, summary, by = row
+    return ConversationInfo(
+        id=identity, ref_code=ref_code, channel_id=channel, status=Status(status), started_at=started, ended_at=ended,
+        chat_id=chat, model_id=model, participants=tuple(json.loads(participants)), closing_summary=summary,
+        summary_by=by,
+    )  # fmt: skip
+
+
+# Events
+
+
+def append(tx: Transaction, first: int, previous: str, new: Sequence[Event]) -> list[Event]:
+    """Store events of one conversation under the next numbers, each chained to the one before it."""
+    stored = []
+    for seq, one in enumerate(new, first):
+        payload = _payload(one)
+        digest = event_hash(previous, one, payload)
+        tx.run(
+            "history.event_put", seq=seq, id=one.id, conversation_id=one.conversation_id, lane=one.lane.value,
+            type=one.type.value, content=one.content, payload=payload, tool_call_id=one.tool_call_id, hash=digest,
+            previous=previous, created_at=one.created_at,
+        )  # fmt: skip
+        stored.append(replace(one, seq=seq, hash=digest, previous=previous))
+        previous = digest
+    return stored
+
+
+def event(row: Row) -> Event:
+    """A row of events as a value; Corrupt if it makes no sense."""
+    seq, identity, conversation_id, lane, kind, content, payload, tool_call_id, digest, previous, created_at = row
+    try:
+        extra: dict[str, Any] = json.loads(payload) if payload else {}
+        return Event(
+            seq=seq, id=identity, conversation_id=conversation_id, lane=Lane(lane), type=EventType(kind),
+            content=content, speaker=extra.pop("speaker", None), tool_calls=tuple(extra.pop("tool_calls", ())),
+            internal=bool(extra.pop("internal", False)), payload=extra, tool_call_id=tool_call_id, hash=digest,
+            previous=previous, created_at=created_at,
+        )  # fmt: skip
+    except (ValueError, TypeError, AttributeError) as error:
+        raise Corrupt(f"event {seq} of the journal cannot be read: {error}; restore it from a backup") from error
+
+
+def events(tx: Transaction, query: str, **values: Any) -> list[Event]:
+    """The events of a named query."""
+    return [event(row) for row in tx.all(f"history.{query}", **values)]
+
+
+def event_hash(previous: str, one: Event, payload: str) -> str:
+    """The hash of an event: of everything it says, and of the hash before it."""
+    parts = (
+        previous, one.id, one.conversation_id, one.lane.value, one.type.value, one.tool_call_id or "", payload,
+        str(one.created_at), one.content,
+    )  # fmt: skip
+    # The lengths tell where one part ends, so that no two events look alike.
+    framed = "".join(f"{len(part)}:{part}" for part in parts)
+    return hashlib.sha256(framed.encode()).hexdigest()
+
+
+def written_at(event_id: str) -> int:
+    """When an event was appended, as its id tells; its time is when it happened, which may be long before."""
+    return int(event_id[:8] + event_id[9:13], 16)
+
+
+def breaks(tx: Transaction) -> Iterable[str]:
+    """Where the journal is not what was written: gaps in the numbers, hashes that do not fit."""
+    last: dict[str, str] = {}
+    expected = 1
+    after = 0
+    while rows := tx.all("history.journal_after", after=after, limit=PAGE):
+        for row in rows:
+            seq, _, conversation_id, *_, payload, _, digest, previous, _ = row
+            if seq != expected:
+                yield f"events {expected} to {seq - 1} are missing from the journal"
+            expected = seq + 1
+            try:
+                right = event_hash(previous, event(row), payload)
+            except Corrupt as error:
+                yield str(error)
+            else:
+                if right != digest:
+                    yield f"event {seq} is not what was written: its hash does not fit"
+            if previous != last.get(conversation_id, ""):
+                yield f"event {seq} does not follow the one before it in its conversation"
+            last[conversation_id] = digest
+        after = rows[-1][0]
+    total = Journal.get(tx).events
+    if total >= expected:
+        yield f"events {expected} to {total} are missing from the journal"
+
+
+def _payload(one: Event) -> str:
+    extra: dict[str, Any] = dict(one.payload)
+    if one.speaker is not None:
+        extra["speaker"] = one.speaker
+    if one.tool_calls:
+        extra["tool_calls"] = [dict(call) for call in one.tool_calls]
+    if one.internal:
+        extra["internal"] = True
+    return json.dumps(extra, ensure_ascii=False, separators=(",", ":"), sort_keys=True) if extra else ""

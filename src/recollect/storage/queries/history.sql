@@ -1,0 +1,160 @@
+-- name: channels
+SELECT id, description, is_default, created_at FROM channels WHERE agent = :agent ORDER BY created_at, id
+
+-- name: channel_put
+INSERT INTO channels (agent, id, description, is_default, created_at)
+VALUES (:agent, :id, :description, :is_default, :created_at) ON CONFLICT (agent, id) DO NOTHING
+
+-- name: start
+INSERT INTO conversations (agent, id, ref_code, channel_id, status, started_at, chat_id, model_id, participants, ending)
+VALUES (:agent, :id, :ref_code, :channel_id, 'active', :started_at, :chat_id, :model_id, :participants, '')
+ON CONFLICT (agent, ref_code) DO NOTHING
+
+-- name: conversation
+SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
+FROM conversations WHERE agent = :agent AND id = :id
+
+-- name: conversations_by_id
+SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
+FROM conversations WHERE agent = :agent AND id IN (:ids*)
+
+-- name: by_ref
+SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
+FROM conversations WHERE agent = :agent AND ref_code = :ref_code
+
+-- name: conversations
+SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
+FROM conversations WHERE agent = :agent AND status IN (:statuses*)
+    AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
+    AND (CAST(:chat_id AS TEXT) IS NULL OR chat_id = :chat_id)
+ORDER BY started_at DESC, id DESC LIMIT :limit
+
+-- name: status
+UPDATE conversations SET status = :status, ended_at = COALESCE(ended_at, CAST(:ended_at AS BIGINT)) WHERE agent = :agent AND id = :id
+
+-- name: ending
+SELECT ending FROM conversations WHERE agent = :agent AND id = :id
+
+-- name: ending_set
+UPDATE conversations SET ending = :ending WHERE agent = :agent AND id = :id
+
+-- name: summary_set
+UPDATE conversations SET closing_summary = :summary, summary_by = :by, ending = :ending WHERE agent = :agent AND id = :id
+
+-- name: unfinished
+SELECT id, started_at FROM conversations WHERE agent = :agent AND status = 'active' ORDER BY started_at, id
+
+-- name: ended_oldest
+SELECT id FROM conversations WHERE agent = :agent AND status <> 'active' AND ending <> '["long_term"]'
+ORDER BY ended_at DESC, id DESC LIMIT 1000 OFFSET :keep
+
+-- name: journal
+SELECT events, flushed, live, tokens, layout, analysis FROM journals WHERE agent = :agent
+
+-- name: journal_start
+INSERT INTO journals (agent, events, flushed, live, tokens, layout, analysis) VALUES (:agent, 0, 0, 0, 0, 0, :analysis)
+ON CONFLICT (agent) DO NOTHING
+
+-- name: journal_advance
+UPDATE journals SET events = events + :count WHERE agent = :agent
+RETURNING events, flushed, live, tokens, layout, analysis
+
+-- name: journal_save
+UPDATE journals SET flushed = :flushed, live = :live, tokens = :tokens, layout = :layout, analysis = :analysis WHERE agent = :agent
+
+-- name: last
+SELECT status, ending, (
+    SELECT hash FROM events WHERE events.agent = :agent AND conversation_id = :id ORDER BY seq DESC LIMIT 1
+)
+FROM conversations WHERE agent = :agent AND id = :id
+
+-- name: event_put
+INSERT INTO events (agent, seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at)
+VALUES (:agent, :seq, :id, :conversation_id, :lane, :type, :content, :payload, :tool_call_id, :hash, :previous, :created_at)
+
+-- name: events
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: events_back
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq < :before ORDER BY seq DESC LIMIT :limit
+
+-- name: events_of_lane
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :after AND lane = :lane
+    AND type <> :marker ORDER BY seq
+
+-- name: told_after
+SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :after AND lane = :lane
+    AND type <> 'CompactMarker' LIMIT 1
+
+-- name: markers
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND type = 'CompactMarker'
+ORDER BY seq DESC LIMIT :limit
+
+-- name: events_by_seq
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND seq IN (:seqs*) ORDER BY seq
+
+-- name: journal_after
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND seq > :after ORDER BY seq LIMIT :limit
+
+-- name: by_hash
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND substr(hash, 1, :length) = :hash ORDER BY seq LIMIT 2
+
+-- name: newest
+SELECT conversation_id, id FROM events WHERE agent = :agent ORDER BY seq DESC LIMIT 1
+
+-- name: last_of
+SELECT seq, id FROM events WHERE agent = :agent AND conversation_id = :conversation ORDER BY seq DESC LIMIT 1
+
+-- name: lane
+SELECT marker, boundary, kept, document FROM lanes WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane
+
+-- name: lane_put
+INSERT INTO lanes (agent, conversation_id, lane, marker, boundary, kept, document, updated_at)
+VALUES (:agent, :conversation_id, :lane, :marker, :boundary, :kept, :document, :updated_at)
+ON CONFLICT (agent, conversation_id, lane) DO UPDATE SET marker = excluded.marker, boundary = excluded.boundary,
+    kept = excluded.kept, document = excluded.document, updated_at = excluded.updated_at
+
+-- name: scratch_get
+SELECT value FROM scratchpads WHERE agent = :agent AND conversation_id = :conversation AND key = :key
+
+-- name: scratch_keys
+SELECT key FROM scratchpads WHERE agent = :agent AND conversation_id = :conversation ORDER BY key
+
+-- name: scratch_put
+INSERT INTO scratchpads (agent, conversation_id, key, value, created_at, updated_at)
+VALUES (:agent, :conversation_id, :key, :value, :created_at, :created_at)
+ON CONFLICT (agent, conversation_id, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+
+-- name: scratch_drop
+DELETE FROM scratchpads WHERE agent = :agent AND conversation_id = :conversation AND key = :key
+
+-- name: scratch_clear
+DELETE FROM scratchpads WHERE agent = :agent AND conversation_id = :conversation
+
+-- name: checkpoint_put
+INSERT INTO checkpoints (agent, conversation_id, upto, documents, saved_at)
+VALUES (:agent, :conversation_id, :upto, :documents, :saved_at)
+ON CONFLICT (agent, conversation_id) DO UPDATE SET upto = excluded.upto, documents = excluded.documents,
+    saved_at = excluded.saved_at
+
+-- name: checkpoints
+SELECT conversation_id, upto, documents, saved_at FROM checkpoints WHERE agent = :agent AND saved_at >= :since
+ORDER BY saved_at DESC
+
+-- name: forget_chunk_vectors
+DELETE FROM embeddings WHERE agent = :agent AND entry_id IN (
+    SELECT id FROM entries WHERE entries.agent = :agent AND conversation_id = :conversation AND kind = 'chunk'
+)
+
+-- name: in_conversation
+SELECT id FROM entries WHERE agent = :agent AND conversation_id = :conversation AND scope = 'conversation'
+
+-- name: age
+UPDATE entries SET lifetime = 'long_term' WHERE agent = :agent AND conversation_id = :conversation AND kind = 'chunk'

@@ -1,0 +1,156 @@
+"""The reads and writes that a model is given as tools, in the shapes it sees: plain mappings in and out, never a score.
+
+The agent is whoever owns the memory; no argument names it. What is wrong raises, as everywhere else.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from recollect.clock import iso
+from recollect.errors import Denied, Invalid, NotFound
+from recollect.model.entry import Entry, Kind, Lifetime
+from recollect.model.history import Event
+
+if TYPE_CHECKING:
+    from recollect.conversation import Conversation
+    from recollect.memory import Memory
+
+__all__ = ["MODES", "compact", "query", "upsert"]
+
+MODES: Mapping[str, tuple[str, ...]] = {
+    "working": ("keyword", "hash"),
+    "session": ("semantic", "text", "session_detail"),
+    "knowledge": ("semantic", "text"),
+}
+OPERATIONS = ("insert", "update", "delete")
+
+
+def query(
+    memory: "Memory", store: str = "knowledge", mode: str | None = None, query: str | None = None, *,
+    hash: str | None = None, session_id: str | None = None, conversation: "Conversation | str | None" = None,
+    target_agent: str | None = None, limit: int = 10,
+) -> dict[str, Any]:  # fmt: skip
+    """Read one of the stores of a memory: {"ok": True, "results": [{id, store, content, source_agent, created_at, …}]}.
+
+    `working` is the current conversation, by words or by the hash of an event, and never another agent's. `session`
+    are past conversations: by meaning, by words, or all of one (`session_detail` with its session_id). `knowledge` is
+    what was written to stay.
+    """
+    if store not in MODES:
+        raise Invalid(f"{str(store)[:80]!r} is not a store; it is one of {', '.join(MODES)}")
+    chosen = MODES[store][0] if mode is None else mode
+    if chosen not in MODES[store]:
+        raise Invalid(f"the store {store!r} has no mode {str(chosen)[:80]!r}; it is one of {', '.join(MODES[store])}")
+    owner = target_agent or memory.agent
+    if store == "working":
+        if owner != memory.agent:
+            raise Denied("the working memory of another agent is never read; leave target_agent out")
+        results = _working(memory, chosen, query, hash, conversation, limit)
+    elif store == "session":
+        results = _session(memory, chosen, query, session_id, target_agent, limit)
+    else:
+        found = memory.recall(
+            _given(query, "query", store), limit=limit, mode=_recall_mode(chosen), kinds=[Kind.NOTE],
+            lifetimes=[Lifetime.LONG_TERM], target_agent=target_agent,
+        )  # fmt: skip
+        results = [_entry(hit.entry, store) for hit in found]
+    return {"ok": True, "results": [{**result, "source_agent": owner} for result in results]}
+
+
+def upsert(
+    memory: "Memory", op: str, key: str | None = None, content: str | None = None, tags: Iterable[str] = ()
+) -> dict[str, Any]:
+    """Write knowledge: {"ok": True, "id": …, "created": …}. `insert` with a key that is there updates it."""
+    if op not in OPERATIONS:
+        raise Invalid(f"{str(op)[:80]!r} is not an operation; it is one of {', '.join(OPERATIONS)}")
+    if op == "delete":
+        known = memory.get(_given(key, "key", op))
+        memory.forget(known.id)
+        return {"ok": True, "id": known.id, "created": False}
+    text = _given(content, "content", op)
+    if key is None:
+        if op == "update":
+            raise Invalid("an update needs the key of what it updates")
+        made = memory.remember(text, tags=tags, lifetime=Lifetime.LONG_TERM)
+        return {"ok": True, "id": made.id, "created": True}
+    try:
+        known_id: str | None = memory.get(key).id
+    except NotFound:
+        if op == "update":
+            raise
+        known_id = None
+    return {"ok": True, "id": memory.upsert(key, text, tags=tags).id, "created": known_id is None}
+
+
+def compact(conversation: "Conversation", lane: str = "edge") -> dict[str, Any]:
+    """Let an archive stand for the older part of a lane: {"ok": True, "started": …, "folded": …}."""
+    done = conversation.compact(lane)
+    return {"ok": True, "started": done is not None, "folded": 0 if done is None else done.folded}
+
+
+def _working(
+    memory: "Memory", mode: str, query: str | None, hash: str | None, conversation: "Conversation | str | None",
+    limit: int,
+) -> list[dict[str, Any]]:  # fmt: skip
+    if conversation is None:
+        raise Invalid("working memory is that of a conversation; say which with conversation=…")
+    current = memory.conversations.get(conversation) if isinstance(conversation, str) else conversation
+    if mode == "hash":
+        return [_event(current.event(_given(hash or query, "hash", mode)), "working")]
+    return [_event(turn.event, "working") for turn in current.find(_given(query, "query", mode), limit=limit)]
+
+
+def _session(
+    memory: "Memory", mode: str, query: str | None, session_id: str | None, target_agent: str | None, limit: int
+) -> list[dict[str, Any]]:
+    if mode == "session_detail":
+        wanted = _given(session_id, "session_id", mode)
+        told = memory.conversations.detail(wanted, target_agent=target_agent, limit=limit)
+        return [_event(event, "session") for event in told]
+    if mode == "text":
+        asked = _given(query, "query", mode)
+        found = memory.conversations.search(asked, limit=limit, target_agent=target_agent, meaning=False)
+        return [_event(turn.event, "session") for turn in found]
+    hits = memory.recall(
+        _given(query, "query", mode), limit=limit, mode=_recall_mode(mode), kinds=[Kind.CHUNK, Kind.ARCHIVE],
+        target_agent=target_agent,
+    )  # fmt: skip
+    return [_entry(hit.entry, "session") for hit in hits]
+
+
+def _recall_mode(mode: str) -> str:
+    """Text is words alone; what is asked by meaning falls back to words where there are no vectors."""
+    return "keyword" if mode == "text" else "hybrid"
+
+
+def _given(value: str | None, what: str, where: str) -> str:
+    if value is None:
+        raise Invalid(f"{where!r} needs a {what}")
+    return value
+
+
+def _entry(entry: Entry, store: str) -> dict[str, Any]:
+    past = "mid_term" if entry.lifetime is Lifetime.MID_TERM else "long_term_detail"
+    tier = {Kind.CHUNK: past, Kind.ARCHIVE: "long_term_summary"}.get(entry.kind, store)
+    return {
+        "id": entry.id,
+        "store": store,
+        "tier": tier,
+        **({"key": entry.name} if entry.name else {}),
+        **({"session_id": entry.conversation_id} if entry.conversation_id else {}),
+        "content": entry.content,
+        "created_at": iso(entry.created_at),
+    }
+
+
+def _event(event: Event, store: str) -> dict[str, Any]:
+    return {
+        "id": event.id,
+        "store": store,
+        "session_id": event.conversation_id,
+        "hash": event.hash,
+        "role": event.role,
+        **({"speaker": event.speaker} if event.speaker else {}),
+        "content": event.content,
+        "created_at": iso(event.created_at or 0),
+    }

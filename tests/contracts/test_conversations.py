@@ -1,0 +1,553 @@
+"""Channels, conversations and the journal: what was said is there, in order, once, and provably as it was said."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from crash.evidence import raw, rows, tables
+from talking import call, said, talk, use_tool
+
+import recollect
+from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound, RecollectError
+from recollect.model.history import Event, EventType, Lane, Status
+
+
+def messages(*texts: str) -> list[dict[str, Any]]:
+    """OpenAI messages: user and assistant in turn."""
+    return [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
+
+
+# Channels
+
+
+def test_there_is_a_default_channel_before_anything_was_written(mem: Memory, location: str) -> None:
+    assert [(one.name, one.is_default, one.workspace) for one in mem.channels.list()] == [("general", True, "default")]
+    assert mem.channels.default.id == "general"
+    assert tables(location) == {}
+
+
+def test_channels_belong_to_the_workspace_and_hold_conversations(home: Home, mem: Memory, clock: FixedClock) -> None:
+    made = mem.channels.create("harbour", "Ships and tides")
+    assert (made.id, made.description, made.is_default, made.created_at) == (
+        "harbour", "Ships and tides", False, clock.now(),
+    )  # fmt: skip
+    assert [one.id for one in home.agent("ben").channels.list()] == ["general", "harbour"]
+    conv = mem.conversations.start(channel="harbour")
+    assert conv.info.channel_id == "harbour"
+    assert mem.conversations.start().info.channel_id == "general"
+    assert [one.id for one in mem.conversations.list(channel="harbour")] == [conv.id]
+
+
+def test_a_channel_that_cannot_be_made_changes_nothing(mem: Memory, location: str) -> None:
+    mem.channels.create("harbour")
+    before = tables(location)
+    wrong: list[tuple[Any, type[RecollectError]]] = [
+        ("harbour", Conflict), ("general", Conflict), ("", Invalid), (7, Invalid),
+    ]  # fmt: skip
+    for name, error in wrong:
+        with pytest.raises(error):
+            mem.channels.create(name)
+    assert tables(location) == before
+
+
+def test_a_conversation_needs_a_channel_that_exists(mem: Memory) -> None:
+    with pytest.raises(NotFound, match="no channel 'nowhere'"):
+        mem.conversations.start(channel="nowhere")
+    assert mem.conversations.list() == []
+
+
+# The life of a conversation
+
+
+def test_a_conversation_is_found_by_its_id_and_its_ref_code(mem: Memory, clock: FixedClock) -> None:
+    conv = mem.conversations.start(chat_id="chat-9", model_id="gpt", participants=["ben", "ben", "cai"])
+    assert len(conv.ref_code) == 11
+    assert conv.ref_code.isascii()
+    assert conv.ref_code.isalnum()
+    for key in (conv.id, conv.ref_code):
+        assert mem.conversations.get(key).info == conv.info
+    info = conv.info
+    assert (info.chat_id, info.model_id, info.participants, info.started_at) == (
+        "chat-9", "gpt", ("ben", "cai"), clock.now(),
+    )  # fmt: skip
+    assert (info.status, info.ended_at) == (Status.ACTIVE, None)
+
+
+def test_lists_are_newest_first_and_leave_archived_ones_out(mem: Memory, clock: FixedClock) -> None:
+    made = []
+    for number in range(4):
+        clock.advance(1_000)
+        made.append(mem.conversations.start(chat_id=f"chat-{number % 2}"))
+    made[0].archive()
+    made[1].idle()
+    ids = [conv.id for conv in made]
+    assert [one.id for one in mem.conversations.list()] == [ids[3], ids[2], ids[1]]
+    assert [one.id for one in mem.conversations.list(True)] == [ids[3], ids[2], ids[1], ids[0]]
+    assert [one.id for one in mem.conversations.list(chat_id="chat-1")] == [ids[3], ids[1]]
+    assert [one.id for one in mem.conversations.list(limit=1)] == [ids[3]]
+    assert mem.conversations.list(limit=0) == []
+
+
+def test_an_illegal_transition_is_a_conflict_and_changes_nothing(mem: Memory, location: str, clock: FixedClock) -> None:
+    refused = [
+        (["idle"], ["idle", "end"]),
+        (["archive"], ["idle", "archive", "end"]),
+        (["idle", "archive"], ["idle", "archive", "end"]),
+        (["end"], ["idle", "end"]),
+    ]
+    for steps, wrong in refused:
+        conv = mem.conversations.start()
+        conv.user("hello")
+        for step in steps:
+            getattr(conv, step)()
+        before = tables(location)
+        clock.advance(5_000)
+        for step in wrong:
+            with pytest.raises(Conflict):
+                getattr(conv, step)()
+        assert tables(location) == before, steps
+
+
+def test_the_end_is_when_it_first_ended(mem: Memory, clock: FixedClock) -> None:
+    conv, forced = mem.conversations.start(), mem.conversations.start()
+    clock.advance(1_000)
+    ended = clock.now()
+    conv.idle()
+    forced.archive()
+    clock.advance(1_000)
+    conv.archive()
+    assert (conv.info.ended_at, forced.info.ended_at) == (ended, ended)
+    assert (conv.status, forced.status) == (Status.ARCHIVED, Status.ARCHIVED)
+
+
+def test_nothing_is_added_to_a_conversation_that_has_ended(mem: Memory) -> None:
+    for step in ("idle", "archive", "end"):
+        conv = mem.conversations.start()
+        conv.user("hello")
+        getattr(conv, step)()
+        with pytest.raises(Conflict):
+            conv.user("more")
+        with pytest.raises(Conflict):
+            conv.extend(messages("hello", "more"))
+        with pytest.raises(Conflict):
+            conv.append([Event(type=EventType.USER, content="more")])
+        assert said(list(conv.events())) == ["hello"]
+
+
+def test_a_conversation_that_cannot_be_started_changes_nothing(mem: Memory) -> None:
+    wrong: list[dict[str, Any]] = [
+        {"participants": "ben"}, {"participants": 7}, {"participants": ["../x"]}, {"chat_id": ""}, {"chat_id": 9},
+        {"model_id": "a\nb"}, {"channel": "\ud800"},
+    ]  # fmt: skip
+    for arguments in wrong:
+        with pytest.raises(Invalid):
+            mem.conversations.start(**arguments)
+    assert mem.conversations.list() == []
+
+
+def test_an_unknown_conversation_is_not_found(mem: Memory) -> None:
+    for key in ("nobody", "00000000-0000-7000-8000-000000000000", "aZ09bY18cX2"):
+        for read in (mem.conversations.get, mem.conversations.detail, mem.conversations.scratchpad):
+            with pytest.raises(NotFound):
+                read(key)
+
+
+# The journal
+
+
+def test_events_of_all_types_come_back_as_they_were_appended(mem: Memory, clock: FixedClock) -> None:
+    conv = mem.conversations.start()
+    first = conv.user("Which pier?", speaker="Marta", at="2025-12-01T08:00:00Z")
+    conv.assistant("I look.", tool_calls=[call("c1", "piers", free=True), {"id": "c2", "name": "tides"}])
+    conv.tool('{"pier": 7}', "c1")
+    conv.tool("", "c2")
+    conv.instruct("Be short.")
+    conv.job("Count the ships.")
+    conv.assistant("counted", lane="core", speaker="Counter", internal=True)
+    conv.append(Event(type=EventType.USER, content="more", payload={"mood": ["glad", None]}))
+    events = list(conv.events())
+    assert [(one.type.value, one.lane.value, one.content) for one in events] == [
+        ("UserMsg", "edge", "Which pier?"),
+        ("ModelOutput", "edge", "I look."),
+        ("ToolResultCommitted", "edge", '{"pier": 7}'),
+        ("ToolResultCommitted", "edge", ""),
+        ("InjectedInstruction", "edge", "Be short."),
+        ("CoreJobStart", "core", "Count the ships."),
+        ("ModelOutput", "core", "counted"),
+        ("UserMsg", "edge", "more"),
+    ]
+    assert events[0] == first
+    assert (first.speaker, first.created_at, first.conversation_id) == ("Marta", 1_764_576_000_000, conv.id)
+    assert [one["function"]["name"] for one in events[1].tool_calls] == ["piers", "tides"]
+    assert events[1].tool_calls[0]["function"]["arguments"] == '{"free": true}'
+    assert [one.tool_call_id for one in events[2:4]] == ["c1", "c2"]
+    assert (events[6].internal, events[6].speaker, events[7].payload) == (True, "Counter", {"mood": ["glad", None]})
+    assert events[1].created_at == clock.now()
+    assert [one.seq for one in events] == list(range(1, 9))
+    assert [one.previous for one in events] == ["", *(one.hash for one in events[:-1])]
+
+
+def test_the_journal_is_read_from_an_event_on_and_in_pages(mem: Memory) -> None:
+    conv, other = mem.conversations.start(), mem.conversations.start()
+    for number in range(3):
+        conv.append([Event(type=EventType.USER, content=f"{number}-{place}") for place in range(700)])
+        other.user("in between")
+    every = list(conv.events())
+    assert said([one for one in every if one.type is EventType.USER]) == [
+        f"{number}-{place}" for number in range(3) for place in range(700)
+    ]
+    assert list(conv.events(every[1_000])) == every[1_001:]
+    assert list(conv.events(every[1_000].seq, limit=5)) == every[1_001:1_006]
+    assert list(conv.events(limit=1_500)) == every[:1_500]
+    assert list(conv.events(limit=0)) == []
+
+
+def test_many_events_are_appended_together_or_not_at_all(mem: Memory, location: str) -> None:
+    conv = mem.conversations.start()
+    conv.user("hello")
+    before = tables(location)
+    for bad in (
+        Event(type=EventType.USER, content=""),
+        Event(type=EventType.TOOL, content="x", tool_call_id="never asked"),
+        Event(type=EventType.MARKER, content="x"),
+    ):
+        with pytest.raises(RecollectError):
+            conv.append([Event(type=EventType.USER, content="fine"), bad])
+    assert conv.append([]) == []
+    assert rows(location, "events", "ana") == [
+        row for name, found in before.items() if name.endswith(".events") for row in found if row[0] == "ana"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("event", "why"),
+    [
+        (Event(type=EventType.USER, content="a\0b"), "NUL"),
+        (Event(type=EventType.USER, content="a\ud800b"), "surrogate"),
+        (Event(type=EventType.USER, content=7), "must be text"),  # type: ignore[arg-type]
+        (Event(type=EventType.USER, content="  \n"), "empty"),
+        (Event(type="Shout", content="x"), "type of event"),  # type: ignore[arg-type]
+        (Event(type=EventType.USER, content="x", lane="left"), "lane"),  # type: ignore[arg-type]
+        (Event(type=EventType.MARKER, content="x"), "marker"),
+        (Event(type=EventType.JOB, content="x"), "core"),
+        (Event(type=EventType.USER, content="x", tool_calls=[call("c1")]), "only the output of a model"),
+        (Event(type=EventType.USER, content="x", tool_call_id="c1"), "tool_call_id"),
+        (Event(type=EventType.TOOL, content="x"), "tool_call_id"),
+        (Event(type=EventType.MODEL, content="x", tool_calls=[call("c1"), call("c1")]), "same id"),
+        (Event(type=EventType.MODEL, content="x", tool_calls=[{"id": "c1"}]), "name of a tool"),
+        (Event(type=EventType.MODEL, content="x", tool_calls=["c1"]), "tool call is a mapping"),  # type: ignore[list-item]
+        (Event(type=EventType.MODEL, content="x", tool_calls="c1"), "are a list"),  # type: ignore[arg-type]
+        (Event(type=EventType.USER, content="x", payload={"speaker": "me"}), "speaker"),
+        (Event(type=EventType.USER, content="x", payload={"x": object()}), "not JSON"),
+        (Event(type=EventType.USER, content="x", payload={"x": float("nan")}), "not JSON"),
+        (Event(type=EventType.USER, content="x", payload=[1]), "mapping"),  # type: ignore[arg-type]
+        (Event(type=EventType.USER, content="x", created_at=-1), "out of range"),
+        (Event(type=EventType.USER, content="x" * 16_000_001), "at most"),
+        ({"role": "user"}, "Event value"),
+        ("hello", "Event value"),
+        (7, "Event value"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_an_event_that_is_wrong_is_refused_before_anything_is_written(tmp_path: Any, event: Any, why: str) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        conv = home.agent("ana").conversations.start()
+        before = tables(str(tmp_path / "memory.db"))
+        with pytest.raises(Invalid, match=why):
+            conv.append(event)
+        assert tables(str(tmp_path / "memory.db")) == before
+
+
+def test_large_and_strange_texts_come_back_as_they_were(home: Home, mem: Memory) -> None:
+    conv = mem.conversations.start()
+    texts = ["x" * 10_000_000, "👩🏽‍🚀 漢字 \u202eabc\r\n\ttab \x1b", "e\u0301"]
+    for text in texts:
+        conv.user(text)
+    assert said([one for one in conv.events() if one.type is EventType.USER]) == texts
+    assert home.check().findings == ()
+
+
+def test_a_tool_result_needs_an_open_call_of_its_lane(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    with pytest.raises(Invalid, match="no open tool call"):
+        conv.tool("x", "c1")
+    conv.assistant("", tool_calls=[call("c1")])
+    with pytest.raises(Invalid, match="lane 'core'"):
+        conv.tool("x", "c1", lane="core")
+    conv.tool("x", "c1")
+    with pytest.raises(Conflict, match="has its result already"):
+        conv.tool("x", "c1")
+    assert len(list(conv.events())) == 2
+
+
+def test_a_model_may_use_the_id_of_a_call_again(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    for _ in range(3):
+        use_tool(conv, "call_0")
+    with pytest.raises(Conflict):
+        conv.tool("x", "call_0")
+    assert len(conv.window()) == 6
+
+
+def test_times_may_go_backwards_and_the_order_stays(home: Home, mem: Memory, clock: FixedClock) -> None:
+    conv = mem.conversations.start()
+    conv.user("first")
+    clock.advance(-86_400_000)
+    conv.assistant("second")
+    clock.set(0)
+    conv.user("third")
+    assert said(list(conv.events())) == ["first", "second", "third"] == said(conv.window())
+    assert conv.compact() is not None
+    assert said(conv.window()) == ["third"]
+    assert conv.end().conversation.status is Status.IDLE
+    assert home.check().findings == ()
+
+
+def test_an_event_is_read_by_its_hash_or_the_beginning_of_it(mem: Memory) -> None:
+    conv, other = mem.conversations.start(), mem.conversations.start()
+    event = conv.user("hello")
+    elsewhere = other.user("elsewhere")
+    assert conv.event(event.hash) == conv.event(event.hash[:12]) == conv.event(event.hash[:12].upper()) == event
+    for wrong in (elsewhere.hash, "f" * 64, "%", "_" * 64):
+        with pytest.raises(NotFound):
+            conv.event(wrong)
+    with pytest.raises(Invalid):
+        conv.event("")
+    for number in range(17):
+        conv.user(f"number {number}")
+    digits = [one.hash[0] for one in conv.events()]
+    twice = next(digit for digit in digits if digits.count(digit) > 1)
+    with pytest.raises(Conflict, match="give more of it"):
+        conv.event(twice)
+
+
+def test_words_are_found_inside_the_conversation_only(mem: Memory) -> None:
+    conv, other = mem.conversations.start(), mem.conversations.start()
+    conv.user("The granite quay is closed.")
+    conv.assistant("Noted.")
+    other.user("Another granite quay.")
+    hits = conv.find("granite")
+    assert hits[0].event.content == "The granite quay is closed."
+    assert {turn.conversation.id for turn in hits} == {conv.id}
+    assert conv.find("basalt") == []
+
+
+# The chain
+
+
+DAMAGES = [
+    ("UPDATE events SET content = 'forged' WHERE seq = 2", "event 2 is not what was written"),
+    ('UPDATE events SET payload = \'{"speaker":"Eve"}\' WHERE seq = 3', "event 3 is not what was written"),
+    ("UPDATE events SET payload = '{' WHERE seq = 3", "event 3 of the journal cannot be read"),
+    ("UPDATE events SET created_at = created_at + 1 WHERE seq = 1", "event 1 is not what was written"),
+    ("UPDATE events SET lane = 'core' WHERE seq = 1", "event 1 is not what was written"),
+    ("UPDATE events SET lane = 'left' WHERE seq = 1", "event 1 of the journal cannot be read"),
+    ("UPDATE events SET previous = hash WHERE seq = 3", "event 3 does not follow"),
+    ("DELETE FROM events WHERE seq = 2", "events 2 to 2 are missing"),
+    ("DELETE FROM events WHERE seq = 4", "events 4 to 4 are missing"),
+    ("DELETE FROM events WHERE seq > 0", "events 1 to 4 are missing"),
+]
+
+
+def test_the_check_proves_the_chain(home: Home, location: str) -> None:
+    agents = [f"agent{number}" for number in range(len(DAMAGES))]
+    for agent in agents:
+        talk(home.agent(agent).conversations.start(), 2)
+    assert home.check().findings == ()
+    home.close()
+    for agent, (damage, _) in zip(agents, DAMAGES, strict=True):
+        with raw(location, agent) as run:
+            run(f"{damage} AND agent = '{agent}'")
+    findings = home.check().findings
+    for agent, (damage, message) in zip(agents, DAMAGES, strict=True):
+        own = [one.message for one in findings if one.where.endswith(f"/{agent}") and one.part == "journal"]
+        assert any(message in one for one in own), (damage, own)
+
+
+# The same messages again and again
+
+
+def test_a_client_that_posts_its_whole_list_again_adds_only_the_new_tail(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    told = messages("a", "b", "a", "b", "c", "d")
+    for length in (1, 2, 2, 3, 5, 5, 6):
+        conv.extend([{"role": "system", "content": "You are kind."}, *told[:length]])
+        assert said(list(conv.events())) == [one["content"] for one in told[:length]]
+    assert conv.extend(told) == []
+
+
+def test_a_trimmed_list_and_a_stale_one_add_nothing_that_is_known(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    told = messages(*"abcdefgh")
+    conv.extend(told)
+    assert conv.extend(told[4:]) == []
+    assert conv.extend(told[:3]) == []
+    assert conv.extend(told[2:5]) == []
+    longer = [*told[6:], *messages("i", "j")]
+    assert said(conv.extend(longer)) == ["i", "j"]
+    assert conv.extend([]) == []
+    assert said(list(conv.events())) == [*"abcdefghij"]
+
+
+def test_a_list_with_an_edited_message_loses_nothing_and_is_known_from_then_on(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.extend(messages("a", "b", "c", "d"))
+    edited = messages("a", "B", "c", "d")
+    assert said(conv.extend(edited)) == ["B", "c", "d"]
+    for _ in range(3):
+        assert conv.extend(edited) == []
+    assert said(conv.extend([*edited, {"role": "user", "content": "e"}])) == ["e"]
+    assert said(list(conv.events())) == ["a", "b", "c", "d", "B", "c", "d", "e"]
+
+
+def test_tools_are_part_of_the_list(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    told: list[dict[str, Any]] = [
+        {"role": "user", "content": [{"type": "text", "text": "Which pier?"}, {"type": "image_url", "image_url": {}}]},
+        {"role": "assistant", "content": None, "tool_calls": [call("c1"), call("c2")]},
+        {"role": "tool", "tool_call_id": "c1", "content": "7"},
+        {"role": "tool", "tool_call_id": "c2", "content": "8"},
+        {"role": "assistant", "content": "Seven or eight."},
+    ]
+    for length in (2, 3, 5, 5):
+        conv.extend(told[:length])
+    assert said(list(conv.events())) == ["Which pier?", "", "7", "8", "Seven or eight."]
+    edited = [*told[:3], {"role": "tool", "tool_call_id": "c2", "content": "9"}, told[4]]
+    for _ in range(2):
+        conv.extend(edited)
+    assert said(list(conv.events()))[5:] == ["", "7", "9", "Seven or eight."]
+
+
+def test_what_else_happens_in_the_lane_does_not_disturb_the_list(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.extend(messages("a", "b"))
+    conv.instruct("Be short.")
+    conv.user("nudge", internal=True)
+    conv.user("b", lane="core")
+    assert said(conv.extend(messages("a", "b", "c"))) == ["c"]
+    conv.compact()
+    assert conv.extend(messages("a", "b", "c")) == []
+    assert said(conv.extend(messages("a", "b", "c", "d"))) == ["d"]
+    assert said(conv.extend(messages("a", "b"), lane="core")) == ["a", "b"]
+
+
+def test_messages_of_other_programs_are_understood(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    told: list[dict[str, Any]] = [
+        {"role": "developer", "content": "Be kind."},
+        {"role": "user", "text": "hello", "name": "Marta"},
+        {"role": "assistant", "content": ""},
+        {"role": "agent", "text": "hi"},
+    ]
+    conv.extend(told)
+    assert conv.extend(told) == []
+    assert [(one.role, one.content, one.speaker) for one in conv.events()] == [
+        ("user", "hello", "Marta"), ("assistant", "hi", None),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["hello", {"role": "user", "content": "x"}, 7, ["hello"], [{"content": "x"}], [{"role": "robot", "content": "x"}],
+     [{"role": "user", "content": 7}], [{"role": "tool", "content": "x"}],
+     [{"role": "user", "content": "fine"}, {"role": "tool", "content": "x", "tool_call_id": "never"}]],
+)  # fmt: skip
+def test_a_list_that_is_no_list_of_messages_is_refused_whole(tmp_path: Any, given: Any) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        conv = home.agent("ana").conversations.start()
+        with pytest.raises(Invalid):
+            conv.extend(given)
+        with pytest.raises(Invalid):
+            conv.extend(messages("a"), lane="left")
+        assert list(conv.events()) == []
+
+
+def test_homes_that_post_the_same_list_at_once_append_it_once(location: str) -> None:
+    with recollect.open(location) as first:
+        conv = first.agent("ana").conversations.start()
+        told = messages(*(f"message {number}" for number in range(30)))
+        failed: list[BaseException] = []
+
+        def post() -> None:
+            try:
+                with recollect.open(location) as home:
+                    mine = home.agent("ana").conversations.get(conv.id)
+                    for length in range(2, 31, 4):
+                        mine.extend(told[:length])
+            except BaseException as error:
+                failed.append(error)
+
+        threads = [threading.Thread(target=post) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert said(list(conv.events())) == [one["content"] for one in told]
+        assert first.check().findings == ()
+
+
+# Whose it is
+
+
+def test_another_agent_sees_nothing_of_a_conversation(home: Home, mem: Memory) -> None:
+    conv = mem.conversations.start(participants=["cai"])
+    conv.user("The granite quay is closed.")
+    for name in ("ben", "cai"):
+        other = home.agent(name)
+        assert other.conversations.list(True) == []
+        assert other.conversations.search("granite") == []
+        assert other.recover() is None
+        with pytest.raises(NotFound):
+            other.conversations.get(conv.id)
+        with pytest.raises(NotFound):
+            other.conversations.detail(conv.ref_code)
+        with pytest.raises(Denied):
+            other.conversations.detail(conv.id, target_agent="ana")
+        assert other.conversations.search("granite", target_agent="ana") == []
+
+
+def test_participants_share_the_scratchpad_and_nobody_else_does(home: Home, mem: Memory) -> None:
+    conv = mem.conversations.start(participants=["ben"])
+    conv.scratchpad["plan"] = {"pier": 7}
+    theirs = home.agent("ben").conversations.scratchpad(conv.ref_code, owner="ana")
+    theirs["tide"] = "low"
+    assert dict(conv.scratchpad) == {"plan": {"pier": 7}, "tide": "low"} == dict(theirs)
+    for name, key in (("cai", conv.id), ("cai", "nothing"), ("ben", mem.conversations.start().id)):
+        with pytest.raises(Denied):
+            home.agent(name).conversations.scratchpad(key, owner="ana")
+    assert dict(mem.conversations.scratchpad(conv.id, owner="ana")) == dict(theirs)
+
+
+def test_past_conversations_of_another_agent_are_read_by_name_and_recorded(
+    home: Home, mem: Memory, location: str, clock: FixedClock
+) -> None:
+    over, going_on = mem.conversations.start(), mem.conversations.start()
+    over.user("The granite quay is closed.")
+    going_on.user("The granite bridge is open.")
+    over.idle()
+    ben = home.agent("ben")
+    hits = ben.conversations.search("granite", target_agent="ana")
+    assert [turn.event.content for turn in hits] == ["The granite quay is closed."]
+    assert said(list(ben.conversations.detail(over.ref_code, target_agent="ana"))) == ["The granite quay is closed."]
+    with pytest.raises(Denied, match="still goes on"):
+        ben.conversations.detail(going_on.id, target_agent="ana")
+    home.flush()
+    recorded = [row[2:] for row in sorted(rows(location, "access_log", "ben"), key=lambda row: row[1])]
+    assert recorded == [
+        (clock.now(), "ana", "conversations.search", "granite"),
+        (clock.now(), "ana", "conversations.detail", over.ref_code),
+        (clock.now(), "ana", "conversations.detail", going_on.id),
+    ]
+    assert rows(location, "events", "ben") == []
+
+
+def test_lanes_are_strings_or_values(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.user("x", lane=Lane.CORE)
+    assert conv.window("core") == conv.window(Lane.CORE) == list(conv.events())
+    for read in (conv.window, conv.messages, conv.replay, conv.summary, conv.compact):
+        with pytest.raises(Invalid, match="lane"):
+            read("left")

@@ -1,0 +1,488 @@
+"""The end of a conversation: one pipeline, each step done once, whoever does it; and what is left of it later."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from crash.evidence import raw, rows
+from embedders import HashEmbedder
+from talking import Blocking, Writing, call, said, talk, use_tool
+
+import recollect
+from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memory, Unavailable
+from recollect.config import ConversationSettings, Settings
+from recollect.conversation import Conversation
+from recollect.engine.ending import CHUNK, chunks
+from recollect.model.history import Event, EventType, Status
+from recollect.model.working import SummaryDocument
+
+DAY = 86_400_000
+HOUR = 3_600_000
+
+
+def harbour(mem: Memory) -> Conversation:
+    """A short talk with something of everything."""
+    conv = mem.conversations.start()
+    conv.user("Which database do we take for the harbour?", speaker="Marta")
+    conv.assistant("secret machinery: we decided to say nothing", internal=True)
+    conv.assistant("", tool_calls=[call("c1", "databases")])
+    conv.tool("PostgreSQL, SQLite", "c1")
+    conv.assistant("We decided to use PostgreSQL for the harbour office.")
+    conv.user("And the gate?")
+    conv.assistant("Note: the gate must stay shut at night.")
+    conv.user("Good. " + "Very good. " * 30)
+    return conv
+
+
+def notes(mem: Memory, **filters: Any) -> list[str]:
+    return [entry.content for entry in mem.list(kind=Kind.NOTE, limit=1_000, **filters)]
+
+
+def everything(mem: Memory) -> list[tuple[Any, ...]]:
+    """All entries, without their ids."""
+    return sorted(
+        (entry.kind, entry.content, entry.name, entry.tags, entry.category, entry.lifetime)
+        for entry in mem.list(limit=1_000)
+    )
+
+
+def vectors(location: str, mem: Memory, kind: Kind) -> int:
+    """How many entries of a kind have a vector."""
+    ids = {entry.id for entry in mem.list(kind=kind, limit=1_000)}
+    return sum(row[1] in ids for row in rows(location, "embeddings", "ana"))
+
+
+# The pipeline
+
+
+def test_the_end_leaves_a_summary_a_hand_off_insights_and_chunks(home: Home, mem: Memory, clock: FixedClock) -> None:
+    conv = harbour(mem)
+    clock.advance(1_000)
+    ended = conv.end()
+    assert ended.conversation == conv.info
+    assert (conv.status, conv.info.ended_at) == (Status.IDLE, clock.now())
+    assert (ended.summary, ended.by) == (conv.info.closing_summary, conv.info.summary_by)
+    assert ended.by == "fallback"
+    assert "PostgreSQL" in ended.summary
+    assert ended.handoff is not None
+    assert ended.handoff.content == "\n".join(
+        [
+            "[User]: Which database do we take for the harbour?",
+            "[Agent]: We decided to use PostgreSQL for the harbour office.",
+            "[User]: And the gate?",
+            "[Agent]: Note: the gate must stay shut at night.",
+            "[User]: " + ("Good. " + "Very good. " * 30).strip()[:200],
+        ]
+    )
+    assert (ended.handoff.category, set(ended.handoff.tags)) == (Category.HANDOFFS, {"auto-handoff", "session-close"})
+    assert [one.content for one in ended.decisions] == ["We decided to use PostgreSQL for the harbour office."]
+    assert [one.content for one in ended.lessons] == ["Note: the gate must stay shut at night."]
+    for one in (*ended.decisions, *ended.lessons):
+        assert set(one.tags) == {"auto-extract", "session-close"}
+        assert one.conversation_id == conv.id
+    assert (ended.decisions[0].category, ended.lessons[0].category) == (Category.DECISIONS, Category.LESSONS)
+    found = sorted(mem.list(kind=Kind.CHUNK), key=lambda entry: entry.first_event or 0)
+    assert ended.chunks == len(found) == 3
+    assert {entry.lifetime for entry in found} == {Lifetime.MID_TERM}
+    assert [(entry.first_event, entry.last_event) for entry in found] == [(1, 5), (6, 7), (8, 8)]
+    assert found[0].content.splitlines() == [
+        "Marta: Which database do we take for the harbour?",
+        "Agent: [called databases]",
+        "Tool: PostgreSQL, SQLite",
+        "Agent: We decided to use PostgreSQL for the harbour office.",
+    ]
+    assert not any("machinery" in str(entry) for entry in mem.list(limit=1_000))
+    assert len(list(conv.events())) == 8
+    assert home.check().findings == ()
+
+
+def test_the_hand_off_has_the_last_six_messages(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    talk(conv, 5)
+    use_tool(conv, "c1")
+    ended = conv.end()
+    assert ended.handoff is not None
+    assert ended.handoff.content.splitlines() == [
+        f"[{who}]: {kind} {number}" for number in (2, 3, 4) for who, kind in (("User", "question"), ("Agent", "answer"))
+    ]
+
+
+def test_a_conversation_in_which_nothing_was_said_ends_without_leaving_anything(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.user("nudge", internal=True)
+    ended = conv.end()
+    assert (ended.handoff, ended.decisions, ended.lessons, ended.chunks, ended.summary) == (None, (), (), 0, "")
+    assert conv.status is Status.IDLE
+    assert mem.list() == []
+
+
+def test_entries_of_the_conversation_are_cleared_and_its_scratchpad_is_not(mem: Memory) -> None:
+    conv, other = harbour(mem), mem.conversations.start()
+    mem.remember("only for this talk", scope="conversation", conversation=conv.id)
+    mem.remember("for the other talk", scope="conversation", conversation=other.id)
+    mem.remember("for the channel", scope="channel", channel="general", conversation=conv.id)
+    conv.scratchpad["plan"] = 7
+    assert conv.end().cleared == 1
+    left = notes(mem)
+    assert "only for this talk" not in left
+    assert {"for the other talk", "for the channel"} <= set(left)
+    assert dict(conv.scratchpad) == {"plan": 7}
+
+
+def test_a_model_writes_the_summary_and_may_add_insights(location: str) -> None:
+    model = Writing()
+    with recollect.open(location, model=model) as home:
+        ended = harbour(home.agent("ana")).end()
+        assert (ended.summary, ended.by) == ("The model's summary of 6 turns.", "model")
+        assert [one.content for one in ended.decisions] == [
+            "We decided to use PostgreSQL for the harbour office.",
+            "The model found that they agreed on granite.",
+        ]
+        assert "machinery" not in model.asked[0]
+
+
+@pytest.mark.parametrize("bad", [RuntimeError("on fire"), "", '{"summary": "half', "x" * 1_000_000])
+def test_without_an_answer_of_the_model_the_summary_is_made_without_it(tmp_path: Path, bad: Any) -> None:
+    with recollect.open(tmp_path / "memory.db", model=Writing(bad)) as home:
+        ended = harbour(home.agent("ana")).end()
+        assert (ended.by, ended.conversation.summary_by) == ("fallback", "fallback")
+        assert "PostgreSQL" in ended.summary
+
+
+def test_a_slow_model_is_not_waited_for(tmp_path: Path) -> None:
+    model = Blocking()
+    settings = Settings(conversation=ConversationSettings(summary_timeout=0.05))
+    with recollect.open(tmp_path / "memory.db", model=model, settings=settings) as home:
+        assert harbour(home.agent("ana")).end().by == "fallback"
+        model.go.set()
+
+
+def test_what_was_compacted_is_part_of_the_chunks_and_the_summary(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    talk(conv, 60)
+    assert conv.end().chunks == 60
+    found = mem.list(kind=Kind.CHUNK, limit=1_000)
+    assert {entry.content for entry in found} == {
+        f"User: question {number}\nAgent: answer {number}" for number in range(60)
+    }
+
+
+# Chunks
+
+
+def event(seq: int, kind: EventType, content: str, **fields: Any) -> Event:
+    return Event(seq=seq, type=kind, content=content, **fields)
+
+
+def test_a_chunk_is_a_users_turn_with_what_followed_it() -> None:
+    events = [
+        event(1, EventType.MODEL, "Welcome."),
+        event(2, EventType.USER, "q0"),
+        event(3, EventType.INSTRUCTION, "Be short."),
+        event(4, EventType.MODEL, "a0"),
+        event(5, EventType.USER, "q1"),
+    ]
+    assert [(text, first.seq, last.seq) for text, first, last in chunks(events)] == [
+        ("Agent: Welcome.", 1, 1),
+        ("User: q0\nSystem: Be short.\nAgent: a0", 2, 4),
+        ("User: q1", 5, 5),
+    ]
+
+
+def test_a_long_turn_is_split_at_the_ends_of_sentences_and_tools_stay_together() -> None:
+    sentence = "The tide comes in at the old granite quay. "
+    events = [
+        event(1, EventType.USER, sentence * 100),
+        event(2, EventType.MODEL, "I look.", tool_calls=[call("c1"), call("c2")]),
+        event(3, EventType.TOOL, "x" * 1_900, tool_call_id="c1"),
+        event(4, EventType.TOOL, "y" * 9_000, tool_call_id="c2"),
+        event(5, EventType.MODEL, "z" * 5_000),
+    ]
+    made = chunks(events)
+    assert [(first.seq, last.seq) for _, first, last in made] == [(1, 1), (1, 1), (1, 4), (5, 5), (5, 5), (5, 5)]
+    for text, _, _ in made[:2]:
+        assert text.endswith("quay.")
+        assert len(text) <= CHUNK
+    together = next(text for text, first, last in made if last.seq == 4)
+    assert "[called search]" in together
+    assert "x" * 1_900 in together
+    assert "y" * 1_900 in together
+    assert "".join(text for text, *_ in made).count("The tide comes in") == 100
+
+
+# Again after a crash
+
+STEPS = [
+    ("history.summary_set", 1), ("history.checkpoint_put", 1), ("history.ending_set", 1), ("history.ending_set", 2),
+    ("history.ending_set", 3), ("history.ending_set", 4), ("history.ending_set", 5), ("history.ending_set", 6),
+    ("history.ending_set", 7), ("entries.insert", 1), ("entries.insert", 2), ("entries.insert", 3),
+    ("entries.insert", 4), ("history.status", 1), ("entries.delete", 1),
+]  # fmt: skip
+
+
+def failing(monkeypatch: pytest.MonkeyPatch, name: str, time: int) -> Callable[[], None]:
+    """Make a query fail when it is run for that time; the function that comes back mends it."""
+    from recollect.storage import postgres, sqlite
+
+    seen = 0
+    for kind in (sqlite.SqliteTransaction, postgres.PostgresTransaction):
+        run = kind.run
+
+        def broken(self: Any, query: str, run: Any = run, **values: Any) -> Any:
+            nonlocal seen
+            seen += query == name
+            if query == name and seen == time:
+                raise Unavailable(f"{name} fails")
+            return run(self, query, **values)
+
+        monkeypatch.setattr(kind, "run", broken)
+    return monkeypatch.undo
+
+
+def test_an_ending_that_broke_off_anywhere_is_finished_by_the_next_one(
+    home: Home, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepared(agent: str) -> tuple[Memory, Conversation]:
+        mem = home.agent(agent)
+        conv = harbour(mem)
+        mem.remember("only for this talk", scope="conversation", conversation=conv.id)
+        return mem, conv
+
+    mem, conv = prepared("whole")
+    conv.end()
+    expected = everything(mem)
+    assert len(expected) == 6
+    for number, (query, time) in enumerate(STEPS):
+        mem, conv = prepared(f"broken{number}")
+        mend = failing(monkeypatch, query, time)
+        with pytest.raises(Unavailable, match=query):
+            conv.end()
+        mend()
+        assert conv.status is Status.ACTIVE
+        assert len(list(conv.events())) == 8
+        ended = mem.conversations.get(conv.id).end()
+        assert ended.conversation.status is Status.IDLE
+        assert ended.summary == conv.info.closing_summary != ""
+        assert everything(mem) == expected, (query, time)
+    assert home.check().findings == ()
+
+
+def test_nothing_can_be_added_once_the_ending_has_begun(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    conv = harbour(mem)
+    mend = failing(monkeypatch, "history.summary_set", 1)
+    with pytest.raises(Unavailable):
+        conv.end()
+    mend()
+    with pytest.raises(Conflict, match="being ended"):
+        conv.user("one more thing")
+    assert conv.end().chunks == 3
+
+
+def test_homes_that_end_the_same_conversation_leave_what_one_would(location: str) -> None:
+    with recollect.open(location) as first:
+        harbour(first.agent("one")).end()
+        expected = everything(first.agent("one"))
+        conv = harbour(first.agent("ana"))
+        other: list[type[Exception]] = []
+
+        def end() -> None:
+            try:
+                with recollect.open(location) as home:
+                    home.agent("ana").conversations.get(conv.id).end()
+            except Conflict as error:
+                other.append(type(error))
+
+        threads = [threading.Thread(target=end) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(other) < 3
+        assert conv.status is Status.IDLE
+        assert everything(first.agent("ana")) == expected
+        assert first.check().findings == ()
+
+
+# Those whose process died
+
+
+def test_a_conversation_that_fell_silent_is_ended_when_the_next_one_starts(
+    home: Home, mem: Memory, clock: FixedClock, location: str
+) -> None:
+    dead, spoken, empty = harbour(mem), mem.conversations.start(), mem.conversations.start()
+    clock.advance(23 * HOUR)
+    spoken.user("still here", at="2020-01-01T00:00:00Z")
+    clock.advance(HOUR)
+    mem.conversations.start()
+    assert dead.status is Status.ACTIVE  # not longer than a day
+    clock.advance(1)
+    with recollect.open(location, clock=clock) as again:
+        again.agent("ana").conversations.start()
+    assert (dead.status, spoken.status, empty.status) == (Status.IDLE, Status.ACTIVE, Status.IDLE)
+    assert dead.info.summary_by == "fallback"
+    assert len(mem.list(kind=Kind.CHUNK)) == 3
+    assert [one.conversation.id for one in mem.conversations.end_stale()] == []
+
+
+# Mid-term and long-term
+
+
+def test_the_oldest_beyond_ten_age_to_long_term_memory(location: str, clock: FixedClock) -> None:
+    embedder = HashEmbedder()
+    embedder.instant = True  # type: ignore[attr-defined]
+    with recollect.open(location, clock=clock, embedder=embedder) as home:
+        mem = home.agent("ana")
+        first = harbour(mem)
+        journal = list(first.events())
+        assert first.end().aged == ()
+        assert vectors(location, mem, Kind.CHUNK) == 3
+        for number in range(9):
+            clock.advance(1_000)
+            conv = mem.conversations.start()
+            talk(conv, 1, first=number)
+            assert conv.end().aged == ()
+        assert vectors(location, mem, Kind.CHUNK) == 12
+        clock.advance(1_000)
+        conv = mem.conversations.start()
+        talk(conv, 1, first=9)
+        assert conv.end().aged == (first.id,)
+        assert list(first.events()) == journal
+        (summary,) = mem.list(kind=Kind.ARCHIVE)
+        assert (summary.name, summary.content, summary.conversation_id) == (
+            f"summary-{first.ref_code}-1", first.info.closing_summary, first.id,
+        )  # fmt: skip
+        assert (summary.source, summary.lifetime) == ("summary-fallback", Lifetime.LONG_TERM)
+        assert vectors(location, mem, Kind.ARCHIVE) == 1
+        old = [entry for entry in mem.list(kind=Kind.CHUNK, limit=1_000) if entry.conversation_id == first.id]
+        assert [entry.lifetime for entry in old] == [Lifetime.LONG_TERM] * 3
+        assert vectors(location, mem, Kind.CHUNK) == 10
+        assert home.backfill() == 0
+        assert home.reembed() == 0
+        assert vectors(location, mem, Kind.CHUNK) == 10
+        assert mem.recall("databases for the harbour office", kinds=["chunk"])[0].entry.conversation_id == first.id
+        assert home.check().findings == ()
+        assert mem.conversations.search("which database for the harbour")[0].conversation.id == first.id
+
+
+def test_ageing_that_broke_off_is_done_with_the_next_end(
+    home: Home, mem: Memory, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = []
+    for number in range(11):
+        clock.advance(1_000)
+        made.append(mem.conversations.start())
+        talk(made[-1], 1, first=number)
+    for conv in made[:10]:
+        clock.advance(1_000)
+        conv.end()
+    mend = failing(monkeypatch, "history.age", 1)
+    clock.advance(1_000)
+    with pytest.raises(Unavailable):
+        made[10].end()
+    mend()
+    assert made[10].status is Status.IDLE
+    assert mem.list(kind=Kind.ARCHIVE) == []
+    last = mem.conversations.start()
+    clock.advance(1_000)
+    assert last.end().aged == (made[1].id, made[0].id)
+    assert len(mem.list(kind=Kind.ARCHIVE)) == 2
+    assert home.check().findings == ()
+
+
+def test_a_long_summary_ages_in_logical_parts(mem: Memory, clock: FixedClock, home: Home) -> None:
+    from recollect.engine.ending import _partitions
+
+    parts = _partitions("\n\n".join(["Short one.", "Short two.", "A long paragraph. " * 200, "Last."]))
+    assert parts[0] == "Short one.\n\nShort two."
+    assert all(len(part) <= CHUNK for part in parts)
+    assert "".join(parts).count("A long paragraph.") == 200
+    assert parts[-1].endswith("Last.")
+    assert _partitions("") == []
+
+
+# Recovery
+
+
+def test_the_last_fifty_messages_and_the_summaries_are_recovered(
+    home: Home, mem: Memory, location: str, clock: FixedClock
+) -> None:
+    assert mem.recover() is None
+    other, conv = mem.conversations.start(), mem.conversations.start()
+    other.user("elsewhere")
+    talk(conv, 40)
+    use_tool(conv, "c1")
+    conv.user("nudge", internal=True)
+    clock.advance(7 * DAY)
+    home.close()
+    with recollect.open(location, clock=clock) as again:
+        found = again.agent("ana").recover()
+        assert found is not None
+        assert found.conversation.id == conv.id
+        assert found.messages == [
+            {"role": role, "text": f"{kind} {number}"}
+            for number in range(15, 40)
+            for role, kind in (("user", "question"), ("agent", "answer"))
+        ]
+        assert found.summaries == {"edge": conv.summary()}
+        assert conv.summary() != SummaryDocument()
+    clock.advance(1)
+    assert mem.recover() is None
+
+
+def test_old_words_that_are_told_today_are_recovered_today(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.user("long ago", at="2020-01-01T00:00:00Z")
+    found = mem.recover()
+    assert found is not None
+    assert said(found.events) == ["long ago"]
+
+
+def test_a_checkpoint_on_request_counts_from_when_it_was_saved(mem: Memory, clock: FixedClock) -> None:
+    conv = mem.conversations.start()
+    conv.user("hello")
+    clock.advance(6 * DAY)
+    conv.checkpoint()
+    clock.advance(6 * DAY)
+    found = mem.recover()
+    assert found is not None
+    assert (said(found.events), found.saved_at) == (["hello"], clock.now() - 6 * DAY)
+    clock.advance(DAY + 1)
+    assert mem.recover() is None
+
+
+def test_archived_conversations_are_not_recovered_and_ended_ones_are(mem: Memory, clock: FixedClock) -> None:
+    first, second = mem.conversations.start(), mem.conversations.start()
+    first.user("first")
+    clock.advance(1_000)
+    first.checkpoint()
+    clock.advance(1_000)
+    second.user("second")
+    second.end()
+    found = mem.recover()
+    assert found is not None
+    assert said(found.events) == ["second"]
+    second.archive()
+    found = mem.recover()
+    assert found is not None
+    assert said(found.events) == ["first"]
+    first.archive()
+    assert mem.recover() is None
+
+
+@pytest.mark.parametrize("documents", ["{", "[]", "7", '{"edge": {"summary": 7}}', '{"left": {}}', '{"edge": "x"}'])
+def test_a_checkpoint_that_cannot_be_read_is_as_if_absent(tmp_path: Path, clock: FixedClock, documents: str) -> None:
+    where = str(tmp_path / "memory.db")
+    with recollect.open(where, clock=clock) as home:
+        mem = home.agent("ana")
+        conv = mem.conversations.start()
+        conv.user("hello")
+        clock.advance(8 * DAY)
+        conv.checkpoint()
+        assert mem.recover() is not None
+        with raw(where) as run:
+            run(f"UPDATE checkpoints SET documents = '{documents}'")
+        assert mem.recover() is None
