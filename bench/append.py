@@ -129,9 +129,8 @@ def main() -> None:
                 conv.append(some)
                 conv.idle()
                 done += BATCH
-        print(
-            f"{size:,} events filled in {time.perf_counter() - start:.0f} s; {path.stat().st_size / size:,.0f} bytes each"
-        )
+        taken, each = time.perf_counter() - start, path.stat().st_size / size
+        print(f"{size:,} events filled in {taken:.0f} s; {each:,.0f} bytes each")
         large = waits(path)
         print("in milliseconds      48 events   all events")
         for what, figure in small.items():

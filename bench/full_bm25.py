@@ -6,9 +6,10 @@ __all__ = ["FullBm25"]
 
 
 class FullBm25:
-    """BM25 (k1 1.2, b 0.75) over documents given as lists of terms."""
+    """BM25 (k1 1.2) over documents given as lists of terms."""
 
-    def __init__(self, documents: list[list[str]]) -> None:
+    def __init__(self, documents: list[list[str]], b: float) -> None:
+        self.b = b
         self.vocabulary: dict[str, int] = {}
         numbers = [self.vocabulary.setdefault(term, len(self.vocabulary)) for terms in documents for term in terms]
         self.lengths = np.array([len(terms) for terms in documents])
@@ -24,7 +25,7 @@ class FullBm25:
             holding = min(sum(len(docs) for docs, _ in lists), self.size)
             weight = np.log(1 + (self.size - holding + 0.5) / (holding + 0.5))
             for docs, counts in lists:
-                norms = 1.2 * (0.25 + 0.75 * self.lengths[docs] / self.lengths.mean())
+                norms = 1.2 * (1 - self.b + self.b * self.lengths[docs] / self.lengths.mean())
                 total[docs] += weight * counts * 2.2 / (counts + norms)
         return total
 

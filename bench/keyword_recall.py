@@ -24,9 +24,12 @@ from full_bm25 import FullBm25
 from memory_use import current_megabytes
 
 import recollect
-from recollect import text
+from recollect import Settings, text
+from recollect.config import EmbedderSettings
+from recollect.search.ranking import b_for
 
 QUESTIONS = 200
+WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
 
 
 def timed(search: Callable[[str], object], questions: list[str]) -> float:
@@ -47,12 +50,12 @@ def run(size: int, folder: Path, postgres: str | None) -> None:
     figures: dict[str, float] = {}
 
     start = time.perf_counter()
-    home = recollect.open(folder / f"{size}.db")
+    home = recollect.open(folder / f"{size}.db", settings=WORDS_ALONE)
     mem = home.agent("bench")
     mem.remember_many(recollect.Add(entry) for entry in made.texts)
     build = time.perf_counter() - start
     home.close()
-    home = recollect.open(folder / f"{size}.db")
+    home = recollect.open(folder / f"{size}.db", settings=WORDS_ALONE)
     mem = home.agent("bench")
     before = current_megabytes()
     figures["recollect"] = timed(lambda question: mem.recall(question, limit=10, mode="keyword"), made.questions)
@@ -62,7 +65,7 @@ def run(size: int, folder: Path, postgres: str | None) -> None:
     home.close()
 
     if postgres:
-        with recollect.open(postgres) as there:
+        with recollect.open(postgres, settings=WORDS_ALONE) as there:
             remote = there.agent("bench", workspace=f"keyword-{size}")
             remote.remember_many(recollect.Add(entry) for entry in made.texts)
             figures["recollect on PostgreSQL"] = timed(
@@ -84,7 +87,8 @@ def run(size: int, folder: Path, postgres: str | None) -> None:
     )
 
     terms = [text.analyse(entry) for entry in made.texts]
-    full = FullBm25(terms)
+    b = b_for(sum(map(len, terms)) / len(terms))
+    full = FullBm25(terms, b)
     equal = 0
     for question, found in zip(made.questions, ours, strict=True):
         # Equal scores may stand in any order, so it is the scores of what was found that must be the best ones.
@@ -92,7 +96,7 @@ def run(size: int, folder: Path, postgres: str | None) -> None:
         best = np.sort(every)[::-1][: len(found)]
         equal += bool(np.allclose(every[found], best, rtol=1e-9))
 
-    fast = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
+    fast = bm25s.BM25(method="lucene", k1=1.2, b=b)
     ids = [[full.vocabulary[term] for term in entry] for entry in terms]
     fast.index((ids, full.vocabulary), show_progress=False)
     figures["bm25s"] = timed(

@@ -5,7 +5,7 @@ Never part of the library.
 
 import json
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from recollect.conversation import Conversation
@@ -69,7 +69,6 @@ class Blocking(Writing):
         super().__init__()
         self.waiting = threading.Event()
         self.go = threading.Event()
-        self.meanwhile: Callable[[], object] = lambda: None
 
     def complete(self, *arguments: Any, **named: Any) -> str:
         """The answer, later."""

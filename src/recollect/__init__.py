@@ -25,6 +25,7 @@ from recollect.errors import (
 )
 from recollect.home import Home
 from recollect.memory import Memory
+from recollect.model.context import Context, Item, OrientationDocument, Profile, Section
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import (
     Channel,
@@ -41,8 +42,10 @@ from recollect.model.history import (
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
 from recollect.model.recall import Hit
 from recollect.model.report import Erased, Finding, Receipt, Report
+from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.model.working import Delta, Fact, SummaryDocument
 from recollect.providers.base import Embedder, LanguageModel
+from recollect.upkeep.runner import Jobs
 from recollect.wiring import open_home as open
 
 __version__ = "0.1.0"
@@ -51,12 +54,14 @@ __all__ = [
     "Add",
     "Alias",
     "Category",
+    "Change",
     "Channel",
     "Channels",
     "Clock",
     "Compacted",
     "ConfigError",
     "Conflict",
+    "Context",
     "Conversation",
     "ConversationInfo",
     "Conversations",
@@ -75,6 +80,9 @@ __all__ = [
     "Hit",
     "Home",
     "Invalid",
+    "Item",
+    "JobStatus",
+    "Jobs",
     "Kind",
     "Lane",
     "LanguageModel",
@@ -82,6 +90,8 @@ __all__ = [
     "Memory",
     "NotFound",
     "Operation",
+    "OrientationDocument",
+    "Profile",
     "Receipt",
     "RecollectError",
     "Recovery",
@@ -89,8 +99,10 @@ __all__ = [
     "Rename",
     "Report",
     "Revision",
+    "Run",
     "Scope",
     "Scratchpad",
+    "Section",
     "Settings",
     "Status",
     "SummaryDocument",

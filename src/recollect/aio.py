@@ -168,6 +168,8 @@ class AsyncMemory:
     list = _forward(Memory.list)
     history = _forward(Memory.history)
     query = _forward(Memory.query)
+    context = _forward(Memory.context)
+    orient = _forward(Memory.orient)
     recover = _forward(Memory.recover)
 
 

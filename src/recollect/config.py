@@ -18,18 +18,28 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import ConfigError
+from recollect.model.context import Profile
 
 __all__ = [
+    "PROFILES",
     "ConversationSettings",
     "DecaySettings",
+    "DreamSettings",
     "EmbedderSettings",
     "ModelSettings",
     "Settings",
+    "UpkeepSettings",
     "VaultSettings",
     "WindowSettings",
 ]
 
 FILE = "recollect.toml"
+PROFILES = {
+    "default": Profile(),
+    "coding": Profile(budget=3_000, decisions=5, lessons=5),
+    "brief": Profile(budget=500, decisions=1, lessons=1, recovery=0),
+}
+"""The contexts that everybody has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +83,37 @@ class ConversationSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DreamSettings:
+    """Whether dreaming runs by itself, and what it takes for a memory to be promoted by it."""
+
+    enabled: bool = False
+    min_score: float = 0.35
+    min_recall_count: int = 3
+    min_unique_queries: int = 2
+    max_promotions: int = 20
+    half_life_days: float = 90.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpkeepSettings:
+    """How often each job runs, in seconds; and for how many days the trash and recall signals are kept."""
+
+    checkpoints: float = 600
+    extract: float = 600
+    shelve: float = 600
+    embed: float = 1_800
+    consolidate: float = 3_600
+    dream: float = 86_400
+    age: float = 86_400
+    retain: float = 86_400
+    reindex: float = 86_400
+    vacuum: float = 86_400
+    reminders: float = 30
+    trash_days: float = 30
+    recall_days: float = 30
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VaultSettings:
     """Where the markdown files are; a directory home has a place for them by itself."""
 
@@ -101,7 +142,11 @@ class Settings:
     model: ModelSettings = field(default_factory=ModelSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     conversation: ConversationSettings = field(default_factory=ConversationSettings)
+    dream: DreamSettings = field(default_factory=DreamSettings)
+    upkeep: UpkeepSettings = field(default_factory=UpkeepSettings)
     vault: VaultSettings = field(default_factory=VaultSettings)
+    profiles: Mapping[str, Profile] = field(default_factory=lambda: dict(PROFILES))
+    """What a context holds, by name: [profiles.NAME] in the file."""
 
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ, file: Path | None = None) -> "Settings":
@@ -134,7 +179,9 @@ def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str
     for name, item in known.items():
         variable = f"{prefix}_{name.upper()}"
         default = item.default_factory() if callable(item.default_factory) else item.default
-        if is_dataclass(default):
+        if isinstance(default, dict):
+            values[name] = default | _profiles(given.get(name, {}), f"{where}, [{name}]")
+        elif is_dataclass(default):
             table = given.get(name, {})
             if not isinstance(table, Mapping):
                 raise ConfigError(f"{where}: {name!r} is a table; write it as [{name}]")
@@ -146,11 +193,22 @@ def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str
     return kind(**values)
 
 
+def _profiles(given: Any, where: str) -> dict[str, Profile]:
+    """Profiles from the tables [profiles.NAME]; what one does not say is as in `default`."""
+    if not isinstance(given, Mapping) or not all(isinstance(table, Mapping) for table in given.values()):
+        raise ConfigError(f"{where}: write each profile as a table [profiles.NAME]")
+    return {name: _filled(Profile, table, {}, "", f"{where}, {name!r}") for name, table in given.items()}
+
+
 def _converted(value: Any, default: Any, what: str, shown: bool) -> Any:
     """A value in the type of its default; text may stand for a number."""
     wanted: type[Any] = str if default is None else type(default)
     words, accepted = _KINDS[wanted]
-    if isinstance(value, accepted) and not isinstance(value, bool):
+    if wanted is bool:
+        truth = value if isinstance(value, bool) else _TRUTH.get(value.lower()) if isinstance(value, str) else None
+        if truth is not None:
+            return truth
+    elif isinstance(value, accepted) and not isinstance(value, bool):
         try:
             made = wanted(value)
             if wanted is str or math.isfinite(made):
@@ -164,4 +222,6 @@ _KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
     str: ("text", (str,)),
     int: ("a whole number", (int, str)),
     float: ("a number", (float, int, str)),
+    bool: ("true or false", (bool, str)),
 }
+_TRUTH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}

@@ -123,8 +123,9 @@ class Conversations:
         """Conversations, newest first; archived ones only when asked for."""
         statuses = [status for status in Status if include_archived or status is not Status.ARCHIVED]
         return conversations.listed(
-            self._talk.store, statuses, channel=channel, chat_id=chat_id, limit=_count(limit, "conversations")
-        )
+            self._talk.store, statuses, channel=_optional(channel, "channel"), chat_id=_optional(chat_id, "chat id"),
+            limit=_count(limit, "conversations"),
+        )  # fmt: skip
 
     def search(
         self,
@@ -148,7 +149,7 @@ class Conversations:
         return past.search(
             store, query, limit=_count(limit, "hits"), unit=unit, statuses=statuses,
             since=None if since is None else milliseconds(since),
-            until=None if until is None else milliseconds(until), channel=channel,
+            until=None if until is None else milliseconds(until), channel=_optional(channel, "channel"),
             vector=query_vector(store, query) if meaning else None,
         )  # fmt: skip
 
@@ -426,7 +427,10 @@ class Conversation:
     def _append(self, new: Sequence[Event], after: int | None = None) -> list[Event]:
         stored = conversations.append(self._talk.store, self.id, new, after=after)
         for lane in {event.lane for event in stored}:
-            self._grown(lane, [event for event in stored if event.lane is lane])
+            try:
+                self._grown(lane, [event for event in stored if event.lane is lane])
+            except RecollectError as error:  # what was appended is on disk; the window stays longer
+                _log.warning("the lane %s of %s could not be compacted: %s", lane, self.ref_code, error)
         return stored
 
     def _grown(self, lane: Lane, added: Sequence[Event]) -> None:
@@ -542,7 +546,11 @@ def _text(content: object) -> str:
     raise Invalid(f"the content of a message is text or a list of parts, not {type(content).__name__}")
 
 
+def _optional(value: object, what: str) -> str | None:
+    return None if value is None else names.name(value, what)
+
+
 def _count(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise Invalid(f"the limit is how many {what} to give, 0 or more; not {value!r}")
-    return value
+    return min(value, history.LONGEST)

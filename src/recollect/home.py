@@ -9,6 +9,7 @@ from typing import Protocol, Self
 
 from recollect import names
 from recollect.clock import Clock
+from recollect.config import Settings
 from recollect.engine.background import Background
 from recollect.engine.checking import check
 from recollect.engine.compaction import Limits
@@ -16,11 +17,12 @@ from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
 from recollect.errors import ConfigError, Corrupt, NotFound
-from recollect.memory import Memory, Shared
+from recollect.memory import SHARED, Memory, Shared
 from recollect.model.report import Finding, Report
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
+from recollect.upkeep.runner import Jobs, Workplace
 
 __all__ = ["Home", "Place"]
 
@@ -63,13 +65,14 @@ class Home:
     def __init__(
         self, place: Place, clock: Clock, embedder: Embedder | None = None, decay: DecayConfig | None = None, *,
         model: LanguageModel | None = None, limits: Limits | None = None, stale_after: int = 24 * 3_600_000,
-        summary_timeout: float = 30.0, vault: Path | None = None,
+        summary_timeout: float = 30.0, vault: Path | None = None, settings: Settings | None = None,
     ) -> None:  # fmt: skip
         self._place, self._embedder, self._vault = place, embedder, vault
         self._shared = Shared(
             clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(), stale_after,
-            summary_timeout,
+            summary_timeout, (settings or Settings()).profiles,
         )  # fmt: skip
+        self.jobs = Jobs(self._workplaces, clock, settings or Settings(), self._shared.decay, model)
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._stores: dict[tuple[int, str], Store] = {}
@@ -143,6 +146,7 @@ class Home:
 
     def close(self) -> None:
         """Give back every connection and file. The home can be used again afterwards."""
+        self.jobs.stop()
         self._shared.background.close()
         self._shared.later.close()
         self._shared.signals.flush()
@@ -172,6 +176,21 @@ class Home:
                 database = self._place.workspace(name)
                 for agent in database.agents():
                     yield f"{name}/{agent}", self._store(database, agent)
+
+    def _workplaces(self) -> list[Workplace]:
+        """Where there is upkeep to do: every database that is there, and the agents in it."""
+        found = []
+        for name, database in self._databases():
+            if database.agents():
+                account = name == "account" and name not in self._place.workspaces()
+                folder = None if account else self._vault or self._place.vault(name)
+
+                def agents(database: Database = database, account: bool = account) -> list[Store]:
+                    known = (agent for agent in database.agents() if agent != SHARED)
+                    return [self._store(database, agent, account=account) for agent in known]
+
+                found.append(Workplace(name, self._store(database, SHARED, account=account), agents, folder))
+        return found
 
     def _databases(self) -> Iterator[tuple[str, Database]]:
         account = self._place.account()

@@ -1,6 +1,6 @@
 """The facade: one agent's memory in one workspace. Methods only check their input and delegate."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any, Literal, overload
 from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.conversation import Channels, Conversation, Conversations, Talk
-from recollect.engine import embedding, erasing, policy, remember
+from recollect.engine import context, embedding, erasing, policy, remember
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.conversations import recover
@@ -18,6 +18,7 @@ from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
 from recollect.errors import Conflict, Invalid, NotFound
+from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import Recovery
 from recollect.model.operation import Add, Alias, Operation, Remove, Revision, Write
@@ -27,7 +28,7 @@ from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries, history
 
-__all__ = ["Memory", "Shared"]
+__all__ = ["SHARED", "Memory", "Shared"]
 
 BATCH = 1_000
 SHARED = "_shared"
@@ -49,6 +50,7 @@ class Shared:
     limits: Limits
     stale_after: int
     summary_timeout: float
+    profiles: Mapping[str, Profile]
 
 
 class Memory:
@@ -66,7 +68,8 @@ class Memory:
         )  # fmt: skip
         self.channels, self.conversations = Channels(talk), Conversations(talk)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
-        self._later = shared.later
+        self._later, self._model, self._profiles = shared.later, shared.model, shared.profiles
+        self._vault = None if folder is None else folder.parent
         self._stores = [workspace] if account is workspace else [workspace, account]
 
     # Writing
@@ -329,6 +332,29 @@ class Memory:
             self, store, mode, query, hash=hash, session_id=session_id, conversation=conversation,
             target_agent=target_agent, limit=limit,
         )  # fmt: skip
+
+    # What goes into a prompt
+
+    def context(
+        self, command: str, *, budget: int | None = None, profile: str = "default", conversation: str | None = None
+    ) -> Context:
+        """The block that a new session starts with: project, last hand-off, what was decided and learned about the
+        command, open tasks, and where the last session stopped; within the profile's budget, or the one given.
+        """
+        known = self._profiles.get(names.name(profile, "profile"))
+        if known is None:
+            raise NotFound(f"there is no profile {profile!r}; there are {', '.join(sorted(self._profiles))}")
+        if budget is not None:
+            known = replace(known, budget=_limit(budget, "tokens"))
+        within, _ = self._within(conversation, None)
+        return context.build(
+            self._workspace, names.plain("command", command, lines=True), known, folder=self._vault,
+            decay=self._decay, now=self._clock.now(), conversation=within,
+        )  # fmt: skip
+
+    def orient(self, command: str, *, profile: str = "default", conversation: str | None = None) -> OrientationDocument:
+        """The same selection as markdown for a system prompt; a model, if there is one, may narrow it."""
+        return context.orient(self.context(command, profile=profile, conversation=conversation), command, self._model)
 
     # The past
 

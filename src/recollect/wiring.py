@@ -41,7 +41,7 @@ def open_home(
         model=model or _model(settings), limits=_limits(settings),
         stale_after=int(settings.conversation.stale_after * 3_600_000),
         summary_timeout=settings.conversation.summary_timeout,
-        vault=None if folder is None else Path(folder).expanduser(),
+        vault=None if folder is None else Path(folder).expanduser(), settings=settings,
     )  # fmt: skip
 
 

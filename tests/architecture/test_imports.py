@@ -19,12 +19,24 @@ FLOORS: list[set[str]] = [
     {"errors", "clock", "names", "text", "concepts", "config", "model"},
     {"storage", "search", "providers"},
     {"engine", "upkeep", "vault", "transfer"},
-    {"tools", "conversation", "memory", "home", "aio", "wiring"},
+    {"tools", "conversation", "reminders", "memory", "home", "aio", "wiring"},
     {"recollect"},  # the package itself: public names only
     {"cli", "rest", "mcp", "ui", "adapters", "__main__"},
 ]
 SURFACES = FLOORS[-1]
-SEEN_BY_SURFACES = {"recollect", "home", "memory", "conversation", "tools", "aio", "model", "errors", "config", "wiring", "clock"}
+SEEN_BY_SURFACES = {
+    "recollect",
+    "home",
+    "memory",
+    "conversation",
+    "tools",
+    "aio",
+    "model",
+    "errors",
+    "config",
+    "wiring",
+    "clock",
+}
 DRIVERS = {"apsw": "storage.sqlite", "psycopg": "storage.postgres", "psycopg_pool": "storage.postgres"}
 BACKENDS = {"storage.sqlite", "storage.postgres"}
 HEAVY = {"numpy", "psycopg", "psycopg_pool", "tokenizers", "wordllama", "pygit2", "fastapi", "uvicorn", "mcp", "openai"}

@@ -303,7 +303,17 @@ def test_while_the_model_is_down_the_window_grows_and_nothing_is_lost(tmp_path: 
             covered = sum(read_marker(one).folded for one in markers(conv))
             assert covered + len(conv.window()) == number + 1
         assert len(markers(conv)) >= 1
-        assert len(model.asked) < 12  # not for each event
+
+
+def test_a_model_that_stays_down_is_not_asked_for_each_event(tmp_path: Path) -> None:
+    model = Writing(*[RuntimeError("down")] * 100)
+    with recollect.open(tmp_path / "memory.db", model=model, settings=settings(events=10)) as home:
+        conv = home.agent("ana").conversations.start()
+        for number in range(40):
+            conv.user(f"message {number}")
+            wait(home)
+        assert len(model.asked) == 4
+        assert len(conv.window()) == 40
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
@@ -336,6 +346,19 @@ def test_a_failure_at_any_step_leaves_everything_as_it_was(
         assert tables(location) == before
     assert conv.compact() is not None
     assert (len(markers(conv)), len(archives(mem))) == (1, 1)
+
+
+def test_an_append_does_not_fail_when_the_window_cannot_be_compacted(
+    mem: Memory, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    conv = mem.conversations.start()
+    mend = failing(monkeypatch, "history.lane_put")
+    talk(conv, 30)
+    mend()
+    assert len(conv.window()) == 60
+    assert "could not be compacted" in caplog.text
+    talk(conv, 5, first=30)
+    assert len(markers(conv)) == 1
 
 
 # Several at once

@@ -279,6 +279,9 @@ def test_a_tool_result_needs_an_open_call_of_its_lane(mem: Memory) -> None:
     conv.tool("x", "c1")
     with pytest.raises(Conflict, match="has its result already"):
         conv.tool("x", "c1")
+    twice = [Event(type=EventType.TOOL, content="x", tool_call_id="c2") for _ in range(2)]
+    with pytest.raises(Conflict, match="has its result already"):
+        conv.append([Event(type=EventType.MODEL, content="", tool_calls=[call("c2")]), *twice])
     assert len(list(conv.events())) == 2
 
 
@@ -489,6 +492,41 @@ def test_homes_that_post_the_same_list_at_once_append_it_once(location: str) -> 
         assert first.check().findings == ()
 
 
+def test_homes_that_append_at_once_leave_one_chain_and_nothing_after_the_end(location: str) -> None:
+    with recollect.open(location) as first:
+        conv = first.agent("ana").conversations.start()
+        acknowledged: list[str] = []
+        failed: list[BaseException] = []
+        enough = threading.Event()
+
+        def speak(name: str) -> None:
+            try:
+                with recollect.open(location) as home:
+                    mine = home.agent("ana").conversations.get(conv.id)
+                    for number in range(10_000):
+                        acknowledged.append(mine.user(f"{name} {number}").hash)
+                        if len(acknowledged) > 40:
+                            enough.set()
+            except Conflict:
+                pass  # it was ended meanwhile
+            except BaseException as error:
+                failed.append(error)
+                enough.set()
+
+        threads = [threading.Thread(target=speak, args=(name,)) for name in ("ana", "ben", "cai")]
+        for thread in threads:
+            thread.start()
+        assert enough.wait(60)
+        ended = conv.end()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        told = [event.hash for event in conv.events() if event.type is EventType.USER]
+        assert sorted(told) == sorted(acknowledged)
+        assert ended.chunks == len(told)
+        assert first.check().findings == ()
+
+
 # Whose it is
 
 
@@ -542,6 +580,38 @@ def test_past_conversations_of_another_agent_are_read_by_name_and_recorded(
         (clock.now(), "ana", "conversations.detail", going_on.id),
     ]
     assert rows(location, "events", "ben") == []
+
+
+def test_arguments_of_the_wrong_kind_are_told_before_the_database_is_asked(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.user("hello")
+    wrong: list[Any] = [7, b"x", ["x"], "a\0b", "\ud800", ""]
+    for value in wrong:
+        for call_it in (
+            lambda value: mem.conversations.list(channel=value),
+            lambda value: mem.conversations.list(chat_id=value),
+            lambda value: mem.conversations.search("hello", channel=value),
+            lambda value: mem.conversations.get(value),
+            lambda value: conv.event(value),
+            lambda value: mem.conversations.scratchpad(conv.id, owner=value),
+        ):
+            with pytest.raises(Invalid):
+                call_it(value)
+    for value in (-1, "5", True, 2.5):
+        for call_it in (
+            lambda value: mem.conversations.list(limit=value),
+            lambda value: mem.conversations.search("hello", limit=value),
+            lambda value: mem.conversations.detail(conv.id, limit=value),
+            lambda value: conv.events(limit=value),
+            lambda value: conv.events(value),
+            lambda value: conv.find("hello", limit=value),
+        ):
+            with pytest.raises(Invalid):
+                call_it(value)
+    assert said(list(conv.events(limit=10**30))) == ["hello"]
+    assert len(mem.conversations.list(limit=10**30)) == 1
+    with pytest.raises(Invalid):
+        conv.find(7)  # type: ignore[arg-type]
 
 
 def test_lanes_are_strings_or_values(mem: Memory) -> None:

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 from crash.evidence import raw, rows
 from embedders import HashEmbedder
+from moody import Moody
 from talking import Blocking, Writing, call, said, talk, use_tool
 
 import recollect
 from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memory, Unavailable
 from recollect.config import ConversationSettings, Settings
 from recollect.conversation import Conversation
-from recollect.engine.ending import CHUNK, chunks
+from recollect.engine.ending import CHUNK, _partitions, chunks
 from recollect.model.history import Event, EventType, Status
 from recollect.model.working import SummaryDocument
 
@@ -393,9 +394,50 @@ def test_ageing_that_broke_off_is_done_with_the_next_end(
     assert home.check().findings == ()
 
 
-def test_a_long_summary_ages_in_logical_parts(mem: Memory, clock: FixedClock, home: Home) -> None:
-    from recollect.engine.ending import _partitions
+def test_two_that_age_the_same_conversation_do_it_once(location: str, clock: FixedClock) -> None:
+    embedder = Moody()
+    with recollect.open(location, clock=clock, embedder=embedder) as first, recollect.open(location) as second:
+        mem = first.agent("ana")
+        for number in range(10):
+            clock.advance(1_000)
+            conv = mem.conversations.start()
+            talk(conv, 1, first=number)
+            conv.end()
+        clock.advance(1_000)
+        mem.conversations.start().idle()
+        clock.advance(1_000)
+        last = mem.conversations.start()
 
+        def meanwhile() -> None:
+            if last.status is Status.IDLE:  # its own texts are embedded by now, and those of the oldest are next
+                embedder.before = lambda: None
+                second.agent("ana").conversations.start().end()
+
+        embedder.before = meanwhile
+        assert len(last.end().aged) == 2
+        names = [entry.name or "" for entry in mem.list(kind=Kind.ARCHIVE)]
+        assert len(names) == 3
+        assert all(name.endswith("-1") for name in names)
+        assert first.check().findings == ()
+
+
+def test_a_conversation_that_was_put_away_without_an_end_gets_a_summary_when_it_ages(
+    mem: Memory, clock: FixedClock
+) -> None:
+    idle = harbour(mem)
+    idle.idle()
+    for number in range(10):
+        clock.advance(1_000)
+        conv = mem.conversations.start()
+        talk(conv, 1, first=number)
+        conv.end()
+    (summary,) = mem.list(kind=Kind.ARCHIVE)
+    assert (summary.conversation_id, summary.source) == (idle.id, "summary-fallback")
+    assert "PostgreSQL" in summary.content
+    assert (idle.info.closing_summary, idle.info.summary_by) == (summary.content, "fallback")
+
+
+def test_a_long_summary_ages_in_logical_parts() -> None:
     parts = _partitions("\n\n".join(["Short one.", "Short two.", "A long paragraph. " * 200, "Last."]))
     assert parts[0] == "Short one.\n\nShort two."
     assert all(len(part) <= CHUNK for part in parts)

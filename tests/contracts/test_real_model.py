@@ -7,10 +7,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from importlib.util import find_spec
+from pathlib import Path
 
 import pytest
 
-from recollect import Unavailable
+import recollect
+from recollect import Settings, Unavailable
+from recollect.config import ConversationSettings, EmbedderSettings, ModelSettings
 from recollect.engine.summarising import Folding, Turn, close, fold
 from recollect.model.working import SummaryDocument
 from recollect.providers.base import complete, json_object
@@ -120,3 +123,35 @@ def test_a_real_model_closes_a_conversation(model: OpenAIModel) -> None:
         assert closing.summary
         assert closing.decisions
         assert max(map(len, closing.decisions + closing.lessons)) <= 300
+
+
+def test_a_conversation_is_compacted_and_ended_by_a_real_model(model: OpenAIModel, tmp_path: Path) -> None:
+    settings = Settings(
+        model=ModelSettings(context_tokens=CONTEXT),
+        conversation=ConversationSettings(summary_timeout=300),
+        embedder=EmbedderSettings(kind="none"),
+    )
+    with recollect.open(tmp_path / "memory.db", model=model, settings=settings) as home:
+        mem = home.agent("ana")
+        compacted = []
+        for talk in TALKS:  # so small a model may miss the form once, and then the window stays as it was
+            conv = mem.conversations.start()
+            for number, text in enumerate(talk):
+                (conv.assistant if number % 2 else conv.user)(text)
+            before = conv.window()
+            try:
+                compacted.append((conv, conv.compact()))
+            except Unavailable:
+                assert conv.window() == before
+                continue
+            break
+        assert compacted, "not one of the talks could be compacted"
+        ((conv, done),) = compacted
+        assert done is not None
+        assert (done.by, done.folded) == ("model", 2)
+        assert mem.get(done.archive_name).content
+        assert [event.content for event in conv.window()] == [talk[-1]]
+        ended = conv.end()
+        assert ended.summary
+        assert ended.decisions
+        assert home.check().ok

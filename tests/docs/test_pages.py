@@ -17,7 +17,7 @@ import recollect
 from recollect.cli.exits import EXIT_CODES
 
 ADDRESS = "postgresql://memory:secret@localhost/memory"
-LANGUAGES = {"python", "console", "sh", "sql"}
+LANGUAGES = {"python", "console", "sh", "sql", "toml"}
 RUN = {"python", "console"}
 
 

@@ -57,6 +57,7 @@ def samples(tmp_path: Path) -> Iterator[Callable[[str, list[tuple[str, str]]], l
     path = tmp_path / "samples" / "memory.db"
     with recollect.open(path, clock=FixedClock()) as home:
         home.agent("ben").remember("an old note", name="old", tags=["kept"])
+        home.agent("ben").conversations.start().user("an old message")
     source = apsw.Connection(str(path))
     source.execute("UPDATE counters SET analysis = 0")  # the index is of another day, too
 

@@ -1,12 +1,13 @@
 """The end of a conversation: one pipeline, each step done once, whoever does it and however often it is tried.
 
-The order: closing summary, checkpoint, hand-off, decisions and lessons, chunks, conversation-scope entries cleared,
-idle; then the conversations beyond the last ten age to long-term memory. Each step writes its rows and its name in one
-transaction, so a process that dies in between is continued by the next one to end the conversation.
+From its beginning on nothing can be added to the conversation. The order: closing summary, checkpoint, hand-off,
+decisions and lessons, chunks, conversation-scope entries cleared, idle; then the conversations beyond the last ten age
+to long-term memory. Each step writes its rows and its name in one transaction, so a process that dies in between is
+continued by the next one to end the conversation.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from recollect import text
@@ -47,11 +48,10 @@ def end(
             # From here on nothing can be added, so that nothing is left out.
             work.tx.run("history.ending_set", id=info.id, ending='["begun"]')
     happened = list(conversations.events(store, info.id, 0, history.LONGEST))
-    talk = [event for event in happened if event.type is not EventType.MARKER and not event.internal]
+    talk = _talk(happened)
     closing = summarising.Closing(info.closing_summary or "", (), (), info.summary_by or "fallback")
     if "summary" not in _done(store, info.id):
-        turns = [summarising.Turn(event.role, event.content, event.hash) for event in talk if event.content.strip()]
-        closing = summarising.close(model, turns, timeout=timeout, context_tokens=context_tokens)
+        closing = summarising.close(model, _turns(talk), timeout=timeout, context_tokens=context_tokens)
         with store.write() as work:
             if "summary" not in _steps(work.tx.one("history.ending", id=info.id)):  # else another process was first
                 done = json.dumps(["begun", "summary", [*closing.decisions], [*closing.lessons]], ensure_ascii=False)
@@ -132,6 +132,10 @@ def age(store: Store, now: int, keep: int = MID_TERM) -> list[str]:
         old = [identity for (identity,) in tx.all("history.ended_oldest", keep=keep)]
     for identity in old:
         info = conversations.find(store, identity)
+        if info.closing_summary is None:  # it was put away without an end
+            happened = conversations.events(store, identity, 0, history.LONGEST)
+            summary = summarising.close(None, _turns(_talk(happened))).summary
+            info = replace(info, closing_summary=summary, summary_by="fallback")
         parts = _partitions(info.closing_summary or "")
         vectors = embedding.at_once(store, parts)
         with store.write() as work:
@@ -147,8 +151,20 @@ def age(store: Store, now: int, keep: int = MID_TERM) -> list[str]:
                 embedding.attach(store, work, made, vector)
             work.tx.run("history.forget_chunk_vectors", conversation=identity)
             work.tx.run("history.age", conversation=identity)
-            work.tx.run("history.ending_set", id=identity, ending='["long_term"]')
+            work.tx.run(
+                "history.summary_set", id=identity, summary=info.closing_summary, by=info.summary_by,
+                ending='["long_term"]',
+            )  # fmt: skip
     return old
+
+
+def _talk(happened: Iterable[Event]) -> list[Event]:
+    """What was said and done, without the machinery."""
+    return [event for event in happened if event.type is not EventType.MARKER and not event.internal]
+
+
+def _turns(talk: Sequence[Event]) -> list[summarising.Turn]:
+    return [summarising.Turn(event.role, event.content, event.hash) for event in talk if event.content.strip()]
 
 
 # Chunks

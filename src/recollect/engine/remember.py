@@ -59,9 +59,9 @@ def checked(operation: Operation) -> Operation:
         case Rename() | Alias():
             return replace(operation, target=_target(operation.target), name=names.name(operation.name))
         case Write():
-            fields = (operation.content, operation.tags, operation.context, operation.category, operation.importance)
-            if all(field is None for field in fields):
-                raise Invalid("a write needs something to write: content, tags, context, category or importance")
+            given = ("content", "tags", "context", "category", "importance", "source")
+            if all(getattr(operation, field) is None for field in given):
+                raise Invalid(f"a write needs something to write: {', '.join(given[:-1])} or {given[-1]}")
             return replace(
                 operation,
                 target=_target(operation.target),
@@ -70,6 +70,7 @@ def checked(operation: Operation) -> Operation:
                 context=_optional(operation.context, "context"),
                 category=None if operation.category is None else member(Category, operation.category, "category"),
                 importance=None if operation.importance is None else _importance(operation.importance),
+                source=None if operation.source is None else _source(operation.source),
             )
         case Remove():
             return replace(operation, target=_target(operation.target))
@@ -204,6 +205,7 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
         "context": write.context,
         "category": write.category,
         "importance": write.importance,
+        "source": write.source,
     }
     changes = {name: value for name, value in given.items() if value is not None and value != getattr(entry, name)}
     if not changes:

@@ -58,6 +58,7 @@ class Write:
     context: str | None = None
     category: Category | str | None = None
     importance: float | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,7 +86,7 @@ class Weights:
     time: float = 0.5
     """The question asks when, and the turn says something about time. [0.1 / 0.7]"""
     role: float = 0.5
-    """Taken from the assistant's turns, or given to them when the question is about what the assistant said.
+    """Taken from the assistant's turns as far as others say the same, or given to them when the question is about what the assistant said.
     [assistant 10.3 / 7.5]"""
     vector: float = 1.25
     """The nearness of the vectors, times `ranking.vector_weight()`. [people 0.9 / 0.6, assistant 7.9 / 5.2]"""
@@ -269,18 +269,19 @@ def evidence(question: Question, turns: Turns, *, average: float, weights: Weigh
         np.maximum.at(row, place, values)
     whole = anywhere.sum(0)
 
+    own = found.sum(0)
     people = turns.role == Role.PERSON
     assistant = turns.role == Role.ASSISTANT
     answers = people | assistant if question.asks_assistant else people
     return {
         "words": words / unit,
         "conversation": weights.conversation * (whole / (whole.max(initial=0.0) or 1.0))[place],
-        "answer": weights.answer * answers * beside.take(found.sum(0) * turns.asks, -1) / unit,
+        "answer": weights.answer * answers * beside.take(own * turns.asks, -1) / unit,
         "speaker": weights.speaker * _named(question, turns),
         "question": -weights.question * (turns.asks & people),
         "date": weights.date * _said_in(question.periods, turns.day),
         "time": weights.time * turns.tells_time * question.asks_when,
-        "role": weights.role * assistant * (1.0 if question.asks_assistant else -1.0),
+        "role": weights.role * assistant * (1.0 if question.asks_assistant else -_told_by_others(own, ~assistant)),
         "vector": weights.vector * ranking.vector_weight(average) * _nearness(turns.cosine, len(people)),
     }
 
@@ -342,6 +343,16 @@ class _Beside:
         at = np.minimum(np.searchsorted(self._sorted, wanted), len(wanted) - 1)
         taken: Floats = np.where(self._sorted[at] == wanted, values[..., self._order[at]], 0.0)
         return taken
+
+
+def _told_by_others(own: Floats, others: Flags) -> Floats:
+    """How much of the words of each turn somebody else says in one turn, from 0 to 1; from half of them on it is 1.
+
+    What only the assistant said is no worse for that.
+    """
+    best = own[others].max(initial=0.0)
+    shared: Floats = np.minimum(2 * best / np.where(own > 0, own, np.inf), 1.0) if best else np.zeros(len(own))
+    return np.where(own > 0, shared, 1.0)
 
 
 def _named(question: Question, turns: Turns) -> Flags:

@@ -8,7 +8,7 @@ transaction, never by the caller, so no caller can forget it or choose another o
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache
 from pathlib import Path
@@ -45,6 +45,10 @@ class Transaction(ABC):
     @abstractmethod
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run a named query once per row of values."""
+
+    @abstractmethod
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Put whole rows into a table, as `Database.dump` gives them. Only for moving what another database held."""
 
     def vector(self, values: bytes) -> Any:
         """A vector (f32, little endian) as a parameter of a query."""
@@ -92,8 +96,12 @@ class Database(ABC):
         """Make deleted rows unreadable: (places that were rewritten without them, places out of reach)."""
 
     @abstractmethod
+    def tidy(self) -> int:
+        """Give back the space of deleted rows, a little at a time, so that nobody waits long; how many pages."""
+
+    @abstractmethod
     def dump(self, agent: str) -> AbstractContextManager[Iterator[tuple[str, list[str], Iterator[Row]]]]:
-        """Every table of the agent as (table, columns, rows), all from one consistent state."""
+        """Every table of the agent as (table, columns, rows), all from one consistent state, in the order of the keys."""
 
     @abstractmethod
     def close(self) -> None:

@@ -15,8 +15,10 @@ from recollect.names import is_id
 from recollect.storage.database import Row, Transaction
 
 __all__ = [
+    "BOOKKEEPING",
     "Signs",
     "Stored",
+    "adjust",
     "after",
     "binding",
     "content_hash",
@@ -39,6 +41,8 @@ __all__ = [
 
 CHUNK = 500
 """Items of a list in one query: SQLite takes time with the square of the number of named parameters."""
+BOOKKEEPING = ("lifetime", "access_count", "accessed_at")
+"""Fields that no operation changes."""
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
 _COLUMNS = [name for name in Entry.__dataclass_fields__ if name not in ("name", "aliases")]
 _kept, _columns = attrgetter(*_KEPT), attrgetter(*_COLUMNS)
@@ -159,8 +163,16 @@ def insert(tx: Transaction, entry: Entry, doc: int) -> None:
 def update(tx: Transaction, entry: Entry, doc: int) -> None:
     """Store what a write may change."""
     values = _fields(entry)
-    changed = ("id", "content", "context", "category", "tags", "importance", "updated_at", "content_hash")
+    changed = ("id", "content", "context", "category", "tags", "importance", "source", "updated_at", "content_hash")
     tx.run("entries.update", doc=doc, **{name: values[name] for name in changed})
+
+
+def adjust(tx: Transaction, entry: Entry) -> None:
+    """Store an entry's bookkeeping: what no operation changes."""
+    tx.run(
+        "entries.adjust", id=entry.id, lifetime=str(entry.lifetime), access_count=entry.access_count,
+        accessed_at=entry.accessed_at,
+    )  # fmt: skip
 
 
 def move(tx: Transaction, entry: Entry, doc: int) -> None:

@@ -10,7 +10,7 @@ import os
 import re
 import threading
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -106,6 +106,13 @@ class PostgresTransaction(Transaction):
         """Run a named query once per row of values."""
         agent = self.agent
         self._cursor.executemany(_converted(statement(query)), [{**row, "agent": agent} for row in rows])
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Put whole rows into a table."""
+        place = quoting.Identifier(table), quoting.SQL(", ").join(map(quoting.Identifier, columns))
+        with self._cursor.copy(quoting.SQL("COPY {} ({}) FROM STDIN").format(*place)) as copy:
+            for row in rows:
+                copy.write_row(row)
 
 
 class PostgresServer:
@@ -409,6 +416,10 @@ class PostgresDatabase(Database):
             return [], [kept, *beyond]
         return [f"tables and indexes of schema {schema}"], beyond
 
+    def tidy(self) -> int:
+        """Nothing: the server vacuums its tables by itself."""
+        return 0
+
     @contextmanager
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
         """Every table of the agent as (table, columns, rows), all from one snapshot."""
@@ -419,7 +430,7 @@ class PostgresDatabase(Database):
                 for table in _tables(connection, schema):
                     with connection.cursor("dump", binary=True) as cursor:
                         cursor.execute(
-                            quoting.SQL("SELECT * FROM {}.{} WHERE agent = %s").format(
+                            quoting.SQL("SELECT * FROM {}.{} WHERE agent = %s ORDER BY 1, 2, 3").format(
                                 quoting.Identifier(schema), quoting.Identifier(table)
                             ),
                             (agent,),

@@ -11,7 +11,7 @@ import os
 import threading
 import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,8 @@ APPLICATION_ID = 0x52434C54  # "RCLT"
 BUSY_MS = 30_000
 SMALLEST = 512
 """Bytes of the smallest file that SQLite makes."""
+TIDY_PAGES, TIDY_STEPS = 1_000, 1_000
+"""Free pages that are given back in one transaction, and transactions of one call."""
 _NEW_FILE = (("page_size", 4096), ("auto_vacuum", 2), ("application_id", APPLICATION_ID))
 _EVERY_CONNECTION = (
     ("synchronous", "full"),
@@ -82,6 +84,12 @@ class SqliteTransaction(Transaction):
         """Run a named query once per row of values."""
         agent = self.agent
         self._connection.executemany(statement(query), ({**row, "agent": agent} for row in rows))
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Put whole rows into a table."""
+        marks = ", ".join("?" * len(columns))
+        insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+        self._connection.executemany(insert, rows)
 
 
 class SqliteDatabase(Database):
@@ -185,6 +193,26 @@ class SqliteDatabase(Database):
             ]
         return [f"file {self.path.name}", "free pages", "write-ahead log"], beyond
 
+    def tidy(self) -> int:
+        """Cut free pages off the file, some in each transaction, and write back what is in the write-ahead log."""
+        given = 0
+        for _ in range(TIDY_STEPS):
+            with self._errors(), self._writing:
+                if not self._present():
+                    break
+                connection, generation = self._take()
+                try:
+                    free = connection.pragma("freelist_count")
+                    list(connection.execute(f"PRAGMA incremental_vacuum({TIDY_PAGES})"))
+                    cut = free - connection.pragma("freelist_count")
+                    given += max(cut, 0)
+                    if cut < TIDY_PAGES:
+                        list(connection.execute("PRAGMA wal_checkpoint(passive)"))
+                        break
+                finally:
+                    self._end(connection, generation)
+        return given
+
     def backup(self, target: Path) -> None:
         """Copy the file, consistent while others write. An existing target is refused."""
         if target.exists():
@@ -217,7 +245,9 @@ class SqliteDatabase(Database):
                 for table in tables:
                     described = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
                     columns = [column for (column,) in described]
-                    rows = connection.execute(f"SELECT * FROM {table} WHERE agent = ?", (agent,))  # noqa: S608
+                    # Every key lies within the first three columns.
+                    select = f"SELECT * FROM {table} WHERE agent = ? ORDER BY 1, 2, 3"  # noqa: S608
+                    rows = connection.execute(select, (agent,))
                     yield table, columns, rows
 
             yield contents()
@@ -225,11 +255,8 @@ class SqliteDatabase(Database):
     def load(self, tables: Iterator[tuple[str, list[str], Iterator[Row]]]) -> None:
         """Fill the tables of this file with rows from another database, in one transaction."""
         with self.write("") as tx:
-            connection = tx._connection  # type: ignore[attr-defined]
             for table, columns, rows in tables:
-                marks = ", ".join("?" * len(columns))
-                insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
-                connection.executemany(insert, rows)
+                tx.load(table, columns, rows)
 
     def close(self) -> None:
         """Close every idle connection; the last one empties the write-ahead log into the file."""

@@ -8,7 +8,11 @@ VALUES (:agent, :id, :seq, :doc, :kind, :category, :scope, :lifetime, :content, 
 
 -- name: update
 UPDATE entries SET doc = :doc, content = :content, context = :context, category = :category, tags = :tags,
-    importance = :importance, updated_at = :updated_at, content_hash = :content_hash
+    importance = :importance, source = :source, updated_at = :updated_at, content_hash = :content_hash
+WHERE agent = :agent AND id = :id
+
+-- name: adjust
+UPDATE entries SET lifetime = :lifetime, access_count = :access_count, accessed_at = :accessed_at
 WHERE agent = :agent AND id = :id
 
 -- name: set_doc

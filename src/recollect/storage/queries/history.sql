@@ -80,19 +80,23 @@ FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq < :before ORDER BY seq DESC LIMIT :limit
 
+-- In two steps: else SQLite goes through everything that was said in the other lane.
 -- name: events_of_lane
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
-FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :after AND lane = :lane
-    AND type <> :marker ORDER BY seq
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND type <> :marker AND seq IN (
+    SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq > :after
+) ORDER BY seq
 
 -- name: told_after
-SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :after AND lane = :lane
-    AND type <> 'CompactMarker' LIMIT 1
+SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND type <> 'CompactMarker' AND seq IN (
+    SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq > :after
+) LIMIT 1
 
 -- name: markers
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
-FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND type = 'CompactMarker'
-ORDER BY seq DESC LIMIT :limit
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND type = 'CompactMarker' AND seq IN (
+    SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane
+) ORDER BY seq DESC LIMIT :limit
 
 -- name: events_by_seq
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at

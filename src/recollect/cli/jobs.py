@@ -1,0 +1,172 @@
+"""Upkeep from the command line: run what is due, run a job by name, look at what was done, and take it back."""
+
+from collections.abc import Mapping
+from threading import Event
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+import recollect
+from recollect.cli.call import Call, for_home
+from recollect.cli.content import examples
+from recollect.cli.output import columns, document, heading, line, pairs, remark, safe
+from recollect.clock import SystemClock, iso
+from recollect.home import Home
+from recollect.model.upkeep import Change, JobStatus, Run
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Upkeep: background work that tidies and can be undone.", rich_markup_mode=None)
+
+SHOWN = 20
+"""Changes of a run that are shown; the rest is counted, and --json has them all."""
+
+
+@app.callback(invoke_without_command=True)
+def show_help(ctx: typer.Context) -> None:
+    """Show the help when no command is given."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+@app.command(epilog=examples("jobs run", "jobs run consolidate --dry-run"))
+@for_home
+def run(
+    call: Call,
+    name: Annotated[
+        str | None, typer.Argument(metavar="[JOB]", help="One job, due or not; else all that are due.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what it would do, and change nothing.")] = False,
+) -> None:
+    """Run what is due, or one job by name."""
+    with recollect.open(call.home) as home:
+        done = _run(home, name, dry_run)
+    if call.json:
+        document(done)
+        return
+    if not done:
+        remark("nothing is due")
+    for one in done:
+        _tell(one)
+
+
+@app.command(name="list", epilog=examples("jobs list"))
+@for_home
+def list_(call: Call) -> None:
+    """Show how each job stands: when it ran, what it did, and when it is due."""
+    with recollect.open(call.home) as home:
+        found = home.jobs.status()
+    if call.json:
+        document(found)
+    elif not found:
+        remark("nothing is stored here yet")
+    else:
+        header = ("job", "workspace", "every", "last run", "next", "did")
+        columns(header, [_row(status) for status in found])
+
+
+@app.command(epilog=examples("jobs runs", "jobs runs --job consolidate --limit 3"))
+@for_home
+def runs(
+    call: Call,
+    job: Annotated[str | None, typer.Option("--job", metavar="NAME", help="Only of this job.")] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 10,
+) -> None:
+    """Show the latest runs, and what each did to which entry and why."""
+    with recollect.open(call.home) as home:
+        found = home.jobs.runs(job, limit=limit)
+    if call.json:
+        document(found)
+    elif not found:
+        remark("no job has run yet")
+    for one in () if call.json else found:
+        _tell(one)
+
+
+@app.command(epilog=examples("jobs undo RUN"))
+@for_home
+def undo(
+    call: Call,
+    identity: Annotated[str, typer.Argument(metavar="RUN", help="The id of the run.", show_default=False)],
+) -> None:
+    """Reverse what a run did, as a whole."""
+    with recollect.open(call.home) as home:
+        done = home.jobs.undo(identity)
+    if call.json:
+        document(done)
+    else:
+        _tell(done)
+
+
+@app.command(epilog=examples("jobs watch --seconds 60"))
+@for_home
+def watch(
+    call: Call,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", metavar="NUMBER", help="Stop after so long; else with Ctrl-C.")
+    ] = None,
+    pause: Annotated[float, typer.Option("--pause", metavar="NUMBER", help="Seconds between two looks.")] = 5.0,
+) -> None:
+    """Run what is due, again and again."""
+    clock = SystemClock()
+    end = None if seconds is None else clock.now() + seconds * 1_000
+    with recollect.open(call.home) as home:
+        while True:
+            for one in _run(home, None, False):
+                if call.json:
+                    document(one)
+                else:
+                    _tell(one)
+            if end is not None and clock.now() + pause * 1_000 > end:
+                return
+            Event().wait(pause)
+
+
+def _run(home: Home, name: str | None, dry_run: bool) -> list[Run]:
+    console = Console(stderr=True)
+    with console.status("looking for what is due") as status:
+        if name is None and not dry_run:
+            return home.jobs.run_due(progress=lambda what: status.update(safe(what)))
+        names = [name] if name is not None else [one.name for one in home.jobs.status() if one.scheduled]
+        done = []
+        for one in dict.fromkeys(names):
+            status.update(safe(one))
+            done.append(home.jobs.run(one, dry_run=dry_run))
+        return done
+
+
+def _tell(run: Run) -> None:
+    kind = "would do" if run.dry_run else "undone" if run.undone_at else "skipped" if run.skipped else ""
+    facts = "  ".join(part for part in (iso(run.started_at)[:16], kind, "" if run.dry_run else run.id) if part)
+    heading(run.job, facts)
+    pairs([("did", _did(run.figures) or "nothing to do"), ("failed", line(run.error or ""))])
+    for change in run.changes[:SHOWN]:
+        pairs([("", _sentence(change))])
+    if len(run.changes) > SHOWN:
+        pairs([("", f"and {len(run.changes) - SHOWN} more; --json has them all")])
+
+
+def _sentence(change: Change) -> str:
+    return f"{change.what} {line(change.label)!r} of {safe(change.where)}: {line(change.reason)}"
+
+
+def _row(status: JobStatus) -> tuple[str, ...]:
+    last = "" if status.last_run_at is None else iso(status.last_run_at)[:16]
+    following = "not scheduled" if status.next_due_at is None else iso(status.next_due_at)[:16]
+    if status.running:
+        following = "running"
+    did = f"failed {status.failures}×: {line(status.error or '')}" if status.failures else _did(status.figures)
+    return status.name, safe(status.workspace), _every(status.every), last, following, did
+
+
+def _did(figures: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in sorted(figures.items()) if value)
+
+
+def _every(milliseconds: int) -> str:
+    seconds = milliseconds // 1_000
+    for name, length in (("d", 86_400), ("h", 3_600), ("min", 60)):
+        if seconds % length == 0:
+            return f"{seconds // length} {name}"
+    return f"{seconds} s"

@@ -1,0 +1,259 @@
+"""The block of text that a new session starts with: chosen, trimmed to a budget, and safe to put into a prompt.
+
+The argument. What a colleague needs who takes over: what the project is, where the last one stopped, what was decided
+and learned about the task at hand, what is open. Decisions and lessons are found by the command; the rest is the
+newest. When it is too much, lessons leave first, then decisions, then the hand-off; the project and open tasks never do.
+
+Memory is data. Whatever an entry contains, it cannot end its section, imitate a heading of the block or speak as
+somebody else: a line that could is led by a backslash, which markdown shows as the line itself. The same inputs give
+the same bytes, so that a prompt cache stays warm. A part that fails is left out and told, never raised.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from recollect import text
+from recollect.clock import LAST, iso
+from recollect.engine import conversations
+from recollect.engine.recall import Request, recall
+from recollect.engine.store import Store
+from recollect.errors import Invalid, RecollectError, Unavailable
+from recollect.model.context import Context, Item, OrientationDocument, Profile, Section
+from recollect.model.entry import Category, Entry, Scope
+from recollect.model.recall import Filters
+from recollect.providers.base import LanguageModel, complete, json_object, prompt
+from recollect.search.ranking import DecayConfig
+from recollect.storage import entries
+
+__all__ = ["HEADINGS", "build", "orient"]
+
+PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, RECOVERY = HEADINGS = (
+    "Project",
+    "Last Session",
+    "Relevant Decisions",
+    "Relevant Lessons",
+    "Open Tasks",
+    "Recovering previous session",
+)
+PROJECT_FILE = "_project.md"
+PROJECT_LENGTH = 40_000
+"""Characters of the project's file that go into a prompt: some ten thousand tokens."""
+MESSAGE_LENGTH = 100
+TASKS_READ = 1_000
+TRIMMED = (LESSONS, DECISIONS, HANDOFF)
+GATE_SECONDS = 5.0
+_LEADING = re.compile(
+    rf"^(\s*)(?=#|---|===|```|~~~|<!--|\[(?:user|agent|assistant|system|tool|INJECTED)\]|(?:{'|'.join(HEADINGS)}):"
+    r"|(?:user|agent|assistant|system|human|tool)\s*:)",
+    re.IGNORECASE | re.MULTILINE,
+)
+_TOKENS = re.compile(r"<(?=\||/?(?:system|user|assistant|s|im_start|im_end)\b)", re.IGNORECASE)
+
+
+def build(
+    store: Store, command: str, profile: Profile, *, folder: Path | None, decay: DecayConfig, now: int,
+    conversation: str | None = None,
+) -> Context:  # fmt: skip
+    """Choose, order and trim. `folder` is the workspace's vault, where the project's file is."""
+    if profile.budget < 0:
+        raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
+    failed: list[str] = []
+
+    def part(name: str, find: Callable[[], Sequence[Item]]) -> Section:
+        try:
+            return Section(name=name, items=tuple(find()))
+        except (RecollectError, OSError) as error:
+            failed.append(f"{name}: {error}")
+            return Section(name=name, items=())
+
+    def found(category: Category, limit: int) -> Sequence[Item]:
+        return _found(store, command, category, limit, decay, now, conversation) if limit else ()
+
+    sections = [
+        part(PROJECT, lambda: _project(store, folder) if profile.project else ()),
+        part(HANDOFF, lambda: _handoff(store) if profile.handoff else ()),
+        part(DECISIONS, lambda: found(Category.DECISIONS, profile.decisions)),
+        part(LESSONS, lambda: found(Category.LESSONS, profile.lessons)),
+        part(TASKS, lambda: _tasks(store) if profile.tasks else ()),
+        part(RECOVERY, lambda: _recovery(store, profile.recovery, now) if profile.recovery else ()),
+    ]
+    sections, dropped = _trimmed(sections, profile.budget)
+    block = _block(sections)
+    return Context(
+        text=block,
+        tokens=text.estimate_tokens(block),
+        sections=tuple(section for section in sections if section.items),
+        dropped=dropped,
+        failed=tuple(failed),
+    )
+
+
+def orient(context: Context, command: str, model: LanguageModel | None) -> OrientationDocument:
+    """The context as markdown. With a model it is asked once, and not for long, whether all of it is needed."""
+    narrowed = context
+    if model is not None:
+        narrowed = _refined(context, command, model)
+    lines = ["# Orientation"]
+    for section in narrowed.sections:
+        lines += ["", f"## {section.name}", "", *(_line(section.name, item) for item in section.items)]
+    markdown = "\n".join(lines) + "\n" if narrowed.sections else ""
+    return OrientationDocument(markdown=markdown, context=narrowed, refined=narrowed is not context)
+
+
+def _refined(context: Context, command: str, model: LanguageModel) -> Context:
+    """What a model would keep of the decisions and lessons; everything when it fails or answers nonsense."""
+    chosen = [item for section in context.sections if section.name in TRIMMED[:2] for item in section.items]
+    if not chosen:
+        return context
+    listed = "\n".join(f"{number}. {_inert(item.text)}" for number, item in enumerate(chosen, 1))
+    schema = {
+        "type": "object", "required": ["keep"], "additionalProperties": False,
+        "properties": {"keep": {"type": "array", "items": {"type": "integer"}}},
+    }  # fmt: skip
+    asked = [
+        {"role": "system", "content": prompt("refine")},
+        {"role": "user", "content": f"The task:\n{_inert(command)}\n\nThe memories:\n{listed}"},
+    ]
+    try:
+        answer = json_object(complete(model, asked, schema=schema, timeout=GATE_SECONDS)).get("keep")
+    except Unavailable:
+        return context
+    if not isinstance(answer, list) or not all(isinstance(number, int) for number in answer):
+        return context
+    kept = {number for number in answer if 1 <= number <= len(chosen)}
+    if len(kept) == len(chosen):
+        return context
+    left = {id(item) for number, item in enumerate(chosen, 1) if number not in kept}
+    sections = [
+        replace(section, items=tuple(item for item in section.items if id(item) not in left))
+        for section in context.sections
+    ]
+    block = _block(sections)
+    return replace(
+        context, text=block, tokens=text.estimate_tokens(block), dropped=context.dropped + len(left),
+        sections=tuple(section for section in sections if section.items),
+    )  # fmt: skip
+
+
+# What is chosen
+
+
+def _project(store: Store, folder: Path | None) -> list[Item]:
+    """The project's file, else the note of that name."""
+    if folder is not None:
+        try:
+            with (folder / PROJECT_FILE).open(encoding="utf-8", errors="replace") as file:
+                content = file.read(PROJECT_LENGTH + 1)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        else:
+            return [Item(text=_cut(content), source=PROJECT_FILE)] if content.strip() else []
+    with store.read() as tx:
+        known = entries.find(tx, PROJECT_FILE) or entries.find(tx, "_project")
+        entry = entries.get(tx, known) if known else None
+    return [_item(entry, _cut(entry.content))] if entry else []
+
+
+def _cut(content: str) -> str:
+    return content if len(content) <= PROJECT_LENGTH else content[:PROJECT_LENGTH] + "\n[truncated]"
+
+
+def _handoff(store: Store) -> list[Item]:
+    """The newest hand-off that somebody left; one that upkeep made of older ones only when there is no other."""
+    newest = _newest(store, Category.HANDOFFS, 50)
+    left = [entry for entry in newest if "compacted" not in entry.tags] or newest
+    return [_item(left[0], left[0].content)] if left else []
+
+
+def _found(
+    store: Store, command: str, category: Category, limit: int, decay: DecayConfig, now: int, conversation: str | None
+) -> list[Item]:
+    request = Request(
+        query=command, limit=limit, mode="hybrid", fusion="weighted", decay=decay, now=now,
+        filters=Filters(scopes=(Scope.CHANNEL, Scope.WORKSPACE), category=category, conversation=conversation),
+    )  # fmt: skip
+    return [_item(hit.entry, hit.snippet) for _, hit in recall([store], request)]
+
+
+def _tasks(store: Store) -> list[Item]:
+    """Every line with an open box, oldest note first."""
+    return [
+        _item(entry, line.strip())
+        for entry in reversed(_newest(store, Category.TASKS, TASKS_READ))
+        for line in entry.content.splitlines()
+        if "[ ]" in line
+    ]
+
+
+def _recovery(store: Store, messages: int, now: int) -> list[Item]:
+    found = conversations.recover(store, now)
+    if found is None:
+        return []
+    return [
+        Item(text=f"[{message['role']}]: {_one_line(message['text'])[:MESSAGE_LENGTH]}", at=event.created_at)
+        for event, message in zip(found.events, found.messages, strict=True)
+    ][-messages:]
+
+
+def _newest(store: Store, category: Category, limit: int) -> list[Entry]:
+    with store.read() as tx:
+        return entries.page(
+            tx, kind=None, category=str(category), scope=None, source=None, tag=None, limit=limit, before=(LAST + 1, "")
+        )
+
+
+def _item(entry: Entry, content: str) -> Item:
+    return Item(text=content, at=entry.created_at, source=entry.name or entry.source, entry_id=entry.id)
+
+
+# The block
+
+
+def _trimmed(sections: Sequence[Section], budget: int) -> tuple[list[Section], int]:
+    """The sections within the budget: the least of the lessons leaves first, the hand-off last."""
+    left, dropped = list(sections), 0
+    for name in TRIMMED:
+        place = next(n for n, section in enumerate(left) if section.name == name)
+        while left[place].items and text.estimate_tokens(_block(left)) > budget:
+            left[place] = replace(left[place], items=left[place].items[:-1])
+            dropped += 1
+    return left, dropped
+
+
+def _block(sections: Sequence[Section]) -> str:
+    lines = []
+    for section in sections:
+        if section.items:
+            lines += [f"{section.name}:", *(_line(section.name, item) for item in section.items)]
+    return "\n".join(["## MEMORY CONTEXT", *lines, "---", ""]) if lines else ""
+
+
+def _line(section: str, item: Item) -> str:
+    """An item with its date and where it comes from, after its text."""
+    when = "" if item.at is None else iso(item.at)[:10]
+    origin = ", ".join(part for part in (when, _one_line(item.source)) if part)
+    told = f" ({_inert(origin)})" if origin else ""
+    match section:
+        case "Project":
+            return _inert(item.text.strip())
+        case "Recovering previous session":
+            role, _, said = item.text.partition(": ")
+            return f"{role}: {_inert(said)}"
+        case "Last Session":
+            return f"{_inert(item.text.strip())}{told}"
+        case "Open Tasks":
+            return f"- {_inert(_one_line(item.text.removeprefix('- ').removeprefix('* ')))}{told}"
+        case _:
+            return f"- {_inert(_one_line(item.text))}{told}"
+
+
+def _one_line(content: str) -> str:
+    return " ".join(content.split())
+
+
+def _inert(content: str) -> str:
+    """The content so that it is nothing but text: no heading, no end of a section, no other speaker."""
+    lines = "\n".join(content.splitlines())  # whatever counts as a line break somewhere is one here
+    return _TOKENS.sub(r"<\\", _LEADING.sub(r"\1\\", lines))

@@ -1,0 +1,260 @@
+"""Dreaming: what is recalled again and again becomes long-term memory. It decides by counting and calls no model.
+
+The argument. A sweep has three phases. Light sleep gathers the notes that were recalled at all. Deep sleep gives each a
+score between 0 and 0.94 and promotes the best that pass every gate: recalled often enough, on at least one day, by
+enough different questions (counted directly: three days of one question are one question). The third writes the diary.
+
+A promotion is three things in two places: the lifetime and a row of the ledger in the database, a line in MEMORY.md.
+The ledger goes first, as `pending`, in one transaction with the lifetime; then the file is replaced as a whole; then
+the row is `done`. Each line ends in a marker with the entry's id. A process that dies in between leaves pending rows:
+the next sweep writes the lines of those that have no marker and calls the others done, so that nothing is written twice
+or lost. Otherwise the file belongs to whoever edits it:
+
+- a line or a whole file that was deleted stays deleted, as its row is done; the next promotion begins a new file;
+- text between our lines is never touched, in whatever encoding it is;
+- a marker that the ledger does not know (a restored database) is entered in the ledger, and the entry is promoted;
+- a promotion that was undone keeps its row, so it is not made again, and its line leaves;
+- a line whose entry was forgotten leaves, because its text would come back into prompts. One whose entry this database
+  has never seen stays: it may be another one's.
+"""
+
+import logging
+import math
+import os
+import re
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from recollect.clock import iso
+from recollect.config import DreamSettings
+from recollect.engine.store import Store
+from recollect.errors import Unavailable
+from recollect.model.entry import Lifetime
+from recollect.storage import entries
+from recollect.storage.database import Row, Transaction
+from recollect.upkeep.shift import Shift
+
+__all__ = ["CANDIDATES", "DIARY", "MEMORY", "WEIGHTS", "Candidate", "dream"]
+
+CANDIDATES = 10_000
+"""The most notes that one sweep looks at, those with the most hits."""
+MEMORY, DIARY = "MEMORY.md", "DREAMS.md"
+WEIGHTS = {"frequency": 0.24, "relevance": 0.30, "recency": 0.15, "diversity": 0.15, "consolidation": 0.10}
+ENOUGH = 5
+"""Different questions, or days, that count in full."""
+BATCH = 500
+DAY = 86_400_000
+_MARKER = re.compile(rb"<!-- promo:([0-9a-f-]{36}) -->[ \t\r]*$", re.MULTILINE)
+_log = logging.getLogger("recollect.dreaming")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A note with what its recalls say about it."""
+
+    entry_id: str
+    hits: int
+    relevance: float
+    """The mean score of its hits."""
+    idle_days: float
+    """Days since the last hit."""
+    queries: int
+    """Different questions, whatever their case and the space around them."""
+    days: int
+    """Different days, by UTC."""
+
+    def score(self, half_life: float) -> float:
+        """How much speaks for keeping it, from 0 to the sum of the weights."""
+        signals = {
+            "frequency": min(1.0, math.log(1 + self.hits) / math.log(7)),
+            "relevance": min(1.0, max(0.0, self.relevance)),
+            "recency": math.exp(-max(0.0, self.idle_days) * math.log(2) / max(half_life, 1e-6)),
+            "diversity": min(1.0, max(self.queries, self.days) / ENOUGH),
+            "consolidation": min(1.0, self.days / ENOUGH),
+        }
+        return sum(WEIGHTS[name] * value for name, value in signals.items())
+
+    def passes(self, settings: DreamSettings) -> bool:
+        """Whether it passes every gate but that of the score."""
+        enough = self.queries >= settings.min_unique_queries
+        return self.hits >= settings.min_recall_count and self.days >= 1 and enough
+
+
+def dream(shift: Shift, store: Store) -> None:
+    """One sweep over an agent's memory: light sleep, deep sleep, diary."""
+    folder = None if shift.folder is None else shift.folder / store.agent
+    written = _read(folder / MEMORY) if folder else b""
+    leaving = _reconcile(shift, store, {marker.decode() for marker in _MARKER.findall(written)})
+    with shift.read(store) as tx:
+        light = tx.all("dreaming.light", limit=CANDIDATES)
+    skipped = sum(promoted for *_, promoted in light)
+    promoted = _promote(shift, store, _deep(shift, store, light), "pending" if folder else "done")
+    for figure, number in (("candidates", len(light)), ("promoted", promoted), ("skipped", skipped)):
+        shift.count(figure, number)
+    if folder is None or shift.dry_run:
+        return
+    _remember(shift, store, folder / MEMORY, leaving)
+    _keep_diary(shift, folder / DIARY, len(light), promoted, skipped)
+
+
+def _reconcile(shift: Shift, store: Store, marked: Collection[str]) -> set[str]:
+    """Bring ledger and file together; the ids whose lines have to leave the file."""
+    with shift.read(store) as tx:
+        ledger: dict[str, str] = dict(tx.all("dreaming.ledger"))
+        back = [entry_id for (entry_id,) in tx.all("dreaming.taken_back")]
+        unknown = sorted(set(marked) - ledger.keys())
+        found = [entry_id for entry_id in unknown if entries.get(tx, entry_id) is not None]
+        leaving = {one for one in unknown if one not in found and entries.last_removal(tx, one) is not None}
+        leaving |= {one for one in marked if one in back or ledger.get(one) == "undone"}
+    if back or found:
+        with shift.step(store) as step:
+            step.tx.run("dreaming.set_state", ids=back, state="undone")
+            for entry in (item.entry for item in entries.stored(step.tx, found).values()):
+                _enter(step.tx, entry.id, shift.now, "done")
+                step.change(entry, f"{MEMORY} says that it was promoted", lifetime=Lifetime.LONG_TERM)
+    return leaving
+
+
+def _deep(shift: Shift, store: Store, light: Sequence[Row]) -> list[tuple[float, Candidate]]:
+    """Those to promote, the best first."""
+    settings = shift.settings.dream
+    rows = {row[0]: row for row in light if not row[4] and row[1] >= settings.min_recall_count}
+    scored = []
+    ids = list(rows)
+    for start in range(0, len(ids), BATCH):
+        queries: dict[str, set[str]] = {}
+        days: dict[str, set[int]] = {}
+        with shift.read(store) as tx:
+            for entry_id, query, day in tx.all("dreaming.signals", ids=ids[start : start + BATCH]):
+                queries.setdefault(entry_id, set()).add(query.strip().lower())
+                days.setdefault(entry_id, set()).add(day)
+        for entry_id in queries:
+            _, hits, total, last, _ = rows[entry_id]
+            candidate = Candidate(
+                entry_id, hits, total / hits, (shift.now - last) / DAY, len(queries[entry_id]), len(days[entry_id])
+            )
+            score = candidate.score(settings.half_life_days)
+            if candidate.passes(settings) and score >= settings.min_score:
+                scored.append((score, candidate))
+    scored.sort(key=lambda one: (-one[0], one[1].entry_id))
+    return scored[: max(settings.max_promotions, 0)]
+
+
+def _promote(shift: Shift, store: Store, chosen: Sequence[tuple[float, Candidate]], state: str) -> int:
+    if not chosen:
+        return 0
+    promoted = 0
+    with shift.step(store) as step:
+        living = entries.stored(step.tx, [candidate.entry_id for _, candidate in chosen])
+        for score, one in chosen:
+            if one.entry_id not in living:  # forgotten meanwhile
+                continue
+            if not _enter(step.tx, one.entry_id, shift.now, state, score=score, hits=one.hits, days=one.days):
+                continue
+            entry = living[one.entry_id].entry
+            reason = (
+                f"it was recalled {one.hits} times, by {one.queries} different questions on "
+                f"{one.days} {'day' if one.days == 1 else 'days'} (score {score:.2f})"
+            )
+            if entry.lifetime is Lifetime.LONG_TERM:
+                step.note(entry, f"{reason}, so it is worth dreaming of")
+            else:
+                step.change(entry, reason, lifetime=Lifetime.LONG_TERM)
+            promoted += 1
+    return promoted
+
+
+def _enter(
+    tx: Transaction, entry_id: str, now: int, state: str, *, score: float = 0.0, hits: int = 0, days: int = 0
+) -> bool:
+    """Write a row of the ledger; False when there is one."""
+    values = {"entry_id": entry_id, "promoted_at": now, "score": score, "state": state, "hits": hits, "days": days}
+    return bool(tx.run("dreaming.promote", **values))
+
+
+# Files
+
+
+def _remember(shift: Shift, store: Store, path: Path, leaving: Collection[str]) -> None:
+    """Write the lines of what is pending, also of a sweep that died before it could; then it is done."""
+    with shift.read(store) as tx:
+        pending = tx.all("dreaming.pending")
+    written = _read(path)
+    marked = {marker.decode() for marker in _MARKER.findall(written)}
+    lines = [_line(*row) for row in pending if row[0] not in marked]
+    wanted = _without(written, {one.encode() for one in leaving})
+    if lines:
+        wanted = _appended(wanted, MEMORY, f"## Dreamed {_moment(shift.now)}", lines)
+    if wanted != written:
+        try:
+            _replace(path, wanted)
+        except OSError as error:
+            raise Unavailable(
+                f"{path} cannot be written ({error.strerror or error}): what was promoted is in the ledger, and the "
+                "next sweep writes it"
+            ) from error
+    if pending:
+        with shift.step(store) as step:
+            step.tx.run("dreaming.set_state", ids=[row[0] for row in pending], state="done")
+
+
+def _keep_diary(shift: Shift, path: Path, candidates: int, promoted: int, skipped: int) -> None:
+    """One entry for every sweep. Nobody loses anything when the diary cannot be written."""
+    lines = [f"- candidates: {candidates}", f"- promoted: {promoted}", f"- skipped: {skipped}"]
+    try:
+        _replace(path, _appended(_read(path), DIARY, f"## Deep Sleep {_moment(shift.now)}", lines))
+    except (OSError, Unavailable) as error:
+        _log.warning("the diary was not written: %s", error)
+
+
+def _line(entry_id: str, content: str, score: float, hits: int, days: int) -> str:
+    return f"- {' '.join(content.split())} _(score={score:.2f}, hits={hits}, days={days})_ <!-- promo:{entry_id} -->"
+
+
+def _without(written: bytes, ids: Collection[bytes]) -> bytes:
+    """The text without the lines that have one of the markers."""
+
+    def leaves(line: bytes) -> bool:
+        found = _MARKER.search(line.rstrip(b"\n"))
+        return found is not None and found[1] in ids
+
+    return b"".join(line for line in written.splitlines(keepends=True) if not leaves(line)) if ids else written
+
+
+def _appended(written: bytes, title: str, heading: str, lines: Sequence[str]) -> bytes:
+    if not written.strip():
+        written = f"# {title}\n".encode()
+    elif not written.endswith(b"\n"):
+        written += b"\n"
+    return written + "\n".join(["", heading, *lines, ""]).encode()
+
+
+def _moment(now: int) -> str:
+    return f"{iso(now)[:16].replace('T', ' ')} UTC"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        raise Unavailable(f"{path} cannot be read ({error.strerror or error}); make it a file, or remove it") from error
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a file in its place as a whole, so that nobody ever sees a part of it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    aside = path.with_name(f".{path.name}.new")
+    with aside.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(aside, path)
+    if os.name == "posix":
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)

@@ -1,0 +1,243 @@
+"""What conversations leave behind without being asked: insights as notes; and summaries of categories that grow long.
+
+The argument. A conversation is read again when it has changed: the hash of its last event covers all before it, so one
+look at that tells. Of a long one only what is older than the last 20 messages is read; the rest is read when it has
+aged out, or when the conversation ends. So the same line is met again and again, and it is stored once: not when the
+conversation has given it before (even if it was forgotten since), and not when a note of its category begins with the
+same 100 characters. The journal is only read, never trimmed.
+
+Shelving keeps a category short: the 20 newest notes stay, the others become lines of one summary, which stands just
+before them in time, so that it never is the latest note. A summary of before gives its lines to the new one. Notes with
+a name, with an open task or promoted by dreaming are neither counted nor touched. The notes themselves go to the trash.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from recollect import text
+from recollect.clock import iso
+from recollect.engine.store import PAGE, Store
+from recollect.errors import Corrupt
+from recollect.model.entry import Category, Entry, Lifetime
+from recollect.model.history import ConversationInfo, Event, EventType
+from recollect.model.operation import Add
+from recollect.providers import extractive
+from recollect.storage import entries, history
+from recollect.storage.database import Row, Transaction
+from recollect.upkeep.shift import Shift, Step
+
+__all__ = ["KEEP", "MOST", "RECENT", "beginning", "extract", "shelve", "stored_beginnings"]
+
+RECENT = 20
+"""Messages at the end of a conversation that are not read while it is longer than that."""
+MOST, KEEP = 30, 20
+"""A category of more notes is shelved; so many stay."""
+LINES = 500
+"""The most lines of a summary; the oldest leave first."""
+COMPACTED, INSIGHT, HANDOFF = "compacted", "auto-extract", "auto-handoff"
+SHELVED = "shelve"
+"""The source of a summary."""
+BATCH = 50
+SHELF = 200
+SAME = 100
+"""Characters at the beginning by which two notes are the same."""
+LOOKED_AT = 4 * SAME
+HANDOFF_MESSAGES, HANDOFF_LENGTH = 3, 150
+PREVIEW = 200
+_SUMMARY = re.compile(r"Compacted (\d{1,9}) older entries:\n")
+
+
+@dataclass(frozen=True, slots=True)
+class _Talk:
+    """What was found in a conversation."""
+
+    conversation: str
+    hash: str
+    seen: frozenset[str]
+    notes: tuple[Add, ...] = ()
+    handoff: Add | None = None
+    trimmed: bool = False
+    ref_code: str = ""
+
+
+def beginning(content: str) -> str:
+    """What two notes that say the same share: the first 100 characters, whatever their case and white space."""
+    return text.normalise(content[:LOOKED_AT])[:SAME]
+
+
+def stored_beginnings(tx: Transaction, category: Category) -> set[str]:
+    """How the notes of a category begin."""
+    found: set[str] = set()
+    last = ""
+    while rows := tx.all("extraction.beginnings", category=str(category), length=LOOKED_AT, after=last, limit=PAGE):
+        found.update(beginning(content) for _, content in rows)
+        last = rows[-1][0]
+    return found
+
+
+# Insights
+
+
+def extract(shift: Shift, store: Store) -> None:
+    """Store the insights of conversations that have changed since they were read last."""
+    after = ""
+    while True:
+        with shift.read(store) as tx:
+            rows = tx.all("extraction.changed", after=after, limit=BATCH)
+        if not rows:
+            return
+        after = rows[-1][0]
+        talks = []
+        for row in rows:
+            try:
+                with shift.read(store) as tx:
+                    talks.append(_found(tx, row))
+            except Corrupt as error:
+                shift.skip(f"the conversation {row[0]} was left out", error)
+        if talks:
+            with shift.step(store) as step:
+                made = _store(step, talks)
+            shift.count("conversations", len(talks))
+            shift.count("conversationsTrimmed", sum(talk.trimmed for talk in talks))
+            shift.count("extracted", made)
+
+
+def _found(tx: Transaction, row: Row) -> _Talk:
+    """Read a conversation. One that ended properly has given its insights already."""
+    conversation, digest, ending, seen = row
+    talk = _Talk(conversation, digest, frozenset(json.loads(seen or "[]")))
+    if ending and "insights" in json.loads(ending):
+        return talk
+    info = history.conversation(tx, conversation)
+    if info is None:
+        return talk
+    messages = list(_messages(tx, conversation))
+    trimmed = len(messages) > RECENT
+    old = messages[:-RECENT] if trimmed else messages
+    said = [event.content for event in old if event.type is EventType.MODEL]
+    insights = extractive.insights(said)
+    decisions = {beginning(line) for line in insights.decisions}
+    notes = [_note(info, line, Category.DECISIONS, INSIGHT) for line in insights.decisions]
+    notes += [
+        _note(info, line, Category.LESSONS, INSIGHT)
+        for line in insights.lessons
+        if beginning(line) not in decisions  # what is both is a decision
+    ]
+    handoff = None
+    if trimmed and said:
+        previews = [f"- {_shortened(content, HANDOFF_LENGTH)}" for content in said[-HANDOFF_MESSAGES:]]
+        content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
+        handoff = _note(info, content, Category.HANDOFFS, HANDOFF)
+    return _Talk(conversation, digest, talk.seen, tuple(notes), handoff, trimmed, info.ref_code)
+
+
+def _messages(tx: Transaction, conversation: str) -> Iterable[Event]:
+    """What people and the agent said, without the machinery."""
+    after = 0
+    while page := history.events(tx, "events", conversation=conversation, after=after, limit=history.PAGE):
+        for event in page:
+            if event.type in (EventType.USER, EventType.MODEL) and event.content.strip() and not event.internal:
+                yield event
+        after = page[-1].seq
+
+
+def _store(step: Step, talks: Iterable[_Talk]) -> int:
+    """Store what is new of several conversations, and that they were read; how many notes were made."""
+    known: dict[Category, set[str]] = {}
+    made = 0
+    for talk in talks:
+        seen = set(talk.seen)
+        for note in talk.notes:
+            category = Category(note.category or "")
+            if category not in known:
+                known[category] = stored_beginnings(step.tx, category)
+            start = beginning(note.content)
+            short = hashlib.sha256(f"{category}:{start}".encode()).hexdigest()[:16]
+            if short not in seen and start not in known[category]:
+                step.add(note, f"the agent stated it in the conversation {talk.ref_code}")
+                made += 1
+            seen.add(short)
+            known[category].add(start)
+        if talk.handoff is not None:
+            made += _hand_off(step, talk, talk.handoff)
+        step.tx.run("extraction.done", conversation=talk.conversation, hash=talk.hash, seen=json.dumps(sorted(seen)))
+    return made
+
+
+def _hand_off(step: Step, talk: _Talk, draft: Add) -> int:
+    """One hand-off for each conversation: it is written anew while the conversation grows."""
+    ids = [entry_id for (entry_id,) in step.tx.all("extraction.handoffs_of", conversation=talk.conversation)]
+    for found in entries.stored(step.tx, ids).values():
+        if {COMPACTED, HANDOFF} <= set(found.entry.tags):
+            step.change(found.entry, f"the conversation {talk.ref_code} has gone on", content=draft.content)
+            return 0
+    step.add(draft, f"the conversation {talk.ref_code} has more than {RECENT} messages")
+    return 1
+
+
+def _note(info: ConversationInfo, content: str, category: Category, tag: str) -> Add:
+    return Add(
+        content, category=category, tags=(COMPACTED, tag), conversation=info.id, channel=info.channel_id,
+        source="conversation", lifetime=Lifetime.LONG_TERM,
+    )  # fmt: skip
+
+
+def _shortened(content: str, most: int) -> str:
+    return " ".join(content.split())[:most].rstrip()
+
+
+# Shelves
+
+
+def shelve(shift: Shift, store: Store) -> None:
+    """Turn the older notes of every category with more than 30 into one summary, a few at a time."""
+    with shift.read(store) as tx:
+        crowded = tx.all("extraction.crowded")
+    for category, total, notes in crowded:
+        left = notes - KEEP if total > MOST else 0
+        while left > 0:
+            with shift.step(store) as step:
+                merged = _merge(step, Category(category), min(left, SHELF))
+            shift.count("vaultEntriesMerged", merged)
+            left = left - merged if merged else 0
+
+
+def _merge(step: Step, category: Category, count: int) -> int:
+    """Put the oldest notes of a category on the shelf; how many."""
+    rows = step.tx.all("extraction.oldest", category=str(category), limit=count + 1)
+    if len(rows) <= count:  # others were at it meanwhile; the next run looks again
+        return 0
+    *old, (_, next_at) = rows
+    found = entries.stored(step.tx, [entry_id for entry_id, _ in old])
+    merged = [found[entry_id].entry for entry_id, _ in old]
+    lines = [_preview(entry) for entry in reversed(merged)]
+    number = count
+    for summary in _summaries(step.tx, category):
+        heading = _SUMMARY.match(summary.content)
+        if heading is None:  # somebody made it a text of their own
+            continue
+        number += int(heading[1])
+        lines += summary.content[heading.end() :].splitlines()
+        step.remove(summary, "its lines are in the new summary")
+    for entry in merged:
+        step.remove(entry, f"{category} has more than {MOST} notes, and it is not among the {KEEP} newest")
+    lines = list(dict.fromkeys(lines))[:LINES]  # one that was restored and shelved again has its line already
+    draft = Add(
+        "\n".join([f"Compacted {number} older entries:", *lines]), category=category, tags=(COMPACTED,),
+        source=SHELVED, lifetime=Lifetime.LONG_TERM, at=max(next_at - 1, 0),
+    )  # fmt: skip
+    step.add(draft, f"it stands for {number} older notes of {category}")
+    return count
+
+
+def _summaries(tx: Transaction, category: Category) -> list[Entry]:
+    ids = [entry_id for (entry_id,) in tx.all("extraction.summaries", category=str(category))]
+    found = entries.stored(tx, ids)
+    return [found[entry_id].entry for entry_id in ids]
+
+
+def _preview(entry: Entry) -> str:
+    return f"- [{iso(entry.created_at)[:10]}] {_shortened(entry.content, PREVIEW)}"

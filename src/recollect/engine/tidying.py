@@ -1,0 +1,203 @@
+"""Small jobs that keep a memory in order. None of them removes an entry; what they remove is derived or has expired."""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from recollect.clock import iso
+from recollect.engine import embedding, ending, past
+from recollect.engine.conversations import RECOVERABLE
+from recollect.engine.store import PAGE, Store, document, every
+from recollect.engine.store import reindex as build_index
+from recollect.errors import Conflict, Corrupt, RecollectError
+from recollect.model.entry import Category
+from recollect.model.history import Lane
+from recollect.model.upkeep import Run
+from recollect.model.working import SummaryDocument
+from recollect.storage.counters import Counters
+from recollect.storage.database import Transaction
+from recollect.upkeep.shift import Shift
+
+__all__ = ["age", "checkpoints", "embed", "five_steps", "reindex", "retain", "vacuum"]
+
+BATCH = 500
+DAY = 86_400_000
+RUNS = "_shared"
+"""The agent in whose rows the runs of jobs are."""
+
+
+def checkpoints(shift: Shift, store: Store) -> None:
+    """Remove checkpoints that have expired or cannot be read."""
+    last = ""
+    while True:
+        with shift.read(store) as tx:
+            rows = tx.all("tidying.checkpoints", after=last, limit=BATCH)
+        if not rows:
+            return
+        last = rows[-1][0]
+        useless = [
+            conversation
+            for conversation, documents, saved_at in rows
+            if shift.now - saved_at > RECOVERABLE or not _readable(documents)
+        ]
+        if useless:
+            with shift.step(store) as step:
+                step.tx.run("tidying.drop_checkpoints", ids=useless)
+            shift.count("checkpointsCleaned", len(useless))
+
+
+def _readable(documents: str) -> bool:
+    try:
+        for lane, one in json.loads(documents).items():
+            Lane(lane)
+            SummaryDocument.read(one)
+    except (ValueError, AttributeError, Corrupt):
+        return False
+    return True
+
+
+def embed(shift: Shift, store: Store) -> None:
+    """Make vectors for entries that have none, up to 50 in a run. Nothing to do without an embedder."""
+    left = embedding.BACKFILL - shift.figures["embedded"]
+    if store.vectors is None or left < 1:
+        return
+    if shift.dry_run:  # a model may cost something
+        model, dim = store.vectors.model, store.vectors.dimension
+        with shift.read(store) as tx:
+            made = len(tx.all("vectors.missing", model=model, dim=dim, others=0, after="", limit=left))
+    else:
+        made = embedding.backfill(store, left)
+    shift.count("embedded", made)
+
+
+def age(shift: Shift, store: Store) -> None:
+    """End conversations that died, and move those beyond the last ten to long-term memory."""
+    dead = ending.stale(store, shift.now - int(shift.settings.conversation.stale_after * 3_600_000))
+    if shift.dry_run:
+        with shift.read(store) as tx:
+            old = tx.all("history.ended_oldest", keep=max(ending.MID_TERM - len(dead), 0))
+        shift.count("ended", len(dead))
+        shift.count("aged", len(old))
+        return
+    for conversation in dead:
+        try:
+            # Without a model: nobody waits for the summary of a conversation that died.
+            ended = ending.end(store, conversation, None, lambda: shift.now)
+        except Conflict:  # somebody else has ended it
+            continue
+        except RecollectError as error:
+            shift.skip(f"the conversation {conversation} was not ended", error)
+        else:
+            shift.count("ended")
+            shift.count("aged", len(ended.aged))
+        shift.alive()
+    shift.count("aged", len(ending.age(store, shift.now)))
+
+
+def retain(shift: Shift, store: Store) -> None:
+    """Remove recall signals, what has been in the trash, and records of runs that are older than they are kept."""
+    settings = shift.settings.upkeep
+    signals, trash = shift.now - int(settings.recall_days * DAY), shift.now - int(settings.trash_days * DAY)
+    while True:
+        with shift.step(store) as step:
+            gone = step.tx.run("tidying.old_signals", before=signals, limit=PAGE)
+        shift.count("signals", gone)
+        if gone < PAGE:
+            break
+    last = 0
+    while True:
+        with shift.read(store) as tx:
+            rows = [seq for (seq,) in tx.all("tidying.expired", before=trash, after=last, limit=BATCH)]
+        if not rows:
+            break
+        last = rows[-1]
+        with shift.step(store) as step:
+            # The row stays: the numbers of the log have no gaps, and the history tells that there was a removal.
+            step.tx.run("tidying.expire", seqs=rows)
+        shift.count("expired", len(rows))
+    _forget_runs(shift, store, trash)
+
+
+def _forget_runs(shift: Shift, store: Store, before: int) -> None:
+    """What has left the trash cannot be undone, so the records of that time go. First the runs: one that is there
+    can be undone as a whole."""
+    if not shift.dry_run:
+        with store.database.write(RUNS) as tx:
+            shift.count("runs", tx.run("upkeep.runs_expire", before=before))
+    moment = f"{max(before, 0):012x}"  # the ids of runs begin with their time
+    with shift.step(store) as step:
+        step.tx.run("upkeep.changes_expire", before=f"{moment[:8]}-{moment[8:]}")
+
+
+def reindex(shift: Shift, store: Store) -> None:
+    """Compare both indexes with what they stand for, and make anew the one that differs."""
+    with shift.read(store) as tx:
+        words, turns = _differences(shift, store, tx), past.check(store, tx)
+    if words:
+        with shift.step(store) as step:
+            build_index(step.work)
+    if turns:
+        with shift.step(store) as step:
+            past.rebuild(store, step.tx)
+    shift.count("differences", len(words) + len(turns))
+    shift.count("repaired", bool(words) + bool(turns))
+
+
+def _differences(shift: Shift, store: Store, tx: Transaction) -> list[str]:
+    def documents() -> Iterator[tuple[int, dict[str, int]]]:
+        for number, stored in enumerate(every(tx)):
+            if number % PAGE == 0:
+                shift.alive()
+            yield stored.doc, document(stored.entry)
+
+    try:
+        return store.index.check(tx, Counters.get(tx), documents())
+    except (ValueError, IndexError, KeyError) as error:
+        return [f"the index cannot be read ({error})"]
+
+
+def vacuum(shift: Shift, stores: Sequence[Store]) -> None:
+    """Give back the space of what was removed."""
+    if stores and not shift.dry_run:
+        shift.count("pages", stores[0].database.tidy())
+
+
+# The five steps
+
+
+def five_steps(run_job: Callable[[str], Run], folders: Iterable[Path], now: int) -> dict[str, Any]:
+    """Checkpoints, insights, shelves, index and legacy files in this order, with the six figures of it.
+
+    `run_job` runs a job by its name; `folders` are those of the workspaces' files.
+    """
+    done = {name: run_job(name) for name in ("checkpoints", "extract", "shelve", "reindex")}
+    index = done["reindex"]
+    return {
+        "timestamp": f"{iso(now)[:-1]}.{now % 1_000:03}Z",
+        "checkpointsCleaned": done["checkpoints"].figures.get("checkpointsCleaned", 0),
+        "conversationsTrimmed": done["extract"].figures.get("conversationsTrimmed", 0),
+        "vaultEntriesMerged": done["shelve"].figures.get("vaultEntriesMerged", 0),
+        "indexRebuilt": index.error is None and not index.skipped,
+        "legacyFilesCleaned": sum(_clean(folder) for folder in folders),
+    }
+
+
+def _clean(folder: Path) -> int:
+    """Remove what a move from flat files to folders has left behind; what cannot be removed stays."""
+    cleaned = 0
+    with suppress(OSError):
+        for path in sorted(folder.iterdir()):
+            if path.is_file() and (path.name.endswith(".md.bak") or _moved(path)):
+                with suppress(OSError):
+                    path.unlink()
+                    cleaned += 1
+    return cleaned
+
+
+def _moved(path: Path) -> bool:
+    """Whether a file is an agent's from before it had a folder. A folder with nothing but dreams is no copy of it."""
+    agent = path.with_suffix("")
+    own = path.suffix == ".md" and not path.name.startswith(("_", "."))
+    return own and any((agent / f"{category}.md").is_file() for category in Category)

@@ -1,0 +1,53 @@
+-- The hash of a conversation's last event covers all before it.
+-- name: changed
+SELECT id, hash, ending, seen FROM (
+    SELECT conversations.id, conversations.ending, extracted.hash AS known, extracted.seen, (
+        SELECT events.hash FROM events WHERE events.agent = :agent AND events.conversation_id = conversations.id
+        ORDER BY events.seq DESC LIMIT 1
+    ) AS hash
+    FROM conversations
+    LEFT JOIN extracted ON extracted.agent = :agent AND extracted.conversation_id = conversations.id
+    WHERE conversations.agent = :agent AND conversations.id > :after
+) AS found
+WHERE hash IS NOT NULL AND (known IS NULL OR known <> hash) ORDER BY id LIMIT :limit
+
+-- name: done
+INSERT INTO extracted (agent, conversation_id, hash, seen) VALUES (:agent, :conversation, :hash, :seen)
+ON CONFLICT (agent, conversation_id) DO UPDATE SET hash = excluded.hash, seen = excluded.seen
+
+-- name: beginnings
+SELECT id, substr(content, 1, :length) FROM entries
+WHERE agent = :agent AND category = :category AND kind = 'note' AND id > :after ORDER BY id LIMIT :limit
+
+-- name: handoffs_of
+SELECT id FROM entries
+WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note' ORDER BY id
+
+-- What may be shelved: notes of the workspace that have no name and no open task, and were not promoted by dreaming.
+-- name: crowded
+SELECT category, count(*), sum(CASE WHEN source = 'shelve' THEN 0 ELSE 1 END) FROM entries
+WHERE agent = :agent AND category IS NOT NULL AND kind = 'note' AND scope = 'workspace'
+    AND replace(content, '[ ]', '') = content
+    AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM promotions
+        WHERE promotions.agent = :agent AND promotions.entry_id = entries.id AND promotions.phase = 'deep'
+    )
+GROUP BY category ORDER BY category
+
+-- name: oldest
+SELECT id, created_at FROM entries
+WHERE agent = :agent AND category = :category AND kind = 'note' AND scope = 'workspace' AND source <> 'shelve'
+    AND replace(content, '[ ]', '') = content
+    AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM promotions
+        WHERE promotions.agent = :agent AND promotions.entry_id = entries.id AND promotions.phase = 'deep'
+    )
+ORDER BY created_at, id LIMIT :limit
+
+-- name: summaries
+SELECT id FROM entries
+WHERE agent = :agent AND category = :category AND kind = 'note' AND scope = 'workspace' AND source = 'shelve'
+    AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
+ORDER BY created_at DESC, id DESC

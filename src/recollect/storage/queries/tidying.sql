@@ -1,0 +1,23 @@
+-- name: checkpoints
+SELECT conversation_id, documents, saved_at FROM checkpoints
+WHERE agent = :agent AND conversation_id > :after ORDER BY conversation_id LIMIT :limit
+
+-- name: drop_checkpoints
+DELETE FROM checkpoints WHERE agent = :agent AND conversation_id IN (:ids*)
+
+-- name: old_signals
+DELETE FROM recall_events WHERE agent = :agent AND id IN (
+    SELECT id FROM recall_events WHERE agent = :agent AND at < :before ORDER BY id LIMIT :limit
+)
+
+-- name: expired
+SELECT seq FROM operations
+WHERE agent = :agent AND operation = 'remove' AND seq > :after AND at < :before AND before IS NOT NULL
+    AND NOT EXISTS (
+        SELECT 1 FROM operations AS later
+        WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
+    )
+ORDER BY seq LIMIT :limit
+
+-- name: expire
+UPDATE operations SET before = NULL WHERE agent = :agent AND seq IN (:seqs*)

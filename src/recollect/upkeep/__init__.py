@@ -1,0 +1,1 @@
+"""All background work: the table of jobs, and what runs them."""

@@ -1,0 +1,461 @@
+"""Runs jobs: claims what is due with a lease in the database, so that each runs once however many processes ask.
+
+The argument. A queue or a leader would be one more thing to run; a row per job that is claimed by one UPDATE serves
+SQLite and PostgreSQL alike. A claim is a lease: a process that dies leaves it, and after LEASE the job can be claimed
+again; a long job renews its lease. What was missed while nothing ran is one run, because a job has one moment at which
+it is due. A job that fails waits twice as long each time, up to four hours. A moment that lies much further ahead than
+the job waits, or a lease much further than a lease reaches, was written by a clock that has gone back: both count as
+past. Much, because the clocks of two machines differ a little, and a claim may wait for its turn.
+"""
+
+import json
+import logging
+import math
+import os
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+from recollect import names
+from recollect.clock import Clock
+from recollect.config import Settings
+from recollect.engine import remember
+from recollect.engine.store import Store
+from recollect.errors import ConfigError, Conflict, Invalid, NotFound, RecollectError
+from recollect.model.entry import Lifetime
+from recollect.model.operation import Remove
+from recollect.model.upkeep import Change, JobStatus, Run
+from recollect.providers.base import LanguageModel
+from recollect.search.ranking import DecayConfig
+from recollect.storage import entries
+from recollect.storage.database import Row, Transaction
+from recollect.upkeep.schedule import JOBS, Job, job
+from recollect.upkeep.shift import Shift, TakenOver, set_fields
+
+__all__ = ["Jobs", "Workplace"]
+
+LEASE = 5 * 60_000
+LONGEST_WAIT = 4 * 3_600_000
+"""The longest pause after failures, in milliseconds."""
+PAUSE = 5.0
+"""Seconds between two looks at what is due, in the thread of a process that runs for long."""
+_log = logging.getLogger("recollect.upkeep")
+
+
+class _Standing(NamedTuple):
+    """A row of the table of jobs."""
+
+    next_due_at: int
+    last_run_at: int | None
+    duration: int | None
+    failures: int
+    error: str | None
+    figures: str
+    lease_owner: str | None
+    lease_until: int | None
+
+    def held(self, now: int) -> bool:
+        """Whether somebody is at it."""
+        return self.lease_until is not None and now <= self.lease_until <= now + 2 * LEASE
+
+
+@dataclass(frozen=True, slots=True)
+class Workplace:
+    """One database with its agents: a workspace, or the account."""
+
+    name: str
+    shared: Store
+    """Where the jobs' own rows are."""
+    agents: Callable[[], Sequence[Store]]
+    folder: Path | None = None
+
+
+class Jobs:
+    """The upkeep of a home: `home.jobs`."""
+
+    def __init__(
+        self, workplaces: Callable[[], Sequence[Workplace]], clock: Clock, settings: Settings, decay: DecayConfig,
+        model: LanguageModel | None,
+    ) -> None:  # fmt: skip
+        self._workplaces, self._clock = workplaces, clock
+        self._settings, self._decay, self._model = settings, decay, model
+        self._every = {one.name: _interval(settings, one.name) for one in JOBS}
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def run(
+        self, name: str, *, dry_run: bool = False, workspace: str | None = None,
+        progress: Callable[[str], None] = lambda where: None,
+    ) -> Run:  # fmt: skip
+        """Run a job now, due or not. A dry run tells what it would do, and changes nothing."""
+        chosen = _known(name)
+        now = self._clock.now()
+        result = Run(id=names.new_id(now), job=chosen.name, started_at=now, dry_run=dry_run)
+        done = []
+        for place in self._places(workspace):
+            progress(place.name)
+            ran = self._claimed(chosen, place, result, asked=True)
+            if ran is not None:
+                done.append(ran)
+        return _together(result, done, self._clock.now())
+
+    def run_due(self, *, progress: Callable[[str], None] = lambda what: None) -> list[Run]:
+        """Run what is due, here; what another process has claimed is left to it."""
+        return self._run_due(progress, threading.Event())
+
+    def status(self) -> list[JobStatus]:
+        """How each job stands in each workspace."""
+        found = []
+        now = self._clock.now()
+        for place in self._workplaces():
+            rows = self._rows(place)
+            for one in JOBS:
+                scheduled = one.only_if(self._shift(one, place, Run(id="", job=one.name, started_at=now)))
+                row = rows.get(one.name)
+                status = JobStatus(
+                    name=one.name, workspace=place.name, every=self._every[one.name], scheduled=scheduled,
+                    next_due_at=now + one.first_after if scheduled else None,
+                )  # fmt: skip
+                if row is not None:
+                    status = replace(
+                        status, next_due_at=row.next_due_at if scheduled else None, last_run_at=row.last_run_at,
+                        duration=row.duration, failures=row.failures, error=row.error, figures=json.loads(row.figures),
+                        running=row.held(now),
+                    )  # fmt: skip
+                found.append(status)
+        return found
+
+    def runs(self, name: str | None = None, *, limit: int = 20) -> list[Run]:
+        """The latest runs with everything they did, newest first."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+            raise Invalid(f"the limit is how many runs to give, 0 or more; not {limit!r}")
+        name = None if name is None else _known(name).name
+        found: dict[str, list[Run]] = {}
+        for place in self._workplaces():
+            with place.shared.read() as tx:
+                rows = tx.all("upkeep.runs", name=name, limit=limit)
+            for row in rows:
+                run = _run(row)
+                found.setdefault(run.id, []).append(replace(run, changes=tuple(self._changes(place, run.id))))
+        merged = [_together(parts[0], parts, parts[0].finished_at) for parts in found.values()]
+        return sorted(merged, key=lambda run: (run.started_at, run.id), reverse=True)[:limit]
+
+    def undo(self, run: str) -> Run:
+        """Reverse what a run did to entries, as a whole; Conflict if that was done already, or is no longer possible.
+
+        What was changed again since stays as it is now, and what was erased or has expired is gone.
+        """
+        run = names.name(run, "run")
+        parts: list[tuple[Workplace, Run]] = []
+        now = self._clock.now()
+        for place in self._workplaces():
+            with place.shared.read() as tx:
+                row = tx.one("upkeep.run", run=run)
+                standing = _standings(tx)
+            if row is not None:
+                parts.append((place, _run(row)))
+                if any(one.held(now) and str(one.lease_owner).endswith(run) for one in standing.values()):
+                    raise Conflict(f"the run {run} is still going on; undo it when it has ended")
+        if not parts:
+            raise NotFound(f"there is no run {run!r}; `jobs.runs()` lists them")
+        # What was stopped half way may be done in one workspace and not in another.
+        parts = [(place, part) for place, part in parts if part.undone_at is None]
+        if not parts:
+            raise Conflict(f"the run {run} was undone already")
+        undone: list[Change] = []
+        gone = 0
+        for place, part in parts:
+            for store in place.agents():
+                gone += self._undo(place, store, part, undone)
+            with place.shared.database.write(place.shared.agent) as tx:
+                tx.run("upkeep.run_undone", run=run, undone_at=self._clock.now())
+        figures = {"undone": len(undone)} | ({"gone": gone} if gone else {})
+        return Run(
+            id=run, job="undo", started_at=now, finished_at=self._clock.now(), changes=tuple(undone), figures=figures
+        )
+
+    def start(self) -> None:
+        """Run what is due in a thread, now and again, until `stop()`."""
+        if self._thread is None or not self._thread.is_alive():
+            self._stop = threading.Event()
+            self._thread = threading.Thread(target=self._loop, args=(self._stop,), name="recollect-upkeep", daemon=True)
+            self._thread.start()
+
+    def stop(self, seconds: float = 30.0) -> None:
+        """Stop the thread after the job that it is at."""
+        thread, self._thread = self._thread, None
+        self._stop.set()
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(seconds)
+
+    # Steps
+
+    def _loop(self, stop: threading.Event) -> None:
+        while not stop.is_set():
+            try:
+                self._run_due(lambda what: None, stop)
+            except Exception as error:  # a thread that ends would stop all upkeep without a word
+                _log.warning("upkeep could not look for what is due: %s", error)
+            stop.wait(PAUSE)
+
+    def _run_due(self, progress: Callable[[str], None], stop: threading.Event) -> list[Run]:
+        ran: list[Run] = []
+        trouble: RecollectError | None = None
+        for place in self._workplaces():
+            try:
+                for one in self._due(place, self._clock.now()):
+                    if stop.is_set():
+                        return ran
+                    progress(f"{place.name}/{one.name}")
+                    started = self._clock.now()
+                    result = Run(id=names.new_id(started), job=one.name, started_at=started)
+                    done = self._claimed(one, place, result, asked=False)
+                    if done is not None:
+                        ran.append(_together(result, [done], self._clock.now()))
+            except RecollectError as error:  # a workspace that cannot be used does not keep the others waiting
+                trouble = trouble or error
+        if trouble is not None:
+            raise trouble
+        return ran
+
+    def _places(self, workspace: str | None) -> list[Workplace]:
+        places = [place for place in self._workplaces() if workspace in (None, place.name)]
+        if workspace is not None and not places:
+            raise NotFound(f"there is no workspace {workspace!r}; `workspaces()` lists those that are there")
+        return places
+
+    def _rows(self, place: Workplace) -> dict[str, _Standing]:
+        with place.shared.read() as tx:
+            return _standings(tx)
+
+    def _due(self, place: Workplace, now: int) -> list[Job]:
+        """What is due in a workspace. Jobs that are new here are given their first moment."""
+        rows = self._rows(place)
+        due, new = [], []
+        for one in JOBS:
+            if not one.only_if(self._shift(one, place, Run(id="", job=one.name, started_at=now))):
+                continue
+            row = rows.get(one.name)
+            if row is None:
+                new.append(one)
+            elif self._is_due(one, row, now):
+                due.append(one)
+        if new:
+            with place.shared.database.write(place.shared.agent) as tx:
+                for one in new:
+                    tx.run("upkeep.job_put", name=one.name, next_due_at=now + one.first_after)
+            due += [one for one in new if not one.first_after]
+        return due
+
+    def _is_due(self, one: Job, row: _Standing, now: int) -> bool:
+        return not now < row.next_due_at <= now + self._wait(one, row.failures) + LEASE
+
+    def _wait(self, one: Job, failures: int) -> int:
+        """Milliseconds until the next run, after so many failures in a row."""
+        every = self._every[one.name]
+        return min(every * 2 ** min(failures, 20), LONGEST_WAIT) if failures else every
+
+    def _shift(self, one: Job, place: Workplace, run: Run) -> Shift:
+        return Shift(
+            run=run.id, job=one.name, workspace=place.name, now=run.started_at, settings=self._settings,
+            decay=self._decay, dry_run=run.dry_run, model=self._model, folder=place.folder,
+        )  # fmt: skip
+
+    def _claimed(self, one: Job, place: Workplace, run: Run, *, asked: bool) -> Run | None:
+        """Run a job in one workspace, if it can be claimed; None when another process is at it, or was first."""
+        shift = self._shift(one, place, run)
+        if run.dry_run:
+            return self._work(one, place, shift, run)
+        shared, owner = place.shared, _owner(run.id)
+        with shared.write() as work:  # with its counters, so that of two claims one waits for the other
+            now = self._clock.now()
+            work.tx.run("upkeep.job_put", name=one.name, next_due_at=now)
+            row = _standings(work.tx)[one.name]
+            if row.held(now) or not (asked or self._is_due(one, row, now)):
+                return replace(run, skipped=True) if asked else None
+            work.tx.all("upkeep.claim", name=one.name, owner=owner, now=now, until=now + LEASE, asked=1, latest=now)
+            work.tx.run("upkeep.run_put", run=run.id, name=one.name, started_at=run.started_at)
+        shift.alive = _Lease(shared, one.name, owner, self._clock)
+        try:
+            done = self._work(one, place, shift, run)
+        except BaseException as ended:  # the process is to end: the lease is given back first
+            self._finish(one, shared, replace(run, error=f"{type(ended).__name__}: {ended}"), row.failures)
+            raise
+        self._finish(one, shared, done, row.failures)
+        return done
+
+    def _finish(self, one: Job, shared: Store, run: Run, failures: int) -> None:
+        finished = self._clock.now()
+        failures = failures + 1 if run.error is not None else 0
+        with shared.database.write(shared.agent) as tx:
+            tx.run("upkeep.run_end", run=run.id, finished_at=finished, figures=_json(run.figures), error=run.error)
+            tx.run(
+                "upkeep.finish", name=one.name, owner=_owner(run.id),
+                next_due_at=finished + self._wait(one, failures), last_run_at=run.started_at,
+                duration=max(finished - run.started_at, 0), failures=failures, error=run.error,
+                figures=_json(run.figures),
+            )  # fmt: skip
+
+    def _work(self, one: Job, place: Workplace, shift: Shift, run: Run) -> Run:
+        """Do it. Whatever goes wrong is told, and ends this run only."""
+        error = None
+        try:
+            if one.per_workspace is not None:
+                one.per_workspace(shift, place.agents())
+            for store in place.agents() if one.per_agent is not None else ():
+                assert one.per_agent is not None
+                shift.alive()
+                try:
+                    with shift.agent(store) as rows:
+                        one.per_agent(shift, rows)
+                except TakenOver:
+                    raise
+                except Exception as failed:  # the trouble of one agent does not keep the others waiting
+                    shift.skip(f"{place.name}/{store.agent}", failed)
+        except Exception as failed:
+            error = f"{type(failed).__name__}: {failed}"
+        if error is None and shift.problems:
+            error = "; ".join(shift.problems[:5])
+        if error is not None:
+            _log.warning("the job %s failed in %s: %s", one.name, place.name, error)
+        return replace(run, figures=dict(shift.figures), changes=tuple(shift.changes), error=error)
+
+    def _changes(self, place: Workplace, run: str) -> list[Change]:
+        found = []
+        for store in place.agents():
+            with store.read() as tx:
+                rows = tx.all("upkeep.changes", run=run)
+            found += [
+                Change(
+                    what=what,
+                    entry_id=entry_id,
+                    label=label,
+                    reason=reason,
+                    where=f"{place.name}/{store.agent}",
+                    before=json.loads(before),
+                    after=json.loads(after),
+                )
+                for _, what, entry_id, label, reason, before, after in rows
+            ]
+        return found
+
+    def _undo(self, place: Workplace, store: Store, run: Run, undone: list[Change]) -> int:
+        """Take back what a run did to one agent's entries, the last thing first, in one transaction.
+
+        The number of entries that are gone for good.
+        """
+        where, actor, now = f"{place.name}/{store.agent}", f"undo {run.job}", self._clock.now()
+        with store.read() as tx:
+            rows = tx.all("upkeep.changes", run=run.id)
+        if not rows:
+            return 0
+        made: list[Change] = []
+        gone = 0
+        with store.write() as work:
+            for _, what, entry_id, label, _, before, after in reversed(rows):
+                change = Change(what=what, entry_id=entry_id, label=label, reason=f"{run.job} is undone", where=where)
+                entry = entries.get(work.tx, entry_id)
+                past, then = json.loads(before), json.loads(after)
+                same = {field for field in then if entry and _plain(getattr(entry, field)) == then[field]}
+                if what == "removed" and entry is None:
+                    try:
+                        remember.restore(work, entry_id, None, actor=actor, now=now)
+                        made.append(replace(change, what="restored"))
+                    except NotFound:
+                        gone += 1
+                elif what == "added" and entry is not None and len(same) == len(then):
+                    remember.apply(work, Remove(entry_id), actor=actor, now=now)
+                    made.append(replace(change, what="removed"))
+                elif what == "changed" and entry is not None and same:
+                    fields = {field: _typed(field, past[field]) for field in same}
+                    set_fields(work, entry, fields, actor=actor, now=now)
+                    made.append(replace(change, what="changed", before=then, after=past))
+        undone += made
+        return gone
+
+
+class _Lease:
+    """Keeps the lease of a job that takes long; asking often costs nothing."""
+
+    def __init__(self, shared: Store, name: str, owner: str, clock: Clock) -> None:
+        self._shared, self._name, self._owner, self._clock = shared, name, owner, clock
+        self._renewed = clock.now()
+        self._lost = False
+
+    def __call__(self) -> None:
+        now = self._clock.now()
+        if not self._lost and abs(now - self._renewed) > LEASE // 5:
+            with self._shared.database.write(self._shared.agent) as tx:
+                self._lost = not tx.run("upkeep.renew", name=self._name, owner=self._owner, until=now + LEASE)
+            self._renewed = now
+        if self._lost:
+            raise TakenOver(f"the job {self._name} took so long that another process has taken it over")
+
+
+def _known(name: str) -> Job:
+    """The job of a name, or NotFound."""
+    found = job(names.name(name, "job"))
+    if found is None:
+        raise NotFound(f"there is no job {name!r}; there are {', '.join(one.name for one in JOBS)}")
+    return found
+
+
+def _owner(run: str) -> str:
+    """Who holds the lease of a run: the process, for people to read, and the run, so that no two are the same."""
+    return f"{socket.gethostname()}-{os.getpid()}-{run}"
+
+
+def _standings(tx: Transaction) -> dict[str, _Standing]:
+    return {name: _Standing(*row) for name, *row in tx.all("upkeep.jobs")}
+
+
+def _interval(settings: Settings, name: str) -> int:
+    """Milliseconds between two runs of a job."""
+    seconds: float = getattr(settings.upkeep, name)
+    if not 1 <= seconds < math.inf:
+        raise ConfigError(f"[upkeep] {name} is {seconds:g} seconds; a job runs at most once a second")
+    return int(seconds * 1_000)
+
+
+def _together(run: Run, parts: Sequence[Run], finished_at: int | None) -> Run:
+    """One run over several workspaces."""
+    figures: dict[str, int] = {}
+    for part in parts:
+        for name, value in part.figures.items():
+            figures[name] = figures.get(name, 0) + value
+    errors = [part.error for part in parts if part.error]
+    return replace(
+        run,
+        finished_at=finished_at,
+        figures=figures,
+        changes=tuple(change for part in parts for change in part.changes),
+        error="; ".join(errors) or None,
+        skipped=bool(parts) and all(part.skipped for part in parts),
+        undone_at=max((part.undone_at for part in parts if part.undone_at), default=None),
+    )
+
+
+def _run(row: Row) -> Run:
+    identity, name, started_at, finished_at, figures, error, undone_at = row
+    return Run(
+        id=identity, job=name, started_at=started_at, finished_at=finished_at, figures=json.loads(figures),
+        error=error, undone_at=undone_at,
+    )  # fmt: skip
+
+
+def _plain(value: object) -> object:
+    """A field as it is in the record of changes."""
+    return json.loads(json.dumps(value, default=str))
+
+
+def _typed(field: str, value: object) -> object:
+    if field == "lifetime":
+        return Lifetime(str(value))
+    return tuple(value) if field == "tags" and isinstance(value, list) else value
+
+
+def _json(figures: object) -> str:
+    return json.dumps(figures, sort_keys=True)

@@ -1,0 +1,46 @@
+"""The table of jobs: what there is, and the one function that does it. How often is in the settings."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from recollect.engine import consolidation, dreaming, extraction, tidying
+from recollect.engine.store import Store
+from recollect.upkeep.shift import Shift
+
+__all__ = ["JOBS", "Job", "job"]
+
+MINUTE = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One kind of background work."""
+
+    name: str
+    per_agent: Callable[[Shift, Store], None] | None = None
+    """What is done for each agent, or"""
+    per_workspace: Callable[[Shift, Sequence[Store]], None] | None = None
+    """what is done once for all of them."""
+    first_after: int = 0
+    """Milliseconds before the first run."""
+    only_if: Callable[[Shift], bool] = lambda shift: True
+    """Whether it runs by itself; asked for by name it always does."""
+
+
+JOBS: tuple[Job, ...] = (
+    Job("checkpoints", tidying.checkpoints),
+    Job("extract", extraction.extract),
+    Job("shelve", extraction.shelve),
+    Job("embed", tidying.embed, first_after=MINUTE),
+    Job("consolidate", consolidation.consolidate),
+    Job("dream", dreaming.dream, only_if=lambda shift: shift.settings.dream.enabled),
+    Job("age", tidying.age),
+    Job("retain", tidying.retain),
+    Job("reindex", tidying.reindex),
+    Job("vacuum", per_workspace=tidying.vacuum),
+)
+
+
+def job(name: str) -> Job | None:
+    """The job of a name."""
+    return next((one for one in JOBS if one.name == name), None)

@@ -1,0 +1,91 @@
+"""What child processes do in the tests of upkeep: run small jobs and deliver reminders, and tell what they did.
+
+A message is ("told", message of a reminder), ("ran", job), ("at", entry), or ("failed", class, message).
+"""
+
+import os
+from collections.abc import Callable
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+from crash import program  # noqa: F401 - it loads everything that takes long
+
+import recollect
+from recollect.clock import Clock
+from recollect.engine.reminders import deliver_due
+from recollect.engine.store import Store, every
+from recollect.model.reminder import Reminder
+from recollect.upkeep import runner, schedule
+from recollect.upkeep.schedule import Job
+from recollect.upkeep.shift import Shift
+
+__all__ = ["be_reminded", "install", "run_due_and_note", "tidy", "tidy_until_killed"]
+
+
+def install(*jobs: Job) -> None:
+    """Make these the jobs of this process."""
+    runner.JOBS = schedule.JOBS = jobs
+
+
+def be_reminded(pipe: Connection, location: str, dies_at: str | None = None) -> None:
+    """Deliver what is due until nothing is; or die at one of them, between claim and delivery."""
+    home = recollect.open(location)
+
+    def callback(reminder: Reminder) -> None:
+        pipe.send(("told", reminder.message))
+        if reminder.message == dies_at:
+            pipe.recv()  # killed here
+
+    store = home._other("default", "ana")
+    while deliver_due(store, home._shared.clock, callback):
+        pass
+
+
+def run_due_and_note(pipe: Connection, location: str, log: str, rounds: int) -> None:
+    """Look for what is due some times; whatever runs adds a line to a file."""
+
+    def note(shift: Shift, stores: object) -> None:
+        with Path(log).open("a", encoding="utf-8") as file:
+            file.write(f"{shift.job} {os.getpid()}\n")
+
+    install(Job("age", per_workspace=note), Job("retain", per_workspace=note), Job("vacuum", per_workspace=note))
+    home = recollect.open(location)
+    for _ in range(rounds):
+        for run in home.jobs.run_due():
+            pipe.send(("ran", run.job))
+
+
+def tidy(said: Callable[[str], None] = lambda entry: None) -> Job:
+    """A job that works in small steps: of each pair `left n`, `right n` it makes one `both n`, and drops old notes."""
+
+    def work(shift: Shift, store: Store) -> None:
+        with shift.read(store) as tx:
+            found = {one.entry.content: one.entry for one in every(tx)}
+        for content, entry in sorted(found.items()):
+            said(entry.id)
+            kind, _, number = content.partition(" ")
+            if kind == "left" and (other := found.get(f"right {number}")):
+                with shift.step(store) as step:
+                    step.add(recollect.Add(f"both {number}", tags=["made"]), f"left and right {number} belong together")
+                    step.remove(entry, "it has become a part of both")
+                    step.remove(other, "it has become a part of both")
+                    shift.count("merged")
+            elif kind == "old":
+                with shift.step(store) as step:
+                    step.change(entry, "it is marked", context="seen", importance=0.1)
+                    step.remove(entry, "it is old")
+                    shift.count("dropped")
+            elif kind == "keep" and entry.lifetime != "mid_term":
+                with shift.step(store) as step:
+                    step.change(entry, "it is worth it", lifetime=recollect.Lifetime.MID_TERM, tags=("kept",))
+                    shift.count("kept")
+
+    return Job("consolidate", work)
+
+
+def tidy_until_killed(pipe: Connection, location: str, clock: Clock) -> None:
+    """Run the job above, and tell where it is."""
+    install(tidy(lambda entry: pipe.send(("at", entry))))
+    home = recollect.open(location, clock=clock)
+    home.jobs.run("consolidate")
+    pipe.send(("ran", "consolidate"))
