@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import apsw
@@ -23,16 +24,6 @@ from recollect import Conversation, Event, EventType
 
 EVENTS = 4_096
 BATCH = 500
-
-
-def median(run: Callable[[], object], times: int = 200) -> float:
-    """The median time of a call, in milliseconds."""
-    taken = []
-    for _ in range(times):
-        start = time.perf_counter()
-        run()
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken) * 1000
 
 
 def compare(folder: Path, texts: list[str]) -> None:
@@ -71,30 +62,37 @@ def compare(folder: Path, texts: list[str]) -> None:
     report("events, one durable transaction each (index segments included)", "event", ours, theirs)
 
 
-def waits(path: Path) -> dict[str, float]:
-    """What a user waits for, in milliseconds."""
-    with recollect.open(path, settings=WORDS_ALONE) as home:
-        conv = home.agent("bench").conversations.start()
+def waits(paths: list[Path]) -> dict[str, list[float]]:
+    """What a user waits for in each of the files, in milliseconds; they take turns, so that noise meets all alike."""
+    homes = [recollect.open(path, settings=WORDS_ALONE) for path in paths]
+    read = [home.agent("bench").conversations.start() for home in homes]
+    for conv in read:
         fill(conv, 48)
-        append = median(lambda: home.agent("bench").conversations.get(conv.id).info, 1)  # warm up
-        opened: list[Conversation] = []
+    taken: dict[str, list[list[float]]] = {}
 
-        def appended() -> None:
-            opened[-1].user("one more")
+    def turns(what: str, runs: list[Callable[[], object]]) -> None:
+        for place, run in enumerate(runs):
+            taken.setdefault(what, [[] for _ in paths])[place].append(timed(run) * 1000)
 
-        taken = []
+    for _ in range(20):
+        said = [home.agent("bench").conversations.start() for home in homes]
+        for conv in said:
+            conv.user("begins")
         for _ in range(20):
-            opened.append(home.agent("bench").conversations.start())
-            opened[-1].user("begins")
-            taken.append(median(appended, 20))
-        append = statistics.median(taken)
-        window, messages = median(conv.window), median(conv.messages)
+            turns("append", [lambda conv=conv: conv.user("one more") for conv in said])
+        for _ in range(10):
+            turns("window", [conv.window for conv in read])
+            turns("messages()", [conv.messages for conv in read])
+    for home in homes:
+        home.close()
 
-    def reopened() -> None:
+    def reopened(path: Path, conv: Conversation) -> None:
         with recollect.open(path, settings=WORDS_ALONE) as again:
             again.agent("bench").conversations.get(conv.id).window()
 
-    return {"append": append, "window": window, "messages()": messages, "open and read": median(reopened, 20)}
+    for _ in range(20):
+        turns("open and read", [partial(reopened, path, conv) for path, conv in zip(paths, read, strict=True)])
+    return {what: [statistics.median(figures) for figures in places] for what, places in taken.items()}
 
 
 def fill(conv: Conversation, events: int) -> None:
@@ -117,7 +115,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         compare(folder, texts[:EVENTS])
-        small = waits(folder / "small.db")
         path = folder / "large.db"
         start = time.perf_counter()
         with recollect.open(path, settings=WORDS_ALONE) as home:
@@ -131,10 +128,9 @@ def main() -> None:
                 done += BATCH
         taken, each = time.perf_counter() - start, path.stat().st_size / size
         print(f"{size:,} events filled in {taken:.0f} s; {each:,.0f} bytes each")
-        large = waits(path)
         print("in milliseconds      48 events   all events")
-        for what, figure in small.items():
-            print(f"  {what:16} {figure:10.3f} {large[what]:12.3f}")
+        for what, (small, large) in waits([folder / "small.db", path]).items():
+            print(f"  {what:16} {small:10.3f} {large:12.3f}")
 
 
 if __name__ == "__main__":

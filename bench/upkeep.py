@@ -1,11 +1,11 @@
 """One run of every job over a large memory, while other processes read and write: times, memory, and what they notice.
 
-    python bench/upkeep.py [entries] [conversations] [crowded]
+    python bench/upkeep.py [entries] [conversations] [crowded] [alone]
 
-The entries are passing notes with vectors of the local model in one SQLite file, spread over the workspace and its
-channels so that no scope has more than may stay; one in twenty nearly repeats another one, one in twenty has faded.
-With `crowded` all are in one scope, which has room for 10,000. Four processes recall and four remember, each with a
-pause between two calls; `before` is the same without the jobs.
+The entries are passing notes with vectors of the local model in one SQLite file, spread over agents so that none has
+more than may stay; one in twenty nearly repeats another one, one in twenty has faded. With `crowded` all are one
+agent's, who has room for 10,000. Four processes recall and four remember, each with a pause between two calls; `before`
+is the same without the jobs, and `alone` at the end of the command runs the jobs without them.
 """
 
 import multiprocessing
@@ -28,7 +28,7 @@ from recollect.config import EmbedderSettings
 SETTINGS = Settings(embedder=EmbedderSettings(kind="local"))
 QUESTIONS = 200
 ROOM = 9_000
-"""Entries of one scope."""
+"""Entries of one agent."""
 BEFORE_SECONDS = 15.0
 WARM_SECONDS = 10.0
 PAUSES = {"reader": 0.05, "writer": 0.1}
@@ -42,23 +42,17 @@ def fill(path: Path, entries: int, conversations: int, crowded: bool) -> None:
     """Write the memory, in a process of its own so that the measured one starts with nothing."""
     texts = corpus(entries, QUESTIONS).texts
     with recollect.open(path, settings=SETTINGS) as home:
-        mem = home.agent("bench")
-
-        def drafts() -> "list[recollect.Add]":
-            made = []
-            for number, text in enumerate(texts):
-                room = 0 if crowded else number // ROOM
-                made.append(
-                    recollect.Add(
-                        f"{texts[number - 1]} again" if number % 20 == 19 else text,
-                        importance=0.009 if number % 20 == 9 else 0.5,
-                        scope="channel" if room else "workspace",
-                        channel=f"channel-{room}" if room else None,
-                    )
+        room = entries if crowded else ROOM
+        for start in range(0, entries, room):
+            drafts = [
+                recollect.Add(
+                    f"{texts[number - 1]} again" if number % 20 == 19 else texts[number],
+                    importance=0.009 if number % 20 == 9 else 0.5,
                 )
-            return made
-
-        mem.remember_many(drafts())
+                for number in range(start, min(start + room, entries))
+            ]
+            home.agent(f"agent-{start // room}").remember_many(drafts)
+        mem = home.agent("agent-0")
         for number in range(conversations):
             talk = mem.conversations.start()
             talk.user(texts[number])
@@ -67,12 +61,12 @@ def fill(path: Path, entries: int, conversations: int, crowded: bool) -> None:
                 talk.end()
 
 
-def work(kind: str, number: int, path: Path, stop: Stop, results: Connection) -> None:
+def work(kind: str, number: int, agent: str, path: Path, stop: Stop, results: Connection) -> None:
     """What another process does all the time: recall, or remember."""
     made = corpus(1_000, QUESTIONS, seed=number)
     calls: Calls = []
     with recollect.open(path, settings=SETTINGS) as home:
-        mem = home.agent("bench")
+        mem = home.agent(agent)
         while not stop.wait(PAUSES[kind]):
             began, start = time.time(), time.perf_counter()
             if kind == "reader":
@@ -113,7 +107,7 @@ def worst(calls: Calls, since: float, until: float) -> float:
 
 
 def main() -> None:
-    crowded = "crowded" in sys.argv
+    crowded, alone = "crowded" in sys.argv, "alone" in sys.argv
     numbers = [int(argument) for argument in sys.argv[1:] if argument.isdigit()]
     entries, conversations = (*numbers, *(100_000, 1_000)[len(numbers) :])
     processes = multiprocessing.get_context("spawn")
@@ -128,17 +122,18 @@ def main() -> None:
             flush=True,
         )
         stop, workers = processes.Event(), []
-        for number in range(2 * EACH):
+        for number in range(0 if alone else 2 * EACH):
             kind = "reader" if number < EACH else "writer"
+            agent = f"agent-{0 if crowded else number % EACH}"
             receiving, sending = processes.Pipe(duplex=False)
-            worker = processes.Process(target=work, args=(kind, number + 1, path, stop, sending))
+            worker = processes.Process(target=work, args=(kind, number + 1, agent, path, stop, sending))
             worker.start()
             workers.append((kind, worker, receiving))
         with recollect.open(path, settings=SETTINGS) as home:
-            home.agent("bench").recall("what did we say about the", limit=1)
-            time.sleep(WARM_SECONDS)
+            home.agent("agent-0").recall("what did we say about the", limit=1)
+            time.sleep(0 if alone else WARM_SECONDS)
             before = time.time()
-            time.sleep(BEFORE_SECONDS)
+            time.sleep(0 if alone else BEFORE_SECONDS)
             idle = current_megabytes()
             spans: list[tuple[str, float, float, str]] = []
             with Peak() as peak:
@@ -149,9 +144,10 @@ def main() -> None:
                         f"error: {run.error}" if run.error else ", ".join(f"{k} {v:,}" for k, v in run.figures.items())
                     )
                     spans.append((job, began, time.time(), told))
+                    print(f"  {job}: {time.time() - began:.1f} s, {told}", file=sys.stderr, flush=True)
                     del run
             stop.set()
-            calls: dict[str, Calls] = {"reader": [], "writer": []}
+            calls: dict[str, Calls] = {} if alone else {"reader": [], "writer": []}
             for kind, worker, receiving in workers:
                 calls[kind] += receiving.recv()
                 worker.join()
@@ -162,11 +158,11 @@ def main() -> None:
                 home.jobs.run_due()
                 taken.append((time.perf_counter() - start) * 1000)
         began, ended = spans[0][1], spans[-1][2]
-        print(f"{'job':12} {'seconds':>8} {'reader ×':>9} {'writer ×':>9}  figures")
+        print(f"{'job':12} {'seconds':>8}{''.join(f'{kind:>9}×' for kind in calls)}  figures")
         usual = {kind: median(made, before, began) for kind, made in calls.items()}
         for job, since, until, told in spans:
-            ratios = [median(calls[kind], since, until) / usual[kind] for kind in usual]
-            print(f"{job:12} {until - since:8.1f} {ratios[0]:9.2f} {ratios[1]:9.2f}  {told}")
+            ratios = "".join(f"{median(calls[kind], since, until) / usual[kind]:10.2f}" for kind in usual)
+            print(f"{job:12} {until - since:8.1f}{ratios}  {told}")
         print(f"{'all':12} {ended - began:8.1f} s; {peak.megabytes - idle:.0f} MB above the idle {idle:.0f} MB")
         for kind, made in calls.items():
             during = median(made, began, ended)

@@ -41,10 +41,12 @@ from recollect.model.history import (
 )
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
 from recollect.model.recall import Hit
+from recollect.model.reminder import Reminder
 from recollect.model.report import Erased, Finding, Receipt, Report
 from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.model.working import Delta, Fact, SummaryDocument
 from recollect.providers.base import Embedder, LanguageModel
+from recollect.reminders import Reminders
 from recollect.upkeep.runner import Jobs
 from recollect.wiring import open_home as open
 
@@ -95,6 +97,8 @@ __all__ = [
     "Receipt",
     "RecollectError",
     "Recovery",
+    "Reminder",
+    "Reminders",
     "Remove",
     "Rename",
     "Report",

@@ -21,7 +21,9 @@ from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.history import Channel, ConversationInfo, Event
 from recollect.providers.base import Embedder, LanguageModel
+from recollect.reminders import Reminders
 from recollect.storage.history import LONGEST
+from recollect.upkeep.runner import Jobs
 from recollect.wiring import open_home
 
 __all__ = [
@@ -29,7 +31,9 @@ __all__ = [
     "AsyncConversation",
     "AsyncConversations",
     "AsyncHome",
+    "AsyncJobs",
     "AsyncMemory",
+    "AsyncReminders",
     "AsyncScratchpad",
     "open",
 ]
@@ -149,6 +153,36 @@ class AsyncConversations:
         return AsyncScratchpad(await asyncio.to_thread(self._inner.scratchpad, id_or_ref, owner))
 
 
+class AsyncReminders:
+    """`Reminders`, awaitable."""
+
+    def __init__(self, inner: Reminders) -> None:
+        self._inner = inner
+
+    add = _forward(Reminders.add)
+    due = _forward(Reminders.due)
+    claim = _forward(Reminders.claim)
+    deliver = _forward(Reminders.deliver)
+    release = _forward(Reminders.release)
+    cancel = _forward(Reminders.cancel)
+    list = _forward(Reminders.list)
+
+
+class AsyncJobs:
+    """`Jobs`, awaitable."""
+
+    def __init__(self, inner: Jobs) -> None:
+        self._inner = inner
+
+    run = _forward(Jobs.run)
+    run_due = _forward(Jobs.run_due)
+    status = _forward(Jobs.status)
+    runs = _forward(Jobs.runs)
+    undo = _forward(Jobs.undo)
+    start = _forward(Jobs.start)
+    stop = _forward(Jobs.stop)
+
+
 class AsyncMemory:
     """`Memory`, awaitable."""
 
@@ -156,6 +190,7 @@ class AsyncMemory:
         self._inner = inner
         self.agent = inner.agent
         self.channels, self.conversations = AsyncChannels(inner.channels), AsyncConversations(inner.conversations)
+        self.reminders = AsyncReminders(inner.reminders)
 
     remember = _forward(Memory.remember)
     remember_many = _forward(Memory.remember_many)
@@ -178,6 +213,7 @@ class AsyncHome:
 
     def __init__(self, inner: Home) -> None:
         self._inner = inner
+        self.jobs = AsyncJobs(inner.jobs)
 
     workspaces = _forward(Home.workspaces)
     delete_workspace = _forward(Home.delete_workspace)
@@ -186,6 +222,9 @@ class AsyncHome:
     backfill = _forward(Home.backfill)
     reembed = _forward(Home.reembed)
     flush = _forward(Home.flush)
+    on_reminder = _forward(Home.on_reminder)
+    compact = _forward(Home.compact)
+    last_compaction = _forward(Home.last_compaction)
     close = _forward(Home.close)
 
     async def agent(self, name: str, workspace: str = "default") -> AsyncMemory:

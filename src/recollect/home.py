@@ -1,11 +1,13 @@
 """Everything one installation holds: one account and its workspaces. Hands out a Memory per workspace and agent."""
 
+import json
+import logging
 import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from recollect import names
 from recollect.clock import Clock
@@ -16,8 +18,10 @@ from recollect.engine.compaction import Limits
 from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
-from recollect.errors import ConfigError, Corrupt, NotFound
+from recollect.engine.tidying import five_steps
+from recollect.errors import ConfigError, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, Memory, Shared
+from recollect.model.reminder import Reminder
 from recollect.model.report import Finding, Report
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.search.ranking import DecayConfig
@@ -25,6 +29,10 @@ from recollect.storage.database import Database
 from recollect.upkeep.runner import Jobs, Workplace
 
 __all__ = ["Home", "Place"]
+
+COMPACTION = "compaction"
+"""The row in the table of jobs that keeps what the last compaction gave; it is no job."""
+_log = logging.getLogger("recollect.home")
 
 
 class Place(Protocol):
@@ -72,7 +80,9 @@ class Home:
             clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(), stale_after,
             summary_timeout, (settings or Settings()).profiles,
         )  # fmt: skip
-        self.jobs = Jobs(self._workplaces, clock, settings or Settings(), self._shared.decay, model)
+        self.jobs = Jobs(
+            self._workplaces, clock, settings or Settings(), self._shared.decay, model, self._shared.signals.flush
+        )
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._stores: dict[tuple[int, str], Store] = {}
@@ -140,6 +150,32 @@ class Home:
             raise ConfigError("no embedder is configured; there is nothing to embed with")
         return sum(reembed(store, partial(progress, where)) for where, store in self._embedded())
 
+    def on_reminder(self, deliver: Callable[[Reminder], object] | None) -> None:
+        """Say what becomes of reminders that are due: a function that delivers one, called by the job `reminders`.
+
+        One that raises is tried again later. Without a function they stay due, for whoever claims them.
+        """
+        self.jobs.deliver = deliver
+
+    def compact(self) -> dict[str, Any]:
+        """Tidy in five steps: checkpoints, extract, shelve, reindex, and files of older layouts; six figures tell."""
+        folders = [self._vault or self._place.vault(name) for name in self._place.workspaces()]
+        now = self._shared.clock.now()
+        result = five_steps(self.jobs.run, [folder for folder in folders if folder is not None], now)
+        for place in self._workplaces()[:1]:
+            with place.shared.database.write(SHARED) as tx:
+                tx.run("upkeep.job_put", name=COMPACTION, next_due_at=0)
+                tx.run("upkeep.told", name=COMPACTION, figures=json.dumps(result), last_run_at=now)
+        return result
+
+    def last_compaction(self) -> dict[str, Any] | None:
+        """What the last `compact()` gave; None before the first one."""
+        for place in self._workplaces()[:1]:
+            with place.shared.read() as tx:
+                row = tx.one("upkeep.told_last", name=COMPACTION)
+            return None if row is None else dict(json.loads(row[0]))
+        return None
+
     def flush(self) -> None:
         """Write the recall signals that are waiting."""
         self._shared.signals.flush()
@@ -181,7 +217,12 @@ class Home:
         """Where there is upkeep to do: every database that is there, and the agents in it."""
         found = []
         for name, database in self._databases():
-            if database.agents():
+            try:
+                used = bool(database.agents())
+            except RecollectError as error:  # one that is damaged must not stop the upkeep of the others
+                _log.warning("there is no upkeep of %s: %s", name, error)
+                continue
+            if used:
                 account = name == "account" and name not in self._place.workspaces()
                 folder = None if account else self._vault or self._place.vault(name)
 

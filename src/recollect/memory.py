@@ -25,6 +25,7 @@ from recollect.model.operation import Add, Alias, Operation, Remove, Revision, W
 from recollect.model.recall import Filters, Hit
 from recollect.model.report import Receipt
 from recollect.providers.base import LanguageModel
+from recollect.reminders import Reminders
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries, history
 
@@ -67,6 +68,7 @@ class Memory:
             shared.summary_timeout, shared.later, shared.background, folder,
         )  # fmt: skip
         self.channels, self.conversations = Channels(talk), Conversations(talk)
+        self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._later, self._model, self._profiles = shared.later, shared.model, shared.profiles
         self._vault = None if folder is None else folder.parent

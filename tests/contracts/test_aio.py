@@ -19,6 +19,8 @@ PAIRS = [
     (recollect.Conversations, aio.AsyncConversations),
     (recollect.Conversation, aio.AsyncConversation),
     (recollect.Channels, aio.AsyncChannels),
+    (recollect.Reminders, aio.AsyncReminders),
+    (recollect.Jobs, aio.AsyncJobs),
 ]
 PROPERTIES = {aio.AsyncConversation: {"info"}, aio.AsyncChannels: {"default"}}
 """What is a property otherwise has to be awaited here."""

@@ -227,9 +227,8 @@ def test_queries_over_all_agents_are_used_only_to_list_the_agents_of_a_database(
     mentions = [path for path in PACKAGE.rglob("*.py") if "admin." in path.read_text(encoding="utf-8")]
     assert {path.name for path in mentions} == {"sqlite.py", "postgres.py"}
     assert [name for name in queries() if name.startswith("admin.")] == ["admin.agents"]
-    tables = ("counters", "operations", "conversations", "channels")
-    listed = " UNION ".join(f"SELECT agent FROM {table}" for table in tables)
-    assert queries()["admin.agents"].replace("\n", " ") == f"{listed} ORDER BY agent"
+    selected = re.findall(r"SELECT (?:min\()?(\w+)", queries()["admin.agents"])
+    assert set(selected) == {"agent"}  # names, and nothing of what they have
 
 
 SERVERS_OWN = {"vectors.index", "vectors.nearest", "vectors.search_list"}

@@ -68,8 +68,8 @@ def test_a_moment_is_a_time_or_a_span_from_now(tmp_path: Path, at: str | int | d
 
 @pytest.mark.parametrize(
     "at",
-    ["", "soon", "10", "10 minutes", "-10m", "1.5h", "m", "10m!", "10M", "tomorrow at 8", "2026-13-01", "١٠m", "9" * 400 + "d"]
-    + ["999999999w", "\ud800", -1, 10**18, True, None, 1.5, [], datetime.min],
+    ["", "soon", "10", "10 minutes", "-10m", "1.5h", "m", "10m!", "10M", "tomorrow at 8", "2026-13-01", "١٠m",
+     "9" * 400 + "d", "999999999w", "\ud800", -1, 10**18, True, None, 1.5, [], datetime.min],
 )  # fmt: skip
 def test_nonsense_is_refused_with_the_forms_that_work(tmp_path: Path, at: object) -> None:
     with recollect.open(tmp_path / "memory.db") as home:
@@ -108,11 +108,13 @@ def test_text_that_nothing_can_store_is_refused(tmp_path: Path, given: dict[str,
         assert reminders.list() == []
 
 
-@pytest.mark.parametrize("limit", [-1, True, "3", 1.0, None])
-def test_a_limit_that_is_no_count_is_refused(reminders: Reminders, limit: int) -> None:
-    for method in (reminders.due, reminders.claim, lambda limit: reminders.list(limit=limit)):
-        with pytest.raises(Invalid):
-            method(limit)
+def test_a_limit_that_is_no_count_is_refused(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        reminders = Reminders(rows_of(home), FixedClock(NOW))
+        for limit in (-1, True, "3", 1.0, None):
+            for method in (reminders.due, reminders.claim, lambda limit: reminders.list(limit=limit)):
+                with pytest.raises(Invalid):
+                    method(limit)
 
 
 # The life of a reminder

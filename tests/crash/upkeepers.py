@@ -1,8 +1,9 @@
 """What child processes do in the tests of upkeep: run small jobs and deliver reminders, and tell what they did.
 
-A message is ("told", message of a reminder), ("ran", job), ("at", entry), or ("failed", class, message).
+A message is ("told", message of a reminder), ("ran", job), ("at", moment), or ("failed", class, message).
 """
 
+import itertools
 import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection
@@ -55,37 +56,52 @@ def run_due_and_note(pipe: Connection, location: str, log: str, rounds: int) -> 
             pipe.send(("ran", run.job))
 
 
-def tidy(said: Callable[[str], None] = lambda entry: None) -> Job:
-    """A job that works in small steps: of each pair `left n`, `right n` it makes one `both n`, and drops old notes."""
+def tidy(said: Callable[[], None] = lambda: None) -> Job:
+    """A job of small steps: of each `left n` and `right n` it makes one `joined n`, and it drops old notes.
+
+    It says when it comes to an entry, and again before a step ends.
+    """
 
     def work(shift: Shift, store: Store) -> None:
         with shift.read(store) as tx:
-            found = {one.entry.content: one.entry for one in every(tx)}
-        for content, entry in sorted(found.items()):
-            said(entry.id)
-            kind, _, number = content.partition(" ")
-            if kind == "left" and (other := found.get(f"right {number}")):
+            found = sorted((one.entry for one in every(tx)), key=lambda entry: (entry.content, entry.id))
+        rights = {entry.content.partition(" ")[2]: entry for entry in found if entry.content.startswith("right ")}
+        for entry in found:
+            said()
+            kind, _, number = entry.content.partition(" ")
+            if kind == "left":
+                other = rights.pop(number, None)
+                if other is None:
+                    continue
                 with shift.step(store) as step:
-                    step.add(recollect.Add(f"both {number}", tags=["made"]), f"left and right {number} belong together")
-                    step.remove(entry, "it has become a part of both")
-                    step.remove(other, "it has become a part of both")
+                    step.add(recollect.Add(f"joined {number}", tags=["made"]), f"left and right {number} are a pair")
+                    step.remove(entry, "it is a part of a pair")
+                    step.remove(other, "it is a part of a pair")
                     shift.count("merged")
+                    said()
             elif kind == "old":
                 with shift.step(store) as step:
                     step.change(entry, "it is marked", context="seen", importance=0.1)
                     step.remove(entry, "it is old")
                     shift.count("dropped")
+                    said()
             elif kind == "keep" and entry.lifetime != "mid_term":
                 with shift.step(store) as step:
                     step.change(entry, "it is worth it", lifetime=recollect.Lifetime.MID_TERM, tags=("kept",))
                     shift.count("kept")
+                    said()
 
     return Job("consolidate", work)
 
 
-def tidy_until_killed(pipe: Connection, location: str, clock: Clock) -> None:
-    """Run the job above, and tell where it is."""
-    install(tidy(lambda entry: pipe.send(("at", entry))))
-    home = recollect.open(location, clock=clock)
-    home.jobs.run("consolidate")
-    pipe.send(("ran", "consolidate"))
+def tidy_until_killed(pipe: Connection, location: str, clock: Clock, moment: int) -> None:
+    """Run the job above up to a moment, and wait there for the end."""
+    moments = itertools.count(1)
+
+    def said() -> None:
+        if next(moments) == moment:
+            pipe.send(("at", moment))
+            pipe.recv()
+
+    install(tidy(said))
+    recollect.open(location, clock=clock).jobs.run("consolidate")

@@ -94,7 +94,9 @@ def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> Non
                 mem.remember("We deploy on Tuesdays", name="deploy day")
             if "restore" in example:
                 mem.forget("deploy day")
-            if "last" in example:
+            if "undo" in example:
+                home.jobs.run("consolidate")
+            elif "last" in example:
                 mem.conversations.start().user("When do we deploy?")
     words = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", example)]
     stdin = b""

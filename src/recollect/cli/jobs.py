@@ -84,22 +84,25 @@ def runs(
         _tell(one)
 
 
-@app.command(epilog=examples("jobs undo RUN"))
+@app.command(epilog=examples("jobs undo last"))
 @for_home
 def undo(
     call: Call,
-    identity: Annotated[str, typer.Argument(metavar="RUN", help="The id of the run.", show_default=False)],
+    identity: Annotated[
+        str, typer.Argument(metavar="RUN", help="The id of a run, or `last` for the newest.", show_default=False)
+    ],
 ) -> None:
     """Reverse what a run did, as a whole."""
     with recollect.open(call.home) as home:
-        done = home.jobs.undo(identity)
+        newest = home.jobs.runs(limit=1) if identity == "last" else []
+        done = home.jobs.undo(newest[0].id if newest else identity)
     if call.json:
         document(done)
     else:
         _tell(done)
 
 
-@app.command(epilog=examples("jobs watch --seconds 60"))
+@app.command(epilog=examples("jobs watch --seconds 1"))
 @for_home
 def watch(
     call: Call,

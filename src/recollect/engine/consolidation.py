@@ -15,11 +15,11 @@ scope):
   no rank, which is why a run that was stopped half-way can simply be run again.
 - A note that took others over may now deserve to be promoted: that is looked at once more.
 
-What is kept in memory are some 200 bytes for each note, and as much again for each of those that have a vector.
+What is kept in memory are some 200 bytes for each note, and 700 more for each that has a vector.
 """
 
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -104,6 +104,11 @@ class _Pool:
         self.created.append(created)
         self.text.append(text)
         self.left.append(0)
+
+    def unchanged(self, number: int, found: Mapping[str, Entry]) -> Entry | None:
+        """A note among those found, unless somebody has written it anew since it was read."""
+        note = found.get(self.ids[number])
+        return note if note is not None and _fingerprint(note.content) == self.text[number] else None
 
     def add_vectors(self, vectors: Sequence[bytes | None]) -> None:
         """The vectors of the notes that were added last; only on which side of the planes they lie is kept."""
@@ -215,17 +220,13 @@ def _take_over(shift: Shift, store: Store, pool: _Pool, batch: Sequence[tuple[in
         numbers = [number for survivor, others in batch for number in (survivor, *others)]
         found = _passing(step.tx, list(dict.fromkeys(pool.ids[number] for number in numbers)))
         for survivor, others in batch:
-            kept, *same = (
-                note if note is not None and _fingerprint(note.content) == pool.text[number] else None
-                for number in (survivor, *others)
-                for note in [found.get(pool.ids[number])]
-            )
-            going = [note for note in same if note is not None]
+            kept = pool.unchanged(survivor, found)
+            going = [note for number in others if (note := pool.unchanged(number, found)) is not None]
             if kept is None or not going:
                 continue
-            says = f"it says the same as {_short(kept.content)} ({kept.id}), which took over its tags and accesses"
+            same = f"it says the same as {_short(kept.content)} ({kept.id}), which took over its tags and accesses"
             for note in going:
-                step.remove(note, says)
+                step.remove(note, same)
             notes = [kept, *going]
             what = "another note" if len(going) == 1 else f"{len(going)} other notes"
             found[kept.id] = step.change(
@@ -354,8 +355,11 @@ class _Near:
         assert made is not None
         ids = [self._ids[note] for note in notes]
         with self._shift.read(self._store) as tx:
-            rows = tx.all("consolidation.vectors", ids=ids, model=made.model, dim=made.dimension)
-            known = {entry_id: tx.vector_bytes(raw) for entry_id, raw in rows}
+            known = {
+                entry_id: tx.vector_bytes(raw)
+                for entry_id, model, dim, raw in tx.all("consolidation.vectors", ids=ids)
+                if (model, dim) == (made.model, made.dimension)
+            }
         gone = bytes(4 * made.dimension)
         return np.frombuffer(b"".join(known.get(one, gone) for one in ids), "<f4").reshape(len(ids), made.dimension)
 

@@ -2,7 +2,7 @@
 
 The argument. What a colleague needs who takes over: what the project is, where the last one stopped, what was decided
 and learned about the task at hand, what is open. Decisions and lessons are found by the command; the rest is the
-newest. When it is too much, lessons leave first, then decisions, then the hand-off; the project and open tasks never do.
+newest. When it is too much, lessons leave first, then decisions, then the hand-off, but never the project or a task.
 
 Memory is data. Whatever an entry contains, it cannot end its section, imitate a heading of the block or speak as
 somebody else: a line that could is led by a backslash, which markdown shows as the line itself. The same inputs give

@@ -3,6 +3,7 @@
 The argument. A sweep has three phases. Light sleep gathers the notes that were recalled at all. Deep sleep gives each a
 score between 0 and 0.94 and promotes the best that pass every gate: recalled often enough, on at least one day, by
 enough different questions (counted directly: three days of one question are one question). The third writes the diary.
+What one sweep may promote is for the whole time until the next one, so a sweep that is repeated changes nothing.
 
 A promotion is three things in two places: the lifetime and a row of the ledger in the database, a line in MEMORY.md.
 The ledger goes first, as `pending`, in one transaction with the lifetime; then the file is replaced as a whole; then
@@ -138,7 +139,10 @@ def _deep(shift: Shift, store: Store, light: Sequence[Row]) -> list[tuple[float,
             if candidate.passes(settings) and score >= settings.min_score:
                 scored.append((score, candidate))
     scored.sort(key=lambda one: (-one[0], one[1].entry_id))
-    return scored[: max(settings.max_promotions, 0)]
+    every = int(shift.settings.upkeep.dream * 1_000)
+    with shift.read(store) as tx:
+        ((lately,),) = tx.all("dreaming.lately", since=shift.now - every, until=shift.now + every)
+    return scored[: max(settings.max_promotions - lately, 0)]
 
 
 def _promote(shift: Shift, store: Store, chosen: Sequence[tuple[float, Candidate]], state: str) -> int:

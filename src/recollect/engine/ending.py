@@ -12,6 +12,7 @@ from dataclasses import replace
 
 from recollect import text
 from recollect.engine import conversations, embedding, remember, summarising
+from recollect.engine.extraction import beginning, stored_beginnings
 from recollect.engine.store import Store, Work
 from recollect.errors import Conflict
 from recollect.model.entry import Category, Entry, Kind, Lifetime
@@ -67,7 +68,10 @@ def end(
 
     def written(step: str, work: Work, now: int) -> list[Entry]:
         made = []
+        known = {one: stored_beginnings(work.tx, one) for one in (Category.DECISIONS, Category.LESSONS)}
         for draft, vector in zip(notes[step], vectors[step], strict=True):
+            if draft.category in known and beginning(draft.content) in known[Category(draft.category)]:
+                continue  # upkeep has made a note of it while the conversation went on
             made.append(remember.apply(work, remember.checked(draft), actor=store.agent, now=now))
             embedding.attach(store, work, made[-1], vector)
         return made

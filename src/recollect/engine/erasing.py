@@ -35,14 +35,14 @@ def erase(store: Store, target: str, *, actor: str, now: int) -> Receipt:
             names = tx.all("names.of", ids=[entry_id])
             apply(work, Remove(entry_id), actor=actor, now=now)
             removed += [Erased(place="entries", removed=1), Erased(place="names", removed=len(names))]
-        texts = {
-            str(values["content"])
-            for revision in entries.revisions(tx, entry_id)
-            for values in (revision.before, revision.after)
-            if "content" in values
-        }
+        log = entries.revisions(tx, entry_id)
+        both = [values for revision in log for values in (revision.before, revision.after)]
+        talks = sorted({str(values["conversation_id"]) for values in both if values.get("conversation_id")})
+        texts = {str(values["content"]) for values in both if "content" in values}
         removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
         removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
+        noted = tx.run("upkeep.changes_forget", entry_id=entry_id)
+        removed += [Erased(place="record of jobs", removed=noted)] if noted else []
         if tx.all("vectors.every_pack"):
             from recollect.search.vectors import sweep
 
@@ -59,6 +59,7 @@ def erase(store: Store, target: str, *, actor: str, now: int) -> Receipt:
     verified = ["entries", "operation log", *verified]
     remaining = [
         *(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)),
+        *(f"the conversation {talk} that it comes from, its journal and summaries, was left alone" for talk in talks),
         *remaining,
     ]
     return Receipt(

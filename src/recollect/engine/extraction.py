@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from recollect import text
 from recollect.clock import iso
-from recollect.engine.store import PAGE, Store
+from recollect.engine.store import Store
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry, Lifetime
 from recollect.model.history import ConversationInfo, Event, EventType
@@ -41,7 +41,7 @@ COMPACTED, INSIGHT, HANDOFF = "compacted", "auto-extract", "auto-handoff"
 SHELVED = "shelve"
 """The source of a summary."""
 BATCH = 50
-SHELF = 200
+SHELF = 100
 SAME = 100
 """Characters at the beginning by which two notes are the same."""
 LOOKED_AT = 4 * SAME
@@ -70,12 +70,7 @@ def beginning(content: str) -> str:
 
 def stored_beginnings(tx: Transaction, category: Category) -> set[str]:
     """How the notes of a category begin."""
-    found: set[str] = set()
-    last = ""
-    while rows := tx.all("extraction.beginnings", category=str(category), length=LOOKED_AT, after=last, limit=PAGE):
-        found.update(beginning(content) for _, content in rows)
-        last = rows[-1][0]
-    return found
+    return {beginning(start) for (start,) in tx.all("extraction.beginnings", category=category.value, length=LOOKED_AT)}
 
 
 # Insights
@@ -83,6 +78,8 @@ def stored_beginnings(tx: Transaction, category: Category) -> set[str]:
 
 def extract(shift: Shift, store: Store) -> None:
     """Store the insights of conversations that have changed since they were read last."""
+    for figure in ("conversations", "conversationsTrimmed", "extracted"):
+        shift.count(figure, 0)
     after = ""
     while True:
         with shift.read(store) as tx:
@@ -163,7 +160,8 @@ def _store(step: Step, talks: Iterable[_Talk]) -> int:
             known[category].add(start)
         if talk.handoff is not None:
             made += _hand_off(step, talk, talk.handoff)
-        step.tx.run("extraction.done", conversation=talk.conversation, hash=talk.hash, seen=json.dumps(sorted(seen)))
+        seen_now = json.dumps(sorted(seen))
+        step.tx.run("extraction.done", conversation_id=talk.conversation, hash=talk.hash, seen=seen_now)
     return made
 
 
@@ -196,6 +194,7 @@ def shelve(shift: Shift, store: Store) -> None:
     """Turn the older notes of every category with more than 30 into one summary, a few at a time."""
     with shift.read(store) as tx:
         crowded = tx.all("extraction.crowded")
+    shift.count("vaultEntriesMerged", 0)
     for category, total, notes in crowded:
         left = notes - KEEP if total > MOST else 0
         while left > 0:
@@ -207,7 +206,7 @@ def shelve(shift: Shift, store: Store) -> None:
 
 def _merge(step: Step, category: Category, count: int) -> int:
     """Put the oldest notes of a category on the shelf; how many."""
-    rows = step.tx.all("extraction.oldest", category=str(category), limit=count + 1)
+    rows = step.tx.all("extraction.oldest", category=category.value, limit=count + 1)
     if len(rows) <= count:  # others were at it meanwhile; the next run looks again
         return 0
     *old, (_, next_at) = rows
@@ -234,9 +233,10 @@ def _merge(step: Step, category: Category, count: int) -> int:
 
 
 def _summaries(tx: Transaction, category: Category) -> list[Entry]:
-    ids = [entry_id for (entry_id,) in tx.all("extraction.summaries", category=str(category))]
-    found = entries.stored(tx, ids)
-    return [found[entry_id].entry for entry_id in ids]
+    """The summaries of a category, the newest first; there is more than one after an undo or an import."""
+    ids = [entry_id for (entry_id,) in tx.all("extraction.summaries", category=category.value)]
+    found = [item.entry for item in entries.stored(tx, ids).values()]
+    return sorted(found, key=lambda entry: (-entry.created_at, entry.id))
 
 
 def _preview(entry: Entry) -> str:

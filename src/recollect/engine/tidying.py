@@ -8,7 +8,6 @@ from typing import Any
 
 from recollect.clock import iso
 from recollect.engine import embedding, ending, past
-from recollect.engine.conversations import RECOVERABLE
 from recollect.engine.store import PAGE, Store, document, every
 from recollect.engine.store import reindex as build_index
 from recollect.errors import Conflict, Corrupt, RecollectError
@@ -24,12 +23,15 @@ __all__ = ["age", "checkpoints", "embed", "five_steps", "reindex", "retain", "va
 
 BATCH = 500
 DAY = 86_400_000
+CHECKPOINT = 7 * DAY
+"""How long `recover()` takes a checkpoint."""
 RUNS = "_shared"
 """The agent in whose rows the runs of jobs are."""
 
 
 def checkpoints(shift: Shift, store: Store) -> None:
     """Remove checkpoints that have expired or cannot be read."""
+    shift.count("checkpointsCleaned", 0)
     last = ""
     while True:
         with shift.read(store) as tx:
@@ -40,7 +42,7 @@ def checkpoints(shift: Shift, store: Store) -> None:
         useless = [
             conversation
             for conversation, documents, saved_at in rows
-            if shift.now - saved_at > RECOVERABLE or not _readable(documents)
+            if shift.now - saved_at > CHECKPOINT or not _readable(documents)
         ]
         if useless:
             with shift.step(store) as step:
@@ -74,6 +76,7 @@ def embed(shift: Shift, store: Store) -> None:
 
 def age(shift: Shift, store: Store) -> None:
     """End conversations that died, and move those beyond the last ten to long-term memory."""
+    shift.count("ended", 0)
     dead = ending.stale(store, shift.now - int(shift.settings.conversation.stale_after * 3_600_000))
     if shift.dry_run:
         with shift.read(store) as tx:
@@ -97,7 +100,7 @@ def age(shift: Shift, store: Store) -> None:
 
 
 def retain(shift: Shift, store: Store) -> None:
-    """Remove recall signals, what has been in the trash, and records of runs that are older than they are kept."""
+    """Remove recall signals, delivered reminders, trash and records of runs that are older than they are kept."""
     settings = shift.settings.upkeep
     signals, trash = shift.now - int(settings.recall_days * DAY), shift.now - int(settings.trash_days * DAY)
     while True:
@@ -106,6 +109,7 @@ def retain(shift: Shift, store: Store) -> None:
         shift.count("signals", gone)
         if gone < PAGE:
             break
+    shift.count("expired", 0)
     last = 0
     while True:
         with shift.read(store) as tx:
@@ -117,6 +121,8 @@ def retain(shift: Shift, store: Store) -> None:
             # The row stays: the numbers of the log have no gaps, and the history tells that there was a removal.
             step.tx.run("tidying.expire", seqs=rows)
         shift.count("expired", len(rows))
+    with shift.step(store) as step:
+        shift.count("reminders", step.tx.run("reminders.expire", before=trash))
     _forget_runs(shift, store, trash)
 
 

@@ -39,6 +39,8 @@ class Run:
     changes: tuple[Change, ...] = ()
     error: str | None = None
     """Why it failed, or where it did; what it had done before stays done."""
+    problems: tuple[str, ...] = ()
+    """What was left out because it could not be read, for instance; the run did not fail for that."""
     dry_run: bool = False
     skipped: bool = False
     """Another process was at it."""

@@ -86,8 +86,8 @@ class Weights:
     time: float = 0.5
     """The question asks when, and the turn says something about time. [0.1 / 0.7]"""
     role: float = 0.5
-    """Taken from the assistant's turns as far as others say the same, or given to them when the question is about what the assistant said.
-    [assistant 10.3 / 7.5]"""
+    """Taken from the assistant's turns as far as others say the same, or given to them when the question is about what
+    the assistant said. [assistant 10.3 / 7.5]"""
     vector: float = 1.25
     """The nearness of the vectors, times `ranking.vector_weight()`. [people 0.9 / 0.6, assistant 7.9 / 5.2]"""
 

@@ -101,7 +101,7 @@ class Database(ABC):
 
     @abstractmethod
     def dump(self, agent: str) -> AbstractContextManager[Iterator[tuple[str, list[str], Iterator[Row]]]]:
-        """Every table of the agent as (table, columns, rows), all from one consistent state, in the order of the keys."""
+        """Every table of the agent as (table, columns, rows), all from one state, in the order of their keys."""
 
     @abstractmethod
     def close(self) -> None:

@@ -27,6 +27,7 @@ from recollect.engine.store import Store
 from recollect.errors import ConfigError, Conflict, Invalid, NotFound, RecollectError
 from recollect.model.entry import Lifetime
 from recollect.model.operation import Remove
+from recollect.model.reminder import Reminder
 from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
@@ -78,9 +79,12 @@ class Jobs:
 
     def __init__(
         self, workplaces: Callable[[], Sequence[Workplace]], clock: Clock, settings: Settings, decay: DecayConfig,
-        model: LanguageModel | None,
+        model: LanguageModel | None, before: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
         self._workplaces, self._clock = workplaces, clock
+        self._before = before
+        self.deliver: Callable[[Reminder], object] | None = None
+        """Where reminders go when they are due; `home.on_reminder()` sets it."""
         self._settings, self._decay, self._model = settings, decay, model
         self._every = {one.name: _interval(settings, one.name) for one in JOBS}
         self._stop = threading.Event()
@@ -261,7 +265,8 @@ class Jobs:
     def _shift(self, one: Job, place: Workplace, run: Run) -> Shift:
         return Shift(
             run=run.id, job=one.name, workspace=place.name, now=run.started_at, settings=self._settings,
-            decay=self._decay, dry_run=run.dry_run, model=self._model, folder=place.folder,
+            decay=self._decay, dry_run=run.dry_run, model=self._model, folder=place.folder, clock=self._clock,
+            deliver=self.deliver,
         )  # fmt: skip
 
     def _claimed(self, one: Job, place: Workplace, run: Run, *, asked: bool) -> Run | None:
@@ -290,19 +295,23 @@ class Jobs:
     def _finish(self, one: Job, shared: Store, run: Run, failures: int) -> None:
         finished = self._clock.now()
         failures = failures + 1 if run.error is not None else 0
+        trouble = run.error or "; ".join(run.problems[:5]) or None
         with shared.database.write(shared.agent) as tx:
-            tx.run("upkeep.run_end", run=run.id, finished_at=finished, figures=_json(run.figures), error=run.error)
+            if one.quiet and trouble is None and not any(run.figures.values()):
+                tx.run("upkeep.run_drop", run=run.id)
+            tx.run("upkeep.run_end", run=run.id, finished_at=finished, figures=_json(run.figures), error=trouble)
             tx.run(
                 "upkeep.finish", name=one.name, owner=_owner(run.id),
                 next_due_at=finished + self._wait(one, failures), last_run_at=run.started_at,
-                duration=max(finished - run.started_at, 0), failures=failures, error=run.error,
+                duration=max(finished - run.started_at, 0), failures=failures, error=trouble,
                 figures=_json(run.figures),
             )  # fmt: skip
 
     def _work(self, one: Job, place: Workplace, shift: Shift, run: Run) -> Run:
         """Do it. Whatever goes wrong is told, and ends this run only."""
-        error = None
+        failures: list[str] = []
         try:
+            self._before()
             if one.per_workspace is not None:
                 one.per_workspace(shift, place.agents())
             for store in place.agents() if one.per_agent is not None else ():
@@ -311,17 +320,19 @@ class Jobs:
                 try:
                     with shift.agent(store) as rows:
                         one.per_agent(shift, rows)
-                except TakenOver:
-                    raise
-                except Exception as failed:  # the trouble of one agent does not keep the others waiting
-                    shift.skip(f"{place.name}/{store.agent}", failed)
+                except Exception as failed:  # the trouble of one agent is not that of the others
+                    failures.append(f"{place.name}/{store.agent}: {type(failed).__name__}: {failed}")
         except Exception as failed:
-            error = f"{type(failed).__name__}: {failed}"
-        if error is None and shift.problems:
-            error = "; ".join(shift.problems[:5])
-        if error is not None:
-            _log.warning("the job %s failed in %s: %s", one.name, place.name, error)
-        return replace(run, figures=dict(shift.figures), changes=tuple(shift.changes), error=error)
+            failures.append(f"{type(failed).__name__}: {failed}")
+        for told in (*failures, *shift.problems):
+            _log.warning("the job %s in %s: %s", one.name, place.name, told)
+        return replace(
+            run,
+            figures=dict(shift.figures),
+            changes=tuple(shift.changes),
+            error="; ".join(failures[:5]) or None,
+            problems=tuple(shift.problems),
+        )
 
     def _changes(self, place: Workplace, run: str) -> list[Change]:
         found = []
@@ -433,6 +444,7 @@ def _together(run: Run, parts: Sequence[Run], finished_at: int | None) -> Run:
         figures=figures,
         changes=tuple(change for part in parts for change in part.changes),
         error="; ".join(errors) or None,
+        problems=tuple(problem for part in parts for problem in part.problems),
         skipped=bool(parts) and all(part.skipped for part in parts),
         undone_at=max((part.undone_at for part in parts if part.undone_at), default=None),
     )

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from recollect.engine import consolidation, dreaming, extraction, tidying
+from recollect.engine import consolidation, dreaming, extraction, reminders, tidying
 from recollect.engine.store import Store
 from recollect.upkeep.shift import Shift
 
@@ -25,6 +25,16 @@ class Job:
     """Milliseconds before the first run."""
     only_if: Callable[[Shift], bool] = lambda shift: True
     """Whether it runs by itself; asked for by name it always does."""
+    quiet: bool = False
+    """Whether a run that did nothing leaves no record, because it runs all the time."""
+
+
+def _reminders(shift: Shift, store: Store) -> None:
+    """Hand what is due to whoever wants it."""
+    if shift.dry_run or shift.deliver is None:
+        shift.count("due", len(reminders.due(store, shift.now)))
+    else:
+        shift.count("delivered", reminders.deliver_due(store, shift.clock, shift.deliver))
 
 
 JOBS: tuple[Job, ...] = (
@@ -36,6 +46,7 @@ JOBS: tuple[Job, ...] = (
     Job("dream", dreaming.dream, only_if=lambda shift: shift.settings.dream.enabled),
     Job("age", tidying.age),
     Job("retain", tidying.retain),
+    Job("reminders", _reminders, only_if=lambda shift: shift.deliver is not None, quiet=True),
     Job("reindex", tidying.reindex),
     Job("vacuum", per_workspace=tidying.vacuum),
 )

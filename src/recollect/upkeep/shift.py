@@ -12,12 +12,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
 from recollect.engine import remember
 from recollect.engine.store import Store, Work
 from recollect.errors import NotFound, RecollectError
 from recollect.model.entry import Entry
 from recollect.model.operation import Add, Remove, Revision, Write
+from recollect.model.reminder import Reminder
 from recollect.model.upkeep import Change
 from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
@@ -26,6 +28,8 @@ from recollect.storage.database import Transaction
 
 __all__ = ["Shift", "Step", "TakenOver", "set_fields"]
 
+KEPT = 10_000
+"""Changes of a run that are kept in memory; all of them are on disk."""
 SHOWN = 60
 """Characters of an entry's text that stand for its name."""
 
@@ -44,6 +48,10 @@ class Shift:
     model: LanguageModel | None = None
     folder: Path | None = None
     """The folder of the workspace's files, where there is one."""
+    clock: Clock = field(default_factory=SystemClock)
+    """For what must know the time while it runs: delivering reminders."""
+    deliver: Callable[[Reminder], object] | None = None
+    """Where reminders go."""
     alive: Callable[[], None] = field(default_factory=lambda: _nothing)
     """Keeps the lease, and raises TakenOver when it is lost. Each step calls it, and a job that is long without any."""
     figures: Counter[str] = field(default_factory=Counter)
@@ -166,7 +174,8 @@ class Step:
             "upkeep.change_put", run=self.shift.run, what=what, entry_id=entry.id, label=change.label, reason=reason,
             before=json.dumps(change.before, default=str), after=json.dumps(change.after, default=str),
         )  # fmt: skip
-        self.shift.changes.append(change)
+        if len(self.shift.changes) < KEPT:
+            self.shift.changes.append(change)
 
 
 def set_fields(work: Work, entry: Entry, fields: Mapping[str, Any], *, actor: str, now: int) -> Entry:

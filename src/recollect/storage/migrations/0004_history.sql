@@ -52,12 +52,12 @@ CREATE TABLE events (
     conversation_id TEXT NOT NULL,
     lane TEXT NOT NULL,
     type TEXT NOT NULL,
-    content TEXT NOT NULL,
-    payload TEXT NOT NULL,
     tool_call_id TEXT,
     hash TEXT NOT NULL,
     previous TEXT NOT NULL,
     created_at INTEGER NOT NULL,
+    content TEXT NOT NULL,
+    payload TEXT NOT NULL,
     PRIMARY KEY (agent, conversation_id, seq)
 ) STRICT, WITHOUT ROWID;
 CREATE UNIQUE INDEX events_seq ON events (agent, seq);

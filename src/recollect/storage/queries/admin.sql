@@ -1,5 +1,24 @@
 -- Queries over all agents of a file. Only the home uses them, to know whom to check and copy; never an agent.
 
+-- From one agent to the next, by the index: however many rows each has.
 -- name: agents
-SELECT agent FROM counters UNION SELECT agent FROM operations UNION SELECT agent FROM conversations
-UNION SELECT agent FROM channels ORDER BY agent
+WITH RECURSIVE
+    counted (agent) AS (
+        SELECT min(agent) FROM counters
+        UNION ALL SELECT (SELECT min(agent) FROM counters WHERE counters.agent > counted.agent)
+        FROM counted WHERE counted.agent IS NOT NULL
+    ),
+    logged (agent) AS (
+        SELECT min(agent) FROM operations
+        UNION ALL SELECT (SELECT min(agent) FROM operations WHERE operations.agent > logged.agent)
+        FROM logged WHERE logged.agent IS NOT NULL
+    ),
+    talking (agent) AS (
+        SELECT min(agent) FROM conversations
+        UNION ALL SELECT (SELECT min(agent) FROM conversations WHERE conversations.agent > talking.agent)
+        FROM talking WHERE talking.agent IS NOT NULL
+    )
+SELECT agent FROM (
+    SELECT agent FROM counted UNION SELECT agent FROM logged UNION SELECT agent FROM talking
+    UNION SELECT agent FROM channels
+) AS every WHERE agent IS NOT NULL ORDER BY agent

@@ -9,6 +9,6 @@ WHERE agent = :agent AND id > :after AND kind = 'note' AND lifetime = 'short_ter
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
 ORDER BY id LIMIT :limit
 
+-- Asked for the model, a planner without statistics would go through all of its vectors.
 -- name: vectors
-SELECT entry_id, vector FROM embeddings
-WHERE agent = :agent AND entry_id IN (:ids*) AND model = :model AND dim = :dim
+SELECT entry_id, model, dim, vector FROM embeddings WHERE agent = :agent AND entry_id IN (:ids*)

@@ -9,8 +9,16 @@ LEFT JOIN promotions ON promotions.agent = :agent AND promotions.entry_id = reca
 WHERE recall_events.agent = :agent
 GROUP BY recall_events.entry_id ORDER BY count(*) DESC, recall_events.entry_id LIMIT :limit
 
+-- In two steps: else SQLite goes through the signals of all entries.
 -- name: signals
-SELECT DISTINCT entry_id, query, at / 86400000 FROM recall_events WHERE agent = :agent AND entry_id IN (:ids*)
+SELECT DISTINCT entry_id, query, at / 86400000 FROM recall_events WHERE agent = :agent AND id IN (
+    SELECT id FROM recall_events WHERE agent = :agent AND entry_id IN (:ids*)
+)
+
+-- A row far ahead was written by a clock that has gone back since.
+-- name: lately
+SELECT count(*) FROM promotions
+WHERE agent = :agent AND phase = 'deep' AND promoted_at > :since AND promoted_at < :until
 
 -- name: promote
 INSERT INTO promotions (agent, entry_id, phase, promoted_at, score, state, hits, days)
@@ -18,7 +26,7 @@ VALUES (:agent, :entry_id, 'deep', :promoted_at, :score, :state, :hits, :days)
 ON CONFLICT (agent, entry_id, phase) DO NOTHING
 
 -- name: ledger
-SELECT entry_id, state FROM promotions WHERE agent = :agent AND phase = 'deep'
+SELECT entry_id, COALESCE(state, 'done') FROM promotions WHERE agent = :agent AND phase = 'deep'
 
 -- name: pending
 SELECT promotions.entry_id, entries.content, promotions.score, promotions.hits, promotions.days
@@ -29,7 +37,7 @@ ORDER BY promotions.promoted_at, promotions.score DESC, promotions.entry_id
 -- name: taken_back
 SELECT promotions.entry_id
 FROM promotions JOIN entries ON entries.agent = :agent AND entries.id = promotions.entry_id
-WHERE promotions.agent = :agent AND promotions.phase = 'deep' AND promotions.state <> 'undone'
+WHERE promotions.agent = :agent AND promotions.phase = 'deep' AND COALESCE(promotions.state, 'done') <> 'undone'
     AND entries.lifetime <> 'long_term'
 
 -- name: set_state

@@ -74,7 +74,9 @@ SELECT id FROM entries WHERE agent = :agent AND replace(content, :probe, '') <> 
 SELECT count(*) FROM entries WHERE agent = :agent
 
 -- name: forget_signals
-DELETE FROM recall_events WHERE agent = :agent AND entry_id = :id
+DELETE FROM recall_events WHERE agent = :agent AND id IN (
+    SELECT id FROM recall_events WHERE agent = :agent AND entry_id = :id
+)
 
 -- name: forget_promotions
 DELETE FROM promotions WHERE agent = :agent AND entry_id = :id

@@ -16,12 +16,11 @@ INSERT INTO extracted (agent, conversation_id, hash, seen) VALUES (:agent, :conv
 ON CONFLICT (agent, conversation_id) DO UPDATE SET hash = excluded.hash, seen = excluded.seen
 
 -- name: beginnings
-SELECT id, substr(content, 1, :length) FROM entries
-WHERE agent = :agent AND category = :category AND kind = 'note' AND id > :after ORDER BY id LIMIT :limit
+SELECT substr(content, 1, :length) FROM entries WHERE agent = :agent AND category = :category AND kind = 'note'
 
 -- name: handoffs_of
 SELECT id FROM entries
-WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note' ORDER BY id
+WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note'
 
 -- What may be shelved: notes of the workspace that have no name and no open task, and were not promoted by dreaming.
 -- name: crowded
@@ -35,6 +34,7 @@ WHERE agent = :agent AND category IS NOT NULL AND kind = 'note' AND scope = 'wor
     )
 GROUP BY category ORDER BY category
 
+-- The sum keeps SQLite from going through the notes of all categories in their order.
 -- name: oldest
 SELECT id, created_at FROM entries
 WHERE agent = :agent AND category = :category AND kind = 'note' AND scope = 'workspace' AND source <> 'shelve'
@@ -44,10 +44,9 @@ WHERE agent = :agent AND category = :category AND kind = 'note' AND scope = 'wor
         SELECT 1 FROM promotions
         WHERE promotions.agent = :agent AND promotions.entry_id = entries.id AND promotions.phase = 'deep'
     )
-ORDER BY created_at, id LIMIT :limit
+ORDER BY created_at + 0, id LIMIT :limit
 
 -- name: summaries
 SELECT id FROM entries
 WHERE agent = :agent AND category = :category AND kind = 'note' AND scope = 'workspace' AND source = 'shelve'
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
-ORDER BY created_at DESC, id DESC

@@ -1,8 +1,11 @@
 -- name: find
 SELECT entry_id, canonical FROM names WHERE agent = :agent AND name = :name
 
+-- In two steps, here and elsewhere: a planner without statistics may take the agent alone for selective enough.
 -- name: of
-SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND entry_id IN (:ids*)
+SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (
+    SELECT name FROM names WHERE agent = :agent AND entry_id IN (:ids*)
+)
 ORDER BY entry_id, canonical DESC, name
 
 -- name: bind
@@ -10,7 +13,9 @@ INSERT INTO names (agent, name, entry_id, canonical) VALUES (:agent, :name, :ent
 ON CONFLICT (agent, name) DO UPDATE SET entry_id = excluded.entry_id, canonical = excluded.canonical
 
 -- name: unbind
-DELETE FROM names WHERE agent = :agent AND entry_id = :entry_id
+DELETE FROM names WHERE agent = :agent AND name IN (
+    SELECT name FROM names WHERE agent = :agent AND entry_id = :entry_id
+)
 
 -- name: dangling
 SELECT name FROM names WHERE agent = :agent

@@ -4,11 +4,13 @@ VALUES (:agent, :seq, :at, :actor, :operation, :entry_id, :before, :after)
 
 -- name: of
 SELECT seq, at, actor, operation, entry_id, before, after FROM operations
-WHERE agent = :agent AND entry_id = :entry_id ORDER BY seq
+WHERE agent = :agent AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND entry_id = :entry_id) ORDER BY seq
 
 -- name: last_removal
 SELECT seq, at, actor, operation, entry_id, before, after FROM operations
-WHERE agent = :agent AND entry_id = :entry_id AND operation = 'remove' ORDER BY seq DESC LIMIT 1
+WHERE agent = :agent AND operation = 'remove'
+    AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND entry_id = :entry_id)
+ORDER BY seq DESC LIMIT 1
 
 -- name: removed_name
 SELECT entry_id FROM operations
@@ -21,7 +23,9 @@ WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <
 ORDER BY seq DESC LIMIT 1
 
 -- name: erase
-UPDATE operations SET before = NULL, after = NULL WHERE agent = :agent AND entry_id = :entry_id
+UPDATE operations SET before = NULL, after = NULL WHERE agent = :agent AND seq IN (
+    SELECT seq FROM operations WHERE agent = :agent AND entry_id = :entry_id
+)
 
 -- name: containing
 SELECT DISTINCT entry_id FROM operations

@@ -28,6 +28,9 @@ WHERE agent = :agent AND id = :id
 -- name: cancel
 DELETE FROM reminders WHERE agent = :agent AND id = :id AND delivered_at IS NULL
 
+-- name: expire
+DELETE FROM reminders WHERE agent = :agent AND delivered_at < :before
+
 -- name: waiting
 SELECT id, session_id, plugin, recipient, message, due_at, claimed_at, delivered_at, created_at
 FROM reminders WHERE agent = :agent AND delivered_at IS NULL ORDER BY due_at, id LIMIT :limit

@@ -8,4 +8,7 @@ UPDATE entries SET access_count = access_count + :times,
 WHERE agent = :agent AND id = :id
 
 -- name: of
-SELECT query, score, at FROM recall_events WHERE agent = :agent AND entry_id = :entry_id ORDER BY id
+SELECT query, score, at FROM recall_events WHERE agent = :agent AND id IN (
+    SELECT id FROM recall_events WHERE agent = :agent AND entry_id = :entry_id
+)
+ORDER BY id

@@ -10,9 +10,11 @@ DELETE FROM recall_events WHERE agent = :agent AND id IN (
     SELECT id FROM recall_events WHERE agent = :agent AND at < :before ORDER BY id LIMIT :limit
 )
 
+-- In two steps: else SQLite goes through the whole log.
 -- name: expired
 SELECT seq FROM operations
-WHERE agent = :agent AND operation = 'remove' AND seq > :after AND at < :before AND before IS NOT NULL
+WHERE agent = :agent AND at < :before AND before IS NOT NULL
+    AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND operation = 'remove' AND seq > :after)
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq

@@ -21,11 +21,20 @@ UPDATE jobs SET next_due_at = :next_due_at, last_run_at = :last_run_at, duration
     error = :error, figures = :figures, lease_owner = NULL, lease_until = NULL
 WHERE agent = :agent AND name = :name AND lease_owner = :owner
 
+-- name: told
+UPDATE jobs SET figures = :figures, last_run_at = :last_run_at WHERE agent = :agent AND name = :name
+
+-- name: told_last
+SELECT figures FROM jobs WHERE agent = :agent AND name = :name AND last_run_at IS NOT NULL
+
 -- name: run_put
 INSERT INTO job_runs (agent, run, name, started_at, figures) VALUES (:agent, :run, :name, :started_at, '{}')
 
 -- name: run_end
 UPDATE job_runs SET finished_at = :finished_at, figures = :figures, error = :error WHERE agent = :agent AND run = :run
+
+-- name: run_drop
+DELETE FROM job_runs WHERE agent = :agent AND run = :run
 
 -- name: run_undone
 UPDATE job_runs SET undone_at = :undone_at WHERE agent = :agent AND run = :run
@@ -49,6 +58,9 @@ FROM job_changes WHERE agent = :agent AND run = :run
 -- name: changes
 SELECT number, what, entry_id, label, reason, before, after FROM job_changes
 WHERE agent = :agent AND run = :run ORDER BY number
+
+-- name: changes_forget
+DELETE FROM job_changes WHERE agent = :agent AND entry_id = :entry_id
 
 -- name: changes_expire
 DELETE FROM job_changes WHERE agent = :agent AND run < :before
