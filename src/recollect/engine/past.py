@@ -40,6 +40,7 @@ SPANS = 1_000
 DEEPEST = 4_096
 """The same where they are few among those of other entries."""
 
+
 def keep_up(store: Store, tx: Transaction, journal: Journal) -> None:
     """Put events into the index, when so many came since the last time that a search would have to read them all."""
     if journal.events - journal.flushed >= index.TAIL:

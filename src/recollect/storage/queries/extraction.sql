@@ -12,7 +12,7 @@ SELECT id, hash, ending, seen FROM (
 WHERE hash IS NOT NULL AND (known IS NULL OR known <> hash) ORDER BY id LIMIT :limit
 
 -- name: done
-INSERT INTO extracted (agent, conversation_id, hash, seen) VALUES (:agent, :conversation, :hash, :seen)
+INSERT INTO extracted (agent, conversation_id, hash, seen) VALUES (:agent, :conversation_id, :hash, :seen)
 ON CONFLICT (agent, conversation_id) DO UPDATE SET hash = excluded.hash, seen = excluded.seen
 
 -- name: beginnings
