@@ -43,6 +43,7 @@ from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Rev
 from recollect.model.recall import Hit
 from recollect.model.reminder import Reminder
 from recollect.model.report import Erased, Finding, Receipt, Report
+from recollect.model.transfer import Exported, Format, Imported, Part
 from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.model.working import Delta, Fact, SummaryDocument
 from recollect.providers.base import Embedder, LanguageModel
@@ -76,11 +77,14 @@ __all__ = [
     "Erased",
     "Event",
     "EventType",
+    "Exported",
     "Fact",
     "Finding",
     "FixedClock",
+    "Format",
     "Hit",
     "Home",
+    "Imported",
     "Invalid",
     "Item",
     "JobStatus",
@@ -93,6 +97,7 @@ __all__ = [
     "NotFound",
     "Operation",
     "OrientationDocument",
+    "Part",
     "Profile",
     "Receipt",
     "RecollectError",

@@ -224,6 +224,9 @@ class AsyncHome:
     flush = _forward(Home.flush)
     on_reminder = _forward(Home.on_reminder)
     compact = _forward(Home.compact)
+    export = _forward(Home.export)
+    import_ = _forward(Home.import_)
+    move_to = _forward(Home.move_to)
     last_compaction = _forward(Home.last_compaction)
     close = _forward(Home.close)
 

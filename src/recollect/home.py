@@ -23,9 +23,12 @@ from recollect.errors import ConfigError, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, Memory, Shared
 from recollect.model.reminder import Reminder
 from recollect.model.report import Finding, Report
+from recollect.model.transfer import Exported, Format, Imported
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
+from recollect.transfer import archive, formats, restoring
+from recollect.transfer.archive import Progress, quiet
 from recollect.upkeep.runner import Jobs, Workplace
 
 __all__ = ["Home", "Place"]
@@ -133,6 +136,34 @@ class Home:
         """Copy everything to a new path, consistent while others write. The copy is a home that can be opened."""
         self._place.backup(Path(path).expanduser())
 
+    def export(self, path: str | Path, *, include_vectors: bool = False, progress: Progress = quiet) -> Exported:
+        """Write everything to a new file of JSON Lines, packed when its name ends in .gz; `import_` restores it."""
+        self._shared.signals.flush()
+        now = self._shared.clock.now()
+        return archive.export(
+            self._place, Path(path).expanduser(), now, include_vectors=include_vectors, progress=progress
+        )
+
+    def import_(
+        self, path: str | Path, *, agent: str = "default", workspace: str = "default",
+        format: Format | str | None = None, dry_run: bool = False, progress: Progress = quiet,
+    ) -> Imported:  # fmt: skip
+        """Take in an export, or another system's file or folder; the same one again adds nothing.
+
+        An export says itself whose it is. What another system wrote goes to the agent, except where it names agents.
+        """
+        space = names.segment(workspace, "a workspace")
+        return formats.import_(
+            self._place, Path(path).expanduser(), stores=lambda name: self.agent(name, space)._stores, agent=agent,
+            workspace=space, clock=self._shared.clock.now, format=format, dry_run=dry_run, progress=progress,
+            touched=self._touched,
+        )  # fmt: skip
+
+    def move_to(self, target: "Home", *, progress: Progress = quiet) -> Imported:
+        """Copy everything to another home, which must be empty; nothing here is changed."""
+        self._shared.signals.flush()
+        return restoring.move(self._place, target._place, progress=progress)
+
     def backfill(self, limit: int = BACKFILL) -> int:
         """Embed up to so many entries that have no vector yet, over all agents; how many were embedded."""
         done = 0
@@ -202,6 +233,10 @@ class Home:
             # The account never has vectors; where it shares a file with the workspace, writing sees to that.
             self._stores[key] = Store(database, agent, None if account else self._embedder)
         return self._stores[key]
+
+    def _touched(self, workspace: str | None, agent: str) -> None:
+        if workspace is not None:  # the account never has vectors
+            self._shared.later.wake(self._store(self._place.workspace(workspace), agent))
 
     def _other(self, workspace: str, agent: str) -> Store:
         return self._store(self._place.workspace(workspace), names.segment(agent, "an agent"))

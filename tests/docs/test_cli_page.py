@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -87,11 +89,19 @@ def test_every_option_and_argument_has_a_help_text(path: tuple[str, ...]) -> Non
 )
 def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("notes of a meeting")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "harbour.md").write_text("The harbour opens at eight.")
+    said = {"sender": "human", "text": "When do we deploy?", "created_at": "2026-03-02T10:00:00Z"}
+    chat = {"uuid": "7", "name": "deploy", "created_at": said["created_at"], "chat_messages": [{"uuid": "1", **said}]}
+    (tmp_path / "conversations.json").write_text(json.dumps([chat]))
     for location in (".recollect", "team.db"):
         with recollect.open(tmp_path / location) as home:
             mem = home.agent("default")
             if not example.startswith("remember"):
                 mem.remember("We deploy on Tuesdays", name="deploy day")
+            if example == "import memory.jsonl":
+                home.export(tmp_path / f"{location}.jsonl")
+                shutil.copy(tmp_path / f"{location}.jsonl", tmp_path / "memory.jsonl")
             if "restore" in example:
                 mem.forget("deploy day")
             if "undo" in example:

@@ -1,0 +1,140 @@
+"""Memory that travels: export, import and move."""
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+import recollect
+from recollect.cli.call import Call, for_agent, for_home
+from recollect.cli.content import examples, one_of
+from recollect.cli.output import columns, document, line, remark, safe
+from recollect.model.transfer import Format, Imported
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+SHOWN = 20
+"""Remarks that are shown; the rest is counted, and --json has them all."""
+
+
+@app.command(epilog=examples("export memory.jsonl", "--home team.db export team.jsonl.gz --vectors"))
+@for_home
+def export(
+    call: Call,
+    path: Annotated[
+        Path, typer.Argument(metavar="PATH", help="A new file; packed if its name ends in .gz.", show_default=False)
+    ],
+    vectors: Annotated[bool, typer.Option("--vectors", help="With the vectors, which can be made anew.")] = False,
+) -> None:
+    """Write everything to one file, while others may go on writing. `import` restores it, on either database."""
+    with recollect.open(call.home) as home, _progress() as progress:
+        done = home.export(path, include_vectors=vectors, progress=progress)
+    if call.json:
+        document(done)
+    else:
+        print(f"exported {done.rows:,} rows of {_count(len(done.parts), 'agent', 'agents')} to {safe(done.path)}")
+
+
+@app.command(
+    name="import",
+    epilog=examples("import memory.jsonl", "import conversations.json --dry-run", "import notes/ --agent ana"),
+)
+@for_agent
+def import_(
+    call: Call,
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", help="An export, or a file or folder of another system.", show_default=False),
+    ],
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and change nothing.")] = False,
+    format_: Annotated[
+        Format | None,
+        typer.Option("--format", metavar="NAME", help=f"Else it is recognised: {one_of(Format)}."),
+    ] = None,
+) -> None:
+    """Take in an export of recollect, or another system's file; the same one again adds nothing.
+
+    An export says itself whose it is. Other files go to the agent of the call, except where they name agents.
+    """
+    with recollect.open(call.home) as home, _progress() as progress:
+        done = home.import_(
+            path, agent=call.agent, workspace=call.workspace, format=format_, dry_run=dry_run, progress=progress
+        )
+    if call.json:
+        document(done)
+    else:
+        _show(done)
+
+
+@app.command(epilog=examples("move .recollect elsewhere", "move team.db team"))
+@for_home
+def move(
+    call: Call,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The location of a home.", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TO", help="A location that is empty.", show_default=False)],
+) -> None:
+    """Copy everything to another place, unchanged: from a file to a server, or back. The first one stays as it is."""
+    with recollect.open(source) as home, recollect.open(target) as other, _progress() as progress:
+        done = home.move_to(other, progress=progress)
+    if call.json:
+        document(done)
+    else:
+        _table(done)
+        print(f"everything is in {safe(target)} now; {safe(source)} is as it was")
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """A bar on stderr, where somebody can see it."""
+    console = Console(stderr=True)
+    parts = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*parts, console=console, disable=not console.is_terminal, transient=True) as bars:
+        tasks: dict[str, TaskID] = {}
+
+        def tell(where: str, done: int, total: int) -> None:
+            if where not in tasks:
+                tasks[where] = bars.add_task(safe(where))
+            bars.update(tasks[where], completed=done, total=total)
+
+        yield tell
+
+
+def _show(done: Imported) -> None:
+    remark(f"{done.path} is of the format {done.format}")
+    _table(done)
+    for text in done.remarks[:SHOWN]:
+        remark(text)
+    if len(done.remarks) > SHOWN:
+        remark(f"and {len(done.remarks) - SHOWN} remarks more; --json has them all")
+    if not done.changed:
+        print("nothing is new")
+    elif done.dry_run:
+        print("this was a dry run: nothing was changed")
+
+
+def _table(done: Imported) -> None:
+    rows = [
+        (safe(part.where), line(_figures(part.added)), line(_figures(part.changed)), line(_figures(part.known)))
+        for part in done.parts
+    ]
+    if rows:
+        columns(("agent", "added", "changed", "there already"), rows)
+
+
+def _figures(counted: Mapping[str, int]) -> str:
+    one = {"entries": "entry"}
+    return ", ".join(
+        f"{number:,} {one.get(what, what.removesuffix('s')) if number == 1 else what}"
+        for what, number in counted.items()
+        if number
+    )
+
+
+def _count(number: int, one: str, many: str) -> str:
+    return f"{number:,} {one if number == 1 else many}"

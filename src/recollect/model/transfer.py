@@ -1,0 +1,71 @@
+"""What an export wrote, what an import did or would do, and the formats it can read. Frozen values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+__all__ = ["Exported", "Format", "Imported", "Part"]
+
+
+class Format(StrEnum):
+    """What a file or folder may be that is imported."""
+
+    RECOLLECT = "recollect"
+    """An export of recollect."""
+    MCP_MEMORY = "mcp-memory"
+    """`memory.jsonl` of the MCP memory server: entities, observations and relations."""
+    CHATGPT = "chatgpt"
+    """`conversations.json` of ChatGPT's data export."""
+    CLAUDE = "claude"
+    """`conversations.json` of Claude's data export."""
+    MEM0 = "mem0"
+    """Memories of mem0 as JSON: a list, or an object with `results`."""
+    OBSIDIAN = "obsidian"
+    """A folder of markdown notes, or one note."""
+    MEMORY_FOLDER = "memory-folder"
+    """A folder `.memory`: a file or a folder of categories per agent, `_project.md`, and conversations."""
+    CONVERSATION = "conversation"
+    """One conversation as `{agentId, savedAt, messages}`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What an export wrote."""
+
+    path: str
+    rows: int
+    parts: tuple[str, ...] = ()
+    """The workspaces and agents in it, as workspace/agent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """What an import did for one agent. The figures are by what was counted: entries, conversations, messages, …"""
+
+    where: str
+    """workspace/agent."""
+    added: Mapping[str, int] = field(default_factory=dict)
+    changed: Mapping[str, int] = field(default_factory=dict)
+    known: Mapping[str, int] = field(default_factory=dict)
+    """What was there already, and was left as it is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Imported:
+    """What an import did; with `dry_run` what it would do."""
+
+    format: Format
+    path: str
+    dry_run: bool = False
+    parts: tuple[Part, ...] = ()
+    remarks: tuple[str, ...] = ()
+    """What could not be taken over as it was, and why."""
+    migrated: tuple[str, ...] = ()
+    """Files that were taken over whole and got another name."""
+    skipped: tuple[str, ...] = ()
+    """Files that were left alone, because that was done before."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was added or changed, or would be."""
+        return any(number for part in self.parts for number in (*part.added.values(), *part.changed.values()))

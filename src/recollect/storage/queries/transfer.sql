@@ -1,0 +1,22 @@
+-- Whether an agent has anything that an import would have to respect.
+-- name: present
+SELECT CASE WHEN
+    EXISTS (SELECT 1 FROM counters WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM operations WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM journals WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM conversations WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM channels WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM reminders WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM jobs WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM job_runs WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM access_log WHERE agent = :agent)
+THEN 1 ELSE 0 END
+
+-- name: logged
+SELECT 1 FROM operations WHERE agent = :agent AND entry_id = :entry_id LIMIT 1
+
+-- name: additions
+SELECT seq, after FROM operations WHERE agent = :agent AND operation = 'add' AND seq > :seq ORDER BY seq LIMIT :limit
+
+-- name: chats
+SELECT chat_id, id FROM conversations WHERE agent = :agent AND chat_id IS NOT NULL ORDER BY started_at, id

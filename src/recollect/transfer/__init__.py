@@ -1,0 +1,1 @@
+"""Memory that travels: our own export, other systems' files, and the way from one database to another."""

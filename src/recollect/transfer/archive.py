@@ -1,0 +1,390 @@
+"""Our own format: everything that cannot be made anew from the rest, as JSON Lines in one file.
+
+The first line is a header. Then comes each agent: a line that says whose rows follow, and a line per row. The last line
+is a manifest with the number of rows of each table and a SHA-256 over their lines. What is derived (the indexes, and
+the numbers of documents in them) is left out and built again, so the same memory gives the same lines on every
+database. A file is proved whole before the first row is written, and an agent is written in one transaction.
+"""
+
+import base64
+import errno
+import gzip
+import hashlib
+import json
+import os
+import re
+import uuid
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache
+from itertools import chain, count, groupby
+from pathlib import Path
+from typing import IO, Any, Protocol
+
+from recollect import names
+from recollect.clock import iso
+from recollect.errors import ConfigError, Conflict, Invalid, RecollectError, Unavailable
+from recollect.model.transfer import Exported
+from recollect.storage.database import Database, Row, migrations
+
+__all__ = [
+    "VERSION",
+    "Place",
+    "Progress",
+    "Section",
+    "Tables",
+    "databases_of",
+    "export",
+    "file_errors",
+    "is_archive",
+    "kept",
+    "label",
+    "opened",
+    "quiet",
+    "rows_of",
+    "tables_of",
+    "verified",
+]
+
+VERSION = 1
+LONGEST_LINE = 256_000_000
+MAGIC_GZIP, MAGIC_ZIP = b"\x1f\x8b", b"PK\x03\x04"
+DERIVED = frozenset(
+    ["tail", "segments", "postings", "removals", "codes", "turn_segments", "turn_postings", "vault_files"]
+)
+"""Tables that are made from the rest, or that tell about the files of this machine."""
+_KEPT = {"counters": ("entries", "operations"), "journals": ("events",)}
+"""Of these tables only so much is more than a description of the indexes."""
+_LEFT_OUT = {"entries": ("doc",), "embeddings": ("number",)}
+_TABLE = re.compile(r"CREATE TABLE (\w+) \((.*)\)[^)]*\Z", re.DOTALL)
+_COLUMN = re.compile(r"^\s*(?:ALTER TABLE (\w+) ADD COLUMN )?(\w+) (TEXT|INTEGER|REAL|BLOB|VECTOR)( NOT NULL)?", re.M)
+_TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "VECTOR": (str,)}
+
+Tables = Iterable[tuple[str, Sequence[str], Iterable[Row]]]
+"""Tables with the columns that are kept, and their rows, without the agent."""
+Progress = Callable[[str, int, int], None]
+"""Told where the work is, and how much of how much is done there."""
+
+
+class Place(Protocol):
+    """Where a home's rows live."""
+
+    def account(self) -> Database:
+        """The database of the account's entries."""
+        ...
+
+    def workspace(self, name: str) -> Database:
+        """The database of a workspace."""
+        ...
+
+    def workspaces(self) -> list[str]:
+        """The workspaces that exist."""
+        ...
+
+    def delete(self, workspace: str) -> None:
+        """Remove a workspace with everything in it."""
+        ...
+
+
+def quiet(where: str, done: int, total: int) -> None:
+    """The progress of work that nobody watches."""
+
+
+# Writing
+
+
+def export(
+    place: Place, path: Path, now: int, *, include_vectors: bool = False, progress: Progress = quiet
+) -> Exported:
+    """Write everything to a new file, compressed when its name ends in .gz. Each agent is as it was at one moment."""
+    if path.exists():
+        raise Conflict(f"{path} exists already; choose a new path for the export, or remove it first")
+    header = {
+        "format": "recollect", "version": VERSION, "schema": migrations()[-1].number, "created_at": iso(now),
+        "vectors": include_vectors,
+    }  # fmt: skip
+    manifest: list[dict[str, Any]] = []
+    parts: list[str] = []
+    with _new_file(path) as file:
+        file.write(_line(header))
+        for workspace, database in databases_of(place):
+            for agent in sorted(database.agents()):
+                with database.dump(agent) as tables:
+                    written = _write_agent(file, workspace, agent, kept(tables, include_vectors), manifest)
+                if written:
+                    parts.append(label(workspace, agent))
+                    progress(parts[-1], written, written)
+        file.write(_line({"manifest": manifest}))
+    return Exported(path=str(path), rows=sum(one["rows"] for one in manifest), parts=tuple(parts))
+
+
+def _write_agent(
+    file: IO[bytes], workspace: str | None, agent: str, tables: Tables, manifest: list[dict[str, Any]]
+) -> int:
+    """The lines of one agent; how many rows they hold. An agent without rows leaves no line."""
+    written = 0
+    for table, columns, rows in tables:
+        before, digest = written, hashlib.sha256()
+        for row in rows:
+            if not written:
+                file.write(_line({"workspace": workspace, "agent": agent}))
+            line = _line([table, dict(zip(columns, map(_plain, row), strict=True))])
+            digest.update(line)
+            file.write(line)
+            written += 1
+        manifest.append(
+            {
+                "workspace": workspace, "agent": agent, "table": table, "rows": written - before,
+                "sha256": digest.hexdigest(),
+            }
+        )  # fmt: skip
+    return written
+
+
+def kept(tables: Iterable[tuple[str, list[str], Iterator[Row]]], include_vectors: bool) -> Tables:
+    """What is kept of an agent's tables: no derived ones, no derived columns, and not the agent itself."""
+    for table, columns, rows in tables:
+        if table in DERIVED or (table == "embeddings" and not include_vectors):
+            continue
+        out = ("agent", *_LEFT_OUT.get(table, ()))
+        places = [place for place, name in enumerate(columns) if name not in out and name in _KEPT.get(table, (name,))]
+        first = next(rows, None)
+        if first is not None:
+            kept = (tuple(row[place] for place in places) for row in chain([first], rows))
+            yield table, [columns[place] for place in places], kept
+
+
+def databases_of(place: Place) -> Iterator[tuple[str | None, Database]]:
+    """Every database with the name of its workspace. The account comes last, where it has one of its own."""
+    account = place.account()
+    known = [(name, place.workspace(name)) for name in sorted(place.workspaces())]
+    yield from known
+    if all(database is not account for _, database in known):
+        yield None, account
+
+
+def label(workspace: str | None, agent: str) -> str:
+    """How a report calls an agent."""
+    return f"{workspace or 'account'}/{agent}"
+
+
+def _line(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+
+
+def _plain(value: object) -> object:
+    return base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value
+
+
+@contextmanager
+def _new_file(path: Path) -> Iterator[IO[bytes]]:
+    """A file for this user only, which gets its name when it is whole and on disk, and is gone when it is not."""
+    aside = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.new")
+    with file_errors(path):
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as raw:
+                if path.suffix == ".gz":
+                    # Neither a name nor a time: the same memory gives the same bytes.
+                    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                        yield packed  # type: ignore[misc]
+                else:
+                    yield raw
+                raw.flush()
+                os.fsync(raw.fileno())
+            if path.exists():
+                raise Conflict(f"{path} was made by somebody else meanwhile; choose a new path for the export")
+            os.replace(aside, path)
+        finally:
+            aside.unlink(missing_ok=True)
+
+
+@contextmanager
+def file_errors(path: Path) -> Iterator[None]:
+    """What the file system and a packed file may say, in recollect's own words."""
+    try:
+        if b"\0" in os.fsencode(path) or not str(path).encode():
+            raise ConfigError(f"{str(path)!r} holds a NUL byte and is no path; choose another")
+    except UnicodeError:
+        raise ConfigError(f"{str(path)!r} is not valid Unicode; choose another path") from None
+    try:
+        yield
+    except RecollectError:
+        raise
+    except FileNotFoundError as error:
+        raise ConfigError(f"there is no file {error.filename or path}; give the path of one that is there") from error
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise Invalid(f"{path} is damaged or cut off ({error}); nothing was changed. Get a whole copy") from error
+    except UnicodeError as error:
+        raise Invalid(f"{path} is not UTF-8 text; nothing was changed. Give it in UTF-8") from error
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+            raise Unavailable(f"there is no room left for {path}; free some space and try again") from error
+        raise ConfigError(f"cannot use {path}: {error.strerror or error}; choose another path") from error
+
+
+# Reading
+
+
+@dataclass(slots=True)
+class Section:
+    """The rows of one agent in a file."""
+
+    workspace: str | None
+    agent: str
+    offset: int
+    """Where its first row begins."""
+    counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def where(self) -> str:
+        """How a report calls it."""
+        return label(self.workspace, self.agent)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[IO[bytes]]:
+    """A file to read from, unpacked where it is packed. A zip is refused."""
+    with file_errors(path), open(path, "rb") as raw:
+        magic = raw.read(4)
+        raw.seek(0)
+        if magic == MAGIC_ZIP:
+            raise Invalid(f"{path} is a zip; unpack it and give the file inside, for instance conversations.json")
+        if magic[:2] == MAGIC_GZIP:
+            with gzip.open(raw) as packed:
+                yield packed  # type: ignore[misc]
+        else:
+            yield raw
+
+
+def is_archive(line: bytes) -> bool:
+    """Whether this is the first line of an export."""
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and found.get("format") == "recollect"
+
+
+def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
+    """Read the whole file once, and say where each agent's rows are; Invalid unless all is as it was written."""
+    sections: list[Section] = []
+    found: dict[tuple[str | None, str, str], tuple[int, Any]] = {}
+    columns: dict[str, Sequence[str]] = {}
+    manifest: object = None
+    with opened(path) as file:
+        _check_header(path, _read_line(path, file))
+        for number in count(2):
+            line = _read_line(path, file)
+            if not line:
+                break
+            if manifest is not None:
+                raise Invalid(f"line {number} of {path} stands after the end; nothing was changed. Get a whole copy")
+            value = _parsed(path, number, line)
+            match value:
+                case {"manifest": listed}:
+                    manifest = listed
+                case {"workspace": str() | None as workspace, "agent": str() as agent}:
+                    if workspace is not None:
+                        names.segment(workspace, "a workspace")
+                    sections.append(Section(workspace, names.segment(agent, "an agent"), file.tell()))
+                    columns = {}
+                case [str() as table, dict() as row] if sections:
+                    if columns.setdefault(table, list(row)) != list(row):
+                        raise Invalid(f"line {number} of {path} has other columns than the rows before it")
+                    _check_row(path, number, table, row)
+                    section = sections[-1]
+                    key = section.workspace, section.agent, table
+                    rows, digest = found.get(key) or (0, hashlib.sha256())
+                    digest.update(line)
+                    found[key] = rows + 1, digest
+                    section.counts[table] = rows + 1
+                case _:
+                    raise Invalid(f"line {number} of {path} is no row of an export; nothing was changed")
+            if number % 1_000 == 0:
+                progress(file.tell())
+    if manifest is None:
+        raise Invalid(f"{path} is cut off: its last line, the manifest, is missing. Nothing was changed")
+    told = [
+        {"workspace": key[0], "agent": key[1], "table": key[2], "rows": rows, "sha256": digest.hexdigest()}
+        for key, (rows, digest) in found.items()
+    ]
+    if manifest != told:
+        wrong = next((one for one in told if not isinstance(manifest, list) or one not in manifest), None)
+        at = f"the table {wrong['table']} of {label(wrong['workspace'], wrong['agent'])}" if wrong else "its manifest"
+        raise Invalid(f"{path} is not what was exported: {at} has another count or hash. Nothing was changed")
+    return sections
+
+
+def _check_header(path: Path, line: bytes) -> None:
+    if not is_archive(line):
+        raise Invalid(f"{path} is not an export of recollect: its first line is no header. Nothing was changed")
+    header = json.loads(line)
+    version, schema, newest = header.get("version"), header.get("schema"), migrations()[-1].number
+    if not isinstance(version, int) or not isinstance(schema, int):
+        raise Invalid(f"the header of {path} tells no version; nothing was changed")
+    if version > VERSION or schema > newest:
+        raise ConfigError(
+            f"{path} was written by a newer recollect (format {version}, schema {schema}; this one knows {VERSION} and "
+            f"{newest}): upgrade recollect to import it; nothing was changed"
+        )
+
+
+def _read_line(path: Path, file: IO[bytes]) -> bytes:
+    line = file.readline(LONGEST_LINE)
+    if len(line) == LONGEST_LINE:
+        raise Invalid(f"{path} has a line of more than {LONGEST_LINE:,} bytes; it is no export. Nothing was changed")
+    if line and not line.endswith(b"\n"):
+        raise Invalid(f"{path} is cut off in the middle of a line, or is no export; nothing was changed")
+    return line
+
+
+def _parsed(path: Path, number: int, line: bytes) -> object:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        raise Invalid(f"line {number} of {path} is not JSON; nothing was changed. Get a whole copy") from None
+
+
+def _check_row(path: Path, number: int, table: str, row: dict[str, Any]) -> None:
+    """Whether the row fits a table that is known and not derived."""
+    known = _schema().get(table)
+    if known is None or table in DERIVED:
+        raise Invalid(f"line {number} of {path} is of a table {table[:40]!r}, which is not known; nothing was changed")
+    for name, value in row.items():
+        kind, required = known.get(name, ("", False))
+        fits = not required if value is None else isinstance(value, _TYPES.get(kind, ()))
+        if name == "agent" or isinstance(value, bool) or not fits:
+            raise Invalid(f"line {number} of {path}: {name[:40]!r} of {table} cannot be {str(value)[:40]!r}")
+
+
+@cache
+def _schema() -> dict[str, dict[str, tuple[str, bool]]]:
+    """The tables, their columns, the types of these and whether they must be given; read from the migrations."""
+    tables: dict[str, dict[str, tuple[str, bool]]] = {}
+    for migration in migrations():
+        for statement in migration.statements("sqlite"):
+            made = _TABLE.match(statement)
+            for table, name, kind, required in _COLUMN.findall(made[2] if made else statement):
+                tables.setdefault(made[1] if made else table, {})[name] = kind, bool(required)
+    return tables
+
+
+def rows_of(file: IO[bytes], section: Section) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a section, as (table, row)."""
+    file.seek(section.offset)
+    for line in file:
+        if not line.startswith(b"["):
+            return
+        table, row = json.loads(line)
+        yield table, row
+
+
+def tables_of(rows: Iterator[tuple[str, dict[str, Any]]]) -> Tables:
+    """Rows of a file, table by table."""
+    for table, group in groupby(rows, key=lambda one: one[0]):
+        values = (row for _, row in group)
+        first = next(values)
+        yield table, list(first), (tuple(row.values()) for row in chain([first], values))

@@ -1,0 +1,66 @@
+"""The MCP memory server's `memory.jsonl`: an entity becomes a note of its name, with its observations and relations.
+
+A relation is a line of the note it starts from, with a link to the other one: `works at [[Acme]]`.
+"""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from recollect.errors import Invalid
+from recollect.transfer.archive import opened
+from recollect.transfer.importers.reading import clean, line, name
+from recollect.transfer.importers.values import Item, Note, Read, Remark
+
+__all__ = ["read"]
+
+
+def read(path: Path, done: Read) -> Iterator[Item]:
+    """The entities. The file is read twice, and the relations are held meanwhile: they may stand behind both ends."""
+    relations: dict[str, list[str]] = {}
+    entities: set[str] = set()
+    for row in _rows(path):
+        if row.get("type") == "relation":
+            told = f"{line(row.get('relationType')) or 'relates to'} [[{line(row.get('to')) or ''}]]"
+            relations.setdefault(clean(row.get("from")), []).append(told)
+        else:
+            entities.add(clean(row.get("name")))
+    read_so_far = 0
+    for row in _rows(path):
+        if row.get("type") != "entity":
+            continue
+        whole, kind = clean(row.get("name")), line(row.get("entityType"), 64)
+        observations = row.get("observations")
+        said = [clean(one) for one in observations] if isinstance(observations, list) else []
+        content = "\n".join([one for one in said if one.strip()] + relations.get(whole, []))
+        read_so_far += len(content)
+        done(read_so_far)
+        called = name(whole)
+        if called is None:
+            yield Remark("an entity without a name was left out")
+            continue
+        yield Note(
+            content=content or f"{called} ({kind})" if kind else content or called,
+            source="mcp-memory",
+            name=called,
+            tags=[kind] if kind else [],
+        )
+    for start in relations.keys() - entities:
+        yield Remark(f"the relations of {line(start)!r} were left out: there is no entity of that name")
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    with opened(path) as file:
+        for number, text in enumerate(file, 1):
+            if not text.strip():
+                continue
+            try:
+                row = json.loads(text.decode("utf-8-sig"))
+            except (ValueError, RecursionError):
+                raise Invalid(
+                    f"line {number} of {path} is not JSON; nothing was imported. Repair or remove it"
+                ) from None
+            if not isinstance(row, dict) or row.get("type") not in ("entity", "relation"):
+                raise Invalid(f"line {number} of {path} is neither an entity nor a relation; nothing was imported")
+            yield row

@@ -1,0 +1,186 @@
+"""A folder `.memory`: a flat file or a folder of categories per agent, `_project.md`, and saved conversations.
+
+A flat file is split at its `## ` headings, which tell the categories, and is called `.md.bak` afterwards. One that has
+been through this already, or whose agent has a folder, is left alone.
+"""
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+
+from recollect.engine.remember import CONTENT_BYTES
+from recollect.errors import Invalid
+from recollect.model.entry import Category
+from recollect.names import segment
+from recollect.transfer.archive import file_errors
+from recollect.transfer.importers.reading import clean, line, moment
+from recollect.transfer.importers.values import Chat, Item, Message, Note, Read, Remark, Retire, Skipped
+
+__all__ = ["category_of", "chat", "entries", "read", "read_conversation", "sections"]
+
+SOURCE = "memory-folder"
+CONVERSATIONS = "conversations"
+PROJECT = "_project.md"
+_SECTIONS = {
+    "decisoes": Category.DECISIONS, "decisoes tecnicas": Category.DECISIONS, "decisions": Category.DECISIONS,
+    "aprendizados": Category.LESSONS, "notas de sessao": Category.LESSONS, "lessons": Category.LESSONS,
+    "findings": Category.LESSONS, "notes": Category.LESSONS,
+    "tarefas": Category.TASKS, "tasks": Category.TASKS,
+    "contexto": Category.PROJECTS, "contexto de projeto": Category.PROJECTS, "context": Category.PROJECTS,
+    "projects": Category.PROJECTS,
+    "handoffs": Category.HANDOFFS,
+}  # fmt: skip
+_HEADING = re.compile(r"^## +(.+?)[ \t#]*$", re.MULTILINE)
+_ENTRY = re.compile(r"^<!-- id:(\d+) -->[ \t]*\r?\n## ([^\r\n·]*?)(?: *· *([^\r\n]*))?\r?\n", re.MULTILINE)
+_RULE = re.compile(r"(?:\r?\n)*^---[ \t]*(?:\r?\n)*\Z", re.MULTILINE)
+_TAG = re.compile(r"#(\w+)")
+_TITLE = re.compile(r"\A\s*# [^\n]*\n?")
+
+
+def read(path: Path, done: Read) -> Iterator[Item]:
+    """Everything in the folder, or one flat file."""
+    if path.is_file():
+        yield from _flat(path)
+        return
+    for file in sorted(path.glob("*.md")):
+        if not file.name.startswith(("_", ".")):
+            yield from _flat(file)
+    for folder in sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink()):
+        if folder.name != CONVERSATIONS and not folder.name.startswith("."):
+            yield from _agent(folder)
+    if (path / PROJECT).is_file():
+        content = _text(path / PROJECT)
+        if isinstance(content, Remark):
+            yield content
+        elif content.strip():
+            yield Note(content=content, source=SOURCE, name=PROJECT, category=Category.PROJECTS)
+    for file in sorted((path / CONVERSATIONS).glob("*.json")):
+        yield from read_conversation(file, done)
+
+
+def read_conversation(path: Path, done: Read) -> Iterator[Item]:
+    """One saved conversation; a file that is damaged is told and left out."""
+    with file_errors(path):
+        try:
+            found = json.loads(path.read_bytes().decode("utf-8-sig"))
+        except (ValueError, RecursionError):
+            yield Remark(f"{path.name} is no JSON, and was left out")
+            return
+    made = chat(found, path.stem)
+    yield Remark(f"{path.name} is no conversation, and was left out") if made is None else made
+
+
+def chat(found: object, stem: str) -> Chat | None:
+    """A conversation of the form {agentId, savedAt, messages: [{role, text}]}."""
+    if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
+        return None
+    agent = line(found.get("agentId")) or stem
+    saved = moment(found.get("savedAt"))
+    said = [
+        Message(
+            text=clean(one.get("text") or one.get("content")),
+            by_user=one.get("role") == "user",
+            at=moment(one.get("timestamp")) or saved,
+            internal=bool(one.get("internal")),
+        )
+        for one in found["messages"]
+        if isinstance(one, Mapping)
+    ]
+    return Chat(
+        id=line(found.get("chatId")) or f"{agent}.json",
+        messages=[message for message in said if message.text.strip()],
+        model=line(found.get("modelId")),
+        started=saved,
+        agent=agent,
+        digest=True,
+    )
+
+
+def _flat(file: Path) -> Iterator[Item]:
+    backup = file.with_name(file.name + ".bak")
+    if backup.exists() or file.with_suffix("").is_dir():
+        yield Skipped(file.name, f"{backup.name} is there" if backup.exists() else "its agent has a folder already")
+        return
+    content, agent = _text(file), _agent_name(file.stem)
+    if isinstance(content, Remark) or isinstance(agent, Remark):
+        yield content if isinstance(content, Remark) else agent  # type: ignore[misc]
+        return
+    at = round(file.stat().st_mtime * 1000)
+    for title, body in sections(content):
+        known, category = _category(title)
+        text = body if known or not title else f"{title}\n\n{body}"
+        tags = list(dict.fromkeys(_TAG.findall(body)))[:64]
+        yield Note(content=text, source=SOURCE, category=category, tags=tags, context=title or None, at=at, agent=agent)
+    yield Retire(file, backup)
+
+
+def sections(content: str) -> list[tuple[str, str]]:
+    """A flat file as (title, text); what stands before the first heading has no title."""
+    parts = _HEADING.split(content)
+    parts[0] = _TITLE.sub("", parts[0])
+    found = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
+    return [(title.strip(), body.strip()) for title, body in found if body.strip()]
+
+
+def category_of(title: str) -> Category:
+    """The category that a heading means, in English or Portuguese; lessons where it means none."""
+    return _category(title)[1]
+
+
+def _category(title: str) -> tuple[bool, Category]:
+    plain = unicodedata.normalize("NFKD", title.casefold())
+    words = " ".join(re.findall(r"[a-z]+", "".join(mark for mark in plain if not unicodedata.combining(mark))))
+    if words in _SECTIONS:
+        return True, _SECTIONS[words]
+    within = [key for key in _SECTIONS if re.search(rf"\b{key.removesuffix('s')}", words)]
+    close = max(within, key=len, default=None) or next(iter(get_close_matches(words, _SECTIONS, 1, 0.8)), None)
+    return False, _SECTIONS[close] if close else Category.LESSONS
+
+
+def _agent(folder: Path) -> Iterator[Item]:
+    agent = _agent_name(folder.name)
+    for category in Category:
+        file = folder / f"{category}.md"
+        if not file.is_file():
+            continue
+        content = _text(file, longest=None)
+        if isinstance(content, Remark) or isinstance(agent, Remark):
+            yield content if isinstance(content, Remark) else agent  # type: ignore[misc]
+            continue
+        for at, tags, text in entries(content):
+            yield Note(content=text, source=SOURCE, category=category, tags=tags, at=at, agent=agent)
+
+
+def entries(content: str) -> list[tuple[int | None, list[str], str]]:
+    """The entries of a category file as (time, tags, text), oldest first; text before the first one has no time."""
+    found = list(_ENTRY.finditer(content))
+    first = _TITLE.sub("", content[: found[0].start()] if found else content)
+    first = _RULE.sub("", first).strip("\r\n")
+    made: list[tuple[int | None, list[str], str]] = []
+    for place, entry in enumerate(found):
+        end = found[place + 1].start() if place + 1 < len(found) else len(content)
+        text = _RULE.sub("", content[entry.end() : end]).strip("\r\n")
+        tags = [tag for word in (entry[3] or "").split() if (tag := word.strip("#"))]
+        if text.strip():
+            # The id is the time of writing in milliseconds; files of people may have any number there.
+            at = int(entry[1]) if 10**12 <= int(entry[1]) < 10**13 else moment(entry[2])
+            made.append((at, list(dict.fromkeys(tags))[:64], text))
+    return ([(None, [], first)] if first.strip() else []) + made[::-1]
+
+
+def _text(file: Path, longest: int | None = CONTENT_BYTES) -> str | Remark:
+    with file_errors(file):
+        size = file.stat().st_size
+        if longest is not None and size > longest:
+            return Remark(f"{file.name} has {size:,} bytes and was left out; at most {longest:,} are read")
+        return clean(file.read_bytes().decode("utf-8-sig", "replace"))
+
+
+def _agent_name(stem: str) -> str | Remark:
+    try:
+        return segment(stem, "an agent")
+    except Invalid as error:
+        return Remark(f"{stem[:80]!r} was left out: {error}")

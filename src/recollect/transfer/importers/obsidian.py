@@ -1,0 +1,101 @@
+"""A folder of Obsidian notes, or one: the file's name is the note's, links stay, the frontmatter tells the rest.
+
+Only files inside the folder are read; hidden folders and links that lead out of it are left alone.
+"""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from recollect.engine.remember import CONTENT_BYTES
+from recollect.transfer.archive import file_errors
+from recollect.transfer.importers.reading import clean, line, moment, name
+from recollect.transfer.importers.values import Item, Note, Read, Remark
+
+__all__ = ["frontmatter", "markdown_files", "read"]
+
+_FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
+_KEY = re.compile(r"([\w-]+):[ \t]*(.*)")
+_INLINE = re.compile(r"(?<![\w/#&])#([^\W\d_][\w/-]*)")
+_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
+MOST_TAGS = 64
+
+
+def read(path: Path, done: Read) -> Iterator[Item]:
+    """The notes, in the order of their paths."""
+    root = path if path.is_dir() else path.parent
+    taken: set[str] = set()
+    total = 0
+    for file in markdown_files(path):
+        with file_errors(file):
+            size, at = file.stat().st_size, round(file.stat().st_mtime * 1000)
+            total += size
+            done(total)
+            where = file.relative_to(root)
+            if size > CONTENT_BYTES:
+                yield Remark(f"{where} has {size:,} bytes and was left out; a note has at most {CONTENT_BYTES:,}")
+                continue
+            text = clean(file.read_bytes().decode("utf-8-sig", "replace"))
+        fields, body = frontmatter(text)
+        if not body.strip():
+            yield Remark(f"{where} is empty and was left out")
+            continue
+        # Links go by the file's name; where two have the same one, the second is called by its path.
+        called = name(file.stem)
+        if called is None or called in taken:
+            called = name(where.with_suffix("").as_posix())
+        taken.add(called or "")
+        inline = _INLINE.findall(_CODE.sub("", body))
+        tags = [
+            tag for one in (*fields.get("tags", fields.get("tag", [])), *inline) if (tag := line(one.strip("#"), 64))
+        ]
+        yield Note(
+            content=body.strip("\r\n"),
+            source="obsidian",
+            name=called,
+            aliases=[one for found in fields.get("aliases", fields.get("alias", [])) if (one := name(found))],
+            tags=list(dict.fromkeys(tags))[:MOST_TAGS],
+            at=next((when for key in ("created", "date") for one in fields.get(key, []) if (when := moment(one))), at),
+        )
+
+
+def markdown_files(path: Path) -> list[Path]:
+    """The markdown files of a folder, sorted; or the one file."""
+    if path.is_file():
+        return [path]
+    root = path.resolve()
+    found = []
+    for file in path.rglob("*.md"):
+        hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
+        if not hidden and file.is_file() and file.resolve().is_relative_to(root):
+            found.append(file)
+    return sorted(found)
+
+
+def frontmatter(text: str) -> tuple[dict[str, list[str]], str]:
+    """The fields of the frontmatter, each as a list, and the text after it. What cannot be read stays in the text."""
+    found = _FRONT.match(text)
+    if found is None:
+        return {}, text
+    fields: dict[str, list[str]] = {}
+    last: list[str] | None = None
+    for row in found[1].splitlines():
+        if not row.strip() or row.lstrip().startswith("#"):
+            continue
+        entry = _KEY.fullmatch(row.rstrip())
+        if entry is not None:
+            last = fields.setdefault(entry[1].lower(), [])
+            last += _values(entry[2], several=entry[1].lower() in ("tags", "tag", "aliases", "alias"))
+        elif row.lstrip().startswith("- ") and last is not None:
+            last += _values(row.lstrip()[2:], several=False)
+        elif last is None or not row.startswith((" ", "\t")):
+            return {}, text
+    return fields, text[found.end() :]
+
+
+def _values(text: str, *, several: bool) -> list[str]:
+    text = text.strip()
+    if text.startswith("[") and text.endswith("]"):
+        text, several = text[1:-1], True
+    parts = re.split(r",\s*", text) if several else [text]
+    return [part for one in parts if (part := one.strip().strip("\"'"))]

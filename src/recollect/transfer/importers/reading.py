@@ -1,0 +1,133 @@
+"""What readers share: JSON of any size piece by piece, times in any form, and text that every database can store."""
+
+import codecs
+import json
+import unicodedata
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from recollect.clock import milliseconds
+from recollect.errors import Invalid
+from recollect.names import NAME_LENGTH, short_hash
+from recollect.transfer.archive import opened
+from recollect.transfer.importers.values import Read
+
+__all__ = ["clean", "line", "moment", "name", "objects"]
+
+CHUNK = 1 << 20
+SECONDS = 100_000_000_000
+"""A number below this is a time in seconds, one above in milliseconds."""
+NEAR_THE_END = 16
+"""An error so close to the end of what was read may go away with the rest: a word or an escape that was cut."""
+
+
+def objects(path: Path, read: Read) -> Iterator[dict[str, Any]]:
+    """The objects of a JSON list one by one, or the one object that a file begins with. Only one is held at a time."""
+    with opened(path) as file:
+        reader = _Reader(path, file, read)
+        opening = reader.next_mark()
+        if opening == "{":
+            yield reader.object()
+            return
+        if opening != "[":
+            raise Invalid(f"{path} is no JSON: it begins with {opening[:1]!r}. Give the file as it was exported")
+        reader.skip()
+        while (mark := reader.next_mark()) != "]":
+            if mark != "{":
+                raise reader.error("there is no object where one should begin")
+            yield reader.object()
+            if (mark := reader.next_mark()) == ",":
+                reader.skip()
+            elif mark != "]":
+                raise reader.error("a comma is missing")
+
+
+class _Reader:
+    """A piece of a JSON text that grows as it is needed and forgets what was taken from it."""
+
+    def __init__(self, path: Path, file: Any, read: Read) -> None:
+        self._path, self._file, self._read = path, file, read
+        self._decode = codecs.getincrementaldecoder("utf-8-sig")().decode
+        self._decoder = json.JSONDecoder()
+        self._text, self._at = "", 0
+        self._taken = 0
+        """Characters that were forgotten."""
+
+    def _more(self, size: int) -> bool:
+        piece = self._file.read(size)
+        self._taken += self._at
+        self._text, self._at = self._text[self._at :] + self._decode(piece, not piece), 0
+        self._read(self._file.tell())
+        return bool(piece)
+
+    def next_mark(self) -> str:
+        """The next character that is no space; empty at the end."""
+        while True:
+            rest = len(self._text)
+            while self._at < rest and self._text[self._at] in " \t\r\n":
+                self._at += 1
+            if self._at < rest:
+                return self._text[self._at]
+            if not self._more(CHUNK):
+                return ""
+
+    def skip(self) -> None:
+        """Leave one character behind."""
+        self._at += 1
+
+    def object(self) -> dict[str, Any]:
+        """The object that begins here."""
+        size = CHUNK
+        while True:
+            try:
+                value, self._at = self._decoder.raw_decode(self._text, self._at)
+                return value  # type: ignore[no-any-return]
+            except json.JSONDecodeError as error:
+                cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - NEAR_THE_END
+                # Twice as much each time, so that a long object is not read anew too often.
+                if not cut or not self._more(size):
+                    raise self.error("it ends too early" if cut else error.msg) from None
+                size *= 2
+            except RecursionError:
+                raise self.error("it is nested too deep") from None
+
+    def error(self, what: str) -> Invalid:
+        """What is wrong here."""
+        return Invalid(
+            f"{self._path} is damaged at character {self._taken + self._at:,}: {what}. What came before is imported; "
+            "get a whole copy and import it, nothing comes twice"
+        )
+
+
+def moment(value: object) -> int | None:
+    """A time in seconds, milliseconds or as text, in UTC milliseconds; None where it is none."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return milliseconds(round(value * 1000 if value < SECONDS else value))
+        return milliseconds(value) if isinstance(value, str) and value.strip() else None
+    except (Invalid, ValueError, OverflowError):
+        return None
+
+
+def clean(value: object) -> str:
+    """Text that every database can store; nothing where the value is no text."""
+    if not isinstance(value, str):
+        return ""
+    if value.isascii():
+        return value.replace("\0", "") if "\0" in value else value
+    return value.encode("utf-8", "replace").decode().replace("\0", "")
+
+
+def line(value: object, longest: int = NAME_LENGTH) -> str | None:
+    """Text on one line, cut where it is too long; None where nothing is left."""
+    shown = "".join(" " if unicodedata.category(mark) in ("Cc", "Zl", "Zp") else mark for mark in clean(value))
+    return " ".join(shown.split())[:longest].strip() or None
+
+
+def name(value: object) -> str | None:
+    """A name as entries may have it; a long one is cut, and stays different from others that begin alike."""
+    whole = line(value, 1_000_000)
+    if whole is None or len(whole) <= NAME_LENGTH:
+        return whole
+    return f"{whole[: NAME_LENGTH - 13]} {short_hash(whole)}"

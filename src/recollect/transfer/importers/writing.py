@@ -1,0 +1,301 @@
+"""From notes and chats to memory: many in one transaction, each once, however often the file is imported.
+
+A chat is told apart by its foreign id, and of one that has grown only what is new is added. A note is told apart by its
+name, or by its text. A note that nobody changed since it was imported follows the file; any other is left as it is,
+and so is what was forgotten.
+"""
+
+import secrets
+import string
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+from recollect import names, text
+from recollect.engine import conversations, embedding, ending, past, remember
+from recollect.engine.store import Store
+from recollect.errors import Invalid
+from recollect.model.entry import Lifetime
+from recollect.model.history import Event, EventType, Lane, Status
+from recollect.model.operation import Add, Alias, Write
+from recollect.model.transfer import Part
+from recollect.storage import entries, history
+from recollect.storage.database import Transaction
+from recollect.storage.history import Journal
+from recollect.transfer.importers.values import Chat, Item, Note, Remark, Retire, Skipped
+from recollect.transfer.known import Known
+from recollect.transfer.restoring import ACTOR
+
+__all__ = ["Writer"]
+
+NOTES = 500
+"""Notes in one transaction."""
+MESSAGES = 2_000
+"""Messages in one transaction, about."""
+REMARKS = 100
+"""Remarks that are told one by one; the rest is counted."""
+_REF = string.digits + string.ascii_letters
+
+
+@dataclass(slots=True)
+class _Agent:
+    """What is on its way into one agent's memory."""
+
+    stores: Sequence[Store]
+    """That of the workspace, and that of the account where it is another one."""
+    known: Known
+    chats: dict[str, list[str]]
+    """The conversations of a foreign chat, oldest first."""
+    notes: list[Note] = field(default_factory=list)
+    waiting: list[Chat] = field(default_factory=list)
+    messages: int = 0
+    names: set[str] = field(default_factory=set)
+    """Names that the file has told so far."""
+    added: Counter[str] = field(default_factory=Counter)
+    changed: Counter[str] = field(default_factory=Counter)
+    there: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def store(self) -> Store:
+        return self.stores[0]
+
+
+class Writer:
+    """Takes what a reader found and writes it; in a dry run it only counts."""
+
+    def __init__(
+        self, stores: Callable[[str], Sequence[Store]], agent: str, clock: Callable[[], int], *, dry_run: bool = False
+    ) -> None:
+        self._stores, self._agent, self._clock, self._dry = stores, agent, clock, dry_run
+        self._agents: dict[str, _Agent] = {}
+        self.migrated: list[str] = []
+        self.skipped: list[str] = []
+        self._remarks: list[str] = []
+        self._more = 0
+
+    def take(self, items: Iterable[Item]) -> None:
+        """Take everything, and have it written."""
+        for item in items:
+            match item:
+                case Remark():
+                    self._remark(item.text)
+                case Skipped():
+                    self.skipped.append(item.file)
+                    self._remark(f"{item.file} was skipped: {item.why}")
+                case Note():
+                    one = self._of(item.agent)
+                    one.notes.append(item)
+                    if len(one.notes) >= NOTES:
+                        self._write_notes(one)
+                case Chat() if item.messages:
+                    one = self._of(item.agent)
+                    one.waiting.append(item)
+                    one.messages += len(item.messages)
+                    if one.messages >= MESSAGES:
+                        self._write_chats(one)
+                case Retire():
+                    self.migrated.append(item.path.name)
+                    self._write_all()
+                    if not self._dry:
+                        item.path.rename(item.name)
+        self._write_all()
+
+    def parts(self, workspace: str) -> tuple[Part, ...]:
+        """What was done, agent by agent."""
+        return tuple(
+            Part(
+                where=f"{workspace}/{name}", added=dict(+one.added), changed=dict(+one.changed), known=dict(+one.there)
+            )
+            for name, one in sorted(self._agents.items())
+        )
+
+    def agents(self) -> list[str]:
+        """The agents that got something."""
+        return [name for name, one in self._agents.items() if one.added or one.changed]
+
+    def remarks(self) -> tuple[str, ...]:
+        """What could not be taken over."""
+        return (*self._remarks, *([f"and {self._more} more of the kind"] if self._more else []))
+
+    def _remark(self, text: str) -> None:
+        if len(self._remarks) < REMARKS:
+            self._remarks.append(text)
+        else:
+            self._more += 1
+
+    def _of(self, agent: str | None) -> _Agent:
+        name = self._agent
+        if agent is not None:
+            try:
+                name = names.segment(agent, "an agent")
+            except Invalid as error:
+                self._remark(f"what belongs to {agent[:80]!r} went to {name!r}: {error}")
+        if name not in self._agents:
+            stores = self._stores(name)
+            with stores[0].read() as tx:
+                chats: dict[str, list[str]] = {}
+                for chat_id, identity in tx.all("transfer.chats"):
+                    chats.setdefault(chat_id, []).append(identity)
+                self._agents[name] = _Agent(stores, Known(tx), chats)
+        return self._agents[name]
+
+    def _write_all(self) -> None:
+        for one in self._agents.values():
+            self._write_notes(one)
+            self._write_chats(one)
+
+    # Notes
+
+    def _write_notes(self, one: _Agent) -> None:
+        taken, one.notes = one.notes, []
+        with one.store.read() as tx:
+            plans = [(note, self._plan(one, tx, note)) for note in taken]
+        plans = [(note, plan) for note, plan in plans if plan is not None]
+        if self._dry or not plans:
+            return
+        now = self._clock()
+        vectors = embedding.at_once(one.store, [note.content for note, _ in plans])
+        with one.store.write() as work:
+            for (note, plan), vector in zip(plans, vectors, strict=True):
+                assert plan is not None
+                if isinstance(plan, Add) and plan.name is not None and entries.binding(work.tx, plan.name):
+                    continue  # somebody was faster
+                entry = remember.apply(work, plan, actor=ACTOR, now=now)
+                embedding.attach(one.store, work, entry, vector)
+                for alias in note.aliases:
+                    if entries.binding(work.tx, alias) is None:
+                        remember.apply(work, remember.checked(Alias(entry.id, alias)), actor=ACTOR, now=now)
+
+    def _plan(self, one: _Agent, tx: Transaction, note: Note) -> Add | Write | None:
+        """What is to be done about a note; None if nothing is."""
+        try:
+            add = remember.checked(
+                Add(
+                    note.content, name=note.name, tags=note.tags, context=note.context, category=note.category,
+                    source=note.source, at=note.at, lifetime=Lifetime.LONG_TERM,
+                )
+            )  # fmt: skip
+        except Invalid as error:
+            self._remark(f"{note.name or note.content[:40]!r} was left out: {error}")
+            return None
+        assert isinstance(add, Add)
+        if add.name is None:
+            if one.known.has_text(note.category, add.content):
+                one.there["entries"] += 1
+                return None
+        elif add.name in one.names:
+            self._remark(f"{add.name!r} is in the file more than once; the first one counts")
+            return None
+        else:
+            one.names.add(add.name)
+            rewrite = self._bound(one, tx, add)
+            if rewrite is not add:
+                return rewrite
+        one.known.add(add.name, note.category, add.content)
+        one.added["entries"] += 1
+        return add
+
+    def _bound(self, one: _Agent, tx: Transaction, add: Add) -> Add | Write | None:
+        """What is to be done about a named note: add it, write it anew, or nothing."""
+        assert add.name is not None
+        bound = entries.binding(tx, add.name)
+        if bound is None:
+            for other in one.stores[1:]:
+                with other.read() as beside:
+                    if entries.binding(beside, add.name) is not None:
+                        self._remark(f"{add.name!r} is a name in the account already; the note was left out")
+                        return None
+            if one.known.has_name(add.name):  # it was there and was forgotten
+                one.there["entries"] += 1
+                return None
+            return add
+        entry = entries.get(tx, bound[0])
+        if entry is not None and entry.content != add.content:
+            if entries.revisions(tx, entry.id)[-1].actor == ACTOR:
+                one.changed["entries"] += 1
+                write = remember.checked(Write(entry.id, content=add.content, tags=add.tags or None))
+                assert isinstance(write, Write)
+                return write
+            self._remark(f"{add.name!r} has another text here, and was left as it is")
+        one.there["entries"] += 1
+        return None
+
+    # Chats
+
+    def _write_chats(self, one: _Agent) -> None:
+        taken, one.waiting, one.messages = one.waiting, [], 0
+        if not taken:
+            return
+        if self._dry:
+            with one.store.read() as tx:
+                for chat in taken:
+                    self._count(one, chat, len(self._new(one, tx, chat, "")))
+                    one.chats.setdefault(chat.id, [])
+            return
+        begun = []
+        with one.store.database.write(one.store.agent) as tx:
+            Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # whoever appends meanwhile waits
+            for chat in taken:
+                identity = self._open(one, tx, chat) or names.new_id(
+                    chat.messages[0].at or chat.started or self._clock()
+                )
+                new = self._new(one, tx, chat, identity)
+                self._count(one, chat, len(new))
+                if not new:
+                    continue
+                if identity in one.chats.get(chat.id, ()):
+                    conversations.append(one.store, identity, new, tx)
+                    continue
+                _begin(tx, chat, identity, new)
+                one.chats.setdefault(chat.id, []).append(identity)
+                journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
+                history.append(tx, journal.events - len(new) + 1, "", new)
+                begun += [identity] if chat.digest else []
+            past.keep_up(one.store, tx, Journal.advance(tx, 0, text.ANALYSIS_VERSION))
+        for identity in begun:
+            ending.end(one.store, identity, None, self._clock)
+
+    def _count(self, one: _Agent, chat: Chat, new: int) -> None:
+        one.added["messages"] += new
+        one.there["messages"] += len(chat.messages) - new
+        figures = one.added if chat.id not in one.chats else one.changed if new else one.there
+        figures["conversations"] += 1
+
+    def _open(self, one: _Agent, tx: Transaction, chat: Chat) -> str | None:
+        """The conversation in which a chat still goes on here."""
+        before = one.chats.get(chat.id)
+        if not before:
+            return None
+        status, ending_, _ = tx.one("history.last", id=before[-1]) or ("", "", None)
+        return before[-1] if status == Status.ACTIVE and not ending_ else None
+
+    def _new(self, one: _Agent, tx: Transaction, chat: Chat, identity: str) -> Sequence[Event]:
+        """The events of a chat that are not there yet."""
+        given: list[Event] = []
+        at = chat.started
+        for message in chat.messages:
+            # A message without a time was said when the one before it was.
+            at = message.at if message.at is not None else at
+            kind = EventType.USER if message.by_user else EventType.MODEL
+            event = Event(type=kind, content=message.text, speaker=message.speaker, internal=message.internal)
+            try:
+                # Its id tells that time, too: what was said long ago is not where the agent was last.
+                given.append(conversations.checked(event, identity, self._clock() if at is None else at))
+            except Invalid as error:
+                self._remark(f"a message of the chat {chat.id} was left out: {error}")
+        known = [event for one_ in one.chats.get(chat.id, ()) for event in conversations.told(tx, one_, Lane.EDGE)]
+        return conversations.new_part(known, given) if known else given
+
+
+def _begin(tx: Transaction, chat: Chat, identity: str, events: Sequence[Event]) -> None:
+    """Start a conversation for a chat. It is past, so no summary will be made of it; its words are in the journal."""
+    first, last = events[0].created_at, events[-1].created_at
+    while not tx.run(
+        "history.start", id=identity, ref_code="".join(secrets.choice(_REF) for _ in range(conversations.REF_LENGTH)),
+        channel_id=conversations.DEFAULT_CHANNEL, started_at=first, chat_id=chat.id, model_id=chat.model,
+        participants="[]",
+    ):  # fmt: skip
+        pass
+    if not chat.digest:
+        tx.run("history.status", id=identity, status=str(Status.IDLE), ended_at=last)
+        tx.run("history.summary_set", id=identity, summary=chat.title, by="import", ending='["long_term"]')

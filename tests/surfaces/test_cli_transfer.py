@@ -1,0 +1,51 @@
+"""`recollect export`, `import` and `move`, seen from outside."""
+
+from __future__ import annotations
+
+import json
+
+from surfaces.command import Command
+
+import recollect
+
+
+def test_a_memory_is_exported_imported_and_moved(cli: Command, location: str) -> None:
+    cli("--home", location, "--agent", "ana", "remember", "We deploy on Tuesdays", "--name", "deploy day")
+    assert cli("--home", location, "export", "one.jsonl").text == "exported 4 rows of 1 agent to one.jsonl\n"
+    done = cli("--home", "copy", "import", "one.jsonl")
+    assert done.lines == ["agent        added", "default/ana  1 entry, 1 operation"]
+    assert done.err == "one.jsonl is of the format recollect\n"
+    moved = cli("move", "copy", "moved.db")
+    assert moved.lines[-1] == "everything is in moved.db now; copy is as it was"
+    with recollect.open(cli.folder / "moved.db") as home:
+        assert home.agent("ana").get("deploy day").content == "We deploy on Tuesdays"
+    assert "the target is not empty" in cli("move", "copy", "moved.db", code=4).err
+
+
+def test_a_dry_run_says_what_it_would_do_and_a_second_import_that_nothing_is_new(cli: Command) -> None:
+    (cli.folder / "mem0.json").write_text(json.dumps([{"memory": "Lives in Porto"}, {"memory": ""}]))
+    dry = cli("--home", "a.db", "import", "mem0.json", "--agent", "zoe", "--dry-run")
+    assert dry.lines == ["agent        added", "default/zoe  1 entry", "this was a dry run: nothing was changed"]
+    assert "memory 2 of the file is empty, and was left out" in dry.err
+    assert not (cli.folder / "a.db").exists()
+    assert cli("--home", "a.db", "--json", "import", "mem0.json", "--agent", "zoe").json["parts"] == [
+        {"where": "default/zoe", "added": {"entries": 1}, "changed": {}, "known": {}}
+    ]
+    assert cli("--home", "a.db", "import", "mem0.json", "--agent", "zoe").lines[-1] == "nothing is new"
+
+
+def test_what_cannot_be_imported_is_told_in_one_line(cli: Command) -> None:
+    (cli.folder / "export.zip").write_bytes(b"PK\x03\x04 and so on")
+    (cli.folder / "notes.json").write_text("[]")
+    assert "is a zip; unpack it" in cli("import", "export.zip", code=2).err
+    assert "is none of the formats" in cli("import", "notes.json", code=2).err
+    assert "there is no file nowhere" in cli("import", "nowhere", code=8).err
+    assert "'word' is not one of" in cli("import", "notes.json", "--format", "word", code=2).err
+
+
+def test_an_import_shows_a_bar_where_somebody_can_see_it(cli: Command) -> None:
+    (cli.folder / "mem0.json").write_text(json.dumps([{"memory": "Lives in Porto"}]))
+    code, shown = cli.on_terminal("--home", "a.db", "import", "mem0.json")
+    assert code == 0
+    assert "100%" in shown
+    assert "default/default" in shown
