@@ -205,6 +205,7 @@ class AsyncMemory:
     query = _forward(Memory.query)
     context = _forward(Memory.context)
     orient = _forward(Memory.orient)
+    links = _forward(Memory.links)
     recover = _forward(Memory.recover)
 
 
@@ -228,6 +229,7 @@ class AsyncHome:
     import_ = _forward(Home.import_)
     move_to = _forward(Home.move_to)
     last_compaction = _forward(Home.last_compaction)
+    vault = _forward(Home.vault)
     close = _forward(Home.close)
 
     async def agent(self, name: str, workspace: str = "default") -> AsyncMemory:

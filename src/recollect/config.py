@@ -26,6 +26,7 @@ __all__ = [
     "DecaySettings",
     "DreamSettings",
     "EmbedderSettings",
+    "GitSettings",
     "ModelSettings",
     "Settings",
     "UpkeepSettings",
@@ -114,6 +115,14 @@ class UpkeepSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GitSettings:
+    """Whether the files of the vault are under git: `agent` (a repository for each), `vault` (one for all), or not."""
+
+    repository: str | None = None
+    author: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class VaultSettings:
     """Where the markdown files are; a directory home has a place for them by itself."""
 
@@ -144,6 +153,7 @@ class Settings:
     conversation: ConversationSettings = field(default_factory=ConversationSettings)
     dream: DreamSettings = field(default_factory=DreamSettings)
     upkeep: UpkeepSettings = field(default_factory=UpkeepSettings)
+    git: GitSettings = field(default_factory=GitSettings)
     vault: VaultSettings = field(default_factory=VaultSettings)
     profiles: Mapping[str, Profile] = field(default_factory=lambda: dict(PROFILES))
     """What a context holds, by name: [profiles.NAME] in the file."""

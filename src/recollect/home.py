@@ -30,6 +30,7 @@ from recollect.storage.database import Database
 from recollect.transfer import archive, formats, restoring
 from recollect.transfer.archive import Progress, quiet
 from recollect.upkeep.runner import Jobs, Workplace
+from recollect.vault.sync import Vault, is_made
 
 __all__ = ["Home", "Place"]
 
@@ -88,6 +89,8 @@ class Home:
         )
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
+        self._vaults: dict[str, Vault] = {}
+        self._git = (settings or Settings()).git
         self._stores: dict[tuple[int, str], Store] = {}
 
     def agent(self, name: str, workspace: str = "default") -> Memory:
@@ -97,12 +100,28 @@ class Home:
             if key not in self._memories:
                 own = self._store(self._place.workspace(key[0]), key[1])
                 account = self._store(self._place.account(), key[1], account=True)
-                folder = self._place.vault(key[0]) if self._vault is None else self._vault
+                folder = self._folder(key[0])
                 self._memories[key] = Memory(
                     key[1], own, account, self._shared, lambda other: self._other(key[0], other), place=key[0],
-                    folder=None if folder is None else folder / key[1],
+                    folder=None if folder is None else folder / key[1], vault=lambda: self._live_vault(key[0]),
                 )  # fmt: skip
             return self._memories[key]
+
+    def vault(self, workspace: str = "default") -> Vault:
+        """The markdown files of a workspace; its first `sync()` makes them, and from then on they are kept in step."""
+        name = names.segment(workspace, "a workspace")
+        folder = self._folder(name)
+        if folder is None:
+            raise ConfigError("this home has no folder for a vault; name one with open(vault=…) or [vault] folder")
+        with self._lock:
+            if name not in self._vaults:
+                database = self._place.workspace(name)
+                self._vaults[name] = Vault(
+                    folder, lambda agent: self._store(database, agent),
+                    lambda: [agent for agent in database.agents() if agent != SHARED], self._shared.clock,
+                    self._shared.later.wake, repository=self._git.repository, author=self._git.author,
+                )  # fmt: skip
+            return self._vaults[name]
 
     def workspaces(self) -> list[str]:
         """The workspaces that hold anything."""
@@ -116,6 +135,7 @@ class Home:
         self._place.delete(workspace)
         self._memories.clear()
         self._stores.clear()
+        self._vaults.pop(workspace, None)
 
     def check(self, *, repair: bool = False) -> Report:
         """Verify names, index, log, entries and files of everything here; with `repair=True` mend what is derived."""
@@ -190,7 +210,7 @@ class Home:
 
     def compact(self) -> dict[str, Any]:
         """Tidy in five steps: checkpoints, extract, shelve, reindex, and files of older layouts; six figures tell."""
-        folders = [self._vault or self._place.vault(name) for name in self._place.workspaces()]
+        folders = [self._folder(name) for name in self._place.workspaces()]
         now = self._shared.clock.now()
         result = five_steps(self.jobs.run, [folder for folder in folders if folder is not None], now)
         for place in self._workplaces()[:1]:
@@ -238,6 +258,17 @@ class Home:
         if workspace is not None:  # the account never has vectors
             self._shared.later.wake(self._store(self._place.workspace(workspace), agent))
 
+    def _folder(self, workspace: str) -> Path | None:
+        """Where the files of a workspace are: by the place, or in the folder that was named; others beside it."""
+        if self._vault is None:
+            return self._place.vault(workspace)
+        return self._vault if workspace == "default" else self._vault.with_name(f"{self._vault.name}-{workspace}")
+
+    def _live_vault(self, workspace: str) -> Vault | None:
+        """The vault, once it has been made."""
+        folder = self._folder(workspace)
+        return self.vault(workspace) if folder is not None and is_made(folder) else None
+
     def _other(self, workspace: str, agent: str) -> Store:
         return self._store(self._place.workspace(workspace), names.segment(agent, "an agent"))
 
@@ -259,7 +290,7 @@ class Home:
                 continue
             if used:
                 account = name == "account" and name not in self._place.workspaces()
-                folder = None if account else self._vault or self._place.vault(name)
+                folder = None if account else self._folder(name)
 
                 def agents(database: Database = database, account: bool = account) -> list[Store]:
                     known = (agent for agent in database.agents() if agent != SHARED)

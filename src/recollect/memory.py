@@ -1,5 +1,6 @@
 """The facade: one agent's memory in one workspace. Methods only check their input and delegate."""
 
+import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -24,10 +25,13 @@ from recollect.model.history import Recovery
 from recollect.model.operation import Add, Alias, Operation, Remove, Revision, Write
 from recollect.model.recall import Filters, Hit
 from recollect.model.report import Receipt
+from recollect.model.vault import Report
 from recollect.providers.base import LanguageModel
 from recollect.reminders import Reminders
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries, history
+from recollect.vault.links import Links, links
+from recollect.vault.sync import Vault
 
 __all__ = ["SHARED", "Memory", "Shared"]
 
@@ -35,6 +39,7 @@ BATCH = 1_000
 SHARED = "_shared"
 """The agent whose rows all agents of a workspace see."""
 MODES = ("hybrid", "keyword", "vector")
+_log = logging.getLogger("recollect.memory")
 FUSIONS = ("weighted", "rrf")
 
 
@@ -59,7 +64,7 @@ class Memory:
 
     def __init__(
         self, agent: str, workspace: Store, account: Store, shared: Shared, other: Callable[[str], Store], *,
-        place: str = "default", folder: Path | None = None,
+        place: str = "default", folder: Path | None = None, vault: Callable[[], Vault | None] = lambda: None,
     ) -> None:  # fmt: skip
         self.agent = agent
         self._workspace, self._account, self._other = workspace, account, other
@@ -71,7 +76,7 @@ class Memory:
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._later, self._model, self._profiles = shared.later, shared.model, shared.profiles
-        self._vault = None if folder is None else folder.parent
+        self._folder, self._vault = None if folder is None else folder.parent, vault
         self._stores = [workspace] if account is workspace else [workspace, account]
 
     # Writing
@@ -132,6 +137,8 @@ class Memory:
                     if any(vector is None for vector in vectors):
                         self._later.wake(store)
             made += [entries_by_place[place] for place in range(len(batch))]
+        for category in {entry.category for entry in made if entry.category is not None}:
+            self._show(category)
         return made
 
     def upsert(self, key: str, content: str, *, tags: Iterable[str] = ()) -> Entry:
@@ -181,7 +188,9 @@ class Memory:
             with store.read() as tx:
                 known = entries.find(tx, target) or entries.removed_id(tx, target)
             if known is not None:
-                return erasing.erase(store, known, actor=self.agent, now=self._clock.now())
+                receipt = erasing.erase(store, known, actor=self.agent, now=self._clock.now())
+                self._show(None, everywhere=True)
+                return receipt
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
@@ -201,6 +210,7 @@ class Memory:
                     embedding.attach(store, work, entry, vector if entry.content == content else None)
                 if vector is None:
                     self._later.wake(store)
+                self._show(entry.category)
                 return entry
         raise NotFound(f"there is nothing in the trash under {target!r}")
 
@@ -236,6 +246,7 @@ class Memory:
         `fuzzy` (0.2 is usual) a word that is in no entry stands for longer or similar words: for search as you type.
         With `explain` each hit says why it is where it is.
         """
+        self._look()
         if mode not in MODES:
             raise Invalid(f"unknown recall mode: {mode!r}; it is one of {', '.join(MODES)}")
         if fusion not in FUSIONS:
@@ -271,7 +282,13 @@ class Memory:
 
     def get(self, name_or_id: str) -> Entry:
         """The entry with this name, alias or id; NotFound if there is none."""
+        self._look()
         return self._holder(names.name(name_or_id, "name or id"))[1]
+
+    def links(self, name_or_id: str) -> Links:
+        """The [[links]] of an entry to others, those of others to it, and those that lead nowhere."""
+        self._look()
+        return links(self._stores, names.name(name_or_id, "name or id"))
 
     def list(
         self,
@@ -285,6 +302,7 @@ class Memory:
         before: Moment | Entry | None = None,
     ) -> list[Entry]:
         """Entries, newest first. For the next page give the last entry of this one as `before`; a moment works, too."""
+        self._look()
         limit = _limit(limit, "entries")
         if isinstance(before, Entry):
             end = before.created_at, before.id
@@ -343,6 +361,7 @@ class Memory:
         """The block that a new session starts with: project, last hand-off, what was decided and learned about the
         command, open tasks, and where the last session stopped; within the profile's budget, or the one given.
         """
+        self._look()
         known = self._profiles.get(names.name(profile, "profile"))
         if known is None:
             raise NotFound(f"there is no profile {profile!r}; there are {', '.join(sorted(self._profiles))}")
@@ -350,7 +369,7 @@ class Memory:
             known = replace(known, budget=_limit(budget, "tokens"))
         within, _ = self._within(conversation, None)
         return context.build(
-            self._workspace, names.plain("command", command, lines=True), known, folder=self._vault,
+            self._workspace, names.plain("command", command, lines=True), known, folder=self._folder,
             decay=self._decay, now=self._clock.now(), conversation=within,
         )  # fmt: skip
 
@@ -425,7 +444,28 @@ class Memory:
                 embedding.attach(store, work, entry, vector)
         if content is not None and vector is None:
             self._later.wake(store)
+        moved = isinstance(operation, Write) and operation.category is not None
+        self._show(entry.category, everywhere=moved)
         return entry
+
+    # The files
+
+    def _show(self, category: Category | None, *, everywhere: bool = False) -> None:
+        """Let the vault show what was written, where there is one. Its troubles are told, and fail no write."""
+        vault = self._vault() if category is not None or everywhere else None
+        if vault is not None:
+            _tell(vault.written(self.agent, None if everywhere else category))
+
+    def _look(self) -> None:
+        """Take in what was edited in the vault's files, before a read."""
+        vault = self._vault()
+        if vault is not None:
+            _tell(vault.refresh(self.agent))
+
+
+def _tell(report: Report) -> None:
+    for problem in report.problems:
+        _log.warning("the vault: %s", problem)
 
 
 def _limit(value: object, what: str) -> int:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli import conversation, demo, home, jobs, memory, note, transfer
+from recollect.cli import conversation, demo, home, jobs, memory, note, transfer, vault
 from recollect.cli.call import AgentOption, Call, HomeOption, JsonOption, WorkspaceOption
 
 __all__ = ["app"]
@@ -55,5 +55,6 @@ app.add_typer(note.app, name="note")
 app.add_typer(conversation.app, name="conversation")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(home.app)
+app.add_typer(vault.app, name="vault")
 app.add_typer(transfer.app)
 app.add_typer(demo.app)

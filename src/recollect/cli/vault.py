@@ -1,0 +1,106 @@
+"""The vault from the command line: keep files and memory in step, and what to tell an agent that writes files."""
+
+from threading import Event
+from typing import Annotated
+
+import typer
+
+import recollect
+from recollect.cli.call import Call, for_agent
+from recollect.cli.content import examples
+from recollect.cli.output import columns, document, line, remark, safe
+from recollect.clock import iso
+from recollect.model.vault import Report
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Markdown files of notes that people and agents may edit.", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def show_help(ctx: typer.Context) -> None:
+    """Show the help when no command is given."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+@app.command(epilog=examples("vault sync"))
+@for_agent
+def sync(call: Call) -> None:
+    """Bring files and memory in step, for all agents of the workspace. The first time makes the files."""
+    with recollect.open(call.home) as home:
+        vault = home.vault(call.workspace)
+        report = vault.sync()
+    if call.json:
+        document(report)
+    else:
+        _tell(report)
+        print(f"the vault is in {safe(str(vault.folder))}")
+
+
+@app.command(epilog=examples("vault watch --seconds 1"))
+@for_agent
+def watch(
+    call: Call,
+    seconds: Annotated[
+        float | None, typer.Option("--seconds", metavar="NUMBER", help="Stop after so long; else with Ctrl-C.")
+    ] = None,
+    pause: Annotated[float, typer.Option("--pause", metavar="NUMBER", help="Seconds between two looks.")] = 1.0,
+) -> None:
+    """Keep files and memory in step while both are written."""
+    stop = Event()
+    with recollect.open(call.home) as home:
+        vault = home.vault(call.workspace)
+        if seconds is None:
+            vault.watch(stop, document if call.json else _tell, pause)
+        else:
+            for _ in range(max(round(seconds / max(pause, 0.01)), 1)):
+                report = vault.sync()
+                if report:
+                    (document if call.json else _tell)(report)
+                stop.wait(pause)
+
+
+@app.command(epilog=examples("vault instructions"))
+@for_agent
+def instructions(
+    call: Call,
+    host_project: Annotated[
+        str | None, typer.Option("--host-project", metavar="PATH", help="The project that the agent works on.")
+    ] = None,
+) -> None:
+    """Show what to tell an agent that writes the files itself."""
+    with recollect.open(call.home) as home:
+        text = home.vault(call.workspace).instructions(call.agent, host_project)
+    if call.json:
+        document({"instructions": text})
+    else:
+        typer.echo(safe(text))
+
+
+@app.command(epilog=examples("vault history"))
+@for_agent
+def history(
+    call: Call, limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 10
+) -> None:
+    """Show the commits of the agent's files, where git is enabled."""
+    with recollect.open(call.home) as home:
+        found = home.vault(call.workspace).history(call.agent, limit)
+    if call.json:
+        document(found)
+    elif not found.commits:
+        remark("there are no commits; [git] repository in the settings enables them")
+    else:
+        rows = [(one.short_oid, iso(one.timestamp_unix * 1_000)[:16], line(one.subject)) for one in found.commits]
+        columns(("commit", "when", "subject"), rows)
+
+
+def _tell(report: Report) -> None:
+    for name in report.written:
+        print(f"wrote {safe(name)}")
+    figures = (("added", report.added), ("changed", report.changed), ("removed", report.removed))
+    told = ", ".join(f"{what} {number}" for what, number in figures if number)
+    if told:
+        print(f"from the files: {told}")
+    for problem in report.problems:
+        remark(f"{problem.path}: {problem.message}")

@@ -1,0 +1,31 @@
+"""What a sync of a vault did and what it left alone, as values."""
+
+from dataclasses import dataclass
+
+__all__ = ["Problem", "Report"]
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A file, or a block in it, that was left alone, and why."""
+
+    path: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What a sync did: the files it read and wrote, the entries it added, changed and removed, and what it left."""
+
+    read: tuple[str, ...] = ()
+    written: tuple[str, ...] = ()
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    problems: tuple[Problem, ...] = ()
+
+    def __add__(self, other: "Report") -> "Report":
+        return Report(**{name: getattr(self, name) + getattr(other, name) for name in Report.__dataclass_fields__})
+
+    def __bool__(self) -> bool:
+        return bool(self.written or self.added or self.changed or self.removed or self.problems)

@@ -1,0 +1,28 @@
+-- name: state
+SELECT stat, operations, blocks, doubt FROM vault_files
+WHERE agent = :agent AND vault = :vault AND category = :category
+
+-- name: save
+INSERT INTO vault_files (agent, vault, category, stat, operations, blocks, doubt)
+VALUES (:agent, :vault, :category, :stat, :operations, :blocks, :doubt)
+ON CONFLICT (agent, vault, category) DO UPDATE SET stat = excluded.stat, operations = excluded.operations,
+    blocks = excluded.blocks, doubt = excluded.doubt
+
+-- name: members
+SELECT id, vault_id, created_at, content_hash, tags FROM entries
+WHERE agent = :agent AND category = :category AND kind = 'note' AND scope IN ('channel', 'workspace')
+
+-- name: numbered
+SELECT id, category FROM entries WHERE agent = :agent AND vault_id = :number
+
+-- name: number
+UPDATE entries SET vault_id = :number WHERE agent = :agent AND id = :id
+
+-- name: removed
+SELECT entry_id FROM operations
+WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <> before
+    AND NOT EXISTS (
+        SELECT 1 FROM operations AS later
+        WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
+    )
+ORDER BY seq DESC LIMIT 1

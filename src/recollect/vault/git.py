@@ -1,0 +1,216 @@
+"""The history of a vault in git: a repository of its own, with a commit for each state worth keeping.
+
+It only ever adds commits. It never merges, never talks to a remote, and never touches a repository that is in the
+middle of something. The only file that imports pygit2.
+"""
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from recollect.clock import Clock
+from recollect.errors import ConfigError, Conflict, Corrupt, Invalid, Unavailable
+
+__all__ = [
+    "FILE_BYTES",
+    "Checkpoint",
+    "Commit",
+    "History",
+    "Repository",
+    "checkpoint_subject",
+    "close_message",
+    "dream_subject",
+]
+
+FILE_BYTES = 1_048_576
+"""A larger file is left out of commits."""
+EMAIL = "agent@localhost"
+MOST = 100
+_IGNORED = "transcripts/\nmedia/\n*.tmp\n*.swp\n.DS_Store\n"
+_IGNORED_IN_A_VAULT = "conversations/\n.vault/\n"
+_ATTRIBUTES = "* -text\n*.md diff=markdown\n"
+_log = logging.getLogger("recollect.git")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Commit:
+    """One commit."""
+
+    oid: str
+    subject: str
+    body: str
+    author: str
+    timestamp_unix: int
+
+    @property
+    def short_oid(self) -> str:
+        """The first seven characters of its id."""
+        return self.oid[:7]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """The newest commits, newest first; the difference from the oldest of them to the newest, if it was asked for."""
+
+    commits: tuple[Commit, ...]
+    diff: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checkpoint:
+    """A commit on request; skipped, with the reason, when there was nothing to commit."""
+
+    oid: str | None = None
+    subject: str | None = None
+    skipped: bool = False
+    reason: str | None = None
+
+
+def dream_subject(promotions: int) -> str | None:
+    """The subject after a dream; None when nothing was promoted, so that there is nothing to commit."""
+    return f"dream: {promotions} promotion(s)" if promotions else None
+
+
+def close_message(conversation: str, agent: str) -> tuple[str, str]:
+    """The subject and the body after the end of a conversation."""
+    return f"session-close: {conversation}", f"agent={agent}"
+
+
+def checkpoint_subject(note: str | None = None) -> str:
+    """The subject of a checkpoint."""
+    words = " ".join((note or "").split())
+    return f"checkpoint: {words or 'manual'}"
+
+
+class Repository:
+    """The git repository of one folder: an agent's, or the whole vault's."""
+
+    def __init__(
+        self, folder: Path, clock: Clock, *, author: str, email: str = EMAIL, whole_vault: bool = False
+    ) -> None:  # fmt: skip
+        self.folder, self._clock, self._author, self._email = folder, clock, author, email
+        self._ignored = _IGNORED + (_IGNORED_IN_A_VAULT if whole_vault else "")
+
+    def open_or_init(self) -> None:
+        """Make the repository, its two files and its first commit, where there is none yet."""
+        with _errors(self.folder):
+            self._opened()
+
+    def commit_all(self, subject: str, body: str = "") -> Commit | None:
+        """Commit everything that is not ignored; None when nothing changed. Files over 1 MiB are left out, and told."""
+        with _errors(self.folder):
+            return self._commit(self._opened(), subject, body)
+
+    def checkpoint(self, note: str | None = None) -> Checkpoint:
+        """Commit the state as it is now, under a note."""
+        subject = checkpoint_subject(note)
+        made = self.commit_all(subject)
+        if made is None:
+            return Checkpoint(skipped=True, reason="nothing changed since the last commit")
+        return Checkpoint(oid=made.short_oid, subject=subject)
+
+    def history(self, limit: int = 10, include_diff: bool = False) -> History:
+        """The newest commits, at most a hundred, and with `include_diff` what changed from the oldest to the newest."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
+            raise Invalid(f"the limit is how many commits to give, 1 to {MOST}; not {limit!r}")
+        if not os.path.lexists(self.folder / ".git"):
+            return History(commits=())
+        with _errors(self.folder):
+            repository = self._found()
+            found: list[Any] = []
+            if not repository.head_is_unborn:
+                for commit in repository.walk(repository.head.target):
+                    found.append(commit)
+                    if len(found) == limit:
+                        break
+            diff = None
+            if include_diff and len(found) > 1:
+                diff = repository.diff(found[-1], found[0]).patch or ""
+            return History(commits=tuple(map(_told, found)), diff=diff)
+
+    def _found(self) -> Any:
+        """The repository that is there: in this very folder, never in one above it or elsewhere."""
+        inside = self.folder / ".git"
+        if inside.is_symlink() or not inside.is_dir():
+            raise Conflict(f"{inside} leads to a repository elsewhere, which is left alone; remove it, or turn git off")
+        return _git().Repository(str(inside))
+
+    def _opened(self) -> Any:
+        git = _git()
+        if os.path.lexists(self.folder / ".git"):
+            repository = self._found()
+            if repository.state() != 0:
+                raise Conflict(
+                    f"the git repository in {self.folder} is in the middle of a merge, rebase or the like; nothing was "
+                    "committed. Finish or abort it with git, and try again"
+                )
+            if not repository.head_is_unborn:
+                return repository
+        else:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            repository = git.init_repository(str(self.folder), initial_head="main")
+        for name, content in ((".gitignore", self._ignored), (".gitattributes", _ATTRIBUTES)):
+            if not os.path.lexists(self.folder / name):
+                (self.folder / name).write_text(content, encoding="utf-8", newline="\n")
+        self._commit(repository, "workspace init", "", only=(".gitattributes", ".gitignore"))
+        return repository
+
+    def _commit(self, repository: Any, subject: str, body: str, only: tuple[str, ...] = ()) -> Commit | None:
+        git = _git()
+        index = repository.index
+        index.read()
+        for name, flags in repository.status(untracked_files="all").items():
+            if only and name not in only:
+                continue
+            if flags & git.GIT_STATUS_WT_DELETED:
+                index.remove(name)
+            elif not flags & git.GIT_STATUS_IGNORED and not name.endswith("/"):
+                size = os.lstat(self.folder / name).st_size if os.path.lexists(self.folder / name) else 0
+                if size > FILE_BYTES:
+                    _log.warning("%s has %d bytes and is left out of the commit in %s", name, size, self.folder)
+                elif flags & ~git.GIT_STATUS_INDEX_DELETED:
+                    index.add(name)
+        index.write()  # before the commit: where somebody else holds the lock, nothing is committed
+        tree, unborn = index.write_tree(), repository.head_is_unborn
+        if not unborn and tree == repository.head.peel(git.Commit).tree.id:
+            return None
+        who = git.Signature(self._author, self._email, self._clock.now() // 1000, 0)
+        message = f"{' '.join(subject.split())}\n" + (f"\n{body.strip()}\n" if body.strip() else "")
+        parents = [] if unborn else [repository.head.target]
+        oid = repository.create_commit("HEAD", who, who, message, tree, parents)
+        return _told(repository[oid])
+
+
+def _told(commit: Any) -> Commit:
+    subject, _, body = commit.message.partition("\n")
+    return Commit(
+        oid=str(commit.id), subject=subject, body=body.strip(), author=commit.author.name,
+        timestamp_unix=commit.commit_time,
+    )  # fmt: skip
+
+
+def _git() -> Any:
+    try:
+        import pygit2
+    except ImportError:
+        raise ConfigError("git needs the package pygit2; install it with `pip install 'recollect[git]'`") from None
+    return pygit2
+
+
+@contextmanager
+def _errors(folder: Path) -> Iterator[None]:
+    """What git and the disk say, as errors of ours."""
+    git = _git()
+    try:
+        yield
+    except git.GitError as error:
+        kind = Unavailable if "lock" in str(error) else Corrupt
+        raise kind(f"git cannot work in {folder}: {error}; look at it with `git status`") from error
+    except (KeyError, ValueError) as error:
+        raise Corrupt(f"the git repository in {folder} is damaged: {error}; look at it with `git fsck`") from error
+    except OSError as error:
+        raise Unavailable(f"git cannot work in {folder}: {error}") from error

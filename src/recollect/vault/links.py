@@ -1,0 +1,105 @@
+"""Links between entries: `[[name]]`, `[[name|text]]` and `[[name#part]]` in their content, and who links back."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from recollect import names
+from recollect.engine.store import Store
+from recollect.errors import NotFound
+from recollect.model.entry import Entry
+from recollect.storage import entries
+from recollect.storage.database import Transaction
+
+__all__ = ["Link", "Links", "links", "targets"]
+
+_LINK = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
+_CODE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[`~]*\s*$|\Z)|(`+)[^`\r\n](?:.*?[^`\r\n])??\2(?!`)", re.M | re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A link as it is written: what it names, the text that is shown for it, and the part of the entry."""
+
+    name: str
+    text: str | None = None
+    part: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Links:
+    """The entries that an entry links to, those that link to it, and the links that lead nowhere."""
+
+    out: tuple[Entry, ...] = ()
+    back: tuple[Entry, ...] = ()
+    broken: tuple[str, ...] = ()
+
+
+def targets(content: str) -> list[Link]:
+    """The links in a text, in their order, those in code left out."""
+    found = []
+    for written in _LINK.findall(_CODE.sub(" ", content)):
+        target, _, text = written.partition("|")
+        if target.strip():
+            name, _, part = target.partition("#")
+            name, part = name.strip(), part.strip()
+            # `C#` has no part after its sign: then the sign belongs to the name.
+            whole = not name or not part
+            found.append(Link(target.strip() if whole else name, text.strip() or None, None if whole else part))
+    return found
+
+
+def links(stores: Sequence[Store], name_or_id: str) -> Links:
+    """Where an entry links to and what links to it, by names and aliases; NotFound if there is no such entry."""
+    target = names.name(name_or_id, "name or id")
+    known: dict[str, Entry | None] = {}
+
+    def resolve(link: Link) -> Entry | None:
+        # A name may itself hold the sign that sets off a part, so the whole comes first.
+        for name in [f"{link.name}#{link.part}", link.name] if link.part else [link.name]:
+            if name not in known:
+                known[name] = _found(stores, name)
+            if known[name] is not None:
+                return known[name]
+        return None
+
+    entry = _found(stores, target)
+    if entry is None:
+        raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
+    out, broken = dict[str, Entry](), dict[str, None]()
+    for link in targets(entry.content):
+        other = resolve(link)
+        if other is None:
+            broken[link.name] = None
+        else:
+            out[other.id] = other
+    back = [
+        other
+        for other in _mentioning(stores, [one for one in (entry.id, entry.name, *entry.aliases) if one])
+        if any((found := resolve(link)) is not None and found.id == entry.id for link in targets(other.content))
+    ]
+    back.sort(key=lambda other: (other.created_at, other.id), reverse=True)
+    return Links(out=tuple(out.values()), back=tuple(back), broken=tuple(broken))
+
+
+def _found(stores: Sequence[Store], target: str) -> Entry | None:
+    for store in stores:
+        with store.read() as tx:
+            entry_id = entries.find(tx, target)
+            if entry_id is not None:
+                return entries.get(tx, entry_id)
+    return None
+
+
+def _mentioning(stores: Sequence[Store], words: Sequence[str]) -> Iterator[Entry]:
+    """Entries that hold one of the names after two brackets, or after one and white space."""
+    for store in stores:
+        with store.read() as tx:
+            yield from _holding(tx, words)
+
+
+def _holding(tx: Transaction, words: Sequence[str]) -> Iterator[Entry]:
+    probes = [f"[[{space}{word}" for word in words for space in ("", " ")]
+    ids = sorted({entry_id for probe in probes for (entry_id,) in tx.all("entries.containing", probe=probe)})
+    for start in range(0, len(ids), entries.CHUNK):
+        yield from (found.entry for found in entries.stored(tx, ids[start : start + entries.CHUNK]).values())
