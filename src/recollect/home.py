@@ -110,16 +110,14 @@ class Home:
     def vault(self, workspace: str = "default") -> Vault:
         """The markdown files of a workspace; its first `sync()` makes them, and from then on they are kept in step."""
         name = names.segment(workspace, "a workspace")
-        folder = self._folder(name)
-        if folder is None:
-            raise ConfigError("this home has no folder for a vault; name one with open(vault=…) or [vault] folder")
         with self._lock:
             if name not in self._vaults:
                 database = self._place.workspace(name)
                 self._vaults[name] = Vault(
-                    folder, lambda agent: self._store(database, agent),
+                    self._folder(name), lambda agent: self._store(database, agent),
                     lambda: [agent for agent in database.agents() if agent != SHARED], self._shared.clock,
                     self._shared.later.wake, repository=self._git.repository, author=self._git.author,
+                    migrate=lambda folder: self.import_(folder, workspace=name, format=Format.MEMORY_FOLDER),
                 )  # fmt: skip
             return self._vaults[name]
 

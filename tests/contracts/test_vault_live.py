@@ -57,7 +57,7 @@ def test_other_workspaces_have_a_folder_of_their_own(tmp_path: Path, folder: Pat
 def test_a_home_without_a_folder_says_how_to_name_one(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home:
         with pytest.raises(ConfigError, match=r"open\(vault="):
-            home.vault()
+            home.vault().sync()
         home.agent("ana").remember("works without", category="decisions")
 
 
@@ -69,6 +69,15 @@ def test_a_vault_in_trouble_fails_no_write_and_no_read(tmp_path: Path, folder: P
         (folder / "ana" / "decisions.md").mkdir()
         mem.remember("still stored", category="decisions")
         assert contents(mem) == ["still stored", "to begin with"]
+
+
+def test_files_of_an_older_layout_are_taken_in_once(location: str, folder: Path) -> None:
+    folder.mkdir()
+    (folder / "ana.md").write_text("# ana\n\nThe gate is blue since 2024.\n")
+    with recollect.open(location, vault=folder, clock=FixedClock()) as home:
+        assert home.vault().migrate().migrated == ("ana.md",)
+        assert any("The gate is blue" in content for content in contents(home.agent("ana")))
+        assert not home.vault().migrate().changed
 
 
 def test_links_are_followed_both_ways(location: str) -> None:

@@ -32,6 +32,7 @@ from recollect.engine.store import Store, Work
 from recollect.errors import ConfigError, Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Lifetime
 from recollect.model.operation import Add, Operation, Remove, Write
+from recollect.model.transfer import Imported
 from recollect.model.vault import Problem, Report
 from recollect.storage import entries
 from recollect.storage.counters import Counters
@@ -96,9 +97,9 @@ class Vault:
     """The markdown files of a workspace: one folder per agent, one file per category."""
 
     def __init__(
-        self, folder: Path, stores: Callable[[str], Store], agents: Callable[[], Iterable[str]], clock: Clock,
+        self, folder: Path | None, stores: Callable[[str], Store], agents: Callable[[], Iterable[str]], clock: Clock,
         wake: Callable[[Store], None] = lambda store: None, *, repository: str | None = None,
-        author: str | None = None,
+        author: str | None = None, migrate: Callable[[Path], Imported] | None = None,
     ) -> None:  # fmt: skip
         """`stores` gives the workspace's rows of an agent, `wake` is told when new text wants vectors.
 
@@ -107,12 +108,28 @@ class Vault:
         """
         if repository not in (None, "agent", "vault"):
             raise ConfigError(f"git.repository is 'agent', 'vault' or left out, not {repository!r}")
-        self.folder, self._repository, self._author = folder, repository, author
+        self._folder, self._repository, self._author, self._migrate = folder, repository, author, migrate
         self._stores, self._agents, self._clock, self._wake = stores, agents, clock, wake
         self._lock = threading.RLock()
         self._id: str | None = None
         self._seen: dict[tuple[str, str], str] = {}
         self._spelled: set[str] = set()
+
+    @property
+    def folder(self) -> Path:
+        """Where the files are; ConfigError when no folder is named."""
+        if self._folder is None:
+            raise ConfigError("this home has no folder for a vault; name one with open(vault=…) or [vault] folder")
+        return self._folder
+
+    def migrate(self) -> Imported:
+        """Take in the files of an older layout that lie in the folder: a flat file per agent, and saved conversations.
+
+        Doing it again changes nothing.
+        """
+        if self._migrate is None:
+            raise ConfigError("this vault belongs to no home, so there is nowhere to take old files in")
+        return self._migrate(self.folder)
 
     def sync(self, agent: str | None = None) -> Report:
         """Bring files and entries together, for one agent or for all of them."""
