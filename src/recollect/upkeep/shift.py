@@ -212,7 +212,7 @@ class TakenOver(Exception):
     """The lease was lost: the run ends at once. No RecollectError, so that no job takes it for one thing to skip."""
 
 
-class _Undone(RecollectError):
+class _Undone(Exception):
     """Ends the transaction of a dry run."""
 
 
