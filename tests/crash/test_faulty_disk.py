@@ -43,7 +43,7 @@ def stories_that_fail(
         yield location, child, expected
 
 
-@pytest.mark.parametrize(("fault", "step"), [("kill", 11), ("power", 5), ("shuffle", 13)])  # each at moments of its own
+@pytest.mark.parametrize(("fault", "step"), [("kill", 3), ("power", 1), ("shuffle", 3)])
 def test_a_process_that_ends_at_any_moment_leaves_every_acknowledged_write_on_the_disk(
     start: Callable[..., Child], tmp_path: Path, fault: str, step: int
 ) -> None:
@@ -63,7 +63,7 @@ def test_a_disk_that_is_full_at_any_moment_refuses_clearly_and_takes_writes_agai
     start: Callable[..., Child], tmp_path: Path
 ) -> None:
     refused = 0
-    for location, child, expected in stories_that_fail(start, tmp_path, "full", 7):
+    for location, child, expected in stories_that_fail(start, tmp_path, "full", 3):
         assert child.failure is None, (location, child.failure)
         messages = [message[1] for message in child.messages if message[0] == "refused"]
         assert all("no room left" in message for message in messages)
@@ -71,4 +71,4 @@ def test_a_disk_that_is_full_at_any_moment_refuses_clearly_and_takes_writes_agai
         with recollect.open(location) as home:
             assert expected.settle(home) == [], location
         assert sorted(path.name for path in tmp_path.glob(f"*{Path(location).name}*")) == [Path(location).name]
-    assert refused > 30
+    assert refused > 50

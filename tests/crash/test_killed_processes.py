@@ -49,7 +49,7 @@ def test_processes_killed_while_they_create_the_memory_leave_none_or_one_that_ca
     start: Callable[..., Child], tmp_path: Path, postgres_server: Server, kind: str
 ) -> None:
     rng = random.Random(7)
-    for number in range(10):
+    for number in range(20):
         match kind:
             case "file":
                 location = str(tmp_path / f"{number}.db")

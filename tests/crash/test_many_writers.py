@@ -62,7 +62,7 @@ def test_eight_processes_write_at_once_and_nothing_is_lost(start: Callable[..., 
 def test_eight_processes_that_make_the_same_file_at_once_all_use_it(
     start: Callable[..., Child], tmp_path: Path, kind: str
 ) -> None:
-    for number in range(4):
+    for number in range(10):
         location = str(tmp_path / f"{number}" / ("memory.db" if kind == "file" else "home"))
         write_at_once(start, location, [["ana"]] * 8, 2)
         with recollect.open(location) as home:

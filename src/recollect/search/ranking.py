@@ -97,7 +97,7 @@ def combine(
 ) -> list[tuple[int, float]]:
     """One list from the words' and the vectors', best first; what ties stays in the order of first appearance.
 
-    Give lists of the same depth, 100 or more. `average` is the average length of the store's entries in terms.
+    Give lists of the same depth, 50 or more. `average` is the average length of the store's entries in terms.
     `unembedded` are the documents that have no vector (not yet, or never): their words speak for the missing vector, so
     they are neither lost nor favoured while vectors are being made. Without this, half a store without vectors is
     ranked worse than by words alone.
