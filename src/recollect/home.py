@@ -27,6 +27,7 @@ from recollect.model.transfer import Exported, Format, Imported
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
+from recollect.storage.history import Journal
 from recollect.transfer import archive, formats, restoring
 from recollect.transfer.archive import Progress, quiet
 from recollect.upkeep.runner import Jobs, Workplace
@@ -137,7 +138,7 @@ class Home:
 
     def check(self, *, repair: bool = False) -> Report:
         """Verify names, index, log, entries and files of everything here; with `repair=True` mend what is derived."""
-        entry_count = operation_count = 0
+        entry_count = operation_count = event_count = 0
         findings: list[Finding] = []
         for label, database in self._databases():
             try:
@@ -146,9 +147,11 @@ class Home:
                     more = check(Store(database, agent), f"{label}/{agent}", repair=repair)
                     entry_count, operation_count = entry_count + more[0], operation_count + more[1]
                     findings += more[2]
+                    with database.read(agent) as tx:
+                        event_count += Journal.get(tx).events
             except Corrupt as error:
                 findings.append(Finding(part="file", where=label, message=str(error)))
-        return Report(entries=entry_count, operations=operation_count, findings=tuple(findings))
+        return Report(entries=entry_count, operations=operation_count, events=event_count, findings=tuple(findings))
 
     def backup(self, path: str | Path) -> None:
         """Copy everything to a new path, consistent while others write. The copy is a home that can be opened."""

@@ -102,7 +102,10 @@ def _progress() -> Iterator[Callable[[str, int, int], None]]:
 def _show(report: Report) -> None:
     counted = f"{_count(report.entries, 'entry', 'entries')}, {_count(report.operations, 'operation', 'operations')}"
     if not report.findings:
-        print(f"all is well: {counted}" if report.operations else "all is well: nothing is stored here yet")
+        if report.events:
+            counted += f", {_count(report.events, 'event', 'events')} of conversations"
+        stored = report.operations or report.events
+        print(f"all is well: {counted}" if stored else "all is well: nothing is stored here yet")
         return
     columns(
         ("part", "where", "", "finding"),

@@ -23,6 +23,7 @@ class Report:
 
     entries: int
     operations: int
+    events: int = 0
     findings: tuple[Finding, ...] = ()
 
     @property
