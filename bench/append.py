@@ -17,7 +17,7 @@ from pathlib import Path
 
 import apsw
 from corpus import corpus
-from remember import PRAGMAS, WORDS_ALONE, Recorder, Statement, again, report, timed
+from remember import COUNTED, PRAGMAS, WORDS_ALONE, Recorder, Statement, again, report, timed
 
 import recollect
 from recollect import Conversation, Event, EventType
@@ -49,7 +49,8 @@ def compare(folder: Path, texts: list[str]) -> None:
     bare = apsw.Connection(str(folder / "empty.db"))
     bare.execute(PRAGMAS)
     for (table,) in bare.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
-        bare.execute(f"DELETE FROM {table}")
+        if table not in COUNTED:
+            bare.execute(f"DELETE FROM {table}")
     ours: list[float] = []
     theirs: list[float] = []
     with recollect.open(folder / "memory.db", settings=WORDS_ALONE) as home:

@@ -117,7 +117,7 @@ def set_up(name: str, lock: int) -> None:
 
     begun = time.monotonic()
     if not has_packages:
-        say("Setting up .venv (about 20 s; later runs start at once) …")
+        say("Setting up .venv (up to a minute; later runs start at once) …")
     if stamp:
         STAMP.unlink()
     else:

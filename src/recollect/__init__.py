@@ -10,6 +10,7 @@ To begin with:
         mem.recall("when do we deploy?")[0].entry.content
 """
 
+from recollect.access import Requests, Tokens
 from recollect.clock import Clock, FixedClock, SystemClock
 from recollect.config import Settings
 from recollect.conversation import Channels, Conversation, Conversations, Scratchpad
@@ -21,10 +22,12 @@ from recollect.errors import (
     Invalid,
     NotFound,
     RecollectError,
+    Stale,
     Unavailable,
 )
 from recollect.home import Home
 from recollect.memory import Memory
+from recollect.model.access import Answer, Right, Token
 from recollect.model.context import Context, Item, OrientationDocument, Profile, Section
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import (
@@ -39,10 +42,12 @@ from recollect.model.history import (
     Status,
     Turn,
 )
+from recollect.model.listing import Cursor, Removed, Sort
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
-from recollect.model.recall import Hit
+from recollect.model.recall import Accesses, Hit
 from recollect.model.reminder import Reminder
 from recollect.model.report import Erased, Finding, Receipt, Report
+from recollect.model.stats import AgentStats, Stats
 from recollect.model.transfer import Exported, Format, Imported, Part
 from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.model.working import Delta, Fact, SummaryDocument
@@ -54,8 +59,11 @@ from recollect.wiring import open_home as open
 __version__ = "0.1.0"
 
 __all__ = [
+    "Accesses",
     "Add",
+    "AgentStats",
     "Alias",
+    "Answer",
     "Category",
     "Change",
     "Channel",
@@ -69,6 +77,7 @@ __all__ = [
     "ConversationInfo",
     "Conversations",
     "Corrupt",
+    "Cursor",
     "Delta",
     "Denied",
     "Embedder",
@@ -105,17 +114,25 @@ __all__ = [
     "Reminder",
     "Reminders",
     "Remove",
+    "Removed",
     "Rename",
     "Report",
+    "Requests",
     "Revision",
+    "Right",
     "Run",
     "Scope",
     "Scratchpad",
     "Section",
     "Settings",
+    "Sort",
+    "Stale",
+    "Stats",
     "Status",
     "SummaryDocument",
     "SystemClock",
+    "Token",
+    "Tokens",
     "Turn",
     "Unavailable",
     "Write",

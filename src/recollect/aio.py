@@ -14,6 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
+from recollect.access import Requests, Tokens
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.conversation import Channels, Conversation, Conversations, Scratchpad
@@ -34,7 +35,9 @@ __all__ = [
     "AsyncJobs",
     "AsyncMemory",
     "AsyncReminders",
+    "AsyncRequests",
     "AsyncScratchpad",
+    "AsyncTokens",
     "open",
 ]
 
@@ -132,6 +135,8 @@ class AsyncConversations:
     list = _forward(Conversations.list)
     search = _forward(Conversations.search)
     detail = _forward(Conversations.detail)
+    journal = _forward(Conversations.journal)
+    last_event = _forward(Conversations.last_event)
     end_stale = _forward(Conversations.end_stale)
 
     async def start(
@@ -183,12 +188,36 @@ class AsyncJobs:
     stop = _forward(Jobs.stop)
 
 
+class AsyncTokens:
+    """`Tokens`, awaitable."""
+
+    def __init__(self, inner: Tokens) -> None:
+        self._inner = inner
+
+    create = _forward(Tokens.create)
+    list = _forward(Tokens.list)
+    revoke = _forward(Tokens.revoke)
+    check = _forward(Tokens.check)
+    any = _forward(Tokens.any)
+
+
+class AsyncRequests:
+    """`Requests`, awaitable."""
+
+    def __init__(self, inner: Requests) -> None:
+        self._inner = inner
+
+    begin = _forward(Requests.begin)
+    finish = _forward(Requests.finish)
+    drop = _forward(Requests.drop)
+
+
 class AsyncMemory:
     """`Memory`, awaitable."""
 
     def __init__(self, inner: Memory) -> None:
         self._inner = inner
-        self.agent = inner.agent
+        self.agent, self.profiles = inner.agent, inner.profiles
         self.channels, self.conversations = AsyncChannels(inner.channels), AsyncConversations(inner.conversations)
         self.reminders = AsyncReminders(inner.reminders)
 
@@ -201,6 +230,10 @@ class AsyncMemory:
     recall = _forward(Memory.recall)
     get = _forward(Memory.get)
     list = _forward(Memory.list)
+    changes = _forward(Memory.changes)
+    last_change = _forward(Memory.last_change)
+    trash = _forward(Memory.trash)
+    accesses = _forward(Memory.accesses)
     history = _forward(Memory.history)
     query = _forward(Memory.query)
     context = _forward(Memory.context)
@@ -214,7 +247,8 @@ class AsyncHome:
 
     def __init__(self, inner: Home) -> None:
         self._inner = inner
-        self.jobs = AsyncJobs(inner.jobs)
+        self.jobs, self.tokens = AsyncJobs(inner.jobs), AsyncTokens(inner.tokens)
+        self.requests = AsyncRequests(inner.requests)
 
     workspaces = _forward(Home.workspaces)
     delete_workspace = _forward(Home.delete_workspace)
@@ -223,6 +257,8 @@ class AsyncHome:
     backfill = _forward(Home.backfill)
     reembed = _forward(Home.reembed)
     flush = _forward(Home.flush)
+    agents = _forward(Home.agents)
+    stats = _forward(Home.stats)
     on_reminder = _forward(Home.on_reminder)
     compact = _forward(Home.compact)
     export = _forward(Home.export)

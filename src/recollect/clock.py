@@ -6,7 +6,7 @@ from typing import Protocol
 
 from recollect.errors import Invalid
 
-__all__ = ["LAST", "Clock", "FixedClock", "Moment", "SystemClock", "iso", "milliseconds"]
+__all__ = ["LAST", "Clock", "FixedClock", "Moment", "SystemClock", "iso", "milliseconds", "stopwatch"]
 
 Moment = int | datetime | str
 """A point in time as callers may give it: UTC milliseconds, a datetime, or RFC 3339 text."""
@@ -68,6 +68,11 @@ def milliseconds(moment: Moment) -> int:
     if not 0 <= moment <= LAST:
         raise Invalid(f"the time {moment} is out of range; give UTC milliseconds between 1970 and 9999")
     return moment
+
+
+def stopwatch() -> float:
+    """Seconds since a fixed moment that means nothing: the difference of two tells how long something took."""
+    return time.perf_counter()
 
 
 def iso(moment: int) -> str:

@@ -7,7 +7,7 @@ that every memory is full of) is left out; the first eight that are left win.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 
 __all__ = ["LIMIT", "concept_tags"]
@@ -27,6 +27,8 @@ _GLOSSARY = (
     "qmd", "copia de seguridad", "sauvegarde", "sicherung", "respaldo", "réseau", "netzwerk", "enrutador", "routeur",
     "备份", "网络", "路由器", "嵌入", "バックアップ", "ネットワーク", "ルーター", "백업", "네트워크",
 )  # fmt: skip
+_JOINTS = "._/-"
+_SPACES = bytes(code if chr(code).isalnum() else 32 for code in range(256))
 _NOISE = _words(
     # what every memory is full of
     "about agent agents answer assistant chat code context conversation data date day default details entry example "
@@ -63,41 +65,54 @@ _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 
 
-_JOINED = re.compile(r"[^\W_][._/\-][^\W_]")
-"""Whether there is a compound at all: most texts have none, and looking for whole ones takes longer."""
-
-
 def concept_tags(text: str, limit: int = LIMIT) -> tuple[str, ...]:
     """The concepts of a text, at most eight."""
-    start = text[:SCANNED]
-    normal = start if start.isascii() else unicodedata.normalize("NFKC", start)
-    found: dict[str, None] = {}
-    for candidate in _candidates(normal):
-        tag = _tag(candidate)
-        if tag:
-            found[tag] = None
-            if len(found) >= min(limit, LIMIT):
+    most, start = max(min(limit, LIMIT), 0), text[:SCANNED]
+    ascii_only = start.isascii()
+    folded = start.lower() if ascii_only else unicodedata.normalize("NFKC", start)
+    found: dict[str, None] = dict.fromkeys(_glossary(folded.lower()))
+    if any(map(folded.__contains__, _JOINTS)):
+        for chunk in folded.split():
+            found.update(dict.fromkeys(_compounds(chunk)))
+    if ascii_only:  # the same as below, but quick
+        for word in folded.encode().translate(_SPACES).decode().split():
+            if word not in _NOISE and ((2 < len(word) <= LONGEST and not word.isdigit()) or word in _GLOSSARY):
+                found[word] = None
+                if len(found) >= most:
+                    break
+    else:
+        for chunk in folded.split():
+            if len(found) >= most:
                 break
-    return tuple(found)[: max(limit, 0)]
+            found.update(dict.fromkeys(_plain(chunk)))
+    return tuple(found)[:most]
 
 
-def _candidates(text: str) -> Iterator[str]:
-    folded = text.lower()
-    for term in _GLOSSARY:
-        # Inside of other words, too (networking, gpt4o); but two letters are inside of too many.
-        if term in folded and (len(term) > 2 or not term.isascii() or term in _WORD.findall(folded)):
-            yield term
-    if _JOINED.search(text):
-        yield from _COMPOUND.findall(text)
-    for match in _WORD.finditer(text):
-        yield match.group()
+def _glossary(folded: str) -> tuple[str, ...]:
+    """The words of the glossary that are in a text, as tags."""
+    if not any(map(folded.__contains__, _GLOSSARY)):
+        return ()
+    # Inside of other words, too (networking, gpt4o); but two letters are inside of too many.
+    words = _WORD.findall(folded)
+    return _tags(
+        term for term in _GLOSSARY if term in folded and (len(term) > 2 or not term.isascii() or term in words)
+    )
 
 
 @lru_cache(65_536)
-def _tag(candidate: str) -> str:
-    """The candidate as a tag; nothing when it says nothing."""
-    tag = _EDGES.sub("", candidate).replace("_", "-").lower()
-    return tag if _says_something(tag) else ""
+def _compounds(chunk: str) -> tuple[str, ...]:
+    return _tags(_COMPOUND.findall(chunk))
+
+
+@lru_cache(65_536)
+def _plain(chunk: str) -> tuple[str, ...]:
+    return _tags(_WORD.findall(chunk))
+
+
+def _tags(candidates: Iterable[str]) -> tuple[str, ...]:
+    """The candidates as tags, without those that say nothing."""
+    tags = (_EDGES.sub("", candidate).replace("_", "-").lower() for candidate in candidates)
+    return tuple(tag for tag in tags if _says_something(tag))
 
 
 def _says_something(tag: str) -> bool:

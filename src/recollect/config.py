@@ -28,6 +28,7 @@ __all__ = [
     "EmbedderSettings",
     "GitSettings",
     "ModelSettings",
+    "ServerSettings",
     "Settings",
     "UpkeepSettings",
     "VaultSettings",
@@ -130,6 +131,33 @@ class VaultSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ServerSettings:
+    """Where `recollect serve` listens, and how much it takes."""
+
+    host: str = "127.0.0.1"
+    """Any other than a loopback address needs tokens."""
+    port: int = 8377
+    require_token: bool = False
+    """Ask for a token also on a loopback address."""
+    workers: int = 1
+    """Processes that answer, all on one home."""
+    log_format: str = "text"
+    """text, or json."""
+    body_limit: int = 32_000_000
+    """The most bytes that a request may carry; an import may carry more."""
+    rate: float = 200.0
+    """Requests a second that one caller may make in the long run; 0 is without a limit."""
+    concurrency: int = 64
+    """Requests that are answered at the same time; more are asked to come again."""
+    feeds: int = 2_000
+    """Feeds that may be open at the same time."""
+    hosts: str = ""
+    """Names beside the loopback ones that the server answers to, separated by commas."""
+    origins: str = ""
+    """Other pages that may call it from a browser, separated by commas: https://app.example.org."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DecaySettings:
     """How fast entries fade: `default`, or `table` for the faster rates."""
 
@@ -155,6 +183,7 @@ class Settings:
     upkeep: UpkeepSettings = field(default_factory=UpkeepSettings)
     git: GitSettings = field(default_factory=GitSettings)
     vault: VaultSettings = field(default_factory=VaultSettings)
+    server: ServerSettings = field(default_factory=ServerSettings)
     profiles: Mapping[str, Profile] = field(default_factory=lambda: dict(PROFILES))
     """What a context holds, by name: [profiles.NAME] in the file."""
 

@@ -59,6 +59,8 @@ class Talk:
     background: Background
     folder: Path | None
     """The agent's folder in the vault, where its identity files are."""
+    closed: Callable[[str], None] = lambda conversation: None
+    """Told of every conversation that was ended."""
 
 
 class Channels:
@@ -163,6 +165,17 @@ class Conversations:
             raise Denied(f"the conversation {info.ref_code} still goes on; its working memory is its agent's own")
         return [*conversations.events(store, info.id, 0, _count(limit, "events"))]
 
+    def journal(self, after: int = 0, *, limit: int = 100) -> Sequence[Event]:
+        """What happened in any conversation of this agent, in order, after the event with that number."""
+        with self._talk.store.read() as tx:
+            number, most = _count(after, "events"), min(_count(limit, "events"), history.LONGEST)
+            return history.events(tx, "journal_after", after=number, limit=most)
+
+    def last_event(self) -> int:
+        """The number of the last event in that journal, 0 before the first; quick, to be asked often."""
+        with self._talk.store.read() as tx:
+            return history.Journal.get(tx).events
+
     def scratchpad(self, id_or_ref: str, owner: str | None = None) -> "Scratchpad":
         """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
         talk = self._talk
@@ -187,6 +200,7 @@ class Conversations:
             try:
                 # Without the model: nobody waits for the summary of a conversation that died.
                 ended.append(ending.end(talk.store, identity, None, talk.clock.now))
+                talk.closed(identity)
             except RecollectError as error:
                 _log.warning("the conversation %s could not be ended: %s", identity, error)
         return ended
@@ -412,6 +426,7 @@ class Conversation:
             context_tokens=talk.limits.context_tokens,
         )
         talk.later.wake(talk.store)
+        talk.closed(self.id)
         return ended
 
     # Steps

@@ -3,6 +3,7 @@
     RecollectError
     ├── NotFound      the thing asked for is not there
     ├── Conflict      it clashes with what is there: a taken name, an illegal transition
+    │   └── Stale     it changed since it was read
     ├── Invalid       the input is wrong; nothing was changed
     ├── Denied        it is there, but not for this caller
     ├── Unavailable   the store cannot be used right now: locked, full, unreachable
@@ -12,7 +13,17 @@
 Each message says what was asked, what was found and what to do.
 """
 
-__all__ = ["ConfigError", "Conflict", "Corrupt", "Denied", "Invalid", "NotFound", "RecollectError", "Unavailable"]
+__all__ = [
+    "ConfigError",
+    "Conflict",
+    "Corrupt",
+    "Denied",
+    "Invalid",
+    "NotFound",
+    "RecollectError",
+    "Stale",
+    "Unavailable",
+]
 
 
 class RecollectError(Exception):
@@ -25,6 +36,10 @@ class NotFound(RecollectError):
 
 class Conflict(RecollectError):
     """The request clashes with what is there, for instance a name that is taken."""
+
+
+class Stale(Conflict):
+    """The thing was changed since it was read. Nothing was changed now; read it again."""
 
 
 class Invalid(RecollectError):

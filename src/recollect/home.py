@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self
 
 from recollect import names
+from recollect.access import Requests, Tokens
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.engine.background import Background
@@ -23,11 +24,13 @@ from recollect.errors import ConfigError, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, Memory, Shared
 from recollect.model.reminder import Reminder
 from recollect.model.report import Finding, Report
+from recollect.model.stats import AgentStats, Stats
 from recollect.model.transfer import Exported, Format, Imported
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.search.ranking import DecayConfig
-from recollect.storage.database import Database
+from recollect.storage.database import Database, migrations
 from recollect.storage.history import Journal
+from recollect.storage.stats import of_agent
 from recollect.transfer import archive, formats, restoring
 from recollect.transfer.archive import Progress, quiet
 from recollect.upkeep.runner import Jobs, Workplace
@@ -88,6 +91,9 @@ class Home:
         self.jobs = Jobs(
             self._workplaces, clock, settings or Settings(), self._shared.decay, model, self._shared.signals.flush
         )
+        shared = Store(place.account(), SHARED)
+        self.tokens = Tokens(shared, clock, self._shared.background)
+        self.requests = Requests(shared, clock)
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._vaults: dict[str, Vault] = {}
@@ -126,6 +132,13 @@ class Home:
         """The workspaces that hold anything."""
         return self._place.workspaces()
 
+    def agents(self, workspace: str = "default") -> list[str]:
+        """The agents that remember anything in a workspace."""
+        name = names.segment(workspace, "a workspace")
+        if name not in self._place.workspaces():
+            return []
+        return [agent for agent in self._place.workspace(name).agents() if agent != SHARED]
+
     def delete_workspace(self, name: str) -> None:
         """Remove a workspace with all its agents' memories. There is no way back but a backup."""
         workspace = names.segment(name, "a workspace")
@@ -135,6 +148,20 @@ class Home:
         self._memories.clear()
         self._stores.clear()
         self._vaults.pop(workspace, None)
+
+    def stats(self, workspace: str | None = None) -> Stats:
+        """Figures about everything here, or about one workspace: sizes, counts of each agent, growth over 90 days."""
+        self._shared.signals.flush()
+        wanted = None if workspace is None else names.segment(workspace, "a workspace")
+        now, size, agents = self._shared.clock.now(), 0, list[AgentStats]()
+        for name, database in archive.databases_of(self._place):
+            if wanted in (None, name):
+                size += database.size()
+                for agent in database.agents():
+                    if agent != SHARED:
+                        with database.read(agent) as tx:
+                            agents.append(of_agent(tx, name, now))
+        return Stats(schema=migrations()[-1].number, bytes=size, agents=tuple(agents))
 
     def check(self, *, repair: bool = False) -> Report:
         """Verify names, index, log, entries and files of everything here; with `repair=True` mend what is derived."""
@@ -258,6 +285,8 @@ class Home:
     def _touched(self, workspace: str | None, agent: str) -> None:
         if workspace is not None:  # the account never has vectors
             self._shared.later.wake(self._store(self._place.workspace(workspace), agent))
+            if agent != SHARED:
+                self._show(workspace, agent)
 
     def _folder(self, workspace: str) -> Path | None:
         """Where the files of a workspace are: by the place, or in the folder that was named; others beside it."""
@@ -269,6 +298,12 @@ class Home:
         """The vault, once it has been made."""
         folder = self._folder(workspace)
         return self.vault(workspace) if folder is not None and is_made(folder) else None
+
+    def _show(self, workspace: str, agent: str, subject: str | None = None, body: str = "") -> None:
+        """Let the vault show an agent's entries, and commit them under a subject, where there is a vault."""
+        vault = self._live_vault(workspace)
+        if vault is not None:
+            vault.show(agent, subject, body)
 
     def _other(self, workspace: str, agent: str) -> Store:
         return self._store(self._place.workspace(workspace), names.segment(agent, "an agent"))
@@ -297,7 +332,8 @@ class Home:
                     known = (agent for agent in database.agents() if agent != SHARED)
                     return [self._store(database, agent, account=account) for agent in known]
 
-                found.append(Workplace(name, self._store(database, SHARED, account=account), agents, folder))
+                show = None if account else partial(self._show, name)
+                found.append(Workplace(name, self._store(database, SHARED, account=account), agents, folder, show))
         return found
 
     def _databases(self) -> Iterator[tuple[str, Database]]:

@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.conversation import Channels, Conversation, Conversations, Talk
-from recollect.engine import context, embedding, erasing, policy, remember
+from recollect.engine import context, dreaming, embedding, erasing, fading, policy, remember
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.conversations import recover
@@ -18,19 +18,23 @@ from recollect.engine.embedding import Later
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
-from recollect.errors import Conflict, Invalid, NotFound
+from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import Recovery
+from recollect.model.listing import Cursor, Removed, Sort, Wanted
 from recollect.model.operation import Add, Alias, Operation, Remove, Revision, Write
-from recollect.model.recall import Filters, Hit
+from recollect.model.recall import Accesses, Filters, Hit
 from recollect.model.report import Receipt
 from recollect.model.vault import Report
 from recollect.providers.base import LanguageModel
 from recollect.reminders import Reminders
 from recollect.search.ranking import DecayConfig
-from recollect.storage import entries, history
+from recollect.storage import entries, history, listing
+from recollect.storage.counters import Counters
+from recollect.vault.git import close_message
 from recollect.vault.links import Links, links
+from recollect.vault.remains import remains
 from recollect.vault.sync import Vault
 
 __all__ = ["SHARED", "Memory", "Shared"]
@@ -70,12 +74,13 @@ class Memory:
         self._workspace, self._account, self._other = workspace, account, other
         talk = Talk(
             place, workspace, other(SHARED), other, shared.clock, shared.model, shared.limits, shared.stale_after,
-            shared.summary_timeout, shared.later, shared.background, folder,
+            shared.summary_timeout, shared.later, shared.background, folder, self._closed,
         )  # fmt: skip
         self.channels, self.conversations = Channels(talk), Conversations(talk)
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._later, self._model, self._profiles = shared.later, shared.model, shared.profiles
+        self.profiles = tuple(sorted(shared.profiles))
         self._folder, self._vault = None if folder is None else folder.parent, vault
         self._stores = [workspace] if account is workspace else [workspace, account]
 
@@ -154,8 +159,12 @@ class Memory:
         except Conflict:  # another process made it in between
             return self.apply(Write(key, content=content, tags=tags or None))
 
-    def apply(self, operation: Operation) -> Entry:
-        """Apply one operation; the entry as it is afterwards (for a remove: as it was)."""
+    def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
+        """Apply one operation; the entry as it is afterwards (for a remove: as it was).
+
+        With `if_version` (an entry's `version`) it is Stale, and nothing is done, if the entry was changed since.
+        """
+        if_version = _text(if_version, "version")
         operation = remember.checked(operation)
         if isinstance(operation, Add):
             store = self._home_of(operation)
@@ -163,34 +172,37 @@ class Memory:
         else:
             store, _ = self._holder(operation.target)
             if isinstance(operation, Alias):
-                return self._alias(store, operation)
+                return self._alias(store, operation, if_version)
             self._free_elsewhere(store, getattr(operation, "name", None))
-        return self._apply_in(store, operation)
+        return self._apply_in(store, operation, if_version)
 
     @overload
-    def forget(self, name_or_id: str, *, erase: Literal[False] = False) -> bool: ...
+    def forget(self, name_or_id: str, *, erase: Literal[False] = False, if_version: str | None = None) -> bool: ...
     @overload
-    def forget(self, name_or_id: str, *, erase: Literal[True]) -> Receipt: ...
-    def forget(self, name_or_id: str, *, erase: bool = False) -> bool | Receipt:
+    def forget(self, name_or_id: str, *, erase: Literal[True], if_version: str | None = None) -> Receipt: ...
+    def forget(self, name_or_id: str, *, erase: bool = False, if_version: str | None = None) -> bool | Receipt:
         """Forget an entry; False when there is none. `restore()` brings it back until the trash expires.
 
         With `erase=True` the text is gone for good, from every table, index, log and free page, also when it is in the
-        trash already; the receipt says what was removed and verified.
+        trash already; the receipt says what was removed and verified. With `if_version` it is Stale if the entry was
+        changed since.
         """
         target = names.name(name_or_id, "name or id")
         if not erase:
             try:
-                self.apply(Remove(target))
+                self.apply(Remove(target), if_version=if_version)
             except NotFound:
                 return False
             return True
+        self._look()  # an edit that nobody has read yet would bring the text back
         for store in self._stores:
             with store.read() as tx:
                 known = entries.find(tx, target) or entries.removed_id(tx, target)
             if known is not None:
-                receipt = erasing.erase(store, known, actor=self.agent, now=self._clock.now())
-                self._show(None, everywhere=True)
-                return receipt
+                return erasing.erase(
+                    store, known, actor=self.agent, now=self._clock.now(), if_version=_text(if_version, "version"),
+                    elsewhere=self._left_in_files,
+                )  # fmt: skip
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
@@ -274,6 +286,7 @@ class Memory:
         )  # fmt: skip
         if target_agent is not None and target_agent != self.agent:
             other = self._other(target_agent)
+            self._look(target_agent)
             narrowed = policy.of_another(self._workspace, target_agent, filters, call="recall", query=query, now=now)
             return [hit for _, hit in recall([other], replace(request, filters=narrowed))]
         found = recall(self._stores, request)
@@ -296,36 +309,94 @@ class Memory:
         kind: Kind | str | None = None,
         category: Category | str | None = None,
         scope: Scope | str | None = None,
+        lifetime: Lifetime | str | None = None,
         source: str | None = None,
         tag: str | None = None,
+        conversation: str | None = None,
+        channel: str | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        sort: Sort | str = Sort.CREATED,
+        descending: bool | None = None,
         limit: int = 100,
         before: Moment | Entry | None = None,
+        after: Entry | str | None = None,
     ) -> list[Entry]:
-        """Entries, newest first. For the next page give the last entry of this one as `before`; a moment works, too."""
+        """Entries, newest first; with `sort` by another field, the greatest first, but names from A to Z.
+
+        For the next page give the last entry of this one as `after`, with the same sort and filters; or its cursor, as
+        `Cursor.of(entry, sort).text(sort)` makes it. `before` does the same where the newest come first, and takes a
+        moment, too.
+        """
         self._look()
-        limit = _limit(limit, "entries")
-        if isinstance(before, Entry):
-            end = before.created_at, before.id
-        else:
-            end = (LAST + 1 if before is None else milliseconds(before)), ""
+        limit, sort = _limit(limit, "entries"), remember.member(Sort, sort, "sort")
+        down = sort is not Sort.NAME if descending is None else descending
+        place = None
+        if isinstance(after, Entry):
+            place = Cursor.of(after, sort)
+        elif after is not None:
+            place = Cursor.read(names.plain("cursor", after), sort)
+        if before is not None:
+            if place is not None or sort is not Sort.CREATED or not down:
+                raise Invalid("`before` is for lists with the newest first; give the last entry as `after` instead")
+            place = Cursor.of(before, sort) if isinstance(before, Entry) else Cursor(milliseconds(before), "")
+        wanted = Wanted(
+            kind=None if kind is None else remember.member(Kind, kind, "kind"),
+            category=None if category is None else remember.member(Category, category, "category"),
+            scope=None if scope is None else remember.member(Scope, scope, "scope"),
+            lifetime=None if lifetime is None else remember.member(Lifetime, lifetime, "lifetime"),
+            source=_text(source, "source"),
+            tag=_text(tag, "tag"),
+            conversation=self._within(conversation, None)[0],
+            channel=_text(channel, "channel"),
+            since=None if since is None else milliseconds(since),
+            until=None if until is None else milliseconds(until),
+        )
         found: list[Entry] = []
         for store in self._stores:
             with store.read() as tx:
-                found += entries.page(
-                    tx,
-                    kind=None if kind is None else str(remember.member(Kind, kind, "kind")),
-                    category=None if category is None else str(remember.member(Category, category, "category")),
-                    scope=None if scope is None else str(remember.member(Scope, scope, "scope")),
-                    source=_text(source, "source"),
-                    tag=_text(tag, "tag"),
-                    limit=min(limit, 1_000_000),
-                    before=end,
-                )
-        found.sort(key=lambda entry: (entry.created_at, entry.id), reverse=True)
-        return found[:limit]
+                found += listing.page(tx, sort, down, wanted, place, min(limit, 1_000_000))
+        return listing.merged(found, sort, down)[:limit]
+
+    def trash(self, *, limit: int = 100, before: int | None = None) -> Sequence[Removed]:
+        """What was forgotten and can be restored, newest first. For the next page give the last `seq` as `before`.
+
+        Where the account is a store of its own, its removals come after the workspace's, with negative numbers.
+        """
+        limit, end = min(_limit(limit, "entries"), 1_000_000), LAST if before is None else _number(before, "before")
+        found: Sequence[Removed] = []
+        if end > 0:
+            with self._workspace.read() as tx:
+                found = listing.trash(tx, end, limit)
+        if self._account is not self._workspace and len(found) < limit:
+            with self._account.read() as tx:
+                more = listing.trash(tx, LAST if end > 0 else -end, limit - len(found))
+            found = [*found, *(replace(one, seq=-one.seq) for one in more)]
+        return found
+
+    def accesses(self, name_or_id: str) -> Accesses:
+        """When an entry was found by recalls, by which queries, and how alive it was from its making until now."""
+        self._signals.flush()
+        store, entry = self._holder(names.name(name_or_id, "name or id"))
+        return fading.accesses(store, entry, self._decay, self._clock.now())
+
+    def changes(self, after: int = 0, *, limit: int = 100) -> Sequence[Revision]:
+        """What was done to the entries of this workspace, in order, after the operation with that number.
+
+        It is the workspace's log; where the account is a store of its own, its entries are not in it.
+        """
+        seq, limit = _number(after, "after"), min(_limit(limit, "operations"), 1_000_000)
+        with self._workspace.read() as tx:
+            return entries.logged_after(tx, seq, limit)
+
+    def last_change(self) -> int:
+        """The number of the last operation in that log, 0 before the first; quick, to be asked often."""
+        with self._workspace.read() as tx:
+            return Counters.get(tx).operations
 
     def history(self, name_or_id: str) -> Sequence[Revision]:
         """What was done to an entry, oldest first; also for one that was forgotten."""
+        self._look()
         target = names.name(name_or_id, "name or id")
         for find in (entries.find, entries.removed_id):
             for store in self._stores:
@@ -373,9 +444,12 @@ class Memory:
             decay=self._decay, now=self._clock.now(), conversation=within,
         )  # fmt: skip
 
-    def orient(self, command: str, *, profile: str = "default", conversation: str | None = None) -> OrientationDocument:
+    def orient(
+        self, command: str, *, budget: int | None = None, profile: str = "default", conversation: str | None = None
+    ) -> OrientationDocument:
         """The same selection as markdown for a system prompt; a model, if there is one, may narrow it."""
-        return context.orient(self.context(command, profile=profile, conversation=conversation), command, self._model)
+        chosen = self.context(command, budget=budget, profile=profile, conversation=conversation)
+        return context.orient(chosen, command, self._model)
 
     # The past
 
@@ -422,24 +496,24 @@ class Memory:
         if taken is not None:
             raise Conflict(f"{name!r} is already a name of entry {taken[1]} in another scope; choose another")
 
-    def _alias(self, store: Store, alias: Alias) -> Entry:
+    def _alias(self, store: Store, alias: Alias, if_version: str | None) -> Entry:
         """An alias moves between scopes as it moves within one; a canonical name never does."""
         taken = self._bound_elsewhere(store, alias.name)
         if taken is not None and taken[2]:
             self._free_elsewhere(store, alias.name)
-        entry = self._apply_in(store, alias)
+        entry = self._apply_in(store, alias, if_version)
         if taken is not None:
             with taken[0].write() as work:
                 work.tx.run("names.drop", name=alias.name)
         return entry
 
-    def _apply_in(self, store: Store, operation: Operation) -> Entry:
+    def _apply_in(self, store: Store, operation: Operation, if_version: str | None = None) -> Entry:
         embedding.compare_models(store)
         content = operation.content if isinstance(operation, Add | Write) else None
         (vector,) = embedding.at_once(store, [content]) if content is not None else (None,)
         with store.write() as work:
             before = work.counters.operations
-            entry = remember.apply(work, operation, actor=self.agent, now=self._clock.now())
+            entry = remember.apply(work, operation, actor=self.agent, now=self._clock.now(), if_version=if_version)
             if work.counters.operations > before:
                 embedding.attach(store, work, entry, vector)
         if content is not None and vector is None:
@@ -456,11 +530,28 @@ class Memory:
         if vault is not None:
             _tell(vault.written(self.agent, None if everywhere else category))
 
-    def _look(self) -> None:
-        """Take in what was edited in the vault's files, before a read."""
+    def _look(self, agent: str | None = None) -> None:
+        """Take in what was edited in the vault's files, of this agent or another, before a read."""
         vault = self._vault()
         if vault is not None:
-            _tell(vault.refresh(self.agent))
+            _tell(vault.refresh(agent or self.agent))
+
+    def _closed(self, conversation: str) -> None:
+        """Let the vault show what a conversation left, and commit it."""
+        vault = self._vault()
+        if vault is not None:
+            vault.show(self.agent, *close_message(conversation, self.agent))
+
+    def _left_in_files(self, entry_id: str, pieces: Sequence[str]) -> Sequence[str]:
+        """Take an erased entry out of the files; where pieces of its text still are."""
+        self._show(None, everywhere=True)
+        if self._folder is None:
+            return ()
+        try:
+            dreaming.leave_out(self._folder / self.agent, entry_id)
+            return list(remains(self._folder, self.agent, pieces, self._clock))
+        except (RecollectError, OSError) as error:
+            return [f"the files in {self._folder} may hold it, and could not be looked through: {error}"]
 
 
 def _tell(report: Report) -> None:
@@ -472,6 +563,12 @@ def _limit(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise Invalid(f"the limit is how many {what} to give, 0 or more; not {value!r}")
     return value
+
+
+def _number(value: object, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise Invalid(f"{what} is the number of an operation, not {value!r}")
+    return max(min(value, LAST), -LAST)
 
 
 def _text(value: object, what: str) -> str | None:

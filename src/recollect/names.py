@@ -5,7 +5,6 @@ import os
 import re
 import threading
 import unicodedata
-import uuid
 
 from recollect.errors import Invalid
 
@@ -35,8 +34,8 @@ class _Ids:
             # 73 random bits leave room to count up within the 74 that the form has.
             random = random + 1 if moment == now else int.from_bytes(os.urandom(10), "big") >> 7
             self._last = (now, random)
-        value = (now & 0xFFFF_FFFF_FFFF) << 80 | 0x7 << 76 | (random >> 62 & 0xFFF) << 64 | 0b10 << 62
-        return str(uuid.UUID(int=value | random & 0x3FFF_FFFF_FFFF_FFFF))
+        when, rest = f"{now & 0xFFFF_FFFF_FFFF:012x}", f"{1 << 63 | random & 0x3FFF_FFFF_FFFF_FFFF:016x}"
+        return f"{when[:8]}-{when[8:]}-7{random >> 62 & 0xFFF:03x}-{rest[:4]}-{rest[4:]}"
 
 
 new_id = _Ids().next

@@ -21,6 +21,8 @@ PAIRS = [
     (recollect.Channels, aio.AsyncChannels),
     (recollect.Reminders, aio.AsyncReminders),
     (recollect.Jobs, aio.AsyncJobs),
+    (recollect.Tokens, aio.AsyncTokens),
+    (recollect.Requests, aio.AsyncRequests),
 ]
 PROPERTIES = {aio.AsyncConversation: {"info"}, aio.AsyncChannels: {"default"}}
 """What is a property otherwise has to be awaited here."""

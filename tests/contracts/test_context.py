@@ -123,6 +123,36 @@ def test_the_project_is_read_from_the_vault_and_a_huge_one_is_cut(tmp_path: Path
         assert item.text.endswith("[truncated]")
 
 
+@pytest.mark.parametrize("kind", ["a folder", "no text", "empty"])
+def test_a_project_file_that_is_none_leaves_the_rest_as_it_is(tmp_path: Path, kind: str) -> None:
+    with recollect.open(tmp_path / "home", clock=FixedClock()) as home:
+        mem = home.agent("ana")
+        mem.remember("We deploy on Tuesdays", category="decisions")
+        file = tmp_path / "home" / "workspaces" / "default" / "vault" / "_project.md"
+        file.parent.mkdir(parents=True)
+        if kind == "a folder":
+            file.mkdir()
+        else:
+            file.write_bytes(b"Boats \xff\xfe and ropes" if kind == "no text" else b" \n")
+        found = mem.context("deploy")
+        assert [section.name for section in found.sections][-1] == "Relevant Decisions"
+        assert len(found.failed) == (kind == "a folder")
+        assert len(found.section("Project")) == (kind == "no text")
+
+
+def test_a_budget_of_nothing_keeps_the_project_and_the_tasks(mem: Memory) -> None:
+    mem.remember("Boats.", name="_project")
+    mem.remember("We deploy on Tuesdays", category="decisions")
+    mem.remember("- [ ] order ropes", category="tasks")
+    found = mem.context("deploy", budget=0)
+    assert ([section.name for section in found.sections], found.dropped) == (["Project", "Open Tasks"], 1)
+    for wrong in (-1, True, 1.5, "10"):
+        with pytest.raises(Invalid):
+            mem.context("deploy", budget=wrong)  # type: ignore[arg-type]
+        with pytest.raises(Invalid):
+            mem.orient("deploy", budget=wrong)  # type: ignore[arg-type]
+
+
 def test_a_part_that_fails_is_left_out_and_told(filled: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Sequence[Any]:
         raise recollect.Unavailable("the shelf is locked")

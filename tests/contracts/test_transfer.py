@@ -17,6 +17,7 @@ import recollect
 from recollect import Add, Alias, Event, EventType, Rename, Write
 from recollect.clock import FixedClock
 from recollect.engine.reminders import add as remind
+from recollect.engine.store import every
 from recollect.errors import ConfigError, Conflict, Invalid
 from recollect.home import Home
 from recollect.memory import Memory
@@ -273,12 +274,83 @@ def test_nothing_is_moved_into_a_home_that_holds_something(source: Home, target:
     assert target.agent("ana").list() == []
 
 
+def preferences(home: Home) -> None:
+    """Notes of the account among those of the workspace: written, renamed, recalled, forgotten, erased."""
+    mem = home.agent("ana")
+    mem.remember("The site is red", name="colour")
+    mem.remember("I like short answers", name="answers", scope="account")
+    mem.remember("Never call before nine", name="calls", scope="account", tags=["phone"])
+    mem.apply(Write("answers", content="I like very short answers"))
+    mem.apply(Alias("answers", "how to answer"))
+    mem.remember("gone for now", name="passing", scope="account")
+    mem.forget("passing")
+    mem.forget(mem.remember("gone for good", scope="account").id, erase=True)
+    mem.recall("short answers")
+    mem.remember("The gate is blue", name="gate")
+    home.flush()
+
+
+def placed(home: Home) -> dict[str, set[str | None]]:
+    """The names of the notes in the account's rows, and in the workspace's."""
+    mem = home.agent("ana")
+    found = {}
+    for place, store in (("account", mem._account), ("workspace", mem._workspace)):
+        with store.read() as tx:
+            found[place] = {one.entry.name for one in every(tx)}
+    return found
+
+
+@pytest.mark.parametrize("way", ["move", "import", "import into what is there"])
+def test_account_entries_go_where_the_target_keeps_them(
+    target: Home, tmp_path: Path, clock: FixedClock, way: str
+) -> None:
+    with recollect.open(tmp_path / "one.db", clock=clock) as one, recollect.open(tmp_path / "back.db") as back:
+        preferences(one)
+        if way == "move":
+            restoring.move(one._place, target._place)
+        else:
+            if way != "import":
+                target.agent("ana").remember("I was here", name="first")
+                target.agent("ana").remember("And I", name="second", scope="account")
+            export(one, tmp_path / "one.jsonl")
+            bring(target, tmp_path / "one.jsonl")
+            assert not bring(target, tmp_path / "one.jsonl").changed
+        more = {"first", "second"} if way == "import into what is there" else set()
+        apart = "file" not in str(type(target._place)).lower()
+        everything = {"colour", "gate", "answers", "calls"} | more
+        if apart:
+            assert placed(target) == {
+                "account": {"answers", "calls"} | more - {"first"}, "workspace": {"colour", "gate"} | more - {"second"},
+            }  # fmt: skip
+        else:
+            assert placed(target)["workspace"] == everything
+        assert target.check().findings == ()
+        restoring.move(target._place, back._place)
+        for home in (target, back):
+            mem = home.agent("ana")
+            assert {entry.name for entry in mem.list()} == everything
+            assert mem.get("how to answer").content == "I like very short answers"
+            assert mem.recall("short answers")[0].entry.name == "answers"
+            if way == "move":
+                assert [one.operation for one in mem.history("answers")] == ["add", "write", "alias"]
+                assert mem.restore("passing").content == "gone for now"
+            mem.remember("after all of this", name="after")
+            mem.remember("also after", name="also", scope="account")
+        assert back.check().findings == ()
+
+
+def test_the_jobs_of_account_and_workspace_are_one_in_a_single_file(tmp_path: Path, clock: FixedClock) -> None:
+    with recollect.open(tmp_path / "many", clock=clock) as many, recollect.open(tmp_path / "one.db") as one:
+        preferences(many)
+        run = many.jobs.run("consolidate")
+        restoring.move(many._place, one._place)
+        assert [found.id for found in one.jobs.runs()] == [run.id]
+        assert one.check().findings == ()
+
+
 def test_what_does_not_fit_into_a_single_file_is_not_moved_at_all(tmp_path: Path, clock: FixedClock) -> None:
     with recollect.open(tmp_path / "many", clock=clock) as many, recollect.open(tmp_path / "one.db") as one:
         many.agent("ana").remember("The site is red", name="colour")
-        many.agent("ana").remember("I like short answers", name="answers", scope="account")
-        with pytest.raises(Conflict, match="a single file cannot take the account and a workspace"):
-            restoring.move(many._place, one._place)
         many.agent("ana", "web").remember("The web site is red")
         with pytest.raises(Invalid, match="a single file holds the workspace 'default' only"):
             restoring.move(many._place, one._place)

@@ -283,6 +283,19 @@ def test_text_before_the_first_entry_is_left_alone(vault: Vault, mem: Memory, fo
 # What can go wrong
 
 
+@pytest.mark.parametrize("front", ["---\ntags: [a, b\n  - : :\n", "---\n\ttitle\n---\n", "---\n---\n---\n"])
+def test_frontmatter_that_is_broken_is_left_alone(vault: Vault, mem: Memory, folder: Path, front: str) -> None:
+    mem.remember("The gate is blue", category="decisions")
+    vault.sync()
+    file = folder / "ana" / "decisions.md"
+    file.write_text(front + file.read_text().replace("blue", "red"))
+    assert vault.sync() == Report(read=("ana/decisions.md",), changed=1)
+    mem.remember("Ropes rot", category="decisions")
+    vault.sync()
+    assert file.read_text().startswith(front)
+    assert sorted(entry.content for entry in mem.list()) == ["Ropes rot", "The gate is red"]
+
+
 def test_a_file_that_is_gone_is_written_again(vault: Vault, mem: Memory, folder: Path) -> None:
     mem.remember("kept", category="decisions")
     vault.sync()

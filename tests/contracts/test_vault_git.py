@@ -3,12 +3,13 @@
 import logging
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import recollect
-from recollect import ConfigError, Conflict, Corrupt, FixedClock, Home, Invalid, Unavailable
+from recollect import ConfigError, Conflict, Corrupt, FixedClock, Home, Invalid, Memory, Unavailable
 from recollect.vault.git import Checkpoint, History, Repository, checkpoint_subject, close_message, dream_subject
 from recollect.vault.sync import Vault
 
@@ -246,3 +247,121 @@ def test_a_vault_in_one_repository_and_one_without_git(tmp_path: Path, clock: Fi
         (tmp_path / "third" / "ana").symlink_to(tmp_path / "vault")
         with pytest.raises(Conflict):
             vault_of(home, tmp_path / "third", clock, "agent").checkpoint("ana")
+
+
+# Commits that nobody asks for by name
+
+
+@pytest.fixture
+def live(tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch) -> Iterator[Home]:
+    """A home with git on and a vault that was made."""
+    monkeypatch.setenv("RECOLLECT_GIT_REPOSITORY", "agent")
+    with recollect.open(tmp_path / "home", clock=clock) as home:
+        home.vault().sync()
+        home.agent("ana").remember("Ropes rot.", category="lessons")
+        yield home
+
+
+def subjects(home: Home, agent: str = "ana") -> list[str]:
+    return [commit.subject for commit in home.vault().history(agent).commits]
+
+
+def talked(mem: Memory) -> str:
+    talk = mem.conversations.start()
+    talk.user("Which day?")
+    talk.assistant("We decided to deploy on Tuesdays.")
+    return talk.id
+
+
+def dreamt_of(home: Home, clock: FixedClock) -> None:
+    for query in ("ropes", "which ropes", "ropes?"):
+        home.agent("ana").recall(query)
+        clock.advance(86_400_000)
+    home.flush()
+
+
+def test_the_end_of_a_conversation_is_a_commit_with_its_hand_off(live: Home) -> None:
+    mem = live.agent("ana")
+    identity = talked(mem)
+    mem.conversations.get(identity).end()
+    (last, *_) = live.vault().history("ana").commits
+    assert (last.subject, last.body) == (f"session-close: {identity}", "agent=ana")
+    assert {"decisions.md", "handoffs.md"} < set(files_of(live.vault().folder / "ana"))
+    mem.conversations.start().end()  # nothing was said, nothing is left
+    assert subjects(live) == [f"session-close: {identity}", "workspace init"]
+
+
+@pytest.mark.parametrize("by", ["the next conversation", "upkeep"])
+def test_a_conversation_that_died_is_a_commit_too(live: Home, clock: FixedClock, by: str) -> None:
+    identity = talked(live.agent("ana"))
+    clock.advance(3 * 86_400_000)
+    if by == "upkeep":
+        live.jobs.run("age")
+    else:
+        live.agent("ana").conversations.start()
+    assert subjects(live) == [f"session-close: {identity}", "workspace init"]
+    assert "Which day?" in (live.vault().folder / "ana" / "handoffs.md").read_text()
+
+
+def test_a_dream_that_promotes_is_a_commit_and_one_that_does_not_is_none(live: Home, clock: FixedClock) -> None:
+    live.agent("ben").remember("not hers", category="lessons")
+    dreamt_of(live, clock)
+    assert live.jobs.run("dream", dry_run=True).figures["promoted"] == 1
+    assert subjects(live) == []
+    assert live.jobs.run("dream").error is None
+    assert subjects(live) == ["dream: 1 promotion(s)", "workspace init"]
+    assert "MEMORY.md" in files_of(live.vault().folder / "ana")
+    live.jobs.run("dream")
+    assert len(subjects(live)) == 2
+    assert subjects(live, "ben") == []
+
+
+@pytest.mark.parametrize(
+    ("trouble", "told"), [("index.lock", "git cannot work"), ("MERGE_HEAD", "in the middle of a merge")]
+)
+def test_git_in_trouble_fails_no_dream_and_no_ending(
+    live: Home, clock: FixedClock, caplog: pytest.LogCaptureFixture, trouble: str, told: str
+) -> None:
+    live.vault().checkpoint("ana")
+    (live.vault().folder / "ana" / ".git" / trouble).write_text(f"{live.vault().history('ana').commits[0].oid}\n")
+    mem = live.agent("ana")
+    dreamt_of(live, clock)
+    with caplog.at_level(logging.WARNING, "recollect.vault"):
+        assert mem.conversations.get(talked(mem)).end().handoff is not None
+        assert live.jobs.run("dream").error is None
+    assert caplog.text.count(told) == 2
+    assert subjects(live)[0] == "checkpoint: manual"
+
+
+def test_before_the_vault_is_made_there_is_no_repository(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_GIT_REPOSITORY", "agent")
+    with recollect.open(tmp_path / "home", clock=clock) as home:
+        mem = home.agent("ana")
+        mem.conversations.get(talked(mem)).end()
+        assert not home.vault().folder.exists()
+
+
+# Erasing
+
+
+def test_the_receipt_of_an_erasure_names_the_commits_that_still_hold_the_text(live: Home) -> None:
+    mem, vault = live.agent("ana"), live.vault()
+    mem.remember("The password of the harbour is mackerel", name="secret", category="decisions")
+    vault.checkpoint("ana")
+    mem.remember("Another day", category="decisions")
+    vault.checkpoint("ana")
+    receipt = mem.forget("secret", erase=True)
+    (told,) = [line for line in receipt.remaining if "git" in line]
+    assert told.startswith(f"2 commits of the git repository in {vault.folder / 'ana'} still hold")
+    assert "mackerel" not in (vault.folder / "ana" / "decisions.md").read_text()
+    harmless = mem.remember("Nobody has committed this one", category="decisions")
+    assert not [line for line in mem.forget(harmless.id, erase=True).remaining if "git" in line]
+
+
+def test_a_repository_that_cannot_be_read_is_told_in_the_receipt(live: Home) -> None:
+    mem = live.agent("ana")
+    (live.vault().folder / "ana" / ".git").mkdir(parents=True)
+    (told,) = [line for line in mem.forget(mem.list()[0].id, erase=True).remaining if "git" in line]
+    assert "could not be looked through" in told

@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import pytest
 import typer
 from docs.pages import ROOT
-from surfaces.command import Command
+from surfaces.command import Command, environment
 
 import recollect
 from recollect.cli.app import app
@@ -70,7 +73,7 @@ def test_every_option_of_the_program_is_documented() -> None:
 
 
 def test_the_page_speaks_of_no_option_that_is_not_there() -> None:
-    known = SHARED | {"--version"} | {option for command in COMMANDS.values() for option in options(command)}
+    known = options(typer.main.get_command(app)) | {option for command in COMMANDS.values() for option in options(command)}
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", PAGE)) - known == set()
 
 
@@ -89,6 +92,7 @@ def test_every_option_and_argument_has_a_help_text(path: tuple[str, ...]) -> Non
 )
 def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("notes of a meeting")
+    (tmp_path / "messages.json").write_text(json.dumps([{"role": "user", "content": "When do we deploy?"}]))
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "harbour.md").write_text("The harbour opens at eight.")
     said = {"sender": "human", "text": "When do we deploy?", "created_at": "2026-03-02T10:00:00Z"}
@@ -102,6 +106,8 @@ def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> Non
             if example == "import memory.jsonl":
                 home.export(tmp_path / f"{location}.jsonl")
                 shutil.copy(tmp_path / f"{location}.jsonl", tmp_path / "memory.jsonl")
+            if "token revoke" in example:
+                home.tokens.create("laptop")
             if "restore" in example:
                 mem.forget("deploy day")
             if "undo" in example:
@@ -109,8 +115,23 @@ def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> Non
             elif "last" in example:
                 mem.conversations.start().user("When do we deploy?")
     words = [word.strip("'") for word in re.findall(r"'[^']*'|\S+", example)]
+    if "serve" in words:
+        serves(tmp_path, words)
+        return
     stdin = b""
     if "<" in words:
         stdin = (tmp_path / words.pop()).read_bytes()
         words.pop()
     Command(tmp_path)(*words, stdin=stdin, RECOLLECT_EMBEDDER_KIND="local")
+
+
+def serves(folder: Path, words: list[str]) -> None:
+    """A command that goes on until it is stopped: it says that it is ready, and ends in good order."""
+    free = environment(RECOLLECT_SERVER_PORT="0")
+    command = [sys.executable, "-m", "recollect", *words]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=folder, env=free, text=True) as process:
+        assert process.stdout is not None
+        assert "http://127.0.0.1:" in process.stdout.readline()
+        process.send_signal(signal.SIGTERM)
+        process.communicate()
+    assert process.returncode == 0

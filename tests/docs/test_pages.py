@@ -12,11 +12,14 @@ from pathlib import Path
 import pytest
 from docs.pages import PAGES, ROOT, Block, anchors, blocks, links, shows
 from surfaces.command import environment
+from surfaces.server import serving
 
 import recollect
 from recollect.cli.exits import EXIT_CODES
 
 ADDRESS = "postgresql://memory:secret@localhost/memory"
+SERVER = "http://127.0.0.1:8377"
+"""In a python block: a server that runs as long as the page does."""
 LANGUAGES = {"python", "console", "sh", "sql", "toml"}
 RUN = {"python", "console"}
 
@@ -32,18 +35,24 @@ def test_every_example_of_a_page_does_what_it_says(
     monkeypatch.chdir(tmp_path)
     address = request.getfixturevalue("postgres_url") if ADDRESS in page.read_text(encoding="utf-8") else ADDRESS
     namespace: dict[str, object] = {}
-    for block in blocks(page):
-        where = f"{relative(page)}, line {block.line}"
-        if block.language == "python":
-            run_python(block, namespace, where, address)
-        elif block.language == "console":
-            run_console(block, tmp_path, where)
+    with contextlib.ExitStack() as stack:
+        server = SERVER
+        if any(block.language == "python" and SERVER in block.code for block in blocks(page)):
+            server = stack.enter_context(serving(stack.enter_context(recollect.open(tmp_path / "served.db")))).url
+        for block in blocks(page):
+            where = f"{relative(page)}, line {block.line}"
+            if block.language == "python":
+                run_python(block, namespace, where, {ADDRESS: address, SERVER: server})
+            elif block.language == "console":
+                run_console(block, tmp_path, where)
 
 
-def run_python(block: Block, namespace: dict[str, object], where: str, address: str) -> None:
-    output = io.StringIO()
+def run_python(block: Block, namespace: dict[str, object], where: str, meant: dict[str, str]) -> None:
+    output, text = io.StringIO(), block.code
+    for shown, real in meant.items():
+        text = text.replace(shown, real)
     # The empty lines make the numbers in a traceback those of the page.
-    code = compile("\n" * block.line + block.code.replace(ADDRESS, address), where, "exec")
+    code = compile("\n" * block.line + text, where, "exec")
     with contextlib.redirect_stdout(output):
         exec(code, namespace)
     assert output.getvalue().splitlines() == block.printed(), where

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from surfaces.command import Command
+from surfaces.server import Server, serving
+
+import recollect
 
 
 @pytest.fixture
@@ -14,3 +18,10 @@ def cli(tmp_path: Path) -> Command:
     folder = tmp_path / "folder"
     folder.mkdir()
     return Command(folder)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server over an empty home in a single file: `server.client` talks to it, `server.home` is behind it."""
+    with recollect.open(tmp_path / "memory.db") as home, serving(home) as running:
+        yield running

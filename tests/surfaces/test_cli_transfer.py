@@ -19,6 +19,8 @@ def test_a_memory_is_exported_imported_and_moved(cli: Command, location: str) ->
     assert moved.lines[-1] == "everything is in moved.db now; copy is as it was"
     with recollect.open(cli.folder / "moved.db") as home:
         assert home.agent("ana").get("deploy day").content == "We deploy on Tuesdays"
+    assert cli("move", "copy", "moved.db").lines == ["everything is in moved.db now; copy is as it was"]
+    cli("--home", "moved.db", "remember", "something of its own")
     assert "the target is not empty" in cli("move", "copy", "moved.db", code=4).err
 
 

@@ -22,7 +22,7 @@ def main() -> int:
     try:
         code = _run()
         sys.stdout.flush()
-        return code
+        return 0 if sys.argv[1:2] == ["hook"] else code  # a hook never fails its host
     except BrokenPipeError:  # whoever read the output has seen enough
         _drop_output()
         return 1

@@ -5,7 +5,28 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli import conversation, demo, home, jobs, memory, note, transfer, vault
+from recollect.cli import (
+    channel,
+    connect,
+    context,
+    conversation,
+    demo,
+    doctor,
+    home,
+    hook,
+    jobs,
+    mcp,
+    memory,
+    note,
+    reminder,
+    scratchpad,
+    serve,
+    stats,
+    token,
+    transfer,
+    vault,
+    workspace,
+)
 from recollect.cli.call import AgentOption, Call, HomeOption, JsonOption, WorkspaceOption
 
 __all__ = ["app"]
@@ -13,7 +34,6 @@ __all__ = ["app"]
 app = typer.Typer(
     name="recollect",
     help="One durable memory for AI agents, in a single SQLite file or on PostgreSQL.",
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: quick to start, easy to copy from
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -51,10 +71,22 @@ def start(
 
 
 app.add_typer(memory.app)
+app.add_typer(context.app)
 app.add_typer(note.app, name="note")
 app.add_typer(conversation.app, name="conversation")
+app.add_typer(channel.app, name="channel")
+app.add_typer(scratchpad.app, name="scratchpad")
+app.add_typer(reminder.app, name="reminder")
 app.add_typer(jobs.app, name="jobs")
+app.add_typer(workspace.app, name="workspace")
 app.add_typer(home.app)
+app.add_typer(stats.app)
+app.add_typer(doctor.app)
 app.add_typer(vault.app, name="vault")
 app.add_typer(transfer.app)
+app.add_typer(token.app, name="token")
+app.add_typer(serve.app)
+app.add_typer(mcp.app)
+app.add_typer(connect.app)
+app.add_typer(hook.app)
 app.add_typer(demo.app)

@@ -1,5 +1,6 @@
 """Conversations from the command line: what was said, what it became, and the hand of the operator."""
 
+import json
 from typing import Annotated
 
 import typer
@@ -13,7 +14,7 @@ from recollect.errors import Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.history import ConversationInfo, Event, Lane, Turn
 
-__all__ = ["app"]
+__all__ = ["Which", "app", "talk_of"]
 
 app = typer.Typer(help="Conversations: what was said, and what remains of it.", rich_markup_mode=None)
 
@@ -68,13 +69,13 @@ def say(
     if role not in ROLES:
         raise Invalid(f"{role!r} is not a role; it is one of {', '.join(ROLES)}")
     with call.memory() as mem:
-        found = _found(mem, conversation)
-        append = found.user if role == "user" else found.assistant
+        talk = talk_of(mem, conversation)
+        append = talk.user if role == "user" else talk.assistant
         event = append(text_of(text), speaker=speaker, lane=lane, at=at)
     if call.json:
         document(event)
     else:
-        typer.echo(f"appended {event.hash[:12]} to {found.ref_code}")
+        typer.echo(f"appended {event.hash[:12]} to {talk.ref_code}")
 
 
 @app.command(name="list", epilog=examples("conversation list --all"))
@@ -102,8 +103,8 @@ def list_(
 def show(call: Call, conversation: Which, limit: LimitOption = 50) -> None:
     """Show what happened in a conversation, the last events of it."""
     with call.memory() as mem:
-        found = _found(mem, conversation)
-        info, told = found.info, [*found.events()][-limit:] if limit else []
+        talk = talk_of(mem, conversation)
+        info, told = talk.info, [*talk.events()][-limit:] if limit else []
     if call.json:
         document({"conversation": info, "events": told})
         return
@@ -137,12 +138,119 @@ def search(
         pairs([("", line(turn.snippet))])
 
 
+@app.command(epilog=examples("conversation extend last - < messages.json"))
+@for_agent
+def extend(
+    call: Call,
+    conversation: Which,
+    messages: Annotated[
+        str, typer.Argument(metavar="MESSAGES", help="A JSON list of messages; - reads stdin.", show_default=False)
+    ],
+    lane: LaneOption = Lane.EDGE,
+) -> None:
+    """Append what is new in a list of messages, as chats keep them: {"role": …, "content": …}."""
+    try:
+        given = json.loads(text_of(messages))
+    except ValueError as error:
+        raise Invalid(f"the messages are not JSON: {error}") from None
+    with call.memory() as mem:
+        talk = talk_of(mem, conversation)
+        added = talk.extend(given, lane=lane)
+    if call.json:
+        document(added)
+    else:
+        typer.echo(f"appended {len(added)} to {talk.ref_code}")
+
+
+@app.command(epilog=examples("conversation find last 'which port?'"))
+@for_agent
+def find(
+    call: Call,
+    conversation: Which,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)],
+    limit: LimitOption = 10,
+) -> None:
+    """Find what was said in one conversation, by its words."""
+    with call.memory() as mem:
+        turns = talk_of(mem, conversation).find(query, limit=limit)
+    if call.json:
+        document(turns)
+    elif not turns:
+        remark(f"nothing found for {query!r}")
+    else:
+        pairs((_who(turn.event), line(turn.snippet)) for turn in turns)
+
+
+@app.command(epilog=examples("conversation messages last --json"))
+@for_agent
+def messages(
+    call: Call,
+    conversation: Which,
+    lane: LaneOption = Lane.EDGE,
+    replay: Annotated[bool, typer.Option("--replay", help="Archives and all, as after a restart.")] = False,
+) -> None:
+    """Show the messages that a model gets for a lane: identity, summary, window."""
+    with call.memory() as mem:
+        talk = talk_of(mem, conversation)
+        made = talk.replay(lane) if replay else talk.messages(lane)
+    if call.json:
+        document(made)
+    else:
+        pairs((safe(str(one["role"])), line(str(one["content"]))) for one in made)
+
+
+@app.command(epilog=examples("conversation summary last"))
+@for_agent
+def summary(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
+    """Show what stands in the prompt for what has left the window."""
+    with call.memory() as mem:
+        told = talk_of(mem, conversation).summary(lane)
+    if call.json:
+        document(told)
+    elif not told.summary and not told.facts:
+        remark("nothing has left the window yet")
+    else:
+        pairs([("summary", line(told.summary)), *((safe(fact.key), line(fact.value)) for fact in told.facts)])
+
+
+@app.command(epilog=examples("conversation checkpoint last"))
+@for_agent
+def checkpoint(call: Call, conversation: Which) -> None:
+    """Note where the conversation is, so that `recover` finds it."""
+    with call.memory() as mem:
+        talk = talk_of(mem, conversation)
+        talk.checkpoint()
+    _stands(call, talk, "noted where it is:")
+
+
+@app.command(epilog=examples("conversation idle last"))
+@for_agent
+def idle(call: Call, conversation: Which) -> None:
+    """Say that nobody is talking for now."""
+    with call.memory() as mem:
+        talk = talk_of(mem, conversation)
+        talk.idle()
+    _stands(call, talk, "idle")
+
+
+@app.command(name="end-stale", epilog=examples("conversation end-stale"))
+@for_agent
+def end_stale(call: Call) -> None:
+    """End the conversations in which nothing has happened for a day, as their processes must have died."""
+    with call.memory() as mem:
+        done = mem.conversations.end_stale()
+    if call.json:
+        document(list(done))
+    else:
+        typer.echo(f"ended {len(done)}")
+
+
 @app.command(epilog=examples("conversation compact last"))
 @for_agent
 def compact(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
     """Let an archive stand for what was said before the newest user message."""
     with call.memory() as mem:
-        done = _found(mem, conversation).compact(lane)
+        done = talk_of(mem, conversation).compact(lane)
     if call.json:
         document(done)
     elif done is None:
@@ -156,7 +264,7 @@ def compact(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> No
 def end(call: Call, conversation: Which) -> None:
     """End a conversation: summary, hand-off, decisions, lessons, chunks."""
     with call.memory() as mem:
-        ended = _found(mem, conversation).end()
+        ended = talk_of(mem, conversation).end()
     if call.json:
         document(ended)
         return
@@ -174,13 +282,9 @@ def end(call: Call, conversation: Which) -> None:
 def archive(call: Call, conversation: Which) -> None:
     """Put a conversation away: it leaves the usual lists."""
     with call.memory() as mem:
-        found = _found(mem, conversation)
-        found.archive()
-    if call.json:
-        with call.memory() as mem:
-            document(mem.conversations.get(found.id).info)
-    else:
-        typer.echo(f"archived {found.ref_code}")
+        talk = talk_of(mem, conversation)
+        talk.archive()
+    _stands(call, talk, "archived")
 
 
 @app.command(epilog=examples("conversation recover"))
@@ -198,7 +302,16 @@ def recover(call: Call) -> None:
         pairs((_who(event), line(event.content)) for event in found.events)
 
 
-def _found(mem: Memory, conversation: str) -> Conversation:
+def _stands(call: Call, talk: Conversation, verb: str) -> None:
+    if call.json:
+        with call.memory() as mem:
+            document(mem.conversations.get(talk.id).info)
+    else:
+        typer.echo(f"{verb} {talk.ref_code}")
+
+
+def talk_of(mem: Memory, conversation: str) -> Conversation:
+    """The conversation with an id or ref code, or the newest one."""
     if conversation != "last":
         return mem.conversations.get(conversation)
     newest = mem.conversations.list(True, limit=1)

@@ -7,12 +7,18 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from recollect.cli.output import columns, heading
+import recollect
+from recollect.cli.call import Call
+from recollect.cli.fill import fill as tell
+from recollect.cli.output import columns, document, heading, safe
+from recollect.clock import FixedClock, SystemClock
+from recollect.config import ModelSettings, Settings
 from recollect.errors import Conflict, Invalid
 
 __all__ = ["app"]
@@ -55,8 +61,18 @@ def demo(
     keep: Annotated[
         Path | None, typer.Option("--keep", metavar="PATH", help="Keep the file; a new path that ends in .db.")
     ] = None,
+    fill: Annotated[
+        bool, typer.Option("--fill", help="Fill the memory of --home and --agent with six weeks of examples instead.")
+    ] = False,
+    more: Annotated[
+        int, typer.Argument(metavar="[N]", min=0, help="With --fill: so many further entries.", show_default=False)
+    ] = 0,
 ) -> None:
-    """Show in a few seconds what a memory does, in a temporary file."""
+    """Show in a few seconds what a memory does, in a temporary file; or fill a memory with examples to look at."""
+    if fill and keep is None:
+        return _fill(ctx.obj, more)
+    if fill or more:
+        raise Invalid("--fill and a number of entries belong together, and --keep to the story; give one or the other")
     if ctx.obj.json:
         raise Invalid("the demo is for people and has no JSON; leave --json out")
     if keep is not None and keep.suffix != ".db":
@@ -76,6 +92,25 @@ def demo(
         heading("\nWhat is in the file", f"{path.stat().st_size:,} bytes")
         _look(path)
     _next(keep)
+
+
+def _fill(call: Call, more: int) -> None:
+    now = SystemClock().now()
+    clock = FixedClock(now)
+    # Without the model of the settings: a story that is always the same cannot wait for one.
+    settings = replace(Settings.read(), model=ModelSettings())
+    with recollect.open(call.home, settings=settings, clock=clock) as home:
+        memory = home.agent(call.agent, call.workspace)
+        if memory.list(limit=1) or memory.conversations.list(True, limit=1):
+            raise Conflict(
+                f"the agent {call.agent!r} remembers something in {call.home} already; examples go into an empty memory: "
+                "choose another --home or --agent"
+            )
+        entries = tell(home, clock, call.agent, call.workspace, now=now, more=more)
+    if call.json:
+        document({"entries": entries})
+    else:
+        print(f"filled {safe(call.home)} with {entries:,} entries of the agent {safe(call.agent)}")
 
 
 def _look(path: Path) -> None:

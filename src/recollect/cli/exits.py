@@ -8,6 +8,7 @@ from recollect.errors import (
     Invalid,
     NotFound,
     RecollectError,
+    Stale,
     Unavailable,
 )
 
@@ -16,6 +17,7 @@ __all__ = ["EXIT_CODES", "exit_code"]
 EXIT_CODES: dict[type[RecollectError], int] = {
     Invalid: 2,  # also what a misspelt option gives
     NotFound: 3,
+    Stale: 9,  # before Conflict, of which it is a kind
     Conflict: 4,
     Denied: 5,
     Unavailable: 6,

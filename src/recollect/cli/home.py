@@ -13,7 +13,7 @@ import recollect
 from recollect.cli.call import Call, for_home
 from recollect.cli.content import examples
 from recollect.cli.exits import EXIT_CODES
-from recollect.cli.output import columns, document, line, safe
+from recollect.cli.output import columns, document, line, pairs, safe
 from recollect.errors import Corrupt
 from recollect.model.report import Report
 
@@ -76,6 +76,18 @@ def reembed(call: Call) -> None:
         print(f"embedded {_count(made, 'entry', 'entries')}")
     else:
         print("nothing to do: every entry has its vector")
+
+
+@app.command(epilog=examples("compact"))
+@for_home
+def compact(call: Call) -> None:
+    """Tidy everything in five steps: checkpoints, extract, shelve, reindex, and files of older layouts."""
+    with recollect.open(call.home) as home:
+        done = home.compact()
+    if call.json:
+        document(done)
+    else:
+        pairs((name, str(value)) for name, value in done.items())
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from recollect.cli.content import (
 from recollect.cli.output import brief, document, line, pairs, remark, said
 from recollect.errors import Invalid
 from recollect.memory import Memory
-from recollect.model.entry import Kind, Scope
+from recollect.model.entry import Kind, Lifetime, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import Hit
 from recollect.model.report import Receipt
@@ -112,6 +112,20 @@ def recall(
             "--target-agent", metavar="NAME", help="Search another agent's knowledge. Such reads are recorded."
         ),
     ] = None,
+    lifetime: Annotated[
+        list[Lifetime] | None,
+        typer.Option("--lifetime", metavar="LIFETIME", help=f"Only {one_of(Lifetime)}; may be repeated."),
+    ] = None,
+    fusion: Annotated[
+        str, typer.Option("--fusion", metavar="WAY", help="How words and meaning are put together: weighted, or rrf.")
+    ] = "weighted",
+    prefix: Annotated[
+        bool, typer.Option("--prefix", help="A word that is nowhere stands for longer ones that begin with it.")
+    ] = False,
+    fuzzy: Annotated[
+        float, typer.Option("--fuzzy", metavar="NUMBER", help="How much of such a word may differ, from 0 to 1.")
+    ] = 0.0,
+    explain: Annotated[bool, typer.Option("--explain", help="Say why each hit is where it is.")] = False,
 ) -> None:
     """Find entries by their words, best first. The query has no syntax: every word counts, in any form.
 
@@ -121,6 +135,7 @@ def recall(
         hits = mem.recall(
             query, limit=limit, mode=mode, category=category, kinds=kind, tags=tag, since=since, until=until,
             scopes=scope, channel=channel, conversation=conversation, source=source, target_agent=target_agent,
+            lifetimes=lifetime, fusion=fusion, prefix=prefix, fuzzy=fuzzy, explain=explain,
         )  # fmt: skip
     if call.json:
         document(hits)
@@ -171,6 +186,15 @@ def _show(hit: Hit) -> None:
     whole, part = " ".join(hit.entry.content.split()), " ".join(hit.snippet.split())
     before, after = "" if whole.startswith(part) else "… ", "" if whole.endswith(part) else " …"
     brief(hit.entry, f"{before}{part}{after}")
+    if hit.why is not None:
+        why = hit.why
+        pairs(
+            [
+                ("by words", "" if why.words is None else f"no. {why.words[0]}, score {why.words[1]:.2f}"),
+                ("by meaning", "" if why.vector is None else f"no. {why.vector[0]}, cosine {why.vector[1]:.2f}"),
+                ("together", f"{why.fused:.3f} × {why.decay:.3f} for its age = {hit.score:.3f}"),
+            ]
+        )
 
 
 def _show_receipt(receipt: Receipt) -> None:

@@ -25,6 +25,7 @@ from recollect.cli.content import (
     text_of,
 )
 from recollect.cli.output import brief, columns, document, heading, label, line, pairs, remark, safe, said
+from recollect.cli.plot import COLUMNS, plot, resampled
 from recollect.clock import iso
 from recollect.model.entry import Entry, Kind, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
@@ -192,6 +193,85 @@ def restore(
     with call.memory() as mem:
         entry = mem.restore(target, name=name)
     _answer(call, "restored", entry)
+
+
+@app.command(epilog=examples("note upsert 'staging port' 8081"))
+@for_agent
+def upsert(call: Call, key: NameArgument, text: TextArgument, tag: TagOption = None) -> None:
+    """Write what is known under a name: made if it is new, rewritten if it is there."""
+    with call.memory() as mem:
+        entry = mem.upsert(key, text_of(text), tags=tag or ())
+    _answer(call, "wrote", entry)
+
+
+@app.command(epilog=examples("note links 'deploy day'"))
+@for_agent
+def links(call: Call, target: Target) -> None:
+    """Show the [[links]] of a note to others, those of others to it, and those that lead nowhere."""
+    with call.memory() as mem:
+        found = mem.links(target)
+    if call.json:
+        document(found)
+    elif not (found.out or found.back or found.broken):
+        remark("no links lead from here or to here")
+    else:
+        pairs(
+            [
+                *(("links to", label(entry)) for entry in found.out),
+                *(("linked from", label(entry)) for entry in found.back),
+                *(("leads nowhere", safe(name)) for name in found.broken),
+            ]
+        )
+
+
+@app.command(epilog=examples("note trash"))
+@for_agent
+def trash(
+    call: Call, limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 20
+) -> None:
+    """Show what was forgotten and can be restored, newest first."""
+    with call.memory() as mem:
+        found = mem.trash(limit=limit)
+    if call.json:
+        document(found)
+    elif not found:
+        remark("the trash is empty")
+    else:
+        header = ("forgotten", "what", "text")
+        columns(header, [(iso(one.removed_at)[:16], label(one.entry), line(one.entry.content)) for one in found])
+
+
+@app.command(epilog=examples("note changes", "note changes --after 10"))
+@for_agent
+def changes(
+    call: Call,
+    after: Annotated[int, typer.Option("--after", metavar="NUMBER", help="Those after this one.")] = 0,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 100,
+) -> None:
+    """Show what was done to all notes, in order."""
+    with call.memory() as mem:
+        found = mem.changes(after, limit=limit)
+    if call.json:
+        document(list(found))
+    else:
+        columns(
+            ("number", "when", "who", "what", "change"),
+            [(str(r.seq), iso(r.at), safe(r.actor), r.operation, _change(r)) for r in found],
+        )
+
+
+@app.command(epilog=examples("note fading 'deploy day'"))
+@for_agent
+def fading(call: Call, target: Target) -> None:
+    """Show how a note fades with time, and the recalls that kept it alive."""
+    with call.memory() as mem:
+        found = mem.accesses(target)
+    if call.json:
+        document(found)
+        return
+    first, last = found.curve[0][0], found.curve[-1][0]
+    plot([value for _, value in resampled(found.curve, COLUMNS)], f"{iso(first)[:10]} to {iso(last)[:10]}")
+    pairs((iso(at)[:16], line(query)) for at, query in found.recalls)
 
 
 def _apply(call: Call, verb: str, operation: Operation) -> None:

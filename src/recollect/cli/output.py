@@ -28,6 +28,7 @@ __all__ = [
     "remark",
     "safe",
     "said",
+    "shown",
 ]
 
 UNCUT = 1_000_000
@@ -82,6 +83,11 @@ def said(verb: str, entry: Entry) -> None:
     if entry.aliases:
         parts.append(Text(f"  also: {', '.join(map(safe, entry.aliases))}", "dim"))
     _output().print(Text.assemble(*parts), soft_wrap=True)
+
+
+def shown(text: Text) -> None:
+    """One line as it is, on the standard output."""
+    _output().print(text, soft_wrap=True)
 
 
 def heading(title: str, facts: str = "") -> None:

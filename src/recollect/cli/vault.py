@@ -78,6 +78,22 @@ def instructions(
         typer.echo(safe(text))
 
 
+@app.command(epilog=examples("vault checkpoint --note 'before the move'"))
+@for_agent
+def checkpoint(
+    call: Call, note: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="What it is called.")] = None
+) -> None:
+    """Commit the agent's files as they are, where git is enabled."""
+    with recollect.open(call.home) as home:
+        made = home.vault(call.workspace).checkpoint(call.agent, note)
+    if call.json:
+        document(made)
+    elif made.skipped:
+        remark(f"nothing was committed: {made.reason}")
+    else:
+        print(f"committed {made.oid}: {safe(made.subject or '')}")
+
+
 @app.command(epilog=examples("vault history"))
 @for_agent
 def history(

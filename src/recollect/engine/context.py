@@ -9,13 +9,14 @@ somebody else: a line that could is led by a backslash, which markdown shows as 
 the same bytes, so that a prompt cache stays warm. A part that fails is left out and told, never raised.
 """
 
+import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from recollect import text
-from recollect.clock import LAST, iso
+from recollect.clock import iso
 from recollect.engine import conversations
 from recollect.engine.recall import Request, recall
 from recollect.engine.store import Store
@@ -42,6 +43,8 @@ PROJECT_LENGTH = 40_000
 """Characters of the project's file that go into a prompt: some ten thousand tokens."""
 MESSAGE_LENGTH = 100
 TASKS_READ = 1_000
+OPEN = "[ ]"
+CHUNK = 500
 TRIMMED = (LESSONS, DECISIONS, HANDOFF)
 GATE_SECONDS = 5.0
 _LEADING = re.compile(
@@ -49,6 +52,7 @@ _LEADING = re.compile(
     r"|(?:user|agent|assistant|system|human|tool)\s*:)",
     re.IGNORECASE | re.MULTILINE,
 )
+_SPELLED = r"<\\"
 _TOKENS = re.compile(r"<(?=\||/?(?:system|user|assistant|s|im_start|im_end)\b)", re.IGNORECASE)
 
 
@@ -79,8 +83,7 @@ def build(
         part(TASKS, lambda: _tasks(store) if profile.tasks else ()),
         part(RECOVERY, lambda: _recovery(store, profile.recovery, now) if profile.recovery else ()),
     ]
-    sections, dropped = _trimmed(sections, profile.budget)
-    block = _block(sections)
+    sections, dropped, block = _trimmed(sections, profile.budget)
     return Context(
         text=block,
         tokens=text.estimate_tokens(block),
@@ -162,9 +165,13 @@ def _cut(content: str) -> str:
 
 def _handoff(store: Store) -> list[Item]:
     """The newest hand-off that somebody left; one that upkeep made of older ones only when there is no other."""
-    newest = _newest(store, Category.HANDOFFS, 50)
-    left = [entry for entry in newest if "compacted" not in entry.tags] or newest
-    return [_item(left[0], left[0].content)] if left else []
+    newest: list[tuple[Item, list[str]]] = []
+    for limit in (2, 50):
+        newest = _newest(store, Category.HANDOFFS, limit)
+        left = [item for item, tags in newest if "compacted" not in tags]
+        if left or len(newest) < limit:
+            break
+    return left[:1] or [item for item, _ in newest[:1]]
 
 
 def _found(
@@ -180,10 +187,10 @@ def _found(
 def _tasks(store: Store) -> list[Item]:
     """Every line with an open box, oldest note first."""
     return [
-        _item(entry, line.strip())
-        for entry in reversed(_newest(store, Category.TASKS, TASKS_READ))
-        for line in entry.content.splitlines()
-        if "[ ]" in line
+        replace(note, text=line.strip())
+        for note, _ in reversed(_newest(store, Category.TASKS, TASKS_READ, OPEN))
+        for line in note.text.splitlines()
+        if OPEN in line
     ]
 
 
@@ -197,11 +204,18 @@ def _recovery(store: Store, messages: int, now: int) -> list[Item]:
     ][-messages:]
 
 
-def _newest(store: Store, category: Category, limit: int) -> list[Entry]:
+def _newest(store: Store, category: Category, limit: int, needle: str | None = None) -> list[tuple[Item, list[str]]]:
+    """The newest entries of a category, or of those whose text holds the needle, with their tags."""
     with store.read() as tx:
-        return entries.page(
-            tx, kind=None, category=str(category), scope=None, source=None, tag=None, limit=limit, before=(LAST + 1, "")
-        )
+        rows = tx.all("context.newest", category=str(category), needle=needle, limit=limit)
+        named: dict[str, str] = {}
+        for start in range(0, len(rows), CHUNK):
+            for entry_id, name, canonical in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]]):
+                named |= {entry_id: name} if canonical else {}
+    return [
+        (Item(text=content, at=at, source=named.get(entry_id) or source, entry_id=entry_id), json.loads(tags))
+        for entry_id, content, tags, at, source in rows
+    ]
 
 
 def _item(entry: Entry, content: str) -> Item:
@@ -211,30 +225,38 @@ def _item(entry: Entry, content: str) -> Item:
 # The block
 
 
-def _trimmed(sections: Sequence[Section], budget: int) -> tuple[list[Section], int]:
-    """The sections within the budget: the least of the lessons leaves first, the hand-off last."""
+def _trimmed(sections: Sequence[Section], budget: int) -> tuple[list[Section], int, str]:
+    """The sections within the budget, how many items left, and the block: the least of the lessons leaves first."""
     left, dropped = list(sections), 0
+    lines = [_lines(section) for section in sections]
     for name in TRIMMED:
         place = next(n for n, section in enumerate(left) if section.name == name)
-        while left[place].items and text.estimate_tokens(_block(left)) > budget:
+        while left[place].items and text.estimate_tokens(_joined(lines)) > budget:
             left[place] = replace(left[place], items=left[place].items[:-1])
+            lines[place] = lines[place][:-1] if left[place].items else []
             dropped += 1
-    return left, dropped
+    return left, dropped, _joined(lines)
 
 
 def _block(sections: Sequence[Section]) -> str:
-    lines = []
-    for section in sections:
-        if section.items:
-            lines += [f"{section.name}:", *(_line(section.name, item) for item in section.items)]
+    return _joined([_lines(section) for section in sections])
+
+
+def _joined(parts: Sequence[Sequence[str]]) -> str:
+    lines = [line for part in parts for line in part]
     return "\n".join(["## MEMORY CONTEXT", *lines, "---", ""]) if lines else ""
+
+
+def _lines(section: Section) -> list[str]:
+    """A section as lines: its heading and its items; nothing where there are none."""
+    return [f"{section.name}:", *(_line(section.name, item) for item in section.items)] if section.items else []
 
 
 def _line(section: str, item: Item) -> str:
     """An item with its date and where it comes from, after its text."""
     when = "" if item.at is None else iso(item.at)[:10]
     origin = ", ".join(part for part in (when, _one_line(item.source)) if part)
-    told = f" ({_inert(origin)})" if origin else ""
+    told = f" ({_TOKENS.sub(_SPELLED, origin)})" if origin else ""
     match section:
         case "Project":
             return _inert(item.text.strip())
@@ -256,4 +278,4 @@ def _one_line(content: str) -> str:
 def _inert(content: str) -> str:
     """The content so that it is nothing but text: no heading, no end of a section, no other speaker."""
     lines = "\n".join(content.splitlines())  # whatever counts as a line break somewhere is one here
-    return _TOKENS.sub(r"<\\", _LEADING.sub(r"\1\\", lines))
+    return _TOKENS.sub(_SPELLED, _LEADING.sub(r"\1\\", lines))

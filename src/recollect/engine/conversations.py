@@ -20,7 +20,7 @@ from recollect.errors import Conflict, Corrupt, Invalid, NotFound
 from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Marker, Recovery, Status
 from recollect.model.working import SummaryDocument
 from recollect.storage import history
-from recollect.storage.database import Transaction
+from recollect.storage.database import Row, Transaction
 from recollect.storage.history import Journal
 
 __all__ = [
@@ -171,11 +171,9 @@ def checked(event: Event, conversation: str, now: int) -> Event:
     content = names.plain("content", event.content, lines=True)
     if len(content) * 4 > EVENT_BYTES and len(content.encode()) > EVENT_BYTES:
         raise Invalid(f"the content of an event has at most {EVENT_BYTES:,} bytes; store it elsewhere and say where")
-    calls = tuple(_call(call) for call in _listed(event.tool_calls, "tool_calls"))
+    calls = _calls(event.tool_calls) if event.tool_calls != () else ()
     if calls and kind is not EventType.MODEL:
         raise Invalid("only the output of a model has tool_calls")
-    if len({call["id"] for call in calls}) < len(calls):
-        raise Invalid("two tool_calls have the same id")
     if not content.strip() and not calls and kind is not EventType.TOOL:
         raise Invalid(f"the content of a {kind} is empty; there is nothing to append")
     if (event.tool_call_id is None) is (kind is EventType.TOOL):
@@ -204,7 +202,10 @@ def append(
     """
     if tx is None:
         with store.database.write(store.agent) as tx:
-            return append(store, conversation, new, tx, after=after)
+            stored = append(store, conversation, new, tx, after=after)
+        if stored:
+            store.newest = tx.generation, stored[-1].seq, conversation, stored[-1].hash
+        return stored
     # First of all, because it makes others wait: what is read from here on is as it will be when this is written.
     journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
     if after is not None and tx.one(
@@ -212,7 +213,13 @@ def append(
     ):
         Journal.advance(tx, -len(new), text.ANALYSIS_VERSION)
         return []
-    row = tx.one("history.last", id=conversation)
+    row: Row | None
+    *known, digest = store.newest
+    if known == [tx.generation, journal.events - len(new), conversation]:  # nobody has appended since
+        row = tx.one("history.standing", id=conversation)
+        row = row and (*row, digest)
+    else:
+        row = tx.one("history.last", id=conversation)
     if row is None:
         raise NotFound(f"there is no conversation {conversation!r} of this agent; start one")
     status, ending, previous = row
@@ -317,6 +324,13 @@ def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:
             if calls[key]:
                 raise Conflict(f"the tool call {event.tool_call_id!r} has its result already")
             calls[key] = True
+
+
+def _calls(value: object) -> tuple[dict[str, Any], ...]:
+    calls = tuple(_call(call) for call in _listed(value, "tool_calls"))
+    if len({call["id"] for call in calls}) < len(calls):
+        raise Invalid("two tool_calls have the same id")
+    return calls
 
 
 def _call(call: object) -> dict[str, Any]:

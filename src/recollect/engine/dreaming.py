@@ -35,8 +35,9 @@ from recollect.model.entry import Lifetime
 from recollect.storage import entries
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.shift import Shift
+from recollect.vault.git import dream_subject
 
-__all__ = ["CANDIDATES", "DIARY", "MEMORY", "WEIGHTS", "Candidate", "dream"]
+__all__ = ["CANDIDATES", "DIARY", "MEMORY", "WEIGHTS", "Candidate", "dream", "leave_out"]
 
 CANDIDATES = 10_000
 """The most notes that one sweep looks at, those with the most hits."""
@@ -97,6 +98,17 @@ def dream(shift: Shift, store: Store) -> None:
         return
     _remember(shift, store, folder / MEMORY, leaving)
     _keep_diary(shift, folder / DIARY, len(light), promoted, skipped)
+    if promoted:
+        shift.show(store.agent, dream_subject(promoted))
+
+
+def leave_out(folder: Path, entry_id: str) -> None:
+    """Take the line of an entry out of MEMORY.md at once, because its text was erased."""
+    path = folder / MEMORY
+    written = _read(path)
+    wanted = _without(written, {entry_id.encode()})
+    if wanted != written:
+        _replace(path, wanted)
 
 
 def _reconcile(shift: Shift, store: Store, marked: Collection[str]) -> set[str]:

@@ -5,7 +5,7 @@ out of every part of the index, makes the freed space unreadable, and then looks
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from recollect.engine.remember import apply
 from recollect.engine.store import Store
@@ -21,8 +21,15 @@ _PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
 """Text that stands the same in a table and in the log, where quotes and line breaks are escaped."""
 
 
-def erase(store: Store, target: str, *, actor: str, now: int) -> Receipt:
-    """Remove an entry, living or in the trash, so that no trace of its content is left."""
+def erase(
+    store: Store, target: str, *, actor: str, now: int, if_version: str | None = None,
+    elsewhere: Callable[[str, Sequence[str]], Iterable[str]] = lambda entry_id, pieces: (),
+) -> Receipt:  # fmt: skip
+    """Remove an entry, living or in the trash, so that no trace of its content is left.
+
+    With `if_version` a living one is erased only if it still has this version. `elsewhere` takes it out of what is not
+    in the database, and says where pieces of its text still are.
+    """
     with store.read() as tx:
         entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
         if entry_id is None:
@@ -33,7 +40,7 @@ def erase(store: Store, target: str, *, actor: str, now: int) -> Receipt:
         living = entries.stored(tx, [entry_id])
         if living:
             names = tx.all("names.of", ids=[entry_id])
-            apply(work, Remove(entry_id), actor=actor, now=now)
+            apply(work, Remove(entry_id), actor=actor, now=now, if_version=if_version)
             removed += [Erased(place="entries", removed=1), Erased(place="names", removed=len(names))]
         log = entries.revisions(tx, entry_id)
         both = [values for revision in log for values in (revision.before, revision.after)]
@@ -60,6 +67,7 @@ def erase(store: Store, target: str, *, actor: str, now: int) -> Receipt:
     remaining = [
         *(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)),
         *(f"the conversation {talk} that it comes from, its journal and summaries, was left alone" for talk in talks),
+        *elsewhere(entry_id, probes),
         *remaining,
     ]
     return Receipt(
@@ -72,7 +80,7 @@ def _probes(text: str) -> Iterator[str]:
     pieces = [
         stretch[start : start + 24]
         for stretch in sorted(_PLAIN.findall(text), key=len, reverse=True)[:PROBES]
-        for start in range(0, max(len(stretch) - 23, 1), max(len(stretch) // PROBES, 24))
+        for start in [*range(0, max(len(stretch) - 24, 1), max(len(stretch) // PROBES, 24)), max(len(stretch) - 24, 0)]
     ]
     usable = [piece for piece in pieces if len(piece.strip()) >= 8] or [piece for piece in pieces if piece.strip()]
     step = max(len(usable) // PROBES, 1)

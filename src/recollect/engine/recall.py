@@ -4,11 +4,13 @@ The way of a recall: each store gives a lexical list and, where it has an embedd
 filters; the lists are fused by rank; the decay of each entry enters its score once, as a bounded factor; equal scores
 go to the narrower scope, then to what was written last; hits that repeat a better one leave.
 
-A filter never hides what exists: a ranking is asked for more until enough of it passes the filter, or it ends.
+A filter never hides what exists: a ranking is asked for more until enough of it passes the filter, or it ends. Looking
+at an entry takes far longer than scoring it, so a ranking is asked for plenty, and no more of it is looked at than is
+needed, by how many have passed so far.
 """
 
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,7 @@ from recollect.model.entry import Entry, Scope
 from recollect.model.recall import Filters, Hit, Why
 from recollect.providers.base import embed
 from recollect.search import duplicates, ranking
+from recollect.search.index import Ranking
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
@@ -135,47 +138,67 @@ def query_vector(store: Store, query: str, *, needed: bool = False) -> "NDArray[
 def _candidates(
     store: Store, words: Sequence[Sequence[str]], vector: "NDArray[np.float32] | None", depth: int, request: Request
 ) -> _Found:
-    signs: dict[int, entries.Signs] = {}
     with store.search() as (tx, counters):
+        looked = _Looked(tx, request.filters)
         lexical: Ranked = []
         if words:
             query = store.index.expand(tx, counters, words, prefix=request.prefix, fuzzy=request.fuzzy)
-            lexical = _passing(
-                tx, lambda wanted: store.index.search(tx, counters, query, wanted), depth, request, signs
-            )
+            lexical = _passing(store.index.ranking(tx, counters, query), depth, looked)
         near: Ranked = []
         if vector is not None and store.vectors is not None and counters.vectors:
-            near = _nearest(tx, counters, store, vector, depth, request, signs)
+            near = _nearest(tx, counters, store, vector, depth, request, looked)
         missing: set[int] = set()
         if near and store.vectors is not None:
             missing = {doc for doc, _ in lexical}.difference(doc for doc, _ in near)
             missing -= store.vectors.embedded(tx, list(missing))
-    return _Found(store, lexical, near, missing, counters.tokens / max(counters.live, 1), signs)
+    return _Found(store, lexical, near, missing, counters.tokens / max(counters.live, 1), looked.signs)
 
 
 def _nearest(
     tx: Transaction, counters: Counters, store: Store, vector: "NDArray[np.float32]", depth: int, request: Request,
-    signs: dict[int, entries.Signs],
+    looked: "_Looked",
 ) -> Ranked:  # fmt: skip
     assert store.vectors is not None
     vectors = store.vectors
-    near = _passing(tx, lambda wanted: vectors.search(tx, counters, vector, wanted), depth, request, signs)
+    near = _passing(lambda wanted: vectors.search(tx, counters, vector, wanted), depth, looked)
     least = 0.0 if request.mode == "vector" else UNRELATED
     return [(doc, cosine) for doc, cosine in near if cosine > least]
 
 
-def _passing(
-    tx: Transaction, search: Callable[[int], Ranked], depth: int, request: Request, signs: dict[int, entries.Signs]
-) -> Ranked:
-    """The first `depth` of a ranking that pass the filters; what is known of them goes into `signs`."""
+class _Looked:
+    """Which entries of a store pass the filters, as far as they were looked at."""
+
+    def __init__(self, tx: Transaction, filters: Filters) -> None:
+        self._tx, self._filters = tx, filters
+        self._seen: set[int] = set()
+        self.signs: dict[int, entries.Signs] = {}
+        """What is known of those that pass."""
+
+    def first(self, ranked: Ranked, depth: int) -> Ranked:
+        """The first so many of a ranking that pass."""
+        passed: Ranked = []
+        start, size = 0, depth
+        while start < len(ranked) and len(passed) < depth:
+            some = ranked[start : start + size]
+            new = [doc for doc, _ in some if doc not in self._seen]
+            self._seen.update(new)
+            self.signs.update(entries.matching(self._tx, new, self._filters))
+            passed += [(doc, score) for doc, score in some if doc in self.signs]
+            start += size
+            # As many as will do if the next ones are like those before, and a few more.
+            size = max(depth, min((depth - len(passed)) * start // (len(passed) + 1), entries.CHUNK))
+        return passed[:depth]
+
+
+def _passing(search: Ranking, depth: int, looked: _Looked) -> Ranked:
+    """The first `depth` of a ranking that pass the filters."""
     wanted = depth
     while True:
         ranked = search(wanted)
-        signs.update(entries.matching(tx, [doc for doc, _ in ranked if doc not in signs], request.filters))
-        passed = [(doc, score) for doc, score in ranked if doc in signs]
+        passed = looked.first(ranked, depth)
         if len(passed) >= depth or len(ranked) < wanted:
-            return passed[:depth]
-        wanted *= 8
+            return passed
+        wanted *= 32
 
 
 def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:

@@ -7,15 +7,16 @@ An operation that changes nothing leaves none.
 from collections.abc import Iterable
 from dataclasses import replace
 from enum import StrEnum
+from operator import attrgetter, is_
 from typing import Any, TypeVar
 
 from recollect import names
 from recollect.clock import milliseconds
 from recollect.concepts import concept_tags
 from recollect.engine.store import Work, document
-from recollect.errors import Conflict, Invalid, NotFound
+from recollect.errors import Conflict, Invalid, NotFound, Stale
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
-from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
+from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Write
 from recollect.storage import entries
 
 __all__ = ["CONTENT_BYTES", "apply", "checked", "member", "members", "restore", "tag_list"]
@@ -24,6 +25,7 @@ CONTENT_BYTES = 1_000_000
 TAGS = 64
 TAG_LENGTH = 64
 SHORT_LENGTH = 256
+_given = attrgetter(*Add.__dataclass_fields__)
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -39,23 +41,24 @@ def checked(operation: Operation) -> Operation:
                 raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
             kind = member(Kind, operation.kind, "kind")
             name = None if operation.name is None else names.name(operation.name)
-            return Add(
-                content=_content(operation.content),
-                name=name,
-                kind=kind,
-                tags=tag_list(operation.tags),
-                context=_optional(operation.context, "context"),
-                category=None if operation.category is None else member(Category, operation.category, "category"),
-                scope=scope,
-                channel=None if operation.channel is None else names.name(operation.channel, "channel"),
-                conversation=None if conversation is None else names.name(conversation, "conversation"),
-                importance=_importance(operation.importance),
-                source=_source(operation.source),
-                lifetime=_lifetime(operation.lifetime, scope, kind, name),
-                at=None if operation.at is None else milliseconds(operation.at),
-                first_event=_number(operation.first_event),
-                last_event=_number(operation.last_event),
+            final = (
+                _content(operation.content),
+                name,
+                kind,
+                tag_list(operation.tags),
+                _optional(operation.context, "context"),
+                None if operation.category is None else member(Category, operation.category, "category"),
+                scope,
+                None if operation.channel is None else names.name(operation.channel, "channel"),
+                None if conversation is None else names.name(conversation, "conversation"),
+                _importance(operation.importance),
+                _source(operation.source),
+                None if operation.lifetime is None else _lifetime(operation.lifetime, scope, kind, name),
+                None if operation.at is None else milliseconds(operation.at),
+                _number(operation.first_event),
+                _number(operation.last_event),
             )
+            return operation if all(map(is_, final, _given(operation))) else Add(*final)
         case Rename() | Alias():
             return replace(operation, target=_target(operation.target), name=names.name(operation.name))
         case Write():
@@ -77,8 +80,13 @@ def checked(operation: Operation) -> Operation:
     raise Invalid(f"{type(operation).__name__} is not an operation; use Add, Rename, Alias, Write or Remove")
 
 
-def apply(work: Work, operation: Operation, *, actor: str, now: int) -> Entry:
-    """Apply one checked operation; the entry as it is afterwards (for a remove: as it was)."""
+def apply(work: Work, operation: Operation, *, actor: str, now: int, if_version: str | None = None) -> Entry:
+    """Apply one checked operation; the entry as it is afterwards (for a remove: as it was).
+
+    With `if_version` it is applied only to an entry that still has this version.
+    """
+    if if_version is not None:
+        _must_be_unchanged(work, operation, if_version)
     match operation:
         case Add():
             return _add(work, operation, actor, now)
@@ -131,15 +139,16 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         _must_be_free(work, add.name, "rewrite that entry, or choose another name")
     work.counters.entries += 1
     at = add.at if isinstance(add.at, int) else now
+    kind, scope = member(Kind, add.kind, "kind"), member(Scope, add.scope, "scope")
     entry = Entry(
         id=names.new_id(now),
         seq=work.counters.entries,
-        kind=Kind(add.kind),
+        kind=kind,
         content=add.content,
         name=add.name,
-        category=Category(add.category) if add.category else None,
-        scope=Scope(add.scope),
-        lifetime=Lifetime(add.lifetime or Lifetime.SHORT_TERM),
+        category=None if add.category is None else member(Category, add.category, "category"),
+        scope=scope,
+        lifetime=_lifetime(add.lifetime, scope, kind, add.name),
         context=add.context,
         tags=tuple(add.tags),
         concept_tags=concept_tags(add.content),
@@ -255,6 +264,17 @@ def _find(work: Work, target: str) -> entries.Stored:
     return next(iter(found.values()))
 
 
+def _must_be_unchanged(work: Work, operation: Operation, version: str) -> None:
+    if isinstance(operation, Add):
+        raise Invalid("a new entry has no version yet; leave if_version out")
+    found = _find(work, operation.target).entry.version
+    if found != version:
+        raise Stale(
+            f"{operation.target!r} was changed since it was read: its version is {found}, not {version[:80]!r}. "
+            "Read it again, and decide anew"
+        )
+
+
 def _must_be_free(work: Work, name: str, advice: str) -> None:
     taken = entries.binding(work.tx, name)
     if taken is not None:
@@ -267,12 +287,9 @@ def _log(
     before: dict[str, Any] | None = None, after: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
     work.counters.operations += 1
-    entries.log(
-        work.tx,
-        Revision(
-            seq=work.counters.operations, at=now, actor=actor, operation=operation, entry_id=entry_id,
-            before=before or {}, after=after or {},
-        ),
+    entries.record(
+        work.tx, work.counters.operations, at=now, actor=actor, operation=operation, entry_id=entry_id, before=before,
+        after=after,
     )  # fmt: skip
 
 
@@ -284,8 +301,7 @@ def _content(value: object) -> str:
     content = names.plain("content", value, lines=True)
     if not content.strip():
         raise Invalid("the content is empty; there is nothing to remember")
-    size = len(content.encode())
-    if size > CONTENT_BYTES:
+    if len(content) * 4 > CONTENT_BYTES and (size := len(content.encode())) > CONTENT_BYTES:
         raise Invalid(
             f"the content has {size:,} bytes; at most {CONTENT_BYTES:,} are allowed. "
             "Split it into several entries, or remember a summary and where the whole text is"

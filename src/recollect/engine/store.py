@@ -1,10 +1,10 @@
 """One agent's rows in one database, with the index that belongs to them. Transactions of the engine start here."""
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from recollect import text
 from recollect.model.entry import Entry
@@ -38,6 +38,8 @@ class Store:
     def __init__(self, database: Database, agent: str, embedder: Embedder | None = None) -> None:
         self.database, self.agent, self.embedder = database, agent, embedder
         self.index = Index()
+        self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
+        """Of the last event that was appended here: the database's generation, its number, conversation and hash."""
         self.compared = False
         """Whether it is known that its vectors are its embedder's, or was said that they are not."""
 
@@ -57,11 +59,9 @@ class Store:
 
         return JournalIndex()
 
-    @contextmanager
-    def read(self) -> Iterator[Transaction]:
+    def read(self) -> AbstractContextManager[Transaction]:
         """A consistent state to read from."""
-        with self.database.read(self.agent) as tx:
-            yield tx
+        return self.database.read(self.agent)
 
     @contextmanager
     def search(self) -> Iterator[tuple[Transaction, Counters]]:
@@ -77,25 +77,50 @@ class Store:
             with self.read() as tx:
                 yield tx, Counters.get(tx)
 
-    @contextmanager
-    def write(self) -> Iterator[Work]:
+    def write(self) -> AbstractContextManager[Work]:
         """One write, on disk when the block ends; nothing is changed when the block raises."""
-        with self.database.write(self.agent) as tx:
-            counters = Counters.lock(tx, text.ANALYSIS_VERSION)
-            work = Work(tx, counters, self.index)
-            if counters.analysis != text.ANALYSIS_VERSION:
-                reindex(work)
-            yield work
-            counters.save(tx)
+        return _Write(self)
 
     def exists(self) -> bool:
         """Whether anything may be stored for the agent."""
         return self.database.exists(self.agent)
 
 
+class _Write:
+    """A transaction that begins with the counters and ends with them. No generator: every write goes through it."""
+
+    __slots__ = ("_block", "_store", "_work")
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    def __enter__(self) -> Work:
+        store = self._store
+        self._block = store.database.write(store.agent)
+        tx = self._block.__enter__()
+        try:
+            counters = Counters.lock(tx, text.ANALYSIS_VERSION)
+            self._work = Work(tx, counters, store.index)
+            if counters.analysis != text.ANALYSIS_VERSION:
+                reindex(self._work)
+        except BaseException as error:
+            self._block.__exit__(type(error), error, error.__traceback__)
+            raise
+        return self._work
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+        if error is None:
+            try:
+                self._work.counters.save(self._work.tx)
+            except BaseException as failed:
+                self._block.__exit__(type(failed), failed, failed.__traceback__)
+                raise
+        self._block.__exit__(kind, error, trace)
+
+
 def document(entry: Entry) -> dict[str, int]:
     """The terms under which an entry is found: those of its name, content and tags. Aliases never count."""
-    return text.terms("\n".join([entry.name or "", entry.content, " ".join(entry.tags)]))
+    return text.terms(f"{entry.name or ''}\n{entry.content}\n{' '.join(entry.tags)}")
 
 
 def every(tx: Transaction) -> Iterator[entries.Stored]:

@@ -18,6 +18,7 @@ from recollect.model.working import SummaryDocument
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
 from recollect.upkeep.shift import Shift
+from recollect.vault.git import close_message
 
 __all__ = ["age", "checkpoints", "embed", "five_steps", "reindex", "retain", "vacuum"]
 
@@ -95,6 +96,7 @@ def age(shift: Shift, store: Store) -> None:
         else:
             shift.count("ended")
             shift.count("aged", len(ended.aged))
+            shift.show(store.agent, *close_message(conversation, store.agent))
         shift.alive()
     shift.count("aged", len(ending.age(store, shift.now)))
 

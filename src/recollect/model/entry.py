@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from recollect.names import short_hash
+
 __all__ = ["Category", "Entry", "Kind", "Lifetime", "Scope"]
 
 
@@ -70,3 +72,15 @@ class Entry:
     access_count: int = 0
     content_hash: str = field(default="", repr=False)
     vault_id: int | None = None
+
+    @property
+    def version(self) -> str:
+        """A short hash of everything that a write can change: equal as long as the entry says the same.
+
+        Being found by a recall is no change.
+        """
+        names, tags = "\n".join(sorted(self.aliases)), "\n".join(self.tags)
+        return short_hash(
+            self.id, self.name or "", names, self.content_hash or self.content, self.category or "", self.scope,
+            self.lifetime, repr(self.context), tags, repr(self.importance), self.source,
+        )  # fmt: skip

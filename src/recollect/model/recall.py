@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 
-__all__ = ["Filters", "Hit", "Why"]
+__all__ = ["Accesses", "Filters", "Hit", "Why"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +21,17 @@ class Filters:
     source: str | None = None
     since: int | None = None
     until: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Accesses:
+    """When an entry was found and by what query; and how alive it was at moments of its life, from the making on.
+
+    At the moment of a recall the curve has two points: before it, and after it.
+    """
+
+    recalls: tuple[tuple[int, str], ...]
+    curve: tuple[tuple[int, float], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

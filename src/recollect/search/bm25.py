@@ -71,11 +71,12 @@ def rank(
             continue
         documents = np.concatenate((documents, offsets + part.first))
         scores = np.concatenate((scores, values))
-        order = np.lexsort((-documents, -scores))[:limit]
-        documents, scores = documents[order], scores[order]
-        if len(scores) == limit:
-            bar = float(scores[-1])
-    return list(zip(documents.tolist(), scores.tolist(), strict=True))
+        if len(scores) >= limit:
+            bar = float(np.partition(scores, len(scores) - limit)[len(scores) - limit])
+            keep = scores >= bar
+            documents, scores = documents[keep], scores[keep]
+    order = np.lexsort((-documents, -scores))[:limit]
+    return list(zip(documents[order].tolist(), scores[order].tolist(), strict=True))
 
 
 def gains(

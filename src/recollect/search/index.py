@@ -23,7 +23,7 @@ import threading
 from array import array
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from recollect.search.ranking import b_for
@@ -34,7 +34,7 @@ from recollect.storage.database import Row, Transaction
 if TYPE_CHECKING:
     from recollect.search.segments import View
 
-__all__ = ["FAN", "FOLD", "SPAN", "TAIL", "Index", "Segmented", "Word", "postings_of", "weigh"]
+__all__ = ["FAN", "FOLD", "SPAN", "TAIL", "Index", "Ranking", "Segmented", "Word", "postings_of", "weigh"]
 
 TAIL = 1_024
 FAN = 8
@@ -46,6 +46,8 @@ EXPANDED = 32
 
 Word = Sequence[str] | Mapping[str, float]
 """One word of a query: its spellings, with a weight for each where they differ in weight."""
+Ranking = Callable[[int], list[tuple[int, float]]]
+"""Gives the best so many documents, as (number, score)."""
 
 
 class Segmented:
@@ -163,11 +165,15 @@ class Index(Segmented):
         The query is a list of words, each with its spellings; the spellings of a word share its idf, and each may have
         a weight of its own.
         """
+        return self.ranking(tx, counters, query)(limit)
+
+    def ranking(self, tx: Transaction, counters: Counters, query: Sequence[Word]) -> "Ranking":
+        """The same for any limit, one after the other: what the database holds of the words is read once."""
         from recollect.search import bm25
 
         terms = [term for word in query for term in word]
-        if not terms or limit < 1 or not counters.live:
-            return []
+        if not terms or not counters.live:
+            return lambda limit: []
         with self._lock:
             lists, holding = self._current(tx, counters).postings(tx, terms)
         weighted = [(weight, term) for weight, _, term in weigh(query, holding, counters.live)]
@@ -177,7 +183,7 @@ class Index(Segmented):
             if found
         ]
         average = counters.tokens / counters.live or 1.0
-        return bm25.rank(parts, limit, average, b_for(average))
+        return lambda limit: bm25.rank(parts, limit, average, b_for(average)) if limit > 0 else []
 
     def expand(
         self, tx: Transaction, counters: Counters, query: Sequence[Word], *, prefix: bool, fuzzy: float

@@ -10,7 +10,7 @@ MOST = 255
 
 def pack(terms: Mapping[str, int]) -> str:
     """Terms and counts as one line; a term never contains a space."""
-    return " ".join(f"{term} {count}" for term, count in terms.items())
+    return " ".join([f"{term} {count}" for term, count in terms.items()])
 
 
 def unpack(line: str) -> dict[str, int]:

@@ -39,10 +39,11 @@ class Counters:
     @classmethod
     def lock(cls, tx: Transaction, analysis: int) -> "Counters":
         """The counters, for a writer: another writer of the same agent waits until this transaction ends."""
-        row = tx.one("counters.lock")
+        query = "counters.get" if tx.alone else "counters.lock"
+        row = tx.one(query)
         if row is None:
             tx.run("counters.start", analysis=analysis)
-            row = tx.one("counters.lock")
+            row = tx.one(query)
             assert row is not None
         return cls(*row)
 

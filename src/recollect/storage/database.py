@@ -6,6 +6,7 @@ that must be part of the text. The agent is bound by the
 transaction, never by the caller, so no caller can forget it or choose another one.
 """
 
+import json
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,9 +17,11 @@ from typing import Any
 
 from recollect.model.report import Finding
 
-__all__ = ["Database", "Migration", "Row", "Transaction", "expand", "migrations", "queries", "statement"]
+__all__ = ["Database", "Migration", "Row", "Transaction", "expand", "migrations", "plain", "queries", "statement"]
 
 Row = tuple[Any, ...]
+FEW = 32
+"""Items of a list that are a parameter each; a database that can read JSON gets more of them as one."""
 _HERE = Path(__file__).parent
 _NAME = re.compile(r"^-- name: (\S+)$", re.MULTILINE)
 _LIST = re.compile(r":(\w+)\*")
@@ -33,6 +36,8 @@ class Transaction(ABC):
     """Changes when the database under the same location is another one than before, so that caches start anew."""
     ranks_vectors: bool = False
     """Whether the database can search vectors by itself."""
+    alone: bool = False
+    """Whether nobody else writes while this writes, so that a row need not be locked before it is read."""
 
     @abstractmethod
     def all(self, query: str, /, **values: Any) -> list[Row]:
@@ -100,6 +105,10 @@ class Database(ABC):
         """Give back the space of deleted rows, a little at a time, so that nobody waits long; how many pages."""
 
     @abstractmethod
+    def size(self) -> int:
+        """How many bytes it takes on disk."""
+
+    @abstractmethod
     def dump(self, agent: str) -> AbstractContextManager[Iterator[tuple[str, list[str], Iterator[Row]]]]:
         """Every table of the agent as (table, columns, rows), all from one state, in the order of their keys."""
 
@@ -147,18 +156,36 @@ def _parsed(query: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
     return sql, tuple(_LIST.findall(sql)), frozenset(_LITERAL.findall(sql))
 
 
+class _Plain(dict[str, str | None]):
+    def __missing__(self, query: str) -> str | None:
+        sql, lists, literals = _parsed(query)
+        self[query] = None if lists or literals else sql
+        return self[query]
+
+
+plain = _Plain()
+"""The SQL of each named query that is used as it is written; None for those that `expand` must spell out."""
+
+
 def statement(query: str) -> str:
     """The SQL of a named query that has no list parameters."""
     return queries()[query]
 
 
-def expand(query: str, values: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The SQL of a named query with its list parameters spelled out, and the values that go with it."""
+def expand(query: str, values: dict[str, Any], long_list: str | None = None) -> tuple[str, dict[str, Any]]:
+    """The SQL of a named query with its list parameters spelled out, and the values that go with it.
+
+    Where the database can read a list from JSON, `long_list` is the SQL that does so: a long one is one parameter then.
+    """
     sql, lists, literals = _parsed(query)
     for name in literals:
         sql = sql.replace(f":{name}!", str(int(values.pop(name))))
     for name in lists:
         items = list(values.pop(name))
+        if long_list is not None and len(items) > FEW:
+            sql = sql.replace(f":{name}*", long_list.format(name))
+            values[name] = json.dumps(items)
+            continue
         # A list of no items must match nothing; NULL inside IN does that on both databases.
         sql = sql.replace(f":{name}*", ", ".join(f":{name}_{i}" for i in range(len(items))) or "NULL")
         values.update((f"{name}_{i}", item) for i, item in enumerate(items))

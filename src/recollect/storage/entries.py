@@ -1,7 +1,7 @@
 """Entries, names and the operation log: rows in, values out."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from operator import attrgetter
@@ -16,6 +16,7 @@ from recollect.storage.database import Row, Transaction
 
 __all__ = [
     "BOOKKEEPING",
+    "CHUNK",
     "Signs",
     "Stored",
     "adjust",
@@ -28,9 +29,11 @@ __all__ = [
     "insert",
     "last_removal",
     "log",
+    "logged_after",
     "matching",
     "move",
     "page",
+    "record",
     "removed_id",
     "revisions",
     "snapshot",
@@ -40,12 +43,11 @@ __all__ = [
 ]
 
 CHUNK = 500
-"""Items of a list in one query: SQLite takes time with the square of the number of named parameters."""
+"""Items of a list in one query: PostgreSQL gets a parameter for each."""
 BOOKKEEPING = ("lifetime", "access_count", "accessed_at")
 """Fields that no operation changes."""
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
-_COLUMNS = [name for name in Entry.__dataclass_fields__ if name not in ("name", "aliases")]
-_kept, _columns = attrgetter(*_KEPT), attrgetter(*_COLUMNS)
+_kept = attrgetter(*_KEPT)
 
 
 class Stored:
@@ -157,14 +159,25 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
 
 def insert(tx: Transaction, entry: Entry, doc: int) -> None:
     """Store a new entry's row; names, log and index are the caller's."""
-    tx.run("entries.insert", doc=doc, **_fields(entry))
+    tx.run("entries.insert", **_fields(entry, doc))
 
 
 def update(tx: Transaction, entry: Entry, doc: int) -> None:
     """Store what a write may change."""
-    values = _fields(entry)
-    changed = ("id", "content", "context", "category", "tags", "importance", "source", "updated_at", "content_hash")
-    tx.run("entries.update", doc=doc, **{name: values[name] for name in changed})
+    values = _fields(entry, doc)
+    changed = (
+        "id",
+        "doc",
+        "content",
+        "context",
+        "category",
+        "tags",
+        "importance",
+        "source",
+        "updated_at",
+        "content_hash",
+    )
+    tx.run("entries.update", **{name: values[name] for name in changed})
 
 
 def adjust(tx: Transaction, entry: Entry) -> None:
@@ -206,16 +219,31 @@ def from_snapshot(entry_id: str, values: Mapping[str, Any]) -> Entry:
 
 def log(tx: Transaction, revision: Revision) -> None:
     """Append one row to the operation log."""
+    record(
+        tx, revision.seq, at=revision.at, actor=revision.actor, operation=revision.operation,
+        entry_id=revision.entry_id, before=revision.before, after=revision.after,
+    )  # fmt: skip
+
+
+def record(
+    tx: Transaction, seq: int, *, at: int, actor: str, operation: str, entry_id: str,
+    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None,
+) -> None:  # fmt: skip
+    """Append one row to the operation log: `log` for those who have no use for the Revision."""
     tx.run(
-        "operations.insert", seq=revision.seq, at=revision.at, actor=revision.actor, operation=revision.operation,
-        entry_id=revision.entry_id, before=_json(revision.before) if revision.before else None,
-        after=_json(revision.after) if revision.after else None,
+        "operations.insert", seq=seq, at=at, actor=actor, operation=operation, entry_id=entry_id,
+        before=_json(before) if before else None, after=_json(after) if after else None,
     )  # fmt: skip
 
 
 def revisions(tx: Transaction, entry_id: str) -> list[Revision]:
     """The history of an entry, oldest first."""
     return [_revision(row) for row in tx.all("operations.of", entry_id=entry_id)]
+
+
+def logged_after(tx: Transaction, seq: int, limit: int) -> list[Revision]:
+    """The operation log in order, from the row after that number."""
+    return [_revision(row) for row in tx.all("operations.after", seq=seq, limit=limit)]
 
 
 def last_removal(tx: Transaction, entry_id: str) -> Revision | None:
@@ -238,7 +266,17 @@ def removed_id(tx: Transaction, target: str) -> str | None:
     return living if living and tx.one("operations.last_removal", entry_id=living) else None
 
 
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+def _encoder() -> Callable[[object], str]:
+    """JSON without spaces. `JSONEncoder.encode` makes a new encoder for each value; one in C is made once here."""
+    slow = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+    make = getattr(json.encoder, "c_make_encoder", None)
+    if make is None:
+        return slow.encode
+    encode = make(None, slow.default, json.encoder.encode_basestring, None, ":", ",", False, False, True)
+    return lambda value: "".join(encode(value, 0))
+
+
+_json = _encoder()
 
 
 def _revision(row: Row) -> Revision:
@@ -249,14 +287,32 @@ def _revision(row: Row) -> Revision:
     )  # fmt: skip
 
 
-def _fields(entry: Entry) -> dict[str, Any]:
-    values = dict(zip(_COLUMNS, _columns(entry), strict=True))
-    values["tags"] = _json(entry.tags) if entry.tags else "[]"
-    values["concept_tags"] = _json(entry.concept_tags) if entry.concept_tags else "[]"
-    for name in ("kind", "scope", "lifetime"):
-        values[name] = values[name].value
-    values["category"] = entry.category and entry.category.value
-    return values
+def _fields(entry: Entry, doc: int) -> dict[str, Any]:
+    return {
+        "id": entry.id,
+        "seq": entry.seq,
+        "doc": doc,
+        "kind": str(entry.kind),
+        "category": entry.category and str(entry.category),
+        "scope": str(entry.scope),
+        "lifetime": str(entry.lifetime),
+        "content": entry.content,
+        "context": entry.context,
+        "tags": _json(entry.tags) if entry.tags else "[]",
+        "concept_tags": _json(entry.concept_tags) if entry.concept_tags else "[]",
+        "importance": entry.importance,
+        "source": entry.source,
+        "conversation_id": entry.conversation_id,
+        "channel_id": entry.channel_id,
+        "first_event": entry.first_event,
+        "last_event": entry.last_event,
+        "created_at": entry.created_at,
+        "updated_at": entry.updated_at,
+        "accessed_at": entry.accessed_at,
+        "access_count": entry.access_count,
+        "content_hash": entry.content_hash,
+        "vault_id": entry.vault_id,
+    }
 
 
 def _with_names(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:

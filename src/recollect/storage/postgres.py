@@ -420,6 +420,17 @@ class PostgresDatabase(Database):
         """Nothing: the server vacuums its tables by itself."""
         return 0
 
+    def size(self) -> int:
+        """The tables and indexes of its schemas."""
+        schemas = [ACCOUNT] if self._workspace is None else [self._schema(agent) for agent in self.agents()]
+        with self._server.connection(None) as connection:
+            row = connection.execute(
+                "SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::bigint FROM pg_class "
+                "JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relkind = 'r' AND nspname = ANY(%s)",
+                (schemas,),
+            ).fetchone()
+        return row[0] if row else 0
+
     @contextmanager
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
         """Every table of the agent as (table, columns, rows), all from one snapshot."""

@@ -21,7 +21,7 @@ import apsw
 from recollect.clock import SystemClock
 from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
 from recollect.model.report import Finding
-from recollect.storage.database import Database, Row, Transaction, expand, migrations, statement
+from recollect.storage.database import Database, Row, Transaction, expand, migrations, plain, statement
 
 __all__ = ["SqliteDatabase", "SqliteTransaction"]
 
@@ -38,6 +38,8 @@ _EVERY_CONNECTION = (
     ("cache_size", -16_000),
     ("journal_size_limit", 64_000_000),
 )
+# Named parameters take time with the square of their number.
+_LONG_LIST = "SELECT value FROM json_each(:{})"
 _CLOCK = SystemClock()
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('migrations') ORDER BY name"
 # What reading a damaged file can end in: SQLite's own findings, and rows that contradict each other or make no sense.
@@ -62,6 +64,8 @@ if hasattr(os, "register_at_fork"):
 class SqliteTransaction(Transaction):
     """A transaction on one connection."""
 
+    alone = True
+
     def __init__(self, connection: apsw.Connection, agent: str, generation: int) -> None:
         self.agent = agent
         self.generation = generation
@@ -69,15 +73,19 @@ class SqliteTransaction(Transaction):
 
     def all(self, query: str, /, **values: Any) -> list[Row]:
         """The rows of a named query."""
-        sql, bound = expand(query, values)
-        bound["agent"] = self.agent
-        return list(self._connection.execute(sql, bound))
+        sql = plain[query]
+        if sql is None:
+            sql, values = expand(query, values, _LONG_LIST)
+        values["agent"] = self.agent
+        return self._connection.execute(sql, values).fetchall()
 
     def run(self, query: str, /, **values: Any) -> int:
         """Run a named query; the number of rows it changed."""
-        sql, bound = expand(query, values)
-        bound["agent"] = self.agent
-        self._connection.execute(sql, bound)
+        sql = plain[query]
+        if sql is None:
+            sql, values = expand(query, values, _LONG_LIST)
+        values["agent"] = self.agent
+        self._connection.execute(sql, values)
         return self._connection.changes()
 
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -97,6 +105,7 @@ class SqliteDatabase(Database):
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._name = str(path)
         self._wal = path.with_name(path.name + "-wal")
         self._idle: list[apsw.Connection] = []
         self._file: tuple[int, int] | None = None
@@ -116,36 +125,13 @@ class SqliteDatabase(Database):
         self._reading_void = threading.RLock()
         self._owner = os.getpid()
 
-    @contextmanager
-    def read(self, agent: str) -> Iterator[Transaction]:
+    def read(self, agent: str) -> "_Read":
         """A snapshot of the file, or of an empty memory while there is no file."""
-        with self._errors():
-            if not self._present():
-                with self._empty() as connection:
-                    yield SqliteTransaction(connection, agent, self._generation)
-                return
-            connection, generation = self._take()
-            try:
-                connection.execute("BEGIN")
-                yield SqliteTransaction(connection, agent, generation)
-            finally:
-                self._end(connection, generation, "COMMIT")
+        return _Read(self, agent)
 
-    @contextmanager
-    def write(self, agent: str) -> Iterator[Transaction]:
+    def write(self, agent: str) -> "_Write":
         """A transaction that is on disk when the block ends."""
-        with self._errors(), self._writing:
-            if not self._present():
-                self._create()
-            connection, generation = self._take()
-            done = False
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                yield SqliteTransaction(connection, agent, generation)
-                connection.execute("COMMIT")
-                done = True
-            finally:
-                self._end(connection, generation, None if done else "ROLLBACK")
+        return _Write(self, agent)
 
     def exists(self, agent: str) -> bool:
         """Whether the file is there."""
@@ -193,6 +179,10 @@ class SqliteDatabase(Database):
             ]
         return [f"file {self.path.name}", "free pages", "write-ahead log"], beyond
 
+    def size(self) -> int:
+        """The file and its log."""
+        return sum(path.stat().st_size for path in (self.path, self._wal) if path.exists())
+
     def tidy(self) -> int:
         """Cut free pages off the file, some in each transaction, and write back what is in the write-ahead log."""
         given = 0
@@ -238,7 +228,7 @@ class SqliteDatabase(Database):
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
         """Every table of the agent as (table, columns, rows), all from one snapshot."""
         with self.read(agent) as tx:
-            connection = tx._connection  # type: ignore[attr-defined]
+            connection = tx._connection
             tables = [name for (name,) in connection.execute(_TABLES)]
 
             def contents() -> Iterator[tuple[str, list[str], Iterator[Row]]]:
@@ -279,14 +269,18 @@ class SqliteDatabase(Database):
 
     # Connections
 
+    def _forked(self) -> None:
+        """This process is a child of the one that used the database before."""
+        _inherited.extend(self._idle)
+        self._idle, self._void = [], None
+        self._own()
+
     def _present(self) -> bool:
         """Whether the file is there; a file that was replaced or removed is noticed here, before it is used."""
         if self._owner != os.getpid():
-            _inherited.extend(self._idle)
-            self._idle, self._void = [], None
-            self._own()
+            self._forked()
         try:
-            found = os.stat(self.path)
+            found = os.stat(self._name)
         except (FileNotFoundError, NotADirectoryError):
             identity = None
         else:
@@ -440,60 +434,173 @@ class SqliteDatabase(Database):
             _publish(aside, self.path)
         self._present()
 
-    @contextmanager
-    def _empty(self) -> Iterator[apsw.Connection]:
-        """A connection to an empty memory that is nowhere on disk."""
-        with self._reading_void:
-            if self._void is None:
-                self._void = apsw.Connection(":memory:")
-                self._apply_migrations(self._void)
-            yield self._void
+    def _empty(self) -> apsw.Connection:
+        """A connection to an empty memory that is nowhere on disk, for whoever holds the lock of it."""
+        if self._void is None:
+            self._void = apsw.Connection(":memory:")
+            self._apply_migrations(self._void)
+        return self._void
 
-    @contextmanager
-    def _errors(self, written: Path | None = None) -> Iterator[None]:
-        """The one place where errors of SQLite and of the file system become recollect's own.
+    def _errors(self, written: Path | None = None) -> "_Errors":
+        """A block whose errors become recollect's own. `written` is the file that is written, if not the memory."""
+        return _Errors(self, written or self.path)
 
-        `written` is the file that is being written, where it is not the memory itself.
-        """
+    def _translate(self, error: BaseException, written: Path | None = None) -> None:
+        """The one place where errors of SQLite and of the file system become recollect's own; others are left."""
+        if isinstance(error, RecollectError):
+            return
         written = written or self.path
-        try:
-            yield
-        except RecollectError:
-            raise
-        except UnicodeEncodeError as error:
-            raise ConfigError(f"cannot use {str(written)!r}: its name is not valid Unicode; choose another") from error
-        except _DAMAGE as error:
-            raise Corrupt(
-                f"{self.path} is damaged ({error}). Restore it from a backup; `recollect check` tells what is affected"
-            ) from error
-        except apsw.BusyError as error:
-            raise Unavailable(
-                f"{self.path} is in use: another process held the write lock for {BUSY_MS // 1000} s; try again"
-            ) from error
-        except apsw.FullError as error:
-            raise Unavailable(
-                f"there is no room left for {written}: nothing was written. Free some space and try again"
-            ) from error
-        except (apsw.ReadOnlyError, apsw.CantOpenError, apsw.PermissionsError, PermissionError) as error:
-            raise ConfigError(
-                f"cannot use {written}: {error}. Choose a location that this user may write to, "
-                "or change its permissions"
-            ) from error
-        except apsw.IOError as error:
-            damaged = (apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS, apsw.SQLITE_IOERR_DATA)
-            if getattr(error, "extendedresult", None) in damaged:
-                raise Corrupt(f"{self.path} cannot be read whole ({error}). Restore it from a backup") from error
-            raise Unavailable(
-                f"{written} cannot be written ({error}): nothing was changed. Is the disk full or failing?"
-            ) from error
-        except apsw.Error as error:
-            raise Unavailable(f"{self.path} cannot be used right now ({error}); try again") from error
-        except OSError as error:
-            if error.errno in _FULL:
+        match error:
+            case UnicodeEncodeError():
+                raise ConfigError(
+                    f"cannot use {str(written)!r}: its name is not valid Unicode; choose another"
+                ) from error
+            case _ if isinstance(error, _DAMAGE):
+                raise Corrupt(
+                    f"{self.path} is damaged ({error}). Restore it from a backup; "
+                    "`recollect check` tells what is affected"
+                ) from error
+            case apsw.BusyError():
+                raise Unavailable(
+                    f"{self.path} is in use: another process held the write lock for {BUSY_MS // 1000} s; try again"
+                ) from error
+            case apsw.FullError():
                 raise Unavailable(
                     f"there is no room left for {written}: nothing was written. Free some space and try again"
                 ) from error
-            raise ConfigError(f"cannot use {written}: {error.strerror or error}; choose another location") from error
+            case apsw.ReadOnlyError() | apsw.CantOpenError() | apsw.PermissionsError() | PermissionError():
+                raise ConfigError(
+                    f"cannot use {written}: {error}. Choose a location that this user may write to, "
+                    "or change its permissions"
+                ) from error
+            case apsw.IOError():
+                damaged = (apsw.SQLITE_IOERR_SHORT_READ, apsw.SQLITE_IOERR_CORRUPTFS, apsw.SQLITE_IOERR_DATA)
+                if getattr(error, "extendedresult", None) in damaged:
+                    raise Corrupt(f"{self.path} cannot be read whole ({error}). Restore it from a backup") from error
+                raise Unavailable(
+                    f"{written} cannot be written ({error}): nothing was changed. Is the disk full or failing?"
+                ) from error
+            case apsw.Error():
+                raise Unavailable(f"{self.path} cannot be used right now ({error}); try again") from error
+            case OSError():
+                if error.errno in _FULL:
+                    raise Unavailable(
+                        f"there is no room left for {written}: nothing was written. Free some space and try again"
+                    ) from error
+                raise ConfigError(
+                    f"cannot use {written}: {error.strerror or error}; choose another location"
+                ) from error
+
+
+# Blocks. Classes and not generators, because every write and read goes through them, a write on a processor that has
+# just waited for the disk and knows nothing any more.
+
+
+class _Errors:
+    """A block whose errors become recollect's own."""
+
+    __slots__ = ("_database", "_written")
+
+    def __init__(self, database: SqliteDatabase, written: Path) -> None:
+        self._database, self._written = database, written
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if error is not None:
+            self._database._translate(error, self._written)
+
+
+class _Read:
+    """A block that sees one state of the file."""
+
+    __slots__ = ("_agent", "_database", "_nowhere", "_tx")
+
+    def __init__(self, database: SqliteDatabase, agent: str) -> None:
+        self._database, self._agent = database, agent
+        self._nowhere: threading.RLock | None = None
+        """The lock of the empty memory, while this reads there."""
+
+    def __enter__(self) -> SqliteTransaction:
+        database = self._database
+        try:
+            if database._present():
+                connection, generation = database._take()
+                try:
+                    connection.execute("BEGIN")
+                except BaseException:
+                    database._end(connection, generation, "COMMIT")
+                    raise
+            else:
+                lock = database._reading_void
+                lock.acquire()
+                try:
+                    connection, generation = database._empty(), database._generation
+                except BaseException:
+                    lock.release()
+                    raise
+                self._nowhere = lock
+        except Exception as error:
+            database._translate(error)
+            raise
+        self._tx = SqliteTransaction(connection, self._agent, generation)
+        return self._tx
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if self._nowhere is not None:
+            self._nowhere.release()
+        else:
+            self._database._end(self._tx._connection, self._tx.generation, "COMMIT")
+        if error is not None:
+            self._database._translate(error)
+
+
+class _Write:
+    """A block whose changes are on disk when it ends, or undone when it raises."""
+
+    __slots__ = ("_agent", "_database", "_lock", "_tx")
+
+    def __init__(self, database: SqliteDatabase, agent: str) -> None:
+        self._database, self._agent = database, agent
+
+    def __enter__(self) -> SqliteTransaction:
+        database = self._database
+        if database._owner != os.getpid():  # the lock that a forked child inherited may be locked for ever
+            database._forked()
+        self._lock = database._writing
+        self._lock.acquire()
+        try:
+            if not database._present():
+                database._create()
+            connection, generation = database._take()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except BaseException:
+                database._end(connection, generation)
+                raise
+        except BaseException as error:
+            self._lock.release()
+            database._translate(error)
+            raise
+        self._tx = SqliteTransaction(connection, self._agent, generation)
+        return self._tx
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        database, tx = self._database, self._tx
+        try:
+            try:
+                if error is None:
+                    tx._connection.execute("COMMIT")
+            finally:
+                database._end(tx._connection, tx.generation, "ROLLBACK")
+        except Exception as failure:
+            database._translate(failure)
+            raise
+        finally:
+            self._lock.release()
+        if error is not None:
+            database._translate(error)
 
 
 @contextmanager

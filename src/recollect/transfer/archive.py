@@ -52,9 +52,12 @@ VERSION = 1
 LONGEST_LINE = 256_000_000
 MAGIC_GZIP, MAGIC_ZIP = b"\x1f\x8b", b"PK\x03\x04"
 DERIVED = frozenset(
-    ["tail", "segments", "postings", "removals", "codes", "turn_segments", "turn_postings", "vault_files"]
-)
-"""Tables that are made from the rest, or that tell about the files of this machine."""
+    [
+        "tail", "segments", "postings", "removals", "codes", "turn_segments", "turn_postings", "vault_files", "tokens",
+        "requests",
+    ]
+)  # fmt: skip
+"""Tables that are made from the rest, or that tell about the files of this machine and who may use it."""
 _KEPT = {"counters": ("entries", "operations"), "journals": ("events",)}
 """Of these tables only so much is more than a description of the indexes."""
 _LEFT_OUT = {"entries": ("doc",), "embeddings": ("number",)}

@@ -6,11 +6,13 @@ stay its own.
 """
 
 import base64
+import hashlib
 import json
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import chain, count, repeat
 from pathlib import Path
 from typing import IO, Any
@@ -26,6 +28,8 @@ from recollect.storage import entries, history
 from recollect.storage.counters import Counters
 from recollect.storage.database import Database, Row, Transaction
 from recollect.storage.history import Journal
+from recollect.transfer import account as account_rows
+from recollect.transfer.account import AccountRows
 from recollect.transfer.archive import (
     Place,
     Progress,
@@ -74,14 +78,21 @@ def import_(
             def tables(section: Section = section) -> Tables:
                 return tables_of(rows_of(file, section))
 
-            try:
-                made = _restore(store, section.where, tables) or _merge(store, section, file, now, remarks)
-            except (Conflict, Corrupt) as error:
-                raise Invalid(
-                    f"the rows of {section.where} in {path} cannot be stored, and none was: {error}"
-                ) from error
-            parts.append(made)
-            touched(section.workspace, section.agent)
+            # An export of a single file has the account's entries among those of the workspace.
+            apart = database is not place.account() and all(one.workspace is not None for one in sections)
+            found = account_rows.found_in(tables()) if apart else account_rows.NOTHING
+            goals = [(store, section.workspace, False)]
+            goals += [(Store(place.account(), section.agent), None, True)] if found.ids else []
+            for into, workspace, account in goals:
+                where, rows = label(workspace, section.agent), partial(_part_of, tables, found, account=account)
+                try:
+                    parts.append(
+                        _restore(into, where, rows)
+                        or _merge(into, section, file, now, remarks, where=where, found=found, account=account)
+                    )
+                except (Conflict, Corrupt) as error:
+                    raise Invalid(f"the rows of {where} in {path} cannot be stored, and none was: {error}") from error
+                touched(workspace, section.agent)
             progress(path.name, total // 2 + (total // 2) * len(parts) // len(sections), total)
     return Imported(
         format=Format.RECOLLECT, path=str(path), dry_run=dry_run, parts=tuple(parts), remarks=tuple(remarks)
@@ -89,32 +100,95 @@ def import_(
 
 
 def move(source: Place, target: Place, *, progress: Progress = quiet) -> Imported:
-    """Copy everything to another home, which must be empty. Nothing is taken away from the first one."""
-    taken = [label(workspace, agent) for workspace, one in databases_of(target) for agent in one.agents()]
-    if taken:
-        raise Conflict(f"the target is not empty, it holds {taken[0]}; give an empty one, or use export and import")
-    work = [(name, database, sorted(database.agents())) for name, database in databases_of(source)]
-    databases = [target.account() if name is None else target.workspace(name) for name, _, _ in work]
-    wanted = [(id(into), agent) for (_, _, agents), into in zip(work, databases, strict=True) for agent in agents]
-    if len(set(wanted)) < len(wanted):
-        raise Conflict(
-            "a single file cannot take the account and a workspace of the same agent apart from each other; give a "
-            "directory or a server as the target, or use export and import. Nothing was changed"
-        )
+    """Copy everything to another home, which must be empty. Nothing is taken away from the first one.
+
+    An agent is copied in one transaction, so a move that was interrupted has left whole agents. Doing it again goes on
+    with the others: what the target holds counts as empty as long as it is what this would write.
+    """
+    work = list(_pieces(source, target))
+    wanted = {(id(database), agent) for _, database, agent, _ in work}
+    for workspace, database in databases_of(target):
+        for agent in database.agents():
+            if (id(database), agent) not in wanted and _digests(_dumped(database, agent)()):
+                raise Conflict(_not_empty(label(workspace, agent)))
     parts: list[Part] = []
-    for (name, database, agents), into in zip(work, databases, strict=True):
-        for number, agent in enumerate(agents, 1):
-
-            def tables(database: Database = database, agent: str = agent) -> Tables:
-                with database.dump(agent) as found:
-                    yield from kept(found, include_vectors=True)
-
-            made = _restore(Store(into, agent), label(name, agent), tables)
-            if made is None:
-                raise Conflict(f"somebody wrote {label(name, agent)} to the target meanwhile; give an empty one")
-            parts += [made] if made.added else []
-            progress(name or "account", number, len(agents))
+    left = []
+    for piece in work:
+        where, database, agent, tables = piece
+        there = _digests(_dumped(database, agent)()) if database.exists(agent) else {}
+        if not there:
+            left.append(piece)
+        elif there != _digests(tables()):
+            raise Conflict(_not_empty(where))
+    for number, (where, database, agent, tables) in enumerate(left, 1):
+        made = _restore(Store(database, agent), where, tables)
+        if made is None:
+            raise Conflict(f"somebody wrote {where} to the target meanwhile; give an empty one")
+        parts += [made] if made.added else []
+        progress(where, number, len(left))
     return Imported(format=Format.RECOLLECT, path="", parts=tuple(parts))
+
+
+_Piece = tuple[str, Database, str, Callable[[], Tables]]
+"""What a report calls it, the database and the agent it goes to, and its rows."""
+
+
+def _pieces(source: Place, target: Place) -> Iterator[_Piece]:
+    """Everything of a home, and where in another one it goes. Account entries go to where that one keeps them."""
+    databases = dict(databases_of(source))
+    account = databases.pop(None, None)
+    into_account = target.account()
+    shared: set[str] = set()
+    """The agents whose account entries went together with those of a workspace."""
+    for name, database in databases.items():
+        assert name is not None
+        into = target.workspace(name)
+        for agent in sorted(database.agents()):
+            tables = _dumped(database, agent)
+            if account is None and into is not into_account:
+                found = account_rows.found_in(tables())
+                yield label(name, agent), into, agent, partial(_part_of, tables, found, account=False)
+                if found.ids:
+                    yield label(None, agent), into_account, agent, partial(_part_of, tables, found, account=True)
+            elif account is not None and into is into_account and account.exists(agent):
+                shared.add(agent)
+                yield label(name, agent), into, agent, partial(_joined, tables, _dumped(account, agent))
+            else:
+                yield label(name, agent), into, agent, tables
+    for agent in sorted(account.agents()) if account is not None else ():
+        if agent not in shared:
+            yield label(None, agent), into_account, agent, _dumped(account, agent)  # type: ignore[arg-type]
+
+
+def _dumped(database: Database, agent: str) -> Callable[[], Tables]:
+    def tables() -> Tables:
+        with database.dump(agent) as found:
+            yield from kept(found, include_vectors=True)
+
+    return tables
+
+
+def _part_of(tables: Callable[[], Tables], found: AccountRows, *, account: bool) -> Tables:
+    return account_rows.part(tables(), found, account=account)
+
+
+def _joined(own: Callable[[], Tables], account: Callable[[], Tables]) -> Tables:
+    return account_rows.joined(own(), account())
+
+
+def _digests(tables: Tables) -> dict[str, int]:
+    """A fingerprint of each table that has rows, in whatever order; of vectors only whose they are."""
+    found: dict[str, int] = {}
+    for table, columns, rows in tables:
+        places = [place for place, name in enumerate(columns) if name != "vector"]
+        for row in rows:
+            line = json.dumps([row[place] for place in places]).encode()
+            found[table] = found.get(table, 0) + int.from_bytes(hashlib.sha256(line).digest(), "big")
+    return found
+
+
+def _not_empty(where: str) -> str:
+    return f"the target is not empty, it holds {where}; give an empty one, or use export and import"
 
 
 # An agent that is not there
@@ -205,9 +279,16 @@ def _figures(counts: dict[str, int]) -> dict[str, int]:
 # An agent that is there
 
 
-def _merge(store: Store, section: Section, file: IO[bytes], now: int, remarks: list[str]) -> Part:
+def _merge(
+    store: Store, section: Section, file: IO[bytes], now: int, remarks: list[str], *, where: str, found: AccountRows,
+    account: bool,
+) -> Part:  # fmt: skip
     """Add what an agent does not have: conversations by their id, entries by id, name and text; the rest stays."""
-    merging = _Merging(store, section, file, now, remarks)
+    merging = _Merging(store, section, file, now, remarks, lambda entry_id: (entry_id in found.ids) is account)
+    if account:
+        with store.write() as work:
+            merging.entries(work)
+        return Part(where=where, added=_figures(merging.added), known=_figures(merging.known))
     if section.counts.get("channels"):
         with store.database.write(store.agent) as tx:
             merging.channels(tx)
@@ -216,14 +297,19 @@ def _merge(store: Store, section: Section, file: IO[bytes], now: int, remarks: l
             merging.conversations(work.tx)
             merging.entries(work)
             merging.reminders(work.tx)
-    return Part(where=section.where, added=_figures(merging.added), known=_figures(merging.known))
+    return Part(where=where, added=_figures(merging.added), known=_figures(merging.known))
 
 
 class _Merging:
     """One section of a file on its way into an agent that has rows already."""
 
-    def __init__(self, store: Store, section: Section, file: IO[bytes], now: int, remarks: list[str]) -> None:
+    def __init__(
+        self, store: Store, section: Section, file: IO[bytes], now: int, remarks: list[str],
+        wanted: Callable[[str], bool],
+    ) -> None:  # fmt: skip
+        """`wanted` tells by its id whether an entry goes here."""
         self.store, self.section, self.file, self.now, self.remarks = store, section, file, now, remarks
+        self.wanted = wanted
         self.added: dict[str, int] = {}
         self.known: dict[str, int] = {}
         self._new: set[str] = set()
@@ -308,6 +394,8 @@ class _Merging:
         for row in self._rows("names"):
             bound.setdefault(row["entry_id"], []).append((row["name"], row["canonical"]))
         for row in self._rows("entries"):
+            if not self.wanted(row["id"]):
+                continue
             own = bound.get(row["id"], [])
             name = next((one for one, canonical in own if canonical), None)
             if tx.one("transfer.logged", entry_id=row["id"]) or known.has_text(row["category"], row["content"]):

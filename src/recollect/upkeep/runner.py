@@ -32,9 +32,10 @@ from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
+from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.schedule import JOBS, Job, job
-from recollect.upkeep.shift import Shift, TakenOver, set_fields
+from recollect.upkeep.shift import Shift, Show, TakenOver, set_fields
 
 __all__ = ["Jobs", "Workplace"]
 
@@ -72,6 +73,8 @@ class Workplace:
     """Where the jobs' own rows are."""
     agents: Callable[[], Sequence[Store]]
     folder: Path | None = None
+    show: Show | None = None
+    """Lets the files show an agent's entries, where there are any."""
 
 
 class Jobs:
@@ -173,7 +176,10 @@ class Jobs:
         gone = 0
         for place, part in parts:
             for store in place.agents():
+                before = len(undone)
                 gone += self._undo(place, store, part, undone)
+                if place.show is not None and len(undone) > before:
+                    place.show(store.agent)
             with place.shared.database.write(place.shared.agent) as tx:
                 tx.run("upkeep.run_undone", run=run, undone_at=self._clock.now())
         figures = {"undone": len(undone)} | ({"gone": gone} if gone else {})
@@ -263,11 +269,14 @@ class Jobs:
         return min(every * 2 ** min(failures, 20), LONGEST_WAIT) if failures else every
 
     def _shift(self, one: Job, place: Workplace, run: Run) -> Shift:
-        return Shift(
+        shift = Shift(
             run=run.id, job=one.name, workspace=place.name, now=run.started_at, settings=self._settings,
             decay=self._decay, dry_run=run.dry_run, model=self._model, folder=place.folder, clock=self._clock,
             deliver=self.deliver,
         )  # fmt: skip
+        if place.show is not None:
+            shift.show = place.show
+        return shift
 
     def _claimed(self, one: Job, place: Workplace, run: Run, *, asked: bool) -> Run | None:
         """Run a job in one workspace, if it can be claimed; None when another process is at it, or was first."""
@@ -317,11 +326,14 @@ class Jobs:
             for store in place.agents() if one.per_agent is not None else ():
                 assert one.per_agent is not None
                 shift.alive()
+                before = _operations(store)
                 try:
                     with shift.agent(store) as rows:
                         one.per_agent(shift, rows)
                 except Exception as failed:  # the trouble of one agent is not that of the others
                     failures.append(f"{place.name}/{store.agent}: {type(failed).__name__}: {failed}")
+                if not shift.dry_run and _operations(store) != before:
+                    shift.show(store.agent)
         except Exception as failed:
             failures.append(f"{type(failed).__name__}: {failed}")
         for told in (*failures, *shift.problems):
@@ -417,6 +429,12 @@ def _known(name: str) -> Job:
 def _owner(run: str) -> str:
     """Who holds the lease of a run: the process, for people to read, and the run, so that no two are the same."""
     return f"{socket.gethostname()}-{os.getpid()}-{run}"
+
+
+def _operations(store: Store) -> int:
+    """How much has been done to an agent's entries."""
+    with store.read() as tx:
+        return Counters.get(tx).operations
 
 
 def _standings(tx: Transaction) -> dict[str, _Standing]:

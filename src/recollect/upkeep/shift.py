@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
@@ -26,12 +26,20 @@ from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
 from recollect.storage.database import Transaction
 
-__all__ = ["Shift", "Step", "TakenOver", "set_fields"]
+__all__ = ["Shift", "Show", "Step", "TakenOver", "set_fields"]
 
 KEPT = 10_000
 """Changes of a run that are kept in memory; all of them are on disk."""
 SHOWN = 60
 """Characters of an entry's text that stand for its name."""
+
+
+class Show(Protocol):
+    """What lets the files of a workspace show its entries; it raises nothing."""
+
+    def __call__(self, agent: str, subject: str | None = None, body: str = "") -> None:
+        """For one agent; a subject and a body are those of a commit."""
+        ...
 
 
 @dataclass(slots=True)
@@ -52,6 +60,8 @@ class Shift:
     """For what must know the time while it runs: delivering reminders."""
     deliver: Callable[[Reminder], object] | None = None
     """Where reminders go."""
+    show: "Show" = field(default_factory=lambda: _shown_nowhere)
+    """Lets the files show what was done to an agent's entries; with a subject and a body it is worth a commit."""
     alive: Callable[[], None] = field(default_factory=lambda: _nothing)
     """Keeps the lease, and raises TakenOver when it is lost. Each step calls it, and a job that is long without any."""
     figures: Counter[str] = field(default_factory=Counter)
@@ -218,3 +228,7 @@ class _Undone(Exception):
 
 def _nothing() -> None:
     """No lease to keep."""
+
+
+def _shown_nowhere(agent: str, subject: str | None = None, body: str = "") -> None:
+    """No files to keep in step."""

@@ -6,7 +6,7 @@ middle of something. The only file that imports pygit2.
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -131,6 +131,28 @@ class Repository:
             if include_diff and len(found) > 1:
                 diff = repository.diff(found[-1], found[0]).patch or ""
             return History(commits=tuple(map(_told, found)), diff=diff)
+
+    def commits_with(self, pieces: Sequence[bytes]) -> int:
+        """How many commits, of all branches, have a file with one of the pieces in it."""
+        with _errors(self.folder):
+            repository = self._found()
+            known: dict[Any, bool] = {}
+
+            def holds(entry: Any) -> bool:
+                if entry.id not in known:
+                    if entry.type_str == "tree":
+                        known[entry.id] = any(holds(child) for child in entry)
+                    else:
+                        is_file = entry.type_str == "blob"
+                        known[entry.id] = is_file and any(piece in entry.data for piece in pieces)
+                return known[entry.id]
+
+            commits: dict[Any, Any] = {}
+            for name in repository.references:
+                tip = repository.references[name].peel()
+                if tip.type_str == "commit":
+                    commits |= {commit.id: commit for commit in repository.walk(tip.id)}
+            return sum(holds(commit.tree) for commit in commits.values())
 
     def _found(self) -> Any:
         """The repository that is there: in this very folder, never in one above it or elsewhere."""

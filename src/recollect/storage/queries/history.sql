@@ -68,6 +68,9 @@ SELECT status, ending, (
 )
 FROM conversations WHERE agent = :agent AND id = :id
 
+-- name: standing
+SELECT status, ending FROM conversations WHERE agent = :agent AND id = :id
+
 -- name: event_put
 INSERT INTO events (agent, seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at)
 VALUES (:agent, :seq, :id, :conversation_id, :lane, :type, :content, :payload, :tool_call_id, :hash, :previous, :created_at)

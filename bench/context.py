@@ -1,0 +1,88 @@
+"""`mem.context()` over a large memory, next to one recall with the same words, in one run.
+
+    python bench/context.py [entries] [file]
+
+Of a hundred entries twelve are decisions, twelve lessons and one is a hand-off; fifty notes have open tasks, the
+project is a note, and the last conversation stopped a moment ago. Each command is given to `context()`, to
+`recall(limit=5)` and to a recall of three decisions in turn. With a file the memory is kept there, and a second run
+uses it again.
+"""
+
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from corpus import corpus
+
+import recollect
+from recollect import Settings
+from recollect.config import EmbedderSettings
+
+COMMANDS = 200
+WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
+TASKS = 50
+OF_DECISIONS: dict[str, Any] = {"category": "decisions", "limit": 3}
+
+
+def category(number: int) -> str | None:
+    """What the entry of a number is for."""
+    place = number % 100
+    return "decisions" if place < 12 else "lessons" if place < 24 else "handoffs" if place == 24 else None
+
+
+def fill(path: Path, texts: list[str]) -> None:
+    """Write the memory."""
+    with recollect.open(path, settings=WORDS_ALONE) as home:
+        mem = home.agent("bench")
+        mem.remember_many(recollect.Add(entry, category=category(number)) for number, entry in enumerate(texts))
+        mem.remember_many(recollect.Add(f"- [ ] {texts[n]}\n- [x] done", category="tasks") for n in range(TASKS))
+        mem.remember("The shop sells boats and ropes.", name="_project")
+        talk = mem.conversations.start()
+        talk.user("Where were we?")
+        talk.assistant("At the gate.")
+
+
+def timed(run: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    run()
+    return time.perf_counter() - began
+
+
+def main() -> None:
+    entries = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
+    made = corpus(entries, COMMANDS)
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(sys.argv[2]) if len(sys.argv) > 2 else Path(folder) / "memory.db"
+        if not path.exists():
+            fill(path, made.texts)
+        contexts: list[float] = []
+        recalls: list[float] = []
+        decisions: list[float] = []
+        with recollect.open(path, settings=WORDS_ALONE) as home:
+            mem = home.agent("bench")
+            for number, command in enumerate([*made.questions[:20], *made.questions]):
+                calls = [
+                    (contexts, mem.context),
+                    (recalls, mem.recall),
+                    (decisions, partial(mem.recall, **OF_DECISIONS)),
+                ]
+                for taken, call in calls[number % 3 :] + calls[: number % 3]:  # those that come later find warm caches
+                    seconds = timed(lambda call=call, command=command: call(command))
+                    taken += [seconds] if number >= 20 else []  # the first commands warm up
+            example = mem.context(made.questions[0])
+    print(f"{entries:,} entries, {COMMANDS} commands; a block has about {example.tokens:,} tokens")
+    for name, taken in (("context", contexts), ("recall", recalls), ("recall of decisions", decisions)):
+        median = statistics.median(taken)
+        ratios = f"{median / statistics.median(recalls):.2f} (over all {sum(taken) / sum(recalls):.2f}) × recall"
+        print(
+            f"  {name:20} {median * 1000:7.2f} ms (median; 95th percentile {sorted(taken)[-10] * 1000:.2f}), {ratios}"
+        )
+
+
+if __name__ == "__main__":
+    main()

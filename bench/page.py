@@ -1,0 +1,124 @@
+"""The page in Chromium on a large memory: bytes, the first view, results after the last key, scrolling, an entry.
+
+python bench/page.py [entries] [home.db]
+
+The memory is that of `recollect demo --fill ENTRIES` with vectors of the local model; a home that is there already is
+used as it is. The server is `recollect serve`, the browser a new one for each first view: nothing is cached.
+"""
+
+import os
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from playwright.sync_api import Browser, Page, sync_playwright
+
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+RUNS = 7
+WORDS = ("refunds", "carrier label", "invoice islands", "webhook twice", "slow start page", "order 10500", "wehbook", "deploy")
+# From the key that ends a query to the results of that very query on the screen: two frames after the list has changed.
+TYPED = """(words) => new Promise((done) => {
+    const field = document.getElementById("search"), list = document.querySelector(".endless");
+    field.value = words;
+    const began = performance.now();
+    field.dispatchEvent(new InputEvent("input", { bubbles: true }));
+    const look = () => {
+        const query = new URLSearchParams(location.hash.split("?")[1]).get("q") ?? "";
+        if (query === words && !list.hasAttribute("aria-busy")) requestAnimationFrame(() => requestAnimationFrame(() => done(performance.now() - began)));
+        else setTimeout(look, 1);
+    };
+    setTimeout(look, 1);
+})"""
+SCROLLED = """() => new Promise((done) => {
+    const list = document.querySelector(".endless"), gaps = [];
+    let last = performance.now(), frames = 0;
+    const step = () => {
+        const now = performance.now();
+        gaps.push(now - last);
+        last = now;
+        list.scrollTop += 400;
+        if (++frames < 300) requestAnimationFrame(step);
+        else done([Math.round(list.scrollTop), document.querySelectorAll(".entry-row").length, ...gaps.slice(1)]);
+    };
+    requestAnimationFrame(step);
+})"""
+
+
+def main(entries: int, home: Path | None) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = home or Path(folder) / "page.db"
+        program = [sys.executable, "-m", "recollect", "--home", str(path)]
+        if home is None:
+            began = time.perf_counter()
+            subprocess.run([*program, "demo", "--fill", str(entries)], check=True, env=environment())
+            print(f"filled in {time.perf_counter() - began:.0f} s")
+        serve = subprocess.Popen([*program, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment())
+        try:
+            url = address(serve)
+            with sync_playwright() as playwright:
+                browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
+                measure(browser, url)
+                browser.close()
+        finally:
+            serve.terminate()
+            serve.wait()
+
+
+def environment() -> dict[str, str]:
+    return {**os.environ, "RECOLLECT_EMBEDDER_KIND": "local", "RECOLLECT_SERVER_RATE": "0"}
+
+
+def address(serve: "subprocess.Popen[str]") -> str:
+    assert serve.stdout is not None
+    for line in serve.stdout:
+        if found := re.search(r"http://[\d.]+:\d+", line):
+            return found[0]
+    raise SystemExit("the server did not start")
+
+
+def measure(browser: Browser, url: str) -> None:
+    first = [first_view(browser, url) for _ in range(RUNS)]
+    page = opened(browser, url)
+    typed = [page.evaluate(TYPED, words) for words in WORDS * 3]
+    page.evaluate(TYPED, "")
+    top, rows, *gaps = page.evaluate(SCROLLED)
+    began = time.perf_counter()
+    page.locator(".entry-row").first.click()
+    page.locator(".content").wait_for()
+    entry = (time.perf_counter() - began) * 1000
+    size = page.evaluate("performance.getEntriesByType('resource').filter((one) => one.name.includes('/static/')).reduce((sum, one) => sum + one.decodedBodySize, 0)")
+    print(f"files of the page     {size / 1000:8.0f} kB")
+    print(f"first view, median    {statistics.median(first):8.0f} ms   worst {max(first):.0f} ms")
+    print(f"results after a key   {statistics.median(typed):8.0f} ms   worst {max(typed):.0f} ms   (80 ms of it are the pause)")
+    print(f"a frame of scrolling  {statistics.median(gaps):8.1f} ms   worst {max(gaps):.0f} ms   ({top:,} pixels, {rows} rows exist)")
+    print(f"an entry opened       {entry:8.0f} ms")
+
+
+def first_view(browser: Browser, url: str) -> float:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    page = context.new_page()
+    began = time.perf_counter()
+    page.goto(url)
+    page.locator(".entry-row").first.wait_for()
+    taken = (time.perf_counter() - began) * 1000
+    context.close()
+    return taken
+
+
+def opened(browser: Browser, url: str) -> Page:
+    page = browser.new_context(viewport={"width": 1280, "height": 800}).new_page()
+    page.goto(url)
+    page.locator(".entry-row").first.wait_for()
+    return page
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 100_000, Path(sys.argv[2]) if len(sys.argv) > 2 else None)

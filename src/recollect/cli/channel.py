@@ -1,0 +1,62 @@
+"""Channels from the command line."""
+
+from typing import Annotated
+
+import typer
+
+from recollect.cli.call import Call, for_agent
+from recollect.cli.content import NameArgument, examples
+from recollect.cli.output import columns, document, line, safe
+from recollect.clock import iso
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Channels: the topics of a workspace, shared by its agents.", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def show_help(ctx: typer.Context) -> None:
+    """Show the help when no command is given."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+@app.command(name="list", epilog=examples("channel list"))
+@for_agent
+def list_(call: Call) -> None:
+    """Show the channels of the workspace."""
+    with call.memory() as mem:
+        found = mem.channels.list()
+    if call.json:
+        document(found)
+    else:
+        header = ("channel", "", "since", "about")
+        default = {True: "default", False: ""}
+        columns(
+            header,
+            [
+                (
+                    safe(one.name),
+                    default[one.is_default],
+                    iso(one.created_at)[:10] if one.created_at else "",
+                    line(one.description),
+                )
+                for one in found
+            ],
+        )
+
+
+@app.command(epilog=examples("channel create releases --description 'what we ship'"))
+@for_agent
+def create(
+    call: Call,
+    name: NameArgument,
+    description: Annotated[str, typer.Option("--description", metavar="TEXT", help="What it is about.")] = "",
+) -> None:
+    """Make a channel."""
+    with call.memory() as mem:
+        made = mem.channels.create(name, description)
+    if call.json:
+        document(made)
+    else:
+        typer.echo(f"made {safe(made.name)}")

@@ -1,0 +1,259 @@
+"""Connecting an agent's program to the memory: its configuration is written, and can be put back as it was."""
+
+import contextlib
+import difflib
+import json
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Annotated
+from urllib.parse import urlsplit
+
+import typer
+
+from recollect.cli.call import Call, for_agent
+from recollect.cli.clients import CLIENTS, SETTINGS, Client, connected, disconnected, hooked, unhooked
+from recollect.cli.content import examples
+from recollect.cli.output import columns, document, remark, safe
+from recollect.config import Settings
+from recollect.errors import Invalid, NotFound, Unavailable
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+STATE = ".local/state/recollect/connect"
+"""Where it is kept what a file was before, relative to the home folder of the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a file was before it was changed (None: not there), and what it was made."""
+
+    file: str
+    before: str | None
+    after: str
+    made: list[str]
+    """Folders that were made for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """One file, and how its text is changed and changed back."""
+
+    file: Path
+    do: Callable[[str], str]
+    undo: Callable[[str, str], str]
+
+
+@app.command(epilog=examples("connect", "connect cursor --project --dry-run", "connect claude-code --print"))
+@for_agent
+def connect(
+    call: Call,
+    client: Annotated[
+        str | None,
+        typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}; none lists them.", show_default=False),
+    ] = None,
+    project: Annotated[bool, typer.Option("--project", help="For this folder only, not for the user.")] = False,
+    show: Annotated[bool, typer.Option("--print", help="Show what belongs into the file, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Put everything back as it was before.")] = False,
+    no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Only the server, for Claude Code.")] = False,
+) -> None:
+    """Let an agent's program start the memory as its MCP server; for Claude Code also when sessions begin and end.
+
+    Other settings in its files stay as they are. Without --home the memory is in .recollect, of the folder with
+    --project, else of the user.
+    """
+    if client is None:
+        _list(call)
+        return
+    if client not in CLIENTS:
+        raise NotFound(f"there is no client {client!r}; there are {', '.join(CLIENTS)}")
+    chosen = CLIENTS[client]
+    edits = _edits(chosen, call, project, hooks=client == "claude-code" and not no_hooks)
+    if show:
+        texts = {str(edit.file): edit.do("") for edit in edits}
+        if call.json:
+            document(texts)
+        for file, text in {} if call.json else texts.items():
+            remark(f"{file}:")
+            print(safe(text), end="")
+        return
+    changes = [(edit, _text(edit.file)) for edit in edits]
+    made = [(edit, before, _undone(edit, before) if undo else _done(edit, before)) for edit, before in changes]
+    changed = [(edit, before, after) for edit, before, after in made if (before or None) != (after or None)]
+    for edit, before, after in changed:
+        if dry_run:
+            _show(edit.file, before, after)
+        elif undo:
+            _put_back(edit.file, before, after)
+        else:
+            _write(edit.file, before, str(after))
+    _told(call, chosen, [edit.file for edit, _, _ in changed], dry_run=dry_run, undo=undo)
+
+
+def _edits(client: Client, call: Call, project: bool, *, hooks: bool) -> list[Edit]:
+    place = client.project if project else client.user
+    if place is None:
+        raise Invalid(f"{client.title} has no configuration for a single project; leave --project out")
+    base = Path.cwd() if project else Path.home()
+    program, options = _program(project), _options(call, project)
+
+    def undo_server(text: str, before: str) -> str:
+        return disconnected(client, text, before)
+
+    edits = [Edit(base / place, lambda text: connected(client, text, [*program, "mcp", *options]), undo_server)]
+    if hooks:
+        edits.append(
+            Edit(base / SETTINGS, lambda text: hooked(text, program, options), lambda text, before: unhooked(text))
+        )
+    return edits
+
+
+def _program(project: bool) -> list[str]:
+    """How the program is started: by its full path, as windows know no PATH; by name where others share the file."""
+    found = shutil.which("recollect")
+    if found is None:
+        return [sys.executable, "-m", "recollect"]
+    return ["recollect"] if project else [str(Path(found).absolute())]
+
+
+def _options(call: Call, project: bool) -> list[str]:
+    home = call.home
+    if "://" in home:
+        if project and urlsplit(home).password:
+            raise Invalid(
+                "the location holds a password, which must not get into a file of the project; leave --project out, "
+                "or give a location without it"
+            )
+    elif not project:
+        default = Settings().home
+        home = str(Path.home() / default) if home == default else str(Path(home).expanduser().absolute())
+    named = [("--home", home), ("--workspace", call.workspace), ("--agent", call.agent)]
+    return [word for option, value in named if option == "--home" or value != "default" for word in (option, value)]
+
+
+# Files
+
+
+def _text(file: Path) -> str | None:
+    try:
+        return file.read_bytes().decode("utf-8")
+    except FileNotFoundError:
+        return None
+    except UnicodeDecodeError:
+        raise Invalid(f"{file} is not UTF-8 text; nothing was changed") from None
+    except OSError as error:
+        raise Unavailable(f"{file} cannot be read: {error.strerror}; nothing was changed") from None
+
+
+def _done(edit: Edit, before: str | None) -> str:
+    try:
+        return edit.do(before or "")
+    except Invalid as error:
+        raise Invalid(
+            f"{edit.file}: {error}; nothing was changed. Mend it, or add what --print shows by hand"
+        ) from None
+
+
+def _undone(edit: Edit, now: str | None) -> str | None:
+    """What the file was before; where somebody changed it since, only what was added leaves."""
+    kept = _kept(edit.file)
+    if now is None or (kept is not None and kept.after == now):
+        return kept.before if kept is not None and now is not None else None
+    try:
+        return edit.undo(now, (kept.before if kept else None) or "")
+    except Invalid as error:
+        raise Invalid(f"{edit.file}: {error}; nothing was changed") from None
+
+
+def _write(file: Path, before: str | None, after: str) -> None:
+    kept = _kept(file)
+    original = kept.before if kept is not None and kept.after == before else before
+    made = [str(folder) for folder in (file.parent, *file.parent.parents) if not folder.exists()]
+    if kept is not None and kept.after == before:
+        made = kept.made
+    file.parent.mkdir(parents=True, exist_ok=True)
+    state = _state(file)
+    state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    # First the way back, then the change.
+    _replace(state, json.dumps(asdict(Kept(str(file), original, after, made))))
+    _replace(file, after)
+
+
+def _put_back(file: Path, now: str | None, after: str | None) -> None:
+    kept = _kept(file)
+    if after is not None:
+        _replace(file, after)
+    else:
+        file.unlink(missing_ok=True)
+        for folder in kept.made if kept else ():
+            with contextlib.suppress(OSError):  # something else is in it by now
+                Path(folder).rmdir()
+    _state(file).unlink(missing_ok=True)
+
+
+def _replace(file: Path, text: str) -> None:
+    """Write a file in one step, with the rights it had; a link stays one."""
+    target = file.resolve()
+    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    try:
+        with os.fdopen(number, "wb") as new:
+            new.write(text.encode())
+            new.flush()
+            os.fsync(new.fileno())
+        if target.exists():
+            shutil.copymode(target, name)
+        os.replace(name, target)
+    except OSError as error:
+        Path(name).unlink(missing_ok=True)
+        raise Unavailable(f"{file} cannot be written: {error.strerror}; it is as it was") from None
+
+
+def _state(file: Path) -> Path:
+    return Path.home() / STATE / f"{sha256(str(file.absolute()).encode()).hexdigest()[:16]}.json"
+
+
+def _kept(file: Path) -> Kept | None:
+    try:
+        return Kept(**json.loads(_state(file).read_text(encoding="utf-8")))
+    except (OSError, ValueError, TypeError):
+        return None
+
+
+# What is told
+
+
+def _show(file: Path, before: str | None, after: str | None) -> None:
+    old, new = (before or "").splitlines(keepends=True), (after or "").splitlines(keepends=True)
+    for text in difflib.unified_diff(old, new, str(file) if before else "nothing", str(file) if after else "nothing"):
+        print(safe(text), end="" if text.endswith("\n") else "\n")
+
+
+def _told(call: Call, client: Client, files: list[Path], *, dry_run: bool, undo: bool) -> None:
+    if call.json:
+        document({"client": client.title, "files": [str(file) for file in files], "dry_run": dry_run, "undo": undo})
+    elif not files:
+        remark(f"{client.title} is {'not connected' if undo else 'connected already'}; nothing to change")
+    elif not dry_run:
+        for file in files:
+            print(f"{'put back' if undo else 'wrote'} {safe(str(file))}")
+        if not undo:
+            remark(f"{client.title} can use the memory now. {client.note}")
+
+
+def _list(call: Call) -> None:
+    rows = [
+        (name, client.title, f"~/{client.user}" if client.user else "", client.project or "")
+        for name, client in CLIENTS.items()
+    ]
+    if call.json:
+        document([dict(zip(("name", "title", "user", "project"), row, strict=True)) for row in rows])
+    else:
+        columns(("client", "program", "for the user", "for a project"), rows)

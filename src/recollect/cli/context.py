@@ -1,0 +1,49 @@
+"""What a new session starts with, from the command line: the block of text, or the same as markdown."""
+
+from typing import Annotated
+
+import typer
+
+from recollect.cli.call import Call, for_agent
+from recollect.cli.content import examples
+from recollect.cli.output import document, line, remark, safe
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command(
+    epilog=examples("context 'deploy the shop'", "context 'deploy the shop' --profile brief --budget 500 --orient")
+)
+@for_agent
+def context(
+    call: Call,
+    command: Annotated[
+        str, typer.Argument(metavar="COMMAND", help="What the session is about to do.", show_default=False)
+    ],
+    budget: Annotated[
+        int | None, typer.Option("--budget", metavar="TOKENS", help="How long it may be; else as the profile says.")
+    ] = None,
+    profile: Annotated[str, typer.Option("--profile", metavar="NAME", help="What it holds.")] = "default",
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", metavar="ID", help="Also entries of this conversation.")
+    ] = None,
+    orient: Annotated[
+        bool, typer.Option("--orient", help="As markdown; a language model, if there is one, may narrow it.")
+    ] = False,
+) -> None:
+    """Show what a new session starts with: project, last hand-off, decisions, lessons, open tasks."""
+    with call.memory() as mem:
+        if orient:
+            oriented = mem.orient(command, budget=budget, profile=profile, conversation=conversation)
+            found, text = oriented.context, oriented.markdown
+        else:
+            oriented, found = None, mem.context(command, budget=budget, profile=profile, conversation=conversation)
+            text = found.text
+    if call.json:
+        document(oriented or found)
+        return
+    if found.failed or not text:
+        remark("; ".join(found.failed) or f"there is nothing to say about {line(command)!r} yet")
+    typer.echo(safe(text), nl=False)

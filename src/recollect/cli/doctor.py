@@ -1,0 +1,149 @@
+"""Is everything well, and what would make it better: one line a matter, with what to do about it. Changes nothing."""
+
+import platform
+import shutil
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+import recollect
+from recollect.cli.call import Call, for_home
+from recollect.cli.content import examples
+from recollect.cli.exits import EXIT_CODES
+from recollect.cli.output import document, line, shown
+from recollect.clock import SystemClock
+from recollect.config import Settings
+from recollect.errors import Corrupt, RecollectError
+from recollect.home import Home
+
+__all__ = ["Finding", "app"]
+
+app = typer.Typer()
+DAY = 86_400_000
+ROOM = 1_000_000_000
+"""Bytes that should be free on the disk."""
+MARKS = {"good": ("✓", "green"), "better": ("·", "yellow"), "bad": ("✗", "red")}
+EXTRAS = {
+    "local": ("wordllama", "entries are found by meaning, not by words alone"),
+    "server": ("fastapi", "`recollect serve` and `recollect mcp` run"),
+    "postgres": ("psycopg", "several machines share a memory"),
+    "git": ("pygit2", "the vault keeps its history in git"),
+}
+"""What each extra brings, and the package that shows that it is installed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One matter: what it is about, how it stands (good, better, bad), and what to do."""
+
+    about: str
+    state: str
+    says: str
+    do: str = ""
+
+
+@app.command(epilog=examples("doctor", "doctor --deep"))
+@for_home
+def doctor(
+    call: Call,
+    deep: Annotated[bool, typer.Option("--deep", help="Also verify every entry, name and index, like check.")] = False,
+) -> None:
+    """Say whether everything is well and what would make it better. The exit code is 7 if something is wrong."""
+    settings = Settings.read()
+    findings = [*_program(), *_memory(call.home, settings, deep)]
+    if call.json:
+        document([asdict(finding) for finding in findings])
+    else:
+        for finding in findings:
+            mark, colour = MARKS[finding.state]
+            shown(Text.assemble((f"{mark} ", colour), (finding.about.ljust(10), "bold"), line(finding.says)))
+            if finding.do:
+                shown(Text(f"  {'':10}{line(finding.do)}", "dim"))
+    if any(finding.state == "bad" for finding in findings):
+        raise typer.Exit(EXIT_CODES[Corrupt])
+
+
+def _program() -> Iterator[Finding]:
+    yield Finding("recollect", "good", f"{recollect.__version__} on Python {platform.python_version()}, {sys.platform}")
+    missing = {extra: gain for extra, (package, gain) in EXTRAS.items() if find_spec(package) is None}
+    if not missing:
+        yield Finding("extras", "good", "all are installed")
+    for extra, gain in missing.items():
+        yield Finding(
+            "extras", "better", f"{extra} is not installed; with it {gain}", f"pip install 'recollect[{extra}]'"
+        )
+
+
+def _memory(location: str, settings: Settings, deep: bool) -> Iterator[Finding]:
+    try:
+        with recollect.open(location) as home:
+            workspaces = home.workspaces()
+            if not workspaces:
+                yield Finding("memory", "better", "nothing is remembered here yet", "recollect remember 'something'")
+                return
+            agents = {name: home.agents(name) for name in workspaces}
+            number = sum(map(len, agents.values()))
+            yield Finding("memory", "good", f"it opens: {len(workspaces)} workspace(s), {number} agent(s)")
+            yield from _disk(location)
+            yield from _meaning(settings)
+            yield from _upkeep(home)
+            if deep:
+                yield from _checked(home)
+    except RecollectError as error:
+        yield Finding("memory", "bad", str(error), "see docs/storage.md, or restore a backup")
+
+
+def _disk(location: str) -> Iterator[Finding]:
+    path = Path(location)
+    if "://" not in location and path.exists():
+        free = shutil.disk_usage(path).free
+        if free < ROOM:
+            yield Finding("disk", "bad", f"only {free / 1e6:,.0f} MB are free", "make room, else writes will fail")
+        else:
+            yield Finding("disk", "good", f"{free / 1e9:,.0f} GB are free")
+
+
+def _meaning(settings: Settings) -> Iterator[Finding]:
+    if settings.embedder.kind == "none" or (settings.embedder.kind == "auto" and find_spec("wordllama") is None):
+        yield Finding(
+            "meaning", "better", "entries are found by words alone", "install an embedder: see docs/settings.md"
+        )
+    else:
+        yield Finding("meaning", "good", f"entries are found by meaning, too (embedder: {settings.embedder.kind})")
+    if settings.model.name is None:
+        yield Finding(
+            "model", "better", "no language model: summaries choose sentences instead of writing new ones",
+            "name one in [model] of recollect.toml, if you like",
+        )  # fmt: skip
+    else:
+        yield Finding("model", "good", f"{settings.model.name} writes summaries")
+
+
+def _upkeep(home: Home) -> Iterator[Finding]:
+    jobs = [job for job in home.jobs.status() if job.scheduled]
+    failing = {job.name: job.error for job in jobs if job.failures}
+    for name, error in failing.items():
+        yield Finding("upkeep", "bad", f"the job {name} fails: {error}", f"recollect jobs run {name}")
+    last = max((job.last_run_at or 0 for job in jobs), default=0)
+    if not last:
+        yield Finding("upkeep", "better", "no job has run yet", "recollect serve does them, or: recollect jobs run")
+    elif SystemClock().now() - last > 2 * DAY:
+        yield Finding(
+            "upkeep", "better", "no job has run for two days", "recollect serve does them, or: recollect jobs run"
+        )
+    elif not failing:
+        yield Finding("upkeep", "good", "the jobs run")
+
+
+def _checked(home: Home) -> Iterator[Finding]:
+    report = home.check()
+    if not report.findings:
+        yield Finding("check", "good", f"{report.entries:,} entries, {report.operations:,} operations, all in order")
+    for found in report.findings:
+        yield Finding("check", "bad", f"{found.where}: {found.message}", "recollect check --repair")

@@ -1,0 +1,292 @@
+"""Changes to configuration files as text, JSON (with comments) and TOML: one value is set, all the rest stays as it is.
+
+Pure: nothing here reads or writes a file. An edit is checked by reading its result again: it holds what it held before,
+and the one value; where that cannot be had, Invalid says so.
+"""
+
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from recollect.errors import Invalid
+
+__all__ = ["drop_json", "drop_toml", "read_json", "read_toml", "set_json", "set_toml"]
+
+Path = Sequence[str | int]
+
+_SPACE = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
+_STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
+_PLAIN = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
+_REMARKS = re.compile(r"(?:^[ \t]*(?:#[^\n]*)?\n)+\Z", re.MULTILINE)
+_HEADER = re.compile(r"^[ \t]*\[\[?([^\]\n]*)\]\]?[ \t]*(?:#.*)?$", re.MULTILINE)
+
+
+@dataclass(slots=True)
+class _Node:
+    """A value and where it stands; for an object or a list also what is in it, by key or place."""
+
+    start: int
+    end: int
+    value: Any
+    members: "dict[str | int, tuple[int, _Node]] | None" = None
+    """Each with the place where it begins: the key of an object's."""
+
+
+def read_json(text: str) -> Any:
+    """The value of a JSON text, in which comments and commas before a closing bracket are allowed."""
+    return _document(text).value
+
+
+def set_json(text: str, path: Path, value: Any) -> str:
+    """The text with a value set at a path; what is missing on the way is made. A place in a list may be its end."""
+    whole = text if text.strip("\ufeff \t\r\n") else "{}\n"
+    expected = _with(read_json(whole), path, value)
+    node = _document(whole)
+    depth = 0
+    while depth < len(path) and node.members is not None and path[depth] in node.members:
+        node = node.members[path[depth]][1]
+        depth += 1
+    if depth < len(path):
+        if node.members is None or isinstance(node.value, list) != isinstance(path[depth], int):
+            raise Invalid(f"{_spelled(path[:depth])} is not what it should be; it was left alone")
+        for key in reversed(path[depth + 1 :]):
+            value = {key: value} if isinstance(key, str) else [value]
+        made = _inserted(whole, node, path[depth], value)
+    else:
+        made = whole[: node.start] + _written(whole, node.start, value) + whole[node.end :]
+    if read_json(made) != expected:
+        raise Invalid("the file is written in a way that cannot be changed safely; it was left alone")
+    return made
+
+
+def drop_json(text: str, path: Path) -> str:
+    """The text without the value at a path; unchanged if there is none."""
+    expected = table = read_json(text)
+    made = _cut(text, path)
+    if made != text:
+        for key in path[:-1]:
+            table = table[key]
+        del table[path[-1]]
+    if read_json(made) != expected:
+        raise Invalid("the file is written in a way that cannot be changed safely; it was left alone")
+    return made
+
+
+def _cut(text: str, path: Path) -> str:
+    parent = _document(text)
+    for key in path[:-1]:
+        if parent.members is None or key not in parent.members:
+            return text
+        parent = parent.members[key][1]
+    members = parent.members or {}
+    if path[-1] not in members:
+        return text
+    order = list(members)
+    place = order.index(path[-1])
+    begin, node = members[path[-1]]
+    end = node.end
+    if place + 1 < len(order):  # what follows takes its place
+        end = members[order[place + 1]][0]
+    elif place:
+        before = members[order[place - 1]][1].end
+        comma = _past_space(text, before)
+        kept = text[before:comma] + text[comma + 1 : begin].rstrip()
+        return text[:before] + kept.rstrip() + text[end:]
+    else:
+        comma = _past_space(text, end)
+        end = comma + 1 if text[comma] == "," else end
+        begin, end = parent.start + 1, len(text[:end]) + len(text[end:]) - len(text[end:].lstrip())
+    return text[:begin] + text[end:]
+
+
+def read_toml(text: str) -> dict[str, Any]:
+    """The tables of a TOML text."""
+    try:
+        return tomllib.loads(text.removeprefix("\ufeff"))
+    except tomllib.TOMLDecodeError as error:
+        raise Invalid(f"it is not TOML: {error}") from None
+
+
+def set_toml(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
+    """The text with a table at a path, put at the end; one that is there is replaced."""
+    expected = _with(read_toml(text), path, value)
+    rest = _without(text, path)
+    gap = "" if not rest.strip() else "\n" if rest.endswith("\n") else "\n\n"
+    made = rest + gap + _table(path, value)
+    return _sound(made.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else made, expected, path)
+
+
+def drop_toml(text: str, path: Sequence[str]) -> str:
+    """The text without a table and those inside it; unchanged if there is none."""
+    expected = table = read_toml(text)
+    for key in path[:-1]:
+        table = table.get(key, {})
+    if table.pop(path[-1], None) is None:
+        return text
+    return _sound(_without(text, path), expected, path)
+
+
+def _without(text: str, path: Sequence[str]) -> str:
+    headers = [(found.start(), _header(found[1])) for found in _HEADER.finditer(text)]
+    ends = [*(begin for begin, _ in headers), len(text)]
+    kept = text[: ends[0]]
+    for (begin, name), end in zip(headers, ends[1:], strict=True):
+        part = text[begin:end]
+        if name[: len(path)] == [*path]:
+            after = _REMARKS.search(part)  # what stands above the next table belongs to that one
+            part = after[0] if after and "#" in after[0] else ""
+        kept += part
+    return kept.rstrip("\r\n") + "\n" if kept.strip() and kept != text else kept
+
+
+def _sound(made: str, expected: Mapping[str, Any], path: Sequence[str]) -> str:
+    """The text, if it says what it should; an empty table around what was dropped may be gone with it."""
+    try:
+        same = _full(read_toml(made)) == _full(expected)
+    except Invalid:
+        same = False
+    if not same:
+        raise Invalid(f"[{'.'.join(path)}] is written in a way that cannot be changed safely; it was left alone")
+    return made
+
+
+def _full(tables: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: one for key, one in tables.items() if one != {}}
+
+
+def _document(text: str) -> _Node:
+    node = _node(text, _past_space(text, 0))
+    end = _past_space(text, node.end)
+    if end != len(text):
+        raise _broken(text, end)
+    if not isinstance(node.value, dict):
+        raise Invalid("it is not a JSON object")
+    return node
+
+
+def _node(text: str, at: int) -> _Node:
+    if text[at : at + 1] in ("{", "["):
+        return _container(text, at)
+    found = _STRING.match(text, at) or _PLAIN.match(text, at)
+    try:
+        return _Node(at, found.end(), json.loads(found[0])) if found else _fail(text, at)
+    except ValueError:
+        raise _broken(text, at) from None
+
+
+def _container(text: str, start: int) -> _Node:
+    is_object = text[start] == "{"
+    close, at = "}" if is_object else "]", _past_space(text, start + 1)
+    members: dict[str | int, tuple[int, _Node]] = {}
+    while text[at : at + 1] != close:
+        begin = at
+        key: str | int = len(members)
+        if is_object:
+            name = _node(text, at)
+            if not isinstance(name.value, str) or name.value in members:
+                raise _broken(text, at)
+            colon = _past_space(text, name.end)
+            if text[colon : colon + 1] != ":":
+                raise _broken(text, colon)
+            key, at = name.value, _past_space(text, colon + 1)
+        inner = _node(text, at)
+        members[key] = begin, inner
+        at = _past_space(text, inner.end)
+        if text[at : at + 1] == ",":
+            at = _past_space(text, at + 1)
+        elif text[at : at + 1] != close:
+            raise _broken(text, at)
+    values = {key: inner.value for key, (_, inner) in members.items()}
+    return _Node(start, at + 1, values if is_object else list(values.values()), members)
+
+
+def _inserted(text: str, node: _Node, key: str | int, value: Any) -> str:
+    """The text with one more member at the end of an object or a list, laid out as its neighbours are."""
+    members = list((node.members or {}).values())
+    label = f"{json.dumps(key)}: " if isinstance(key, str) else ""
+    if not members:
+        line, step, base = _style(text, node.start)
+        inside = f"{line}{base}{step}{label}{_dumped(value, line, base + step, step)}{line}{base}"
+        return text[: node.start + 1] + inside + text[node.end - 1 :]
+    begin, last = members[-1]
+    at, between = last.end, ","
+    comma = _past_space(text, at)
+    if text[comma] == ",":
+        at, between = comma + 1, ""
+    line, step, base = _style(text, begin)
+    if "\n" in text[node.start : begin]:
+        lead, made = f"{line}{base}", _dumped(value, line, base, step)
+    else:
+        lead, made = " ", json.dumps(value, ensure_ascii=False)
+    return f"{text[:at]}{between}{lead}{label}{made}{text[at:]}"
+
+
+def _written(text: str, at: int, value: Any) -> str:
+    line, step, base = _style(text, at)
+    return _dumped(value, line, base, step)
+
+
+def _dumped(value: Any, line: str, base: str, step: str) -> str:
+    return json.dumps(value, indent=step, ensure_ascii=False).replace("\n", line + base)
+
+
+def _style(text: str, at: int) -> tuple[str, str, str]:
+    """How lines end here, what one step of indentation is, and the indentation of the line."""
+    start = text.rfind("\n", 0, at) + 1
+    base = text[start : len(text) - len(text[start:].lstrip(" \t"))]
+    indented = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
+    step = "\t" if indented and indented[1].startswith("\t") else indented[1] if indented else "  "
+    return "\r\n" if "\r\n" in text else "\n", step, base
+
+
+def _with(known: Any, path: Path, value: Any) -> Any:
+    """A copy of a value with another one set at a path."""
+    if not path:
+        return value
+    key, below = path[0], path[1:]
+    if isinstance(key, int):
+        items = list(known or [])
+        return [*items[:key], _with(items[key] if key < len(items) else None, below, value), *items[key + 1 :]]
+    table = known if isinstance(known, Mapping) else {}
+    return {**table, key: _with(table.get(key), below, value)}
+
+
+def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
+    lines = [f"[{'.'.join(map(_key, path))}]"]
+    lines += [
+        f"{_key(key)} = {json.dumps(one, ensure_ascii=False)}"
+        for key, one in value.items()
+        if not isinstance(one, Mapping)
+    ]
+    inner = [_table([*path, key], one) for key, one in value.items() if isinstance(one, Mapping)]
+    return "\n".join([*lines, ""]) + "".join(f"\n{table}" for table in inner)
+
+
+def _key(name: str) -> str:
+    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
+
+
+def _header(text: str) -> list[str]:
+    """The keys of a header; one that is not understood belongs to nobody."""
+    return [part.strip().strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.]+", text)]
+
+
+def _past_space(text: str, at: int) -> int:
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
+
+
+def _fail(text: str, at: int) -> _Node:
+    raise _broken(text, at)
+
+
+def _broken(text: str, at: int) -> Invalid:
+    line = text.count("\n", 0, at) + 1
+    return Invalid(f"it is not JSON: line {line}, column {at - text.rfind(chr(10), 0, at)}")
+
+
+def _spelled(path: Path) -> str:
+    return ".".join(map(str, path)) or "the file"

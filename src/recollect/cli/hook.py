@@ -1,0 +1,150 @@
+"""The hooks of an agent's program: what is told to a session at its beginning, and what is kept of it at its end.
+
+A hook never fails its host: it ends with 0 whatever happens, and what went wrong is on stderr.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from recollect.cli.call import Call, for_agent
+from recollect.cli.content import examples
+from recollect.cli.output import complain, document, line
+from recollect.conversation import Conversation
+from recollect.errors import Invalid
+from recollect.memory import Memory
+from recollect.model.history import EventType, Status
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+EVENTS = {"session-start": "SessionStart", "user-prompt": "UserPromptSubmit", "session-end": "SessionEnd"}
+RELEVANT = ("Relevant Decisions", "Relevant Lessons")
+
+
+@app.command(epilog=examples("hook session-start < /dev/null", "hook session-end < /dev/null"))
+@for_agent
+def hook(
+    call: Call,
+    event: Annotated[str, typer.Argument(metavar="EVENT", help=f"{', '.join(EVENTS)}.", show_default=False)],
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="What a session is told at its beginning.")
+    ] = "default",
+) -> None:
+    """Answer a hook of Claude Code, whose JSON is on stdin. `recollect connect claude-code` sets this up.
+
+    A session is the conversation whose chat id is the session's. At its beginning it is told the context; with each
+    prompt the decisions and lessons that bear on it; at its end the conversation ends. The transcript is taken in
+    each time.
+    """
+    try:
+        if event not in EVENTS:
+            raise Invalid(f"there is no hook {event!r}; there are {', '.join(EVENTS)}")
+        given = _given()
+        with call.memory() as mem:
+            text = _answer(mem, event, given, profile)
+    except Exception as error:  # whatever it is, the session must go on
+        complain(f"the hook {event} did nothing: {error}")
+        return
+    if text:
+        document({"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": text}})
+
+
+def _given() -> Mapping[str, Any]:
+    raw = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
+    given = json.loads(raw) if raw.strip() else {}
+    if not isinstance(given, dict):
+        raise Invalid("a hook is told a JSON object on stdin")
+    return given
+
+
+def _answer(mem: Memory, event: str, given: Mapping[str, Any], profile: str) -> str:
+    session = given.get("session_id")
+    if event == "session-end":
+        if isinstance(session, str) and session:
+            _end(mem, given, session)
+        return ""
+    here = None
+    if isinstance(session, str) and session:
+        model = given.get("model")
+        here = _going_on(mem, session) or mem.conversations.start(
+            chat_id=session, model_id=model if isinstance(model, str) else None
+        )
+        _take_in(mem, here, given, session)
+    if event == "user-prompt":
+        return _bearing(mem, str(given.get("prompt") or ""), here)
+    told = mem.context("", profile=profile, conversation=here.id if here else None).text.strip()
+    named = f"This session is the conversation {here.ref_code} of the memory `recollect`." if here else ""
+    return "\n\n".join(part for part in (told, named) if part)
+
+
+def _end(mem: Memory, given: Mapping[str, Any], session: str) -> None:
+    here = _going_on(mem, session)
+    if here is None and next(_new(mem, given, session), None) is None:
+        return  # it was ended before
+    here = here or mem.conversations.start(chat_id=session)
+    _take_in(mem, here, given, session)
+    if next(here.events(), None) is None:
+        here.archive()  # nothing was said, so there is nothing to hand over
+    else:
+        here.end()
+
+
+def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
+    """What was decided and learned that bears on a prompt; on one line each, so that none poses as something else."""
+    if not prompt.strip():
+        return ""
+    found = mem.context(prompt, profile="brief", conversation=here.id if here else None)
+    items = [line(item.text) for name in RELEVANT for item in found.section(name)]
+    return "\n".join(["Remembered, and perhaps of use here:", *(f"- {item}" for item in items)]) if items else ""
+
+
+def _going_on(mem: Memory, session: str) -> Conversation | None:
+    known = mem.conversations.list(chat_id=session)
+    found = next((info for info in known if info.status is Status.ACTIVE), None)
+    return None if found is None else mem.conversations.get(found.id)
+
+
+def _take_in(mem: Memory, here: Conversation, given: Mapping[str, Any], session: str) -> None:
+    here.extend(_new(mem, given, session))
+
+
+def _new(mem: Memory, given: Mapping[str, Any], session: str) -> Iterator[dict[str, str]]:
+    """The messages of the transcript, without those that earlier conversations of the same session have."""
+    messages = list(_transcript(given.get("transcript_path")))
+    known: list[str] = []
+    for info in reversed(mem.conversations.list(True, chat_id=session)):
+        if info.status is not Status.ACTIVE:
+            told = mem.conversations.get(info.id).events()
+            known += [event.content for event in told if event.type in (EventType.USER, EventType.MODEL)]
+    if [message["content"] for message in messages[: len(known)]] == known:
+        messages = messages[len(known) :]
+    yield from messages
+
+
+def _transcript(path: object) -> Iterator[dict[str, str]]:
+    """What was said, from a file of JSON lines; what is not talk between user and model is left out."""
+    if not isinstance(path, str) or not Path(path).expanduser().is_file():
+        return
+    with Path(path).expanduser().open(encoding="utf-8", errors="replace") as file:
+        for written in file:
+            try:
+                told = json.loads(written)
+            except ValueError:  # the last line may be half written
+                continue
+            message = told.get("message") if isinstance(told, dict) else None
+            if not isinstance(message, dict) or told.get("isMeta") or told.get("isSidechain"):
+                continue
+            role, content = message.get("role"), message.get("content")
+            parts = [content] if isinstance(content, str) else [
+                part.get("text") for part in content or () if isinstance(part, dict) and part.get("type") == "text"
+            ]  # fmt: skip
+            text = "\n".join(part for part in parts if isinstance(part, str)).replace("\0", "").strip()
+            text = text.encode(errors="replace").decode()  # half a character would be refused
+            if role in ("user", "assistant") and text:
+                yield {"role": role, "content": text}

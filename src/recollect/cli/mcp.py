@@ -1,0 +1,53 @@
+"""The memory as an MCP server on the standard streams. Nothing but the protocol goes to stdout."""
+
+import logging
+import os
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+import recollect
+from recollect.cli.call import Call, for_agent
+from recollect.cli.content import examples
+from recollect.errors import ConfigError
+
+__all__ = ["app"]
+
+app = typer.Typer()
+
+
+@app.command(epilog=examples("mcp < /dev/null", "mcp --home team.db --agent ana < /dev/null"))
+@for_agent
+def mcp(
+    call: Call,
+    conversation: Annotated[
+        str | None,
+        typer.Option(
+            "--conversation",
+            metavar="ID",
+            envvar="RECOLLECT_CONVERSATION",
+            show_envvar=False,
+            help="The conversation to go on with; else one begins when it is needed. [RECOLLECT_CONVERSATION]",
+        ),
+    ] = None,
+) -> None:
+    """Serve the memory to an agent over MCP, on stdin and stdout, until stdin ends. `recollect connect` sets it up."""
+    try:
+        from recollect.mcp.server import serve
+    except ModuleNotFoundError as error:
+        raise ConfigError(f"the MCP server needs the package {error.name}; install recollect[server]") from None
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(levelname)s %(message)s")
+    with recollect.open(call.home) as home:
+        if conversation is not None:
+            home.agent(call.agent, call.workspace).conversations.get(conversation)  # better told now than to a model
+
+        def stop(number: int, frame: object) -> None:
+            # A thread waits for stdin and cannot be woken, so the process ends here. What was acknowledged is on disk.
+            home.close()
+            os._exit(0)
+
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, stop)
+        serve(home, call.workspace, call.agent, conversation=conversation)

@@ -1,0 +1,60 @@
+"""Small pictures in a terminal: what a person would rather look at than read."""
+
+from bisect import bisect_right
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from recollect.cli.output import shown
+
+__all__ = ["COLUMNS", "bars", "drawn", "plot", "resampled"]
+
+COLUMNS = 60
+ROWS = 6
+_BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def plot(values: Sequence[float], caption: str) -> None:
+    """Columns as high as their values, with the highest value at the top and a caption below."""
+    for row in drawn(values, caption):
+        shown(Text(row))
+
+
+def drawn(values: Sequence[float], caption: str) -> list[str]:
+    """The lines of a plot."""
+    top = max(values, default=0)
+    heights = [round(8 * ROWS * value / top) if top > 0 else 0 for value in values]
+    label = f"{top:.3g}"
+    rows = []
+    for row in reversed(range(ROWS)):
+        cells = "".join(_BLOCKS[min(max(height - 8 * row, 0), 8)] for height in heights)
+        edge = label if row == ROWS - 1 else "0" if row == 0 else ""
+        rows.append(f"  {edge:>{len(label)}} │{cells}".rstrip())
+    return [*rows, f"  {'':>{len(label)}} └{'─' * len(values)}", f"  {'':>{len(label)}}  {caption}"]
+
+
+def bars(counts: Sequence[tuple[str, int]]) -> list[str]:
+    """A bar for each name, as long as its count."""
+    most = max((count for _, count in counts), default=0)
+    width = max((len(name) for name, _ in counts), default=0)
+    figures = max((len(f"{count:,}") for _, count in counts), default=0)
+    return [
+        f"  {name:<{width}}  {count:>{figures},}  {'█' * round(30 * count / most) if most else ''}".rstrip()
+        for name, count in counts
+    ]
+
+
+def resampled(points: Sequence[tuple[int, float]], number: int) -> list[tuple[int, float]]:
+    """As many points at even distances along a curve that is given by some, straight in between."""
+    moments = [at for at, _ in points]
+    first, last = moments[0], moments[-1]
+    found = []
+    for step in range(number):
+        at = first + (last - first) * step // max(number - 1, 1)
+        place = bisect_right(moments, at)
+        if place == len(points):
+            found.append((at, points[-1][1]))
+            continue
+        (left, low), (right, high) = points[place - 1], points[place]
+        found.append((at, low + (high - low) * (at - left) / (right - left) if right > left else high))
+    return found

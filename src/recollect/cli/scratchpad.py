@@ -1,0 +1,105 @@
+"""The scratchpad of a conversation from the command line: JSON values by key."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from recollect.cli.call import Call, for_agent
+from recollect.cli.content import examples
+from recollect.cli.conversation import Which, talk_of
+from recollect.cli.output import columns, document, line, remark, safe
+from recollect.errors import NotFound
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Scratchpads: temporary values of a conversation, shared by its agents.", rich_markup_mode=None)
+
+Key = Annotated[str, typer.Argument(metavar="KEY", help="The name of a value.", show_default=False)]
+
+
+@app.callback(invoke_without_command=True)
+def show_help(ctx: typer.Context) -> None:
+    """Show the help when no command is given."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+@app.command(name="list", epilog=examples("scratchpad list last"))
+@for_agent
+def list_(call: Call, conversation: Which) -> None:
+    """Show every value."""
+    with call.memory() as mem:
+        values = dict(talk_of(mem, conversation).scratchpad)
+    if call.json:
+        document(values)
+    elif not values:
+        remark("the scratchpad is empty")
+    else:
+        columns(("key", "value"), [(safe(key), line(_text(value))) for key, value in values.items()])
+
+
+@app.command(epilog=examples("scratchpad write last plan '{\"step\": 1}'", "scratchpad write last mood 'in a hurry'"))
+@for_agent
+def write(
+    call: Call,
+    conversation: Which,
+    key: Key,
+    value: Annotated[
+        str, typer.Argument(metavar="VALUE", help="JSON; what is none is taken as text.", show_default=False)
+    ],
+) -> None:
+    """Store a value."""
+    with call.memory() as mem:
+        talk_of(mem, conversation).scratchpad[key] = _value(value)
+    if call.json:
+        document(_value(value))
+    else:
+        typer.echo(f"wrote {safe(key)}")
+
+
+@app.command()
+@for_agent
+def read(call: Call, conversation: Which, key: Key) -> None:
+    """Show a value."""
+    with call.memory() as mem:
+        pad = talk_of(mem, conversation).scratchpad
+        if key not in pad:
+            raise NotFound(f"the scratchpad has no {key!r}; `scratchpad list` shows what it has")
+        value = pad[key]
+    if call.json:
+        document(value)
+    else:
+        typer.echo(safe(_text(value)))
+
+
+@app.command(epilog=examples("scratchpad clear last"))
+@for_agent
+def clear(
+    call: Call,
+    conversation: Which,
+    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="One value; else all of them.")] = None,
+) -> None:
+    """Remove one value, or all."""
+    with call.memory() as mem:
+        pad = talk_of(mem, conversation).scratchpad
+        if key is None:
+            removed = len(pad)
+            pad.clear()
+        else:
+            removed = int(pad.pop(key, pad) is not pad)
+    if call.json:
+        document({"removed": removed})
+    else:
+        typer.echo(f"removed {removed}")
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)

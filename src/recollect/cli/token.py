@@ -1,0 +1,103 @@
+"""Tokens from the command line: who may use this home through the server, how far, and until when."""
+
+from typing import Annotated
+
+import typer
+
+import recollect
+from recollect.cli.call import Call, for_home
+from recollect.cli.content import examples, one_of
+from recollect.cli.output import columns, document, heading, pairs, remark, safe
+from recollect.clock import iso
+from recollect.model.access import ANY, Right, Token
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Tokens: who may use this home through the server.", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def show_help(ctx: typer.Context) -> None:
+    """Show the help when no command is given."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+@app.command(
+    epilog=examples("token create laptop", "token create reader --only-agent ana --right read --expires 2099-01-01")
+)
+@for_home
+def create(
+    call: Call,
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="What it is for; a name that is not in use.", show_default=False)
+    ],
+    only_workspace: Annotated[
+        str, typer.Option("--only-workspace", metavar="NAME", help="For this workspace only; * is all.")
+    ] = ANY,
+    only_agent: Annotated[
+        list[str] | None,
+        typer.Option("--only-agent", metavar="NAME", help="For this agent only; may be repeated. Else for all."),
+    ] = None,
+    right: Annotated[
+        Right,
+        typer.Option("--right", metavar="RIGHT", help=f"What it may do: {one_of(Right)}; each includes the last."),
+    ] = Right.WRITE,
+    expires: Annotated[
+        str | None, typer.Option("--expires", metavar="TIME", help="When it ends: a date, or RFC 3339; else never.")
+    ] = None,
+) -> None:
+    """Make a token, and show its secret: now, and never again."""
+    with recollect.open(call.home) as home:
+        token, secret = home.tokens.create(
+            name, workspace=only_workspace, agents=only_agent or (ANY,), right=right, expires=expires
+        )
+    if call.json:
+        document({"token": token, "secret": secret})
+        return
+    heading(safe(token.name), token.id)
+    ends = "" if token.expires_at is None else iso(token.expires_at)
+    pairs([("may", _extent(token)), ("until", ends), ("secret", secret)])
+    remark("keep the secret now: it is shown this once")
+
+
+@app.command(name="list", epilog=examples("token list", "token list --all"))
+@for_home
+def list_(
+    call: Call, every: Annotated[bool, typer.Option("--all", help="Also those that were revoked.")] = False
+) -> None:
+    """Show the tokens, without their secrets."""
+    with recollect.open(call.home) as home:
+        found = home.tokens.list(include_revoked=every)
+    if call.json:
+        document(found)
+    elif not found:
+        remark("there are no tokens; make one with: recollect token create laptop")
+    else:
+        columns(("name", "may", "made", "used", "until", "revoked", "id"), [_row(token) for token in found])
+
+
+@app.command(epilog=examples("token revoke laptop"))
+@for_home
+def revoke(
+    call: Call,
+    token: Annotated[str, typer.Argument(metavar="NAME|ID", help="The token's name or id.", show_default=False)],
+) -> None:
+    """End a token. Running servers notice within five seconds."""
+    with recollect.open(call.home) as home:
+        revoked = home.tokens.revoke(token)
+    if call.json:
+        document(revoked)
+    else:
+        heading(f"revoked {safe(revoked.name)}", revoked.id)
+
+
+def _row(token: Token) -> tuple[str, ...]:
+    times = (token.created_at, token.used_at, token.expires_at, token.revoked_at)
+    return safe(token.name), _extent(token), *("" if time is None else iso(time)[:16] for time in times), token.id
+
+
+def _extent(token: Token) -> str:
+    who = "all agents" if ANY in token.agents else ", ".join(map(safe, token.agents))
+    where = "every workspace" if token.workspace == ANY else safe(token.workspace)
+    return f"{token.right} {who} in {where}"

@@ -1,0 +1,60 @@
+"""Workspaces and their agents from the command line."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+import recollect
+from recollect.cli.call import Call, for_home
+from recollect.cli.content import examples
+from recollect.cli.output import columns, document, remark, safe
+from recollect.errors import Invalid
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Workspaces: the projects of a home, and who remembers in them.", rich_markup_mode=None)
+
+
+@app.callback(invoke_without_command=True)
+def show_help(ctx: typer.Context) -> None:
+    """Show the help when no command is given."""
+    if ctx.invoked_subcommand is None:
+        typer.echo(ctx.get_help())
+
+
+@app.command(name="list", epilog=examples("workspace list"))
+@for_home
+def list_(call: Call) -> None:
+    """Show the workspaces that hold anything, and their agents."""
+    with recollect.open(call.home) as home:
+        known = {name: home.agents(name) for name in home.workspaces()}
+    if call.json:
+        document(known)
+    elif not known:
+        remark("nothing is remembered here yet")
+    else:
+        columns(("workspace", "agents"), [(safe(name), safe(", ".join(agents))) for name, agents in known.items()])
+
+
+@app.command()
+@for_home
+def delete(
+    call: Call,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The workspace.", show_default=False)],
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+) -> None:
+    """Remove a workspace with all its agents' memories. There is no way back but a backup."""
+    if not yes:
+        if not sys.stdin.isatty():
+            raise Invalid("deleting a workspace cannot be undone; add --yes to delete without being asked")
+        print(f"Delete the workspace {safe(name)!r} for good? [y/N] ", end="", file=sys.stderr, flush=True)
+        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+            remark("nothing was deleted")
+            raise typer.Exit(1)
+    with recollect.open(call.home) as home:
+        home.delete_workspace(name)
+    if call.json:
+        document(None)
+    else:
+        typer.echo(f"deleted {safe(name)}")

@@ -1,0 +1,461 @@
+"""A home, its memories and their conversations on a server: each method is the library's, said over HTTP.
+
+A method's signature and types are those of the library's method that it stands for; a table says which route it is.
+What fits no route of its own is written out.
+"""
+
+import builtins
+import inspect
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from dataclasses import MISSING, fields
+from functools import wraps
+from itertools import islice
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_type_hints
+from urllib.parse import quote
+
+from recollect import Jobs, Reminders
+from recollect.client.link import Link
+from recollect.client.values import from_json, to_json
+from recollect.clock import Moment
+from recollect.conversation import Channels, Conversation, Conversations
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.memory import Memory
+from recollect.model.entry import Entry
+from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Status
+from recollect.model.operation import Add, Operation
+from recollect.model.reminder import Reminder
+from recollect.model.report import Receipt, Report
+
+__all__ = [
+    "RemoteChannels",
+    "RemoteConversation",
+    "RemoteConversations",
+    "RemoteHome",
+    "RemoteJobs",
+    "RemoteMemory",
+    "RemoteReminders",
+    "RemoteScratchpad",
+    "connect",
+]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+S = TypeVar("S")
+PAGE = 500
+BATCH = 1_000
+LONGEST = 2**63 - 1
+_PLACE = re.compile(r"\{(\w+)\}")
+
+
+class _Remote:
+    """Somewhere on a server: the connection, the memory that is meant, and what stands in the paths."""
+
+    def __init__(self, link: Link, where: Mapping[str, str], **path: str) -> None:
+        self._link, self._where, self._path = link, where, path
+
+    def _ask(self, verb: str, path: str, *, query: Mapping[str, Any] | None = None, **more: Any) -> Any:
+        return self._link.ask(verb, path, query={**self._where, **(query or {})}, **more)
+
+
+def _route(
+    method: Callable[Concatenate[S, P], R], verb: str, path: str, **names: str
+) -> Callable[Concatenate[Any, P], R]:
+    """The method of the same name and parameters, said over a route.
+
+    What the path names is put there; the rest is the body, or the query where there is no body. `names` are parameters
+    that have another name on the wire.
+    """
+    signature = inspect.signature(method)
+    in_path = _PLACE.findall(path)
+
+    @wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = {
+            name: to_json(value)
+            for name, value in signature.bind(self, *args, **kwargs).arguments.items()
+            if name != "self"
+        }
+        values = {**self._path, **given}
+        target = path
+        for name in in_path:
+            target = target.replace(f"{{{name}}}", quote(str(getattr(values[name], "id", values[name])), safe=""))
+        rest = {names.get(name, name): value for name, value in given.items() if name not in in_path}
+        carried = {"query": rest} if verb in ("GET", "DELETE") else {"body": rest}
+        answer = self._ask(verb, target, **carried)
+        if isinstance(answer, dict) and answer.keys() == {"items", "next"}:
+            answer = answer["items"]
+        result: R = from_json(_returned(method), answer)
+        return result
+
+    return call
+
+
+def _returned(method: Callable[..., Any]) -> Any:
+    return get_type_hints(method).get("return", Any)
+
+
+class RemoteChannels(_Remote):
+    """`Channels` on a server."""
+
+    create = _route(Channels.create, "POST", "/v1/channels")
+    list = _route(Channels.list, "GET", "/v1/channels")
+
+    @property
+    def default(self) -> Channel:
+        """The channel of conversations that name none."""
+        return next(channel for channel in self.list() if channel.is_default)
+
+
+class RemoteReminders(_Remote):
+    """`Reminders` on a server."""
+
+    add = _route(Reminders.add, "POST", "/v1/reminders")
+    due = _route(Reminders.due, "GET", "/v1/reminders/due")
+    claim = _route(Reminders.claim, "POST", "/v1/reminders/claim")
+    list = _route(Reminders.list, "GET", "/v1/reminders")
+
+    def deliver(self, reminder: Reminder | str) -> bool:
+        """Mark it as delivered. False if it is already, is not there, or is claimed by somebody else."""
+        return self._done("POST", reminder, "/deliver")
+
+    def release(self, reminder: Reminder | str) -> bool:
+        """Give back what was claimed, so that it is due again. False if it is not claimed, or by somebody else."""
+        return self._done("POST", reminder, "/release")
+
+    def cancel(self, reminder: Reminder | str) -> bool:
+        """Remove it. False if it was delivered already, or is not there."""
+        return self._done("DELETE", reminder, "")
+
+    def _done(self, verb: str, reminder: Reminder | str, what: str) -> bool:
+        identity, claim = (reminder, None) if isinstance(reminder, str) else (reminder.id, reminder.claim)
+        body = {"claim": claim} if verb == "POST" and claim is not None else None
+        try:
+            self._ask(verb, f"/v1/reminders/{_in_path(identity)}{what}", body=body)
+        except (Conflict, NotFound):
+            return False
+        return True
+
+
+class RemoteJobs(_Remote):
+    """`Jobs` on a server."""
+
+    status = _route(Jobs.status, "GET", "/v1/jobs")
+    run = _route(Jobs.run, "POST", "/v1/jobs/{name}/run")
+    run_due = _route(Jobs.run_due, "POST", "/v1/jobs/run-due")
+    runs = _route(Jobs.runs, "GET", "/v1/runs", name="job")
+    undo = _route(Jobs.undo, "POST", "/v1/runs/{run}/undo")
+
+
+class RemoteScratchpad(_Remote, MutableMapping[str, Any]):
+    """`Scratchpad` on a server: a mapping of JSON values."""
+
+    def __getitem__(self, key: str) -> Any:
+        try:
+            return self._ask("GET", self._of(key))["value"]
+        except NotFound:
+            raise KeyError(key) from None
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self._ask("PUT", self._of(key), body={"value": value})
+
+    def __delitem__(self, key: str) -> None:
+        try:
+            self._ask("DELETE", self._of(key))
+        except NotFound:
+            raise KeyError(key) from None
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+    def clear(self) -> None:
+        """Remove every value."""
+        self._ask("DELETE", self._of())
+
+    def _all(self) -> dict[str, Any]:
+        return dict(self._ask("GET", self._of()))
+
+    def _of(self, key: str | None = None) -> str:
+        base = f"/v1/conversations/{self._path['ref']}/scratchpad"
+        return base if key is None else f"{base}/{quote(key, safe='')}"
+
+
+class RemoteConversation(_Remote):
+    """`Conversation` on a server."""
+
+    def __init__(self, link: Link, where: Mapping[str, str], info: ConversationInfo) -> None:
+        super().__init__(link, where, ref=info.ref_code)
+        self.id, self.ref_code = info.id, info.ref_code
+
+    def __repr__(self) -> str:
+        return f"RemoteConversation({self.ref_code!r}, agent={self._where['agent']!r})"
+
+    @property
+    def info(self) -> ConversationInfo:
+        """Everything about it, as it is now."""
+        found: ConversationInfo = from_json(ConversationInfo, self._ask("GET", f"/v1/conversations/{self.ref_code}"))
+        return found
+
+    @property
+    def status(self) -> Status:
+        """Where it stands now."""
+        return self.info.status
+
+    @property
+    def scratchpad(self) -> RemoteScratchpad:
+        """Its temporary values."""
+        return RemoteScratchpad(self._link, self._where, ref=self.ref_code)
+
+    def append(self, event: Event | Iterable[Event]) -> Event | list[Event]:
+        """Append an event, or several that are written together. They are on the server's disk when this returns."""
+        single = isinstance(event, Event)
+        several = [event] if isinstance(event, Event) else [*event]
+        made = self._append([_new(one) for one in several])
+        return made[0] if single else made
+
+    def user(
+        self, text: str, *, speaker: str | None = None, at: Moment | None = None, lane: Lane | str = Lane.EDGE,
+        internal: bool = False,
+    ) -> Event:  # fmt: skip
+        """Append what a user said."""
+        return self._one(EventType.USER, text, lane, at, speaker=speaker, internal=internal)
+
+    def assistant(
+        self, text: str, *, tool_calls: Iterable[Mapping[str, Any]] = (), speaker: str | None = None,
+        at: Moment | None = None, lane: Lane | str = Lane.EDGE, internal: bool = False,
+    ) -> Event:  # fmt: skip
+        """Append what the model answered, with the tools that it called."""
+        calls = [dict(call) for call in tool_calls]
+        return self._one(EventType.MODEL, text, lane, at, tool_calls=calls, speaker=speaker, internal=internal)
+
+    def tool(self, text: str, tool_call_id: str, *, at: Moment | None = None, lane: Lane | str = Lane.EDGE) -> Event:
+        """Append what a tool returned."""
+        return self._one(EventType.TOOL, text, lane, at, tool_call_id=tool_call_id)
+
+    def instruct(self, text: str, *, lane: Lane | str = Lane.EDGE) -> Event:
+        """Append an instruction of the system."""
+        return self._one(EventType.INSTRUCTION, text, lane, None)
+
+    def job(self, text: str) -> Event:
+        """Append the start of a job in the lane `core`."""
+        return self._one(EventType.JOB, text, Lane.CORE, None)
+
+    extend = _route(Conversation.extend, "POST", "/v1/conversations/{ref}/events")
+
+    def events(self, after: Event | int | None = None, *, limit: int = LONGEST) -> Iterator[Event]:
+        """The events in order; with `after` those that follow an event, or its number."""
+        place, left = getattr(after, "seq", after) or 0, limit
+        while left > 0:
+            query = {"after": place, "limit": min(PAGE, left)}
+            found = self._ask("GET", f"/v1/conversations/{self.ref_code}/events", query=query)
+            yield from from_json(list[Event], found["items"])
+            left -= len(found["items"])
+            if found["next"] is None:
+                return
+            place = found["items"][-1]["seq"]
+
+    event = _route(Conversation.event, "GET", "/v1/conversations/{ref}/events/{reference}")
+    find = _route(Conversation.find, "GET", "/v1/conversations/{ref}/find", query="q")
+    window = _route(Conversation.window, "GET", "/v1/conversations/{ref}/window")
+    messages = _route(Conversation.messages, "POST", "/v1/conversations/{ref}/messages")
+    replay = _route(Conversation.replay, "GET", "/v1/conversations/{ref}/replay")
+    summary = _route(Conversation.summary, "GET", "/v1/conversations/{ref}/summary")
+    apply_delta = _route(Conversation.apply_delta, "POST", "/v1/conversations/{ref}/summary/delta")
+    compact = _route(Conversation.compact, "POST", "/v1/conversations/{ref}/compact")
+    checkpoint = _route(Conversation.checkpoint, "POST", "/v1/conversations/{ref}/checkpoint")
+    idle = _route(Conversation.idle, "POST", "/v1/conversations/{ref}/idle")
+    archive = _route(Conversation.archive, "POST", "/v1/conversations/{ref}/archive")
+    end = _route(Conversation.end, "POST", "/v1/conversations/{ref}/end")
+
+    def _one(self, kind: EventType, text: str, lane: Lane | str, at: Moment | None, **fields: Any) -> Event:
+        told = {"type": kind, "content": text, "lane": lane, "created_at": at, **fields}
+        return self._append([{name: value for name, value in told.items() if value not in (None, [])}])[0]
+
+    def _append(self, new: list[dict[str, Any]]) -> list[Event]:
+        if not new:
+            return []
+        made = self._ask("POST", f"/v1/conversations/{self.ref_code}/events", body=to_json(new))
+        return builtins.list(from_json(list[Event], made))
+
+
+class RemoteConversations(_Remote):
+    """`Conversations` on a server."""
+
+    search = _route(Conversations.search, "GET", "/v1/conversations/search", query="q")
+    end_stale = _route(Conversations.end_stale, "POST", "/v1/conversations/end-stale")
+    list = _route(Conversations.list, "GET", "/v1/conversations")
+    detail = _route(Conversations.detail, "GET", "/v1/conversations/{id_or_ref}/detail")
+
+    def start(
+        self, channel: str | None = None, chat_id: str | None = None, model_id: str | None = None,
+        participants: Iterable[str] = (),
+    ) -> RemoteConversation:  # fmt: skip
+        """Begin a conversation."""
+        given = {"channel": channel, "chat_id": chat_id, "model_id": model_id, "participants": [*participants]}
+        info = self._ask("POST", "/v1/conversations", body=given)
+        return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
+
+    def get(self, id_or_ref: str) -> RemoteConversation:
+        """The conversation with this id or ref code; NotFound if this agent has none."""
+        info = self._ask("GET", f"/v1/conversations/{_in_path(id_or_ref)}")
+        return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
+
+    def scratchpad(self, id_or_ref: str, owner: str | None = None) -> RemoteScratchpad:
+        """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
+        where = self._where if owner is None else {**self._where, "owner": owner}
+        found = RemoteScratchpad(self._link, where, ref=_in_path(id_or_ref))
+        len(found)  # NotFound now, and not when it is used
+        return found
+
+
+class RemoteMemory(_Remote):
+    """`Memory` on a server: what one agent remembers in one workspace."""
+
+    def __init__(self, link: Link, agent: str, workspace: str) -> None:
+        super().__init__(link, {"workspace": workspace, "agent": agent})
+        self.agent = agent
+        self.channels = RemoteChannels(link, self._where)
+        self.conversations = RemoteConversations(link, self._where)
+        self.reminders = RemoteReminders(link, self._where)
+
+    remember = _route(Memory.remember, "POST", "/v1/entries")
+    upsert = _route(Memory.upsert, "PUT", "/v1/entries/{key}/knowledge")
+    restore = _route(Memory.restore, "POST", "/v1/entries/{name_or_id}/restore")
+    recall = _route(Memory.recall, "POST", "/v1/recall")
+    get = _route(Memory.get, "GET", "/v1/entries/{name_or_id}")
+    links = _route(Memory.links, "GET", "/v1/entries/{name_or_id}/links")
+    history = _route(Memory.history, "GET", "/v1/entries/{name_or_id}/history")
+    accesses = _route(Memory.accesses, "GET", "/v1/entries/{name_or_id}/accesses")
+    trash = _route(Memory.trash, "GET", "/v1/trash", before="cursor")
+    changes = _route(Memory.changes, "GET", "/v1/changes")
+    query = _route(Memory.query, "POST", "/v1/query")
+    context = _route(Memory.context, "POST", "/v1/context")
+    orient = _route(Memory.orient, "POST", "/v1/orient")
+    recover = _route(Memory.recover, "GET", "/v1/recovery")
+
+    @property
+    def profiles(self) -> builtins.list[str]:
+        """The names of the contexts that `context` can be asked for."""
+        return builtins.list(self._ask("GET", "/v1/profiles"))
+
+    def remember_many(self, drafts: Iterable[Add]) -> builtins.list[Entry]:
+        """Remember many entries, a thousand per request; each request is checked whole before anything is written."""
+        pending, made = iter(drafts), builtins.list[Entry]()
+        while batch := [_without_defaults(draft) for draft in islice(pending, BATCH)]:
+            answer = self._ask("POST", "/v1/entries/batch", body={"entries": batch})
+            made += from_json(list[Entry], answer["items"])
+        return made
+
+    def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
+        """Apply one operation; the entry as it is afterwards (for a remove: as it was)."""
+        body = {"op": type(operation).__name__.lower(), **_without_defaults(operation)}
+        entry: Entry = from_json(Entry, self._ask("POST", "/v1/operations", body=body, headers=_match(if_version)))
+        return entry
+
+    def forget(self, name_or_id: str, *, erase: bool = False, if_version: str | None = None) -> bool | Receipt:
+        """Forget an entry; False when there is none. With `erase=True` for good, with a receipt."""
+        path, query = f"/v1/entries/{_in_path(name_or_id)}", {"erase": "true"} if erase else {}
+        try:
+            answer = self._ask("DELETE", path, query=query, headers=_match(if_version))
+        except NotFound:
+            if erase:
+                raise
+            return False
+        return from_json(Receipt, answer) if erase else True
+
+    def list(self, *, limit: int = 100, **filters: Any) -> builtins.list[Entry]:
+        """Entries, as `Memory.list` gives them and with the same filters."""
+        known = inspect.signature(Memory.list).parameters
+        unknown = next((name for name in filters if name not in known), None)
+        if unknown is not None:
+            raise Invalid(f"list() has no filter {unknown!r}; it has {', '.join(list(known)[1:])}")
+        found: builtins.list[Entry] = []
+        query = to_json(filters)
+        while len(found) < limit:
+            answer = self._ask("GET", "/v1/entries", query={**query, "limit": min(PAGE, limit - len(found))})
+            found += from_json(list[Entry], answer["items"])
+            if answer["next"] is None:
+                break
+            query["cursor"] = answer["next"]
+        return found
+
+    def last_change(self) -> int:
+        """The number of the last operation in the log of changes, 0 before the first."""
+        return int(self._ask("GET", "/v1/changes/last")["seq"])
+
+
+class RemoteHome:
+    """A home on a server. Made by `connect()`; a context manager that closes itself."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self.jobs = RemoteJobs(link, {})
+
+    def agent(self, name: str, workspace: str = "default") -> RemoteMemory:
+        """The memory of an agent in a workspace. Nothing is asked before it is used."""
+        return RemoteMemory(self._link, name, workspace)
+
+    def workspaces(self) -> list[str]:
+        """The workspaces that hold anything."""
+        return list(self._link.ask("GET", "/v1/workspaces"))
+
+    def agents(self, workspace: str = "default") -> list[str]:
+        """The agents that remember anything in a workspace."""
+        return list(self._link.ask("GET", "/v1/agents", query={"workspace": workspace}))
+
+    def check(self, *, repair: bool = False) -> Report:
+        """Verify names, index, log, entries and files of everything there."""
+        report: Report = from_json(Report, self._link.ask("POST", "/v1/check", body={"repair": repair}))
+        return report
+
+    def close(self) -> None:
+        """Give back the connection."""
+        self._link.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def connect(url: str = "http://127.0.0.1:8377", *, token: str | None = None, timeout: float = 30.0) -> RemoteHome:
+    """A home on a server that `recollect serve` runs. The token is one of `recollect token create`."""
+    return RemoteHome(Link(url, token, timeout))
+
+
+def _in_path(text: str) -> str:
+    if not isinstance(text, str) or not text.strip():
+        raise Invalid(f"a name or an id is text with something to see in it, not {text!r}")
+    return quote(text, safe="")
+
+
+def _match(version: str | None) -> dict[str, str]:
+    return {} if version is None else {"If-Match": f'"{version}"'}
+
+
+def _without_defaults(value: Any) -> dict[str, Any]:
+    """A dataclass as JSON, with the fields that say something."""
+    return {
+        item.name: to_json(getattr(value, item.name))
+        for item in fields(value)
+        if item.default is MISSING or getattr(value, item.name) != item.default
+    }
+
+
+def _new(event: object) -> dict[str, Any]:
+    """An event as it is sent: without what the server gives it."""
+    if not isinstance(event, Event):
+        raise Invalid(f"append takes events, not {type(event).__name__}; write Event(type=…, content=…)")
+    told = _without_defaults(event)
+    return {
+        name: value
+        for name, value in told.items()
+        if name not in ("seq", "id", "conversation_id", "hash", "previous") and value not in (None, [], {})
+    }

@@ -1,0 +1,38 @@
+"""How alive an entry was at each moment of its life, for a picture: it fades with time, and each recall brings it back.
+
+The same formula as in ranking, with the recalls that are still on record; older ones count from the beginning.
+"""
+
+from collections import Counter
+
+from recollect.engine.store import Store
+from recollect.model.entry import Entry
+from recollect.model.recall import Accesses
+from recollect.search.ranking import DecayConfig, relevance
+
+__all__ = ["accesses"]
+
+POINTS = 60
+"""Moments of the curve, beside those of the recalls."""
+HOUR = 3_600_000
+
+
+def accesses(store: Store, entry: Entry, decay: DecayConfig, now: int) -> Accesses:
+    """When an entry was found and by what query, and how alive it was from its making until now."""
+    with store.read() as tx:
+        recalls = tuple(sorted((at, str(query)) for query, _, at in tx.all("signals.of", entry_id=entry.id)))
+    start, end = entry.created_at, max(now, entry.created_at)
+    moments = {start + (end - start) * place // POINTS for place in range(POINTS + 1)}
+    found = Counter(at for at, _ in recalls)
+    count, last = max(entry.access_count - len(recalls), 0), start
+    rate, curve = decay.rate(entry.scope), list[tuple[int, float]]()
+
+    def alive(at: int) -> tuple[int, float]:
+        return at, relevance(entry.importance, rate, (at - last) / HOUR, count)
+
+    for at in sorted(moments | found.keys()):
+        curve.append(alive(at))
+        if at in found:  # twice at this moment: before the recall, and after it
+            count, last = count + found[at], at
+            curve.append(alive(at))
+    return Accesses(recalls=recalls, curve=tuple(curve))

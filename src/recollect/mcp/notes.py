@@ -1,0 +1,351 @@
+"""The tools on what is remembered: memory, memory_query, memory_upsert, memory_note and memory_context."""
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from mcp.server.mcpserver.tools.base import Tool
+from pydantic import Field, with_config
+from typing_extensions import TypedDict
+
+from recollect import tools
+from recollect.mcp.caller import seat
+from recollect.mcp.shapes import (
+    STRICT,
+    Change,
+    ConversationRef,
+    Found,
+    Line,
+    Note,
+    Said,
+    Tags,
+    Target,
+    TargetAgent,
+    change,
+    note,
+)
+from recollect.mcp.tool import Actions, checked, tool
+from recollect.model.entry import Scope
+from recollect.model.operation import Alias, Remove, Rename, Write
+
+__all__ = ["TOOLS"]
+
+Limit = Annotated[int, Field(ge=1, le=100)]
+
+MEMORY: Actions = {
+    "remember": (("content",), ("tags", "context")),
+    "recall": (("query",), ("limit", "mode")),
+    "forget": (("id",), ()),
+}
+NOTE: Actions = {
+    "add": (
+        ("content",),
+        ("name", "tags", "context", "category", "scope", "importance", "lifetime", "channel", "conversation"),
+    ),
+    "write": (("target",), ("content", "tags", "context", "category", "importance")),
+    "rename": (("target", "name"), ()),
+    "alias": (("target", "name"), ()),
+    "remove": (("target",), ()),
+    "restore": (("target",), ("name",)),
+    "show": (("target",), ()),
+    "history": (("target",), ()),
+    "links": (("target",), ()),
+    "trash": ((), ("limit",)),
+    "list": ((), ("kind", "category", "scope", "tag", "limit")),
+}
+
+
+@with_config(STRICT)
+class MemoryResult(TypedDict):
+    """What the tool `memory` gives: an id after remember, results after recall."""
+
+    ok: bool
+    id: NotRequired[str]
+    results: NotRequired[list[Found]]
+
+
+@with_config(STRICT)
+class QueryHit(TypedDict):
+    """One result of memory_query."""
+
+    id: str
+    store: str
+    tier: NotRequired[str]
+    key: NotRequired[str]
+    session_id: NotRequired[str]
+    hash: NotRequired[str]
+    role: NotRequired[str]
+    speaker: NotRequired[str]
+    content: str
+    source_agent: str
+    created_at: str
+
+
+@with_config(STRICT)
+class QueryResult(TypedDict):
+    """What memory_query gives; the conversation where working memory was read."""
+
+    ok: bool
+    results: list[QueryHit]
+    conversation: NotRequired[str]
+
+
+@with_config(STRICT)
+class UpsertResult(TypedDict):
+    """What memory_upsert gives."""
+
+    ok: bool
+    id: str
+    created: bool
+
+
+@with_config(STRICT)
+class NoteResult(TypedDict):
+    """What memory_note gives: an entry, a list of them, a history, or links."""
+
+    ok: bool
+    note: NotRequired[Note]
+    notes: NotRequired[list[Note]]
+    history: NotRequired[list[Change]]
+    links_to: NotRequired[list[str]]
+    linked_from: NotRequired[list[str]]
+    broken_links: NotRequired[list[str]]
+
+
+@with_config(STRICT)
+class ContextResult(TypedDict):
+    """What memory_context gives: the text for the prompt."""
+
+    ok: bool
+    text: str
+    tokens: int
+    dropped: int
+    recovering: bool
+
+
+def memory(
+    action: Annotated[Literal["remember", "recall", "forget"], Field(description="What to do.")],
+    content: Annotated[Said | None, Field(description="For remember: one fact, in a sentence or a few.")] = None,
+    tags: Annotated[Tags | None, Field(description="For remember: words to sort it by.")] = None,
+    context: Annotated[Said | None, Field(description="For remember: where it came from, or why it matters.")] = None,
+    query: Annotated[
+        Said | None, Field(description="For recall: a question or some words; there is no syntax.")
+    ] = None,
+    limit: Annotated[Limit | None, Field(description="For recall: the most results; 5 if left out.")] = None,
+    mode: Annotated[
+        Literal["keyword", "vector", "hybrid"] | None,
+        Field(description="For recall: by words, by meaning, or both; hybrid if left out."),
+    ] = None,
+    id: Annotated[Target | None, Field(description="For forget: the id that remember or recall gave.")] = None,
+) -> MemoryResult:
+    """Your long-term memory, which outlives this conversation: remember a fact, recall facts, forget one.
+
+    Recall before you answer anything that may depend on earlier sessions: preferences of the user, decisions,
+    conventions, names, how something is done here. Remember what will still matter in a later session, one fact at a
+    time, as soon as you learn it. Forget what turned out to be wrong.
+
+    Examples: {"action": "recall", "query": "when do we deploy?"} and {"action": "remember", "content": "We deploy on
+    Tuesdays, never on Fridays.", "tags": ["deploy"]}
+    """
+    checked(MEMORY, action, {
+        "content": content, "tags": tags, "context": context, "query": query, "limit": limit, "mode": mode, "id": id,
+    })  # fmt: skip
+    if action == "remember":
+        made = seat().writing().remember(str(content), tags=tags or (), context=context)
+        return {"ok": True, "id": made.id}
+    if action == "forget":
+        seat().writing().apply(Remove(str(id)))
+        return {"ok": True}
+    hits = seat().memory.recall(
+        str(query), limit=limit or 5, mode=mode or "hybrid", conversation=seat().current()
+    )  # fmt: skip
+    found = [hit.entry for hit in hits]
+    return {"ok": True, "results": [{"id": one.id, "content": one.content, "tags": [*one.tags]} for one in found]}
+
+
+def memory_query(
+    store: Annotated[
+        Literal["working", "session", "knowledge"],
+        Field(description="working: this conversation. session: past conversations. knowledge: facts kept by key."),
+    ] = "knowledge",
+    mode: Annotated[
+        Literal["keyword", "hash", "semantic", "text", "session_detail"] | None,
+        Field(
+            description="working: keyword or hash. session: semantic, text or session_detail. knowledge: semantic or "
+            "text. Left out, it is the first of these."
+        ),
+    ] = None,
+    query: Annotated[
+        Said | None, Field(description="A question or some words; not for hash and session_detail.")
+    ] = None,
+    hash: Annotated[Line | None, Field(description="For mode hash: the hash of an event, or its beginning.")] = None,
+    session_id: Annotated[
+        Line | None, Field(description="For session_detail: the id or ref code of a past one.")
+    ] = None,
+    target_agent: Annotated[TargetAgent | None, Field()] = None,
+    conversation: Annotated[
+        ConversationRef | None, Field(description="For store working; else this session's.")
+    ] = None,
+    limit: Annotated[Limit, Field(description="The most results.")] = 10,
+) -> QueryResult:
+    """Look something up in one particular store: what was said in this conversation, what was said in past ones, or
+    the knowledge kept by key.
+
+    Use it when `memory` recall is too broad: to read a past conversation as it was, to find the exact words of
+    somebody, or to read what another agent of this workspace knows. The working memory of others is never readable.
+
+    Example: {"store": "session", "mode": "text", "query": "port of the staging database"}
+    """
+    here = None
+    seat().reading(target_agent)
+    if store == "working" and target_agent is None:
+        here = seat().conversation(conversation)
+    found: dict[str, Any] = seat().memory.query(
+        store, mode, query, hash=hash, session_id=session_id, conversation=here, target_agent=target_agent, limit=limit
+    )
+    result: QueryResult = {"ok": True, "results": found["results"]}
+    if here is not None:
+        result["conversation"] = here.ref_code
+    return result
+
+
+def memory_upsert(
+    op: Annotated[
+        Literal["insert", "update", "delete"],
+        Field(description="insert writes, also over what the key has; update needs a key that is there."),
+    ],
+    key: Annotated[Line | None, Field(description='The name of the fact, for example "staging database port".')] = None,
+    content: Annotated[Said | None, Field(description="For insert and update: the fact as it is now.")] = None,
+    tags: Tags | None = None,
+) -> UpsertResult:
+    """Keep knowledge under a key, so that there is exactly one current value: insert, update or delete it.
+
+    Use it for facts that change, where a second note would contradict the first one: a version, an address, the state
+    of a task. The old text stays in the history of the entry. For facts that only add up use `memory` remember.
+
+    Example: {"op": "insert", "key": "staging database port", "content": "5433"}
+    """
+    done = tools.upsert(seat().writing(), op, key, content, tags or ())
+    return {"ok": True, "id": done["id"], "created": done["created"]}
+
+
+def memory_note(
+    action: Annotated[
+        Literal["add", "write", "rename", "alias", "remove", "restore", "show", "history", "links", "list", "trash"],
+        Field(description="What to do."),
+    ],
+    target: Annotated[Target | None, Field(description="The entry, for all actions but add, list and trash.")] = None,
+    name: Annotated[
+        Line | None, Field(description="For add, rename, alias, restore: a name that is not taken.")
+    ] = None,
+    content: Annotated[Said | None, Field(description="For add and write: the text.")] = None,
+    tags: Annotated[Tags | None, Field(description="For add and write.")] = None,
+    context: Annotated[Said | None, Field(description="For add and write: where it came from, why it matters.")] = None,
+    category: Annotated[
+        Literal["decisions", "lessons", "tasks", "projects", "handoffs"] | None,
+        Field(description="What the note is for; for list: only these."),
+    ] = None,
+    scope: Annotated[
+        Literal["conversation", "channel", "workspace", "account"] | None,
+        Field(description="How far it reaches; workspace if left out. For list: only these."),
+    ] = None,
+    importance: Annotated[float | None, Field(ge=0, le=1, description="For add and write; 0.5 is usual.")] = None,
+    lifetime: Annotated[
+        Literal["conversation", "short_term", "mid_term", "long_term"] | None,
+        Field(description="For add; a note with a name is long_term, one without is short_term."),
+    ] = None,
+    channel: Annotated[Line | None, Field(description="For add with scope channel.")] = None,
+    conversation: Annotated[ConversationRef | None, Field(description="For add with scope conversation.")] = None,
+    kind: Annotated[Literal["note", "archive", "chunk"] | None, Field(description="For list: only these.")] = None,
+    tag: Annotated[Line | None, Field(description="For list: only with this tag.")] = None,
+    limit: Annotated[Limit | None, Field(description="For list and trash: the most entries; 20 if left out.")] = None,
+) -> NoteResult:
+    """Work on single notes by their names: add, write (change), rename, alias, remove, restore, show, list, list the
+    trash, and see the history or the links of one.
+
+    Use it for notes that people will look up by name and that have a purpose: decisions, lessons, open tasks, projects,
+    hand-offs to the next session. Those with a category appear by themselves at the start of later sessions. A removed
+    note can be restored for a while.
+
+    Example: {"action": "add", "name": "use SQLite", "category": "decisions", "content": "We chose SQLite, because one
+    file is enough."}
+    """
+    checked(NOTE, action, {
+        "target": target, "name": name, "content": content, "tags": tags, "context": context, "category": category,
+        "scope": scope, "importance": importance, "lifetime": lifetime, "channel": channel,
+        "conversation": conversation, "kind": kind, "tag": tag, "limit": limit,
+    })  # fmt: skip
+    mem, wanted, called = seat().memory, str(target), str(name)
+    match action:
+        case "show":
+            return {"ok": True, "note": note(mem.get(wanted))}
+        case "history":
+            return {"ok": True, "history": [change(one) for one in mem.history(wanted)]}
+        case "links":
+            found = mem.links(wanted)
+            return {
+                "ok": True, "links_to": [one.name or one.id for one in found.out],
+                "linked_from": [one.name or one.id for one in found.back], "broken_links": [*found.broken],
+            }  # fmt: skip
+        case "trash":
+            return {"ok": True, "notes": [note(one.entry) for one in mem.trash(limit=limit or 20)]}
+        case "list":
+            listed = mem.list(
+                kind=kind, category=category, scope=scope, tag=tag, limit=limit or 20
+            )  # fmt: skip
+            return {"ok": True, "notes": [note(one) for one in listed]}
+    mem = seat().writing()
+    match action:
+        case "add":
+            if scope == "conversation":
+                conversation = seat().conversation(conversation).id
+            made = mem.remember(
+                str(content), name=name, tags=tags or (), context=context, category=category,
+                scope=scope or Scope.WORKSPACE, channel=channel, conversation=conversation,
+                importance=0.5 if importance is None else importance, lifetime=lifetime,
+            )  # fmt: skip
+        case "write":
+            made = mem.apply(
+                Write(wanted, content=content, tags=tags, context=context, category=category, importance=importance)
+            )
+        case "rename":
+            made = mem.apply(Rename(wanted, called))
+        case "alias":
+            made = mem.apply(Alias(wanted, called))
+        case "remove":
+            made = mem.apply(Remove(wanted))
+        case _:
+            made = mem.restore(wanted, name=name)
+    return {"ok": True, "note": note(made)}
+
+
+def memory_context(
+    command: Annotated[
+        str, Field(max_length=100_000, description="What is about to be done, in the user's words.")
+    ] = "",
+    budget: Annotated[int | None, Field(ge=0, le=1_000_000, description="The most tokens; else the profile's.")] = None,
+    profile: Annotated[
+        Line, Field(description="default, coding (more of all), brief, or one of the settings.")
+    ] = "default",
+    conversation: ConversationRef | None = None,
+) -> ContextResult:
+    """The memory that a new session should start with, as one text within a budget of tokens: the project, the last
+    hand-off, decisions and lessons that bear on the task, open tasks, and where the last session stopped.
+
+    Use it once at the beginning of a session or of a new task, before anything else.
+
+    Example: {"command": "Fix the failing deployment"}
+    """
+    made = seat().memory.context(
+        command, budget=budget, profile=profile, conversation=conversation or seat().current()
+    )  # fmt: skip
+    return {
+        "ok": True, "text": made.text, "tokens": made.tokens, "dropped": made.dropped, "recovering": made.recovering,
+    }  # fmt: skip
+
+
+TOOLS: list[Tool] = [
+    tool(memory, title="Remember, recall, forget", destroys=True),
+    tool(memory_query, title="Look up in one store", reads=True),
+    tool(memory_upsert, title="Keep knowledge by key", destroys=True, repeats=True),
+    tool(memory_note, title="Work on named notes", destroys=True),
+    tool(memory_context, title="Context for a new task", reads=True),
+]

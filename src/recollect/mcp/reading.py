@@ -1,0 +1,128 @@
+"""Resources and prompts: what a person may put into a conversation, without a tool being called."""
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Annotated, Any, ParamSpec
+from urllib.parse import quote
+
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
+from mcp.server.mcpserver.resources import ResourceSecurity
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
+from pydantic import Field
+
+from recollect.clock import iso
+from recollect.errors import NotFound, RecollectError
+from recollect.mcp.caller import seat
+from recollect.mcp.tool import advice
+
+__all__ = ["add_prompts", "add_resources"]
+
+P = ParamSpec("P")
+RECENT = 50
+MARKDOWN = "text/markdown"
+
+END = """This session is about to end. Before it does:
+
+1. Write what was decided with `memory_note` (action `add`, category `decisions`), one note each, with the reason.
+2. Write what went wrong or turned out otherwise than expected in the same way, category `lessons`.
+3. Write open tasks with category `tasks`; `write` or `remove` those that are done.
+4. Write one note of category `handoffs`: what was done, where things stand, what comes next.
+5. Call `conversation` with the action `end`.
+
+Do not write what is there already; recall first. Then tell the user in one sentence what you kept."""
+
+
+def add_resources(server: MCPServer[Any]) -> None:
+    """Offer entries, the context and conversations as resources."""
+    # A name is no path: whatever it holds, it is only compared with the names of entries.
+    anything = ResourceSecurity(exempt_params={"name", "ref"})
+
+    @server.resource(
+        "recollect://entries", name="entries", title="Recent memories", mime_type=MARKDOWN,
+        description=f"The {RECENT} newest entries, each with the address to read it at.",
+    )  # fmt: skip
+    @_resource
+    def entries() -> str:
+        lines = []
+        for one in seat().memory.list(limit=RECENT):
+            label = one.name or one.id
+            beginning = " ".join(one.content.split())[:120]
+            lines.append(
+                f"- [{label}](recollect://entry/{quote(label, safe='')}) {iso(one.created_at)[:10]}: {beginning}"
+            )
+        return "\n".join(["# Recent memories", "", *(lines or ["Nothing is remembered yet."])]) + "\n"
+
+    @server.resource(
+        "recollect://context", name="context", title="Context of the project", mime_type=MARKDOWN,
+        description="What a new session should know: the project, the last hand-off, decisions, lessons, open tasks.",
+    )  # fmt: skip
+    @_resource
+    def context() -> str:
+        return seat().memory.context("", conversation=seat().current()).text
+
+    @server.resource(
+        "recollect://entry/{name}", name="entry", title="One memory", mime_type=MARKDOWN, security=anything,
+        description="The content of the entry with this name, alias or id.",
+    )  # fmt: skip
+    @_resource
+    def entry(name: str) -> str:
+        return seat().memory.get(name).content
+
+    @server.resource(
+        "recollect://conversation/{ref}", name="conversation", title="One conversation", mime_type=MARKDOWN,
+        security=anything, description="What was said in the conversation with this ref code or id.",
+    )  # fmt: skip
+    @_resource
+    def conversation(ref: str) -> str:
+        found = seat().memory.conversations.get(ref)
+        info = found.info
+        parts = [f"# Conversation {info.ref_code}", f"{info.status}, begun {iso(info.started_at)}"]
+        parts += [f"Summary: {info.closing_summary}"] if info.closing_summary else []
+        parts += [
+            f"**{event.speaker or event.role}** {iso(event.created_at or 0)}\n\n{event.content}"
+            for event in found.events()
+        ]
+        return "\n\n".join(parts) + "\n"
+
+
+def add_prompts(server: MCPServer[Any]) -> None:
+    """Offer the two prompts that a session begins and ends with."""
+
+    @server.prompt(
+        title="Begin with what is remembered", description="What is known that bears on a task, and the task."
+    )
+    @_prompt
+    def orient(command: Annotated[str, Field(description="What you want to do, in your own words.")]) -> str:
+        known = seat().memory.orient(command, conversation=seat().current()).markdown.strip()
+        return f"{known or 'Nothing is remembered yet that bears on this.'}\n\nThe task: {command}"
+
+    @server.prompt(title="End the session", description="Keep what matters, and hand over to the next session.")
+    @_prompt
+    def end_session() -> str:
+        return END
+
+
+def _resource(function: Callable[P, str]) -> Callable[P, str]:
+    @wraps(function)
+    def read(*args: P.args, **kwargs: P.kwargs) -> str:
+        try:
+            return function(*args, **kwargs)
+        except NotFound as error:
+            raise ResourceNotFoundError(advice(error)) from error
+        except RecollectError as error:
+            raise ResourceError(advice(error)) from error
+
+    return read
+
+
+def _prompt(function: Callable[P, str]) -> Callable[P, str]:
+    @wraps(function)
+    def render(*args: P.args, **kwargs: P.kwargs) -> str:
+        try:
+            return function(*args, **kwargs)
+        except RecollectError as error:
+            raise MCPError(code=INVALID_PARAMS, message=advice(error)) from error
+
+    return render

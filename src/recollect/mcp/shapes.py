@@ -1,0 +1,198 @@
+"""The shapes of what tools take and give, from which their schemas are made. No result holds a score."""
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from pydantic import ConfigDict, Field, with_config
+from typing_extensions import TypedDict
+
+from recollect.clock import iso
+from recollect.model.entry import Entry
+from recollect.model.history import ConversationInfo, Event
+from recollect.model.operation import Revision
+from recollect.model.reminder import Reminder
+
+__all__ = [
+    "Change",
+    "ConversationRef",
+    "Found",
+    "Line",
+    "Message",
+    "Note",
+    "ReminderView",
+    "Said",
+    "Tags",
+    "Talk",
+    "Target",
+    "TargetAgent",
+    "change",
+    "note",
+    "reminder",
+    "said",
+    "talk",
+]
+
+STRICT = ConfigDict(extra="forbid")
+TEXT = 1_000_000
+NAME = 256
+
+Line = Annotated[str, Field(min_length=1, max_length=NAME)]
+"""A name and the like: one line."""
+Said = Annotated[str, Field(min_length=1, max_length=TEXT)]
+"""A text of any lines."""
+Tags = Annotated[list[Line], Field(max_length=100, description='Words to sort it by, for example ["deploy", "ops"].')]
+ConversationRef = Annotated[
+    Line, Field(description="The id or the ref code of a conversation; left out, it is the one of this session.")
+]
+Target = Annotated[Line, Field(description="The name, an alias, or the id of an entry.")]
+TargetAgent = Annotated[
+    Line, Field(description="Another agent whose knowledge or past conversations to read. Such reads are recorded.")
+]
+
+
+@with_config(STRICT)
+class Message(TypedDict):
+    """Something that was said in a conversation."""
+
+    role: Literal["user", "assistant"]
+    content: Said
+    name: NotRequired[Annotated[Line, Field(description="Who said it, where that is more than the role tells.")]]
+
+
+@with_config(STRICT)
+class Found(TypedDict):
+    """A memory that was recalled."""
+
+    id: str
+    content: str
+    tags: list[str]
+
+
+@with_config(STRICT)
+class Note(TypedDict):
+    """An entry with everything that is known about it."""
+
+    id: str
+    name: NotRequired[str]
+    aliases: NotRequired[list[str]]
+    content: str
+    tags: list[str]
+    context: NotRequired[str]
+    kind: str
+    category: NotRequired[str]
+    scope: str
+    lifetime: str
+    importance: float
+    source: str
+    created_at: str
+    updated_at: str
+
+
+@with_config(STRICT)
+class Change(TypedDict):
+    """One thing that was done to an entry."""
+
+    at: str
+    by: str
+    operation: str
+    before: dict[str, Any]
+    after: dict[str, Any]
+
+
+@with_config(STRICT)
+class Talk(TypedDict):
+    """A conversation."""
+
+    ref_code: str
+    id: str
+    status: str
+    channel: str
+    started_at: str
+    ended_at: NotRequired[str]
+    chat_id: NotRequired[str]
+    model_id: NotRequired[str]
+    participants: NotRequired[list[str]]
+    summary: NotRequired[str]
+
+
+@with_config(STRICT)
+class SaidView(TypedDict):
+    """Something that happened in a conversation."""
+
+    hash: str
+    role: str
+    speaker: NotRequired[str]
+    content: str
+    at: str
+
+
+@with_config(STRICT)
+class ReminderView(TypedDict):
+    """A reminder."""
+
+    id: str
+    message: str
+    due_at: str
+    delivered_at: NotRequired[str]
+
+
+def note(entry: Entry) -> Note:
+    """An entry as tools show it."""
+    made: Note = {
+        "id": entry.id, "content": entry.content, "tags": [*entry.tags], "kind": str(entry.kind),
+        "scope": str(entry.scope), "lifetime": str(entry.lifetime), "importance": entry.importance,
+        "source": entry.source, "created_at": iso(entry.created_at), "updated_at": iso(entry.updated_at),
+    }  # fmt: skip
+    if entry.name:
+        made["name"] = entry.name
+    if entry.aliases:
+        made["aliases"] = [*entry.aliases]
+    if entry.context:
+        made["context"] = entry.context
+    if entry.category:
+        made["category"] = str(entry.category)
+    return made
+
+
+def change(revision: Revision) -> Change:
+    """A row of the operation log as tools show it."""
+    return {
+        "at": iso(revision.at), "by": revision.actor, "operation": revision.operation,
+        "before": dict(revision.before), "after": dict(revision.after),
+    }  # fmt: skip
+
+
+def talk(info: ConversationInfo) -> Talk:
+    """A conversation as tools show it."""
+    made: Talk = {
+        "ref_code": info.ref_code, "id": info.id, "status": str(info.status), "channel": info.channel_id,
+        "started_at": iso(info.started_at),
+    }  # fmt: skip
+    if info.ended_at is not None:
+        made["ended_at"] = iso(info.ended_at)
+    if info.chat_id:
+        made["chat_id"] = info.chat_id
+    if info.model_id:
+        made["model_id"] = info.model_id
+    if info.participants:
+        made["participants"] = [*info.participants]
+    if info.closing_summary:
+        made["summary"] = info.closing_summary
+    return made
+
+
+def said(event: Event) -> SaidView:
+    """An event as tools show it."""
+    made: SaidView = {
+        "hash": event.hash[:12], "role": event.role, "content": event.content, "at": iso(event.created_at or 0),
+    }  # fmt: skip
+    if event.speaker:
+        made["speaker"] = event.speaker
+    return made
+
+
+def reminder(one: Reminder) -> ReminderView:
+    """A reminder as tools show it."""
+    made: ReminderView = {"id": one.id, "message": one.message, "due_at": iso(one.due_at)}
+    if one.delivered_at is not None:
+        made["delivered_at"] = iso(one.delivered_at)
+    return made

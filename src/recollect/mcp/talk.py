@@ -1,0 +1,205 @@
+"""The tools on the conversation that is going on: conversation, scratchpad and memory_compact."""
+
+from typing import Annotated, Any, Literal, NotRequired
+
+from mcp.server.mcpserver.tools.base import Tool
+from pydantic import Field, JsonValue, with_config
+from typing_extensions import TypedDict
+
+from recollect import tools
+from recollect.conversation import Scratchpad
+from recollect.errors import NotFound
+from recollect.mcp.caller import seat
+from recollect.mcp.shapes import STRICT, ConversationRef, Line, Message, SaidView, Talk, said, talk
+from recollect.mcp.tool import Actions, checked, tool
+
+__all__ = ["TOOLS"]
+
+CONVERSATION: Actions = {
+    "start": ((), ("channel", "chat_id", "model_id", "participants")),
+    "append": (("messages",), ("conversation",)),
+    "get": ((), ("conversation", "limit")),
+    "list": ((), ("channel", "chat_id", "include_archived", "limit")),
+    "idle": ((), ("conversation",)),
+    "archive": ((), ("conversation",)),
+    "end": ((), ("conversation",)),
+}
+SCRATCHPAD: Actions = {
+    "write": (("key", "value"), ("conversation", "owner")),
+    "read": (("key",), ("conversation", "owner")),
+    "list": ((), ("conversation", "owner")),
+    "clear": ((), ("key", "conversation", "owner")),
+}
+
+
+@with_config(STRICT)
+class ConversationResult(TypedDict):
+    """What the tool `conversation` gives; `appended` counts the messages that were new."""
+
+    ok: bool
+    conversation: NotRequired[Talk]
+    conversations: NotRequired[list[Talk]]
+    events: NotRequired[list[SaidView]]
+    appended: NotRequired[int]
+    decisions: NotRequired[list[str]]
+    lessons: NotRequired[list[str]]
+
+
+@with_config(STRICT)
+class ScratchpadResult(TypedDict):
+    """What the tool `scratchpad` gives, with the ref code of the conversation it belongs to."""
+
+    ok: bool
+    conversation: str
+    key: NotRequired[str]
+    value: NotRequired[JsonValue]
+    values: NotRequired[dict[str, JsonValue]]
+    cleared: NotRequired[int]
+
+
+@with_config(STRICT)
+class CompactResult(TypedDict):
+    """What memory_compact gives: whether there was something to do, and how many events an archive now stands for."""
+
+    ok: bool
+    started: bool
+    folded: int
+    conversation: str
+
+
+def conversation(
+    action: Annotated[
+        Literal["start", "append", "get", "list", "idle", "archive", "end"], Field(description="What to do.")
+    ],
+    conversation: ConversationRef | None = None,
+    messages: Annotated[
+        list[Message] | None,
+        Field(max_length=1_000, description="For append: what was said, in order. What is there already is left out."),
+    ] = None,
+    channel: Annotated[Line | None, Field(description="For start: the topic. For list: only of this channel.")] = None,
+    chat_id: Annotated[Line | None, Field(description="For start and list: the chat it belongs to.")] = None,
+    model_id: Annotated[Line | None, Field(description="For start: the model that talks.")] = None,
+    participants: Annotated[
+        list[Line] | None, Field(max_length=100, description="For start: other agents that share its scratchpad.")
+    ] = None,
+    include_archived: Annotated[bool | None, Field(description="For list: also those that were put away.")] = None,
+    limit: Annotated[
+        int | None, Field(ge=1, le=1_000, description="For get: the last events, 20. For list: the newest, 20.")
+    ] = None,
+) -> ConversationResult:
+    """Keep the conversations themselves: start one, append what was said, read one, list them, and end one.
+
+    Append the important turns while you work; ending makes a summary, a hand-off for the next session, decisions and
+    lessons out of them. `end` when the work is done; `idle` only says that it is over, `archive` puts it away. A
+    session has one conversation, which begins when it is first needed; its ref code is in every result.
+
+    Example: {"action": "append", "messages": [{"role": "user", "content": "We decided to use SQLite."}]}
+    """
+    checked(CONVERSATION, action, {
+        "conversation": conversation, "messages": messages, "channel": channel, "chat_id": chat_id,
+        "model_id": model_id, "participants": participants, "include_archived": include_archived, "limit": limit,
+    })  # fmt: skip
+    if action == "start":
+        begun = seat().writing().conversations.start(channel, chat_id, model_id, participants or ())
+        return {"ok": True, "conversation": talk(seat().begun(begun).info)}
+    if action == "list":
+        listed = seat().memory.conversations.list(
+            bool(include_archived), channel=channel, chat_id=chat_id, limit=limit or 20
+        )
+        return {"ok": True, "conversations": [talk(info) for info in listed]}
+    found = seat().conversation(conversation)
+    if action == "get":
+        events = [event for event in found.events() if event.type.compactable][-(limit or 20) :]
+        return {"ok": True, "conversation": talk(found.info), "events": [said(event) for event in events]}
+    seat().writing()
+    result: ConversationResult = {"ok": True}
+    if action == "append":
+        result["appended"] = len(found.extend(dict(message) for message in messages or ()))
+    elif action == "idle":
+        found.idle()
+    elif action == "archive":
+        found.archive()
+    else:
+        ended = found.end()
+        result["decisions"] = [entry.content for entry in ended.decisions]
+        result["lessons"] = [entry.content for entry in ended.lessons]
+    result["conversation"] = talk(found.info)
+    seat().left(found)
+    return result
+
+
+def scratchpad(
+    action: Annotated[Literal["write", "read", "list", "clear"], Field(description="What to do.")],
+    key: Annotated[Line | None, Field(description="The name of the value; for clear: only this one.")] = None,
+    value: Annotated[JsonValue, Field(description="For write: any JSON.")] = None,
+    conversation: ConversationRef | None = None,
+    owner: Annotated[
+        Line | None, Field(description="The agent whose conversation it is, where it named you as a participant.")
+    ] = None,
+) -> ScratchpadResult:
+    """Temporary values of the conversation that is going on, by key: write, read, list or clear them.
+
+    Use it for the state of the work at hand, which nobody needs later: a plan, the step you are at, intermediate
+    results; also to share them with agents that take part in the conversation. What should last belongs into `memory`.
+
+    Example: {"action": "write", "key": "plan", "value": ["read the log", "fix the test"]}
+    """
+    checked(SCRATCHPAD, action, {
+        "key": key, "value": value, "conversation": conversation, "owner": owner,
+    })  # fmt: skip
+    pad, ref = _pad(conversation, owner)
+    result: ScratchpadResult = {"ok": True, "conversation": ref}
+    if action == "list":
+        return {**result, "values": dict(pad)}
+    if action == "read":
+        if key not in pad:
+            raise NotFound(f"the scratchpad of {ref} has no key {key!r}; it has {', '.join(map(repr, pad)) or 'none'}")
+        return {**result, "key": str(key), "value": pad[str(key)]}
+    seat().writing()
+    if action == "write":
+        pad[str(key)] = value
+        return {**result, "key": str(key)}
+    if key is None:
+        count = len(pad)
+        pad.clear()
+        return {**result, "cleared": count}
+    return {**result, "key": key, "cleared": int(pad.pop(key, _ABSENT) is not _ABSENT)}
+
+
+def memory_compact(
+    conversation: ConversationRef | None = None,
+    lane: Annotated[
+        Literal["edge", "core"], Field(description="edge is the talk with the user, core the work in the background.")
+    ] = "edge",
+) -> CompactResult:
+    """Fold the older part of the conversation into a summary now, so that the prompt gets shorter. Nothing is lost: the
+    events stay in the journal and can still be found.
+
+    Use it when the conversation has become long, or when one part of the work is done and another begins. It happens
+    by itself as well, so it is seldom needed.
+
+    Example: {}
+    """
+    found = seat().conversation(conversation)
+    seat().writing()
+    done = tools.compact(found, lane)
+    return {"ok": True, "started": done["started"], "folded": done["folded"], "conversation": found.ref_code}
+
+
+_ABSENT: Any = object()
+
+
+def _pad(conversation: str | None, owner: str | None) -> tuple[Scratchpad, str]:
+    """A scratchpad, and what to call its conversation; that of another owner is known by what was asked for."""
+    mem = seat().memory
+    if owner is not None and owner != mem.agent and conversation is not None:
+        return mem.conversations.scratchpad(conversation, owner), conversation
+    found = seat().conversation(conversation)
+    return found.scratchpad, found.ref_code
+
+
+TOOLS: list[Tool] = [
+    tool(conversation, title="Keep conversations"),
+    tool(scratchpad, title="Temporary values", destroys=True, repeats=True),
+    tool(memory_compact, title="Shorten the conversation"),
+]

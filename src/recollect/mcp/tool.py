@@ -1,0 +1,170 @@
+"""A tool whose arguments are exactly those of its schema, and whose errors tell a model what to do next."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from functools import cache, wraps
+from typing import Any
+
+from mcp.server.mcpserver.context import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools.base import Tool
+from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
+from mcp.types import ToolAnnotations
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, NotFound, RecollectError, Unavailable
+
+__all__ = ["Actions", "advice", "checked", "tool"]
+
+ADVICE: Mapping[type[RecollectError], str] = {
+    NotFound: "Look for it first, with `memory` (action `recall`) or `memory_note` (action `list`).",
+    Conflict: "Nothing was changed. Look at what is there, then choose another name or another action.",
+    Invalid: "Nothing was changed. Correct the arguments and call again.",
+    Denied: "Do not try again; this is not allowed here.",
+    Unavailable: "Nothing was lost. Try once more in a moment; if it fails again, tell the user.",
+    Corrupt: "Tell the user to run `recollect check` where the memory is.",
+    ConfigError: "You cannot change this; tell the user.",
+}
+_log = logging.getLogger("recollect.mcp")
+
+Actions = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
+"""The actions of a tool: what each one needs, and what else it takes."""
+
+
+def advice(error: RecollectError) -> str:
+    """What a model is told about an error: what is wrong, and what to do next."""
+    if isinstance(error, Corrupt):  # what is damaged, and where, is the operator's to know
+        _log.error("%s", error)
+        return f"The memory is damaged, nothing was read or changed. {ADVICE[Corrupt]}"
+    next_step = next((words for kind, words in ADVICE.items() if isinstance(error, kind)), "")
+    return f"{str(error).rstrip('.')}. {next_step}".strip()
+
+
+def checked(actions: Actions, action: str, given: Mapping[str, Any]) -> None:
+    """Refuse what the action lacks and what does not belong to it; None counts as not given."""
+    needed, also = actions[action]
+    for name in needed:
+        if given.get(name) is None:
+            raise Invalid(f"the action {action!r} needs {_listed(needed)}; {name!r} is missing")
+    for name, value in given.items():
+        if value is not None and name not in (*needed, *also):
+            takes = _listed((*needed, *also)) if needed or also else "no other arguments"
+            raise Invalid(f"the action {action!r} has no argument {name!r}; it takes {takes}")
+
+
+def tool(
+    function: Callable[..., Any], *, title: str, reads: bool = False, destroys: bool = False, repeats: bool = False,
+    outside: bool = False,
+) -> Tool:  # fmt: skip
+    """A tool made of a function: its docstring is the description, its annotations are the schemas."""
+    made = Tool.from_function(
+        function, title=title, description=_flat(function.__doc__ or ""), structured_output=True,
+        annotations=ToolAnnotations(
+            title=title, read_only_hint=reads, destructive_hint=destroys, idempotent_hint=repeats or reads,
+            open_world_hint=outside,
+        ),
+    )  # fmt: skip
+    known = made.fn_metadata
+
+    class Strict(known.arg_model):  # type: ignore[name-defined, misc]
+        model_config = ConfigDict(extra="forbid")
+
+    metadata = _Metadata(
+        arg_model=Strict, output_schema=known.output_schema, output_model=known.output_model,
+        wrap_output=known.wrap_output,
+    )  # fmt: skip
+    if metadata.output_schema is not None:
+        metadata.output_schema = _plain(metadata.output_schema)
+    kept = {name: getattr(made, name) for name in Tool.model_fields}
+    parameters = _plain(Strict.model_json_schema(by_alias=True))
+    return _Strict(**{**kept, "fn": _translated(function), "fn_metadata": metadata, "parameters": parameters})
+
+
+class _Metadata(FuncMetadata):
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        """Some clients send a list as text. Any other text stays as it is: content may well look like JSON."""
+        lists = _lists(self.arg_model)
+        return {name: _parsed(value) if name in lists else value for name, value in data.items()}
+
+
+@cache
+def _lists(arguments: type[BaseModel]) -> frozenset[str]:
+    """The arguments that are lists."""
+    return frozenset(name for name, field in arguments.model_fields.items() if "list[" in str(field.annotation))
+
+
+def _parsed(value: Any) -> Any:
+    try:
+        parsed = json.loads(value) if isinstance(value, str) else value
+    except (ValueError, RecursionError):
+        return value
+    return parsed if isinstance(parsed, list) else value
+
+
+class _Strict(Tool):
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(_wrong(self, cause)) from cause
+            if type(cause) is ToolError:  # said on purpose: without the SDK's prefix
+                raise cause from None
+            raise
+
+
+def _plain(schema: Any) -> Any:
+    """A schema in fewer words: what may be left out is of its one type, and titles that repeat a name are gone."""
+    if isinstance(schema, list):
+        return [_plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    made = {}
+    for key, value in schema.items():
+        if key in ("properties", "$defs"):
+            made[key] = {name: _plain(inner) for name, inner in value.items()}
+        elif not (key == "title" and isinstance(value, str)) and not (key == "default" and value is None):
+            made[key] = _plain(value)
+    options = made.get("anyOf", ())
+    if len(options) == 2 and {"type": "null"} in options:
+        (only,) = [one for one in options if one != {"type": "null"}]
+        del made["anyOf"]
+        made = {**only, **made}
+    return made
+
+
+def _translated(function: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(function)
+    def call(**given: Any) -> Any:
+        try:
+            return function(**given)
+        except RecollectError as error:
+            raise ToolError(advice(error)) from error
+
+    return call
+
+
+def _wrong(tool: Tool, error: ValidationError) -> str:
+    """The arguments that are wrong, in the words of the schema; values are not repeated."""
+    known = tool.parameters.get("properties", {})
+    told = []
+    for problem in error.errors(include_url=False, include_input=False):
+        name = ".".join(map(str, problem["loc"]))
+        if problem["type"] == "extra_forbidden":
+            told.append(f"there is no argument {name!r}; there are {_listed(tuple(known))}")
+            if "agent" in name:
+                told.append("whose memory this is cannot be chosen")
+        else:
+            told.append(f"{name}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+    return f"The arguments of {tool.name} are wrong: {'; '.join(dict.fromkeys(told))}. {ADVICE[Invalid]}"
+
+
+def _listed(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _flat(text: str) -> str:
+    """A docstring without its indentation; a single line break is a space, an empty line stays."""
+    return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n")).strip()

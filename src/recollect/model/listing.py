@@ -1,0 +1,98 @@
+"""Lists of entries: in which order, and from which place in it on."""
+
+import base64
+import json
+from dataclasses import dataclass
+from enum import StrEnum
+
+from recollect.clock import LAST
+from recollect.errors import Invalid
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.names import plain
+
+__all__ = ["Cursor", "Removed", "Sort", "Wanted"]
+
+
+class Sort(StrEnum):
+    """What a list is ordered by."""
+
+    CREATED = "created"
+    UPDATED = "updated"
+    IMPORTANCE = "importance"
+    NAME = "name"
+    """Entries without a name come last, whichever way the list goes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """A place in a list: behind the entry with this key and id. It stays good when that entry changes or goes."""
+
+    key: int | float | str | None
+    id: str
+
+    @classmethod
+    def of(cls, entry: Entry, sort: Sort) -> "Cursor":
+        """The place behind an entry, in this order."""
+        key: int | float | str | None
+        match sort:
+            case Sort.CREATED:
+                key = entry.created_at
+            case Sort.UPDATED:
+                key = entry.updated_at
+            case Sort.IMPORTANCE:
+                key = entry.importance
+            case Sort.NAME:
+                key = entry.name
+        return cls(key, entry.id)
+
+    def text(self, sort: Sort) -> str:
+        """The cursor as one word, for an address or a form."""
+        return base64.urlsafe_b64encode(json.dumps([sort, self.key, self.id]).encode()).decode().rstrip("=")
+
+    @classmethod
+    def read(cls, text: str, sort: Sort) -> "Cursor":
+        """The cursor that this is the text of; Invalid if it is none, or of another order."""
+        try:
+            raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+            written, key, entry_id = json.loads(raw)
+            if written != sort or not isinstance(entry_id, str) or not _fits(key, sort):
+                raise ValueError
+            plain("cursor", entry_id + (key if isinstance(key, str) else ""))
+        except (ValueError, TypeError, RecursionError, Invalid):
+            raise Invalid(
+                f"{text[:80]!r} is no place in a list by {sort}; give the `after` that the page before ended with"
+            ) from None
+        return cls(key, entry_id)
+
+
+def _fits(key: object, sort: Sort) -> bool:
+    """Whether a list in this order can have the key in it."""
+    if sort is Sort.NAME:
+        return key is None or isinstance(key, str)
+    number = isinstance(key, int | float) if sort is Sort.IMPORTANCE else isinstance(key, int)
+    return number and not isinstance(key, bool) and -1 <= key <= LAST + 1  # type: ignore[operator]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """An entry in the trash, as it was when it was removed, and the number of its removal in the log."""
+
+    entry: Entry
+    removed_at: int
+    seq: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """Which entries a list is of. None: whatever they are."""
+
+    kind: Kind | None = None
+    category: Category | None = None
+    scope: Scope | None = None
+    lifetime: Lifetime | None = None
+    source: str | None = None
+    tag: str | None = None
+    conversation: str | None = None
+    channel: str | None = None
+    since: int | None = None
+    until: int | None = None

@@ -1,0 +1,87 @@
+"""The app: routes by noun, errors as problems, the guard around everything, upkeep while it runs."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from fastapi import FastAPI
+from prometheus_client import CollectorRegistry
+from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
+
+import recollect
+from recollect.clock import SystemClock
+from recollect.config import Settings
+from recollect.home import Home
+from recollect.rest import (
+    access,
+    context,
+    conversations,
+    dashboard,
+    description,
+    entries,
+    feed,
+    jobs,
+    problems,
+    recall,
+    reminders,
+    scratchpad,
+    session,
+    system,
+    transfer,
+    vault,
+)
+from recollect.rest.caller import is_loopback
+from recollect.rest.guard import Guard
+from recollect.ui import pages
+
+__all__ = ["create_app"]
+
+DESCRIPTION = """
+One durable memory for AI agents. Every route names a memory by `workspace` and `agent`; errors are RFC 9457 problems.
+"""
+NOUNS = (
+    system, entries, recall, jobs, vault, transfer, context, feed, access, session, conversations, scratchpad,
+    reminders, dashboard,
+)  # fmt: skip
+_log = logging.getLogger("recollect.rest")
+
+
+def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = True) -> FastAPI:
+    """The app over a home. It runs the upkeep and closes the home when it stops."""
+    settings = settings or Settings.read()
+    app = FastAPI(
+        title="recollect", version=recollect.__version__, description=DESCRIPTION.strip(), lifespan=_lifespan,
+        responses=problems.described(400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 503), redoc_url=None,
+        redirect_slashes=False, generate_unique_id_function=lambda route: f"{[*route.tags, 'page'][0]}_{route.name}",
+    )  # fmt: skip
+    app.state.home, app.state.settings, app.state.clock = home, settings, SystemClock()
+    app.state.needs_token = settings.server.require_token or not is_loopback(settings.server.host)
+    app.state.registry = CollectorRegistry()
+    app.state.upkeep = upkeep
+    app.state.stopping = asyncio.Event()  # set when the server is to stop: feeds end then
+    app.state.feeds = feed.Feeds(home, app.state.stopping)
+    problems.install(app)
+    for noun in NOUNS:
+        app.include_router(noun.router)
+    app.include_router(pages.router)
+    app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
+    origins = [origin.strip() for origin in settings.server.origins.split(",") if origin.strip()]
+    if origins:
+        app.add_middleware(
+            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"], expose_headers=["ETag"]
+        )
+    app.add_middleware(Guard, settings=settings.server, needs_token=app.state.needs_token, registry=app.state.registry)
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    home: Home = app.state.home
+    async with AsyncExitStack() as stack:
+        stack.push_async_callback(run_in_threadpool, home.close)
+        if app.state.upkeep:
+            await run_in_threadpool(home.jobs.start)
+        stack.callback(app.state.stopping.set)
+        yield

@@ -1,0 +1,185 @@
+"""Who is asking, for which memory, and whether they may. Every route names the right that it needs."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import ip_address
+from typing import Annotated
+
+from fastapi import Depends, Query, Request
+from fastapi.dependencies.models import Dependant
+from fastapi.security import HTTPBearer
+from fastapi.security.http import HTTPAuthorizationCredentials
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from recollect.config import Settings
+from recollect.errors import Denied
+from recollect.home import Home
+from recollect.memory import Memory
+from recollect.model.access import Right, Token
+
+__all__ = [
+    "COOKIE",
+    "Admin",
+    "Anyone",
+    "Caller",
+    "Owner",
+    "Reader",
+    "Writer",
+    "declared",
+    "identify",
+    "is_loopback",
+    "local_only",
+    "secret_of",
+]
+
+COOKIE = "recollect_token"
+_bearer = HTTPBearer(auto_error=False, description="A token made by `recollect token create`.")
+
+_CHARACTER = r'[^\s\x00-\x1f\x7f-\x9f\u2028\u2029/\\:*?"<>|.]'
+SEGMENT = rf"^{_CHARACTER}([ .]*{_CHARACTER})*$"
+"""One plain word, as it can be a folder's name everywhere."""
+Segment = Query(min_length=1, max_length=64, pattern=SEGMENT, examples=["default"])
+
+
+@dataclass(frozen=True)
+class Caller:
+    """Who asks: a token, or nobody where the server needs none."""
+
+    home: Home
+    settings: Settings
+    token: Token | None
+    workspace: str
+    agent: str
+
+    @cached_property
+    def memory(self) -> Memory:
+        """The memory that the request is about."""
+        return self.home.agent(self.agent, self.workspace)
+
+    def may(self, right: Right, workspace: str | None = None, agent: str | None = None) -> bool:
+        """Whether the caller has a right on a memory; on the one that the request is about if none is named."""
+        where = (workspace or self.workspace, agent or self.agent)
+        return self.token is None or self.token.allows(*where, right)
+
+    def others(self, agent: str | None) -> None:
+        """Denied unless the caller may read another agent's memory, where one is named."""
+        if agent is not None and agent != self.agent:
+            self.must(Right.READ, agent=agent)
+
+    def must(self, right: Right, workspace: str | None = None, agent: str | None = None) -> None:
+        """Denied unless the caller has the right."""
+        if not self.may(right, workspace, agent):
+            where = f"{workspace or self.workspace}/{agent or self.agent}"
+            raise Denied(
+                f"this token does not give the right to {right} {where}; `recollect token list` shows what it is for"
+            )
+
+
+async def _caller(
+    request: Request,
+    bearer: Annotated[HTTPAuthorizationCredentials | None, Depends(_bearer)],
+    workspace: Annotated[str | None, Segment] = None,
+    agent: Annotated[str | None, Segment] = None,
+) -> Caller:
+    token = await identify(request)
+    settings: Settings = request.app.state.settings
+    return Caller(request.app.state.home, settings, token, *_chosen(token, settings, workspace, agent))
+
+
+async def identify(request: Request) -> Token | None:
+    """The token of a request, looked up once; None where there is none and none is needed. Else it is refused."""
+    if not hasattr(request.state, "token"):
+        secret, state = secret_of(request), request.app.state
+        token = None if secret is None else await run_in_threadpool(state.home.tokens.check, secret)
+        if secret is not None and token is None:
+            raise _unknown("this token is not known, or was revoked, or is past its time")
+        if token is None and state.needs_token:
+            raise _unknown("this server asks for a token; `recollect token create` makes one")
+        request.state.token, request.state.caller = token, token.name if token else "-"
+    found: Token | None = request.state.token
+    return found
+
+
+def secret_of(request: Request) -> str | None:
+    """The secret that a request carries: in its header, else in its cookie."""
+    scheme, _, secret = request.headers.get("authorization", "").partition(" ")
+    return secret.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE)
+
+
+def _unknown(detail: str) -> HTTPException:
+    return HTTPException(401, detail, {"WWW-Authenticate": "Bearer"})
+
+
+def _chosen(token: Token | None, settings: Settings, workspace: str | None, agent: str | None) -> tuple[str, str]:
+    """The memory that was named; else the only one that the token is for; else that of the settings."""
+    if workspace is None:
+        workspace = token.workspace if token and token.workspace != "*" else settings.workspace
+    if agent is None:
+        agent = token.agents[0] if token and len(token.agents) == 1 and token.agents != ("*",) else settings.agent
+    return workspace, agent
+
+
+def _needs(right: Right) -> Callable[[Caller], Awaitable[Caller]]:
+    async def check(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+        caller.must(right)
+        return caller
+
+    _DECLARED[check] = right
+    return check
+
+
+_DECLARED: dict[object, str] = {_caller: "anyone"}
+"""What each dependency asks of a caller."""
+
+
+Anyone = Annotated[Caller, Depends(_caller)]
+"""Anybody whom the server lets in at all."""
+Reader = Annotated[Caller, Depends(_needs(Right.READ))]
+Writer = Annotated[Caller, Depends(_needs(Right.WRITE))]
+Admin = Annotated[Caller, Depends(_needs(Right.ADMIN))]
+
+
+async def _owner(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
+    caller.must(Right.ADMIN, "*", "*")
+    return caller
+
+
+_DECLARED[_owner] = "owner"
+Owner = Annotated[Caller, Depends(_owner)]
+"""Somebody with every right on the whole home."""
+
+
+def declared(dependant: Dependant) -> str | None:
+    """What a route asks of its callers: anyone, read, write, admin or owner; None if it asks nothing."""
+    found = _DECLARED.get(dependant.call)
+    return found or next(filter(None, map(declared, dependant.dependencies)), None)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether an address is this machine's own."""
+    host = address.strip().removeprefix("[").partition("]")[0] if "]" in address else address.strip()
+    if host.count(":") == 1:  # an IPv4 address with a port
+        host = host.partition(":")[0]
+    try:
+        found = ip_address(host)
+    except ValueError:
+        return host == "localhost"
+    return (getattr(found, "ipv4_mapped", None) or found).is_loopback
+
+
+async def local_only(request: Request) -> None:
+    """Denied unless the request comes from this machine: by its peer, and by whatever forwarded it."""
+    peers = [request.client.host if request.client else ""]
+    for header in ("x-forwarded-for", "x-real-ip"):
+        peers += [part for value in request.headers.getlist(header) for part in value.split(",")]
+    forwarded = request.headers.getlist("forwarded")
+    peers += [
+        pair.split("=", 1)[1].strip('" ')
+        for value in forwarded
+        for pair in value.replace(";", ",").split(",")
+        if pair.strip().lower().startswith("for=")
+    ]
+    if not all(is_loopback(peer) for peer in peers):
+        raise Denied("this is allowed from the server's own machine only")

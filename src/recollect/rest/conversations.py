@@ -1,0 +1,462 @@
+"""Channels and conversations over HTTP: the journal, working memory, and how a conversation ends."""
+
+import sys
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Body as Carried
+from pydantic import BaseModel, Discriminator, Field, JsonValue
+from pydantic import Tag as Choice
+
+from recollect.conversation import Conversation
+from recollect.model.history import (
+    Channel,
+    Compacted,
+    ConversationInfo,
+    Ended,
+    Event,
+    EventType,
+    Lane,
+    Recovery,
+    Turn,
+)
+from recollect.model.working import SummaryDocument
+from recollect.rest.caller import SEGMENT, Reader, Writer
+from recollect.rest.once import Route
+from recollect.rest.wire import LINES, Body, InPath, Limit, Moment, Page, Short, page
+
+__all__ = ["Agent", "Place", "Ref", "router"]
+
+router = APIRouter(prefix="/v1", tags=["conversations"], route_class=Route)
+
+NO_NUL = r"^[^\x00]*$"
+Place = Annotated[
+    str | None, Query(pattern=r"^[0-9]{1,15}-[0-9a-f-]{36}$", description="`next` of the page before.", max_length=52)
+]
+"""Where a list goes on: after the moment and the id of an item, also when that is gone."""
+Ref = InPath
+"""The id or the ref code of a conversation."""
+Text = Annotated[str, Field(max_length=16_000_000, pattern=NO_NUL)]
+Said = Annotated[str, Field(max_length=16_000_000, pattern=LINES, examples=["When do we deploy?"])]
+Strict = Annotated[bool, Field(strict=True)]
+Words = Annotated[str, Query(max_length=4_000, pattern=NO_NUL, description="What to look for.")]
+Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["bob"])]
+
+
+# What is sent
+
+
+class NewChannel(Body):
+    """A new channel."""
+
+    name: Short
+    description: Annotated[str, Field(pattern=NO_NUL)] = ""
+
+
+class Start(Body):
+    """A new conversation."""
+
+    channel: Annotated[Short | None, Field(description="A channel that there is; else the default one.")] = None
+    chat_id: Short | None = None
+    model_id: Short | None = None
+    participants: Annotated[list[Agent], Field(description="Other agents that may use its scratchpad.")] = Field(
+        default_factory=list
+    )
+
+
+class Function(BaseModel):
+    """What a model calls, and with what."""
+
+    name: Short
+    arguments: Text | dict[str, JsonValue] = "{}"
+
+
+class Call(BaseModel):
+    """A tool call as OpenAI's messages have it."""
+
+    id: Short
+    type: Literal["function"] = "function"
+    function: Function
+
+
+class ShortCall(Function):
+    """A tool call without the frame."""
+
+    id: Short
+
+
+class _Happened(Body):
+    lane: Lane = Lane.EDGE
+    speaker: Annotated[Short | None, Field(description="Who said it, where that is more than the role tells.")] = None
+    internal: Annotated[Strict, Field(description="Machinery: left out of checkpoints, hand-offs and search.")] = False
+    payload: Annotated[dict[str, JsonValue], Field(description="Anything else that belongs to it.")] = Field(
+        default_factory=dict
+    )
+    created_at: Annotated[Moment | None, Field(description="When it happened; now, if it is not said.")] = None
+
+
+class UserMsg(_Happened):
+    """What a user said."""
+
+    type: Literal[EventType.USER]
+    content: Said
+
+
+class ModelOutput(_Happened):
+    """What a model answered, with the tools that it called. Without calls it says something."""
+
+    type: Literal[EventType.MODEL]
+    content: Text
+    tool_calls: list[Call | ShortCall] = Field(default_factory=list)
+
+
+class ToolResult(_Happened):
+    """What a tool returned; its call must be there."""
+
+    type: Literal[EventType.TOOL]
+    content: Text
+    tool_call_id: Short
+
+
+class Instruction(_Happened):
+    """What the system says in between."""
+
+    type: Literal[EventType.INSTRUCTION]
+    content: Said
+
+
+class JobStart(_Happened):
+    """The start of a job in the lane `core`."""
+
+    type: Literal[EventType.JOB]
+    content: Said
+    lane: Literal[Lane.CORE] = Lane.CORE
+
+
+Happened = Annotated[UserMsg | ModelOutput | ToolResult | Instruction | JobStart, Field(discriminator="type")]
+
+
+class Message(BaseModel):
+    """A message as OpenAI has it, or one with `text`. What else it holds is left out."""
+
+    role: Literal["user", "assistant", "agent", "tool", "system", "developer"]
+    content: Text | list[Text | dict[str, JsonValue]] | None = None
+    text: Text | None = None
+    name: Short | None = None
+    tool_calls: list[Call | ShortCall] | None = None
+    tool_call_id: Short | None = None
+
+
+class Messages(Body):
+    """A talk as its client has it, whole or its end. Only what is new in it is appended."""
+
+    messages: list[Message]
+    lane: Lane = Lane.EDGE
+
+
+def _sent(value: object) -> str:
+    if isinstance(value, list):
+        return "events"
+    return "messages" if isinstance(value, Messages) or (isinstance(value, dict) and "messages" in value) else "event"
+
+
+Sent = Annotated[
+    Annotated[Happened, Choice("event")]
+    | Annotated[Annotated[list[Happened], Field(min_length=1)], Choice("events")]
+    | Annotated[Messages, Choice("messages")],
+    Discriminator(_sent),
+]
+
+
+class Skill(Body):
+    """Something that a model is told it can do."""
+
+    name: Short
+    description: Text = ""
+
+
+class Context(BaseModel):
+    """What /v1/context gave."""
+
+    text: Text
+
+
+class Prompt(Body):
+    """What goes into a prompt besides the conversation."""
+
+    lane: Lane = Lane.EDGE
+    instructions: Text | None = None
+    skills: list[Skill] = Field(default_factory=list)
+    identity: Annotated[
+        dict[str, Text] | None,
+        Field(description="USER.md, SOUL.md, SOUL-CORE.md: text by name; else the vault has them."),
+    ] = None
+    context: Text | Context | None = None
+
+
+class OfLane(Body):
+    """Which lane is meant."""
+
+    lane: Lane = Lane.EDGE
+
+
+class NewFact(Body):
+    """Something to keep word for word."""
+
+    key: Annotated[Short, Field(max_length=200)]
+    value: Annotated[str, Field(max_length=1_000, pattern=NO_NUL)]
+    source_event: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
+
+
+Reference = Annotated[str, Field(pattern=r"^([0-9a-f]{64}|[0-9A-Za-z]{11})$")]
+
+
+class MemoryDelta(Body):
+    """What changes in a summary document. Removals come before additions."""
+
+    mode: Literal["append", "overwrite"] = "append"
+    summary_update: Annotated[str, Field(max_length=16_000, pattern=NO_NUL)] | None = None
+    add_references: Annotated[list[Reference], Field(max_length=400)] | None = None
+    remove_references: Annotated[list[Text], Field(max_length=400)] | None = None
+    add_fact: Annotated[list[NewFact], Field(max_length=200)] | NewFact | None = None
+    remove_fact: Annotated[list[Text], Field(max_length=200)] | Text | None = None
+
+
+class WrappedDelta(Body):
+    """A delta as a model writes it."""
+
+    memory_delta: MemoryDelta
+
+
+class Change(OfLane):
+    """A change of a lane's summary document."""
+
+    delta: MemoryDelta | WrappedDelta
+
+
+# Which conversation
+
+
+def _readable(ref: Ref, caller: Reader) -> Conversation:
+    return caller.memory.conversations.get(ref)
+
+
+def _writable(ref: Ref, caller: Writer) -> Conversation:
+    return caller.memory.conversations.get(ref)
+
+
+Read = Annotated[Conversation, Depends(_readable)]
+Written = Annotated[Conversation, Depends(_writable)]
+
+
+# Channels
+
+
+@router.get("/channels", tags=["channels"])
+def channels(caller: Reader) -> Page[Channel]:
+    """The channels of the workspace, oldest first."""
+    return Page(items=caller.memory.channels.list())
+
+
+@router.post("/channels", status_code=201, tags=["channels"])
+def create_channel(new: NewChannel, caller: Writer) -> Channel:
+    """Make a channel."""
+    return caller.memory.channels.create(new.name, new.description)
+
+
+# Conversations
+
+
+@router.get("/conversations")
+def conversations(
+    caller: Reader,
+    include_archived: bool = False,
+    channel: Annotated[Short | None, Query()] = None,
+    chat_id: Annotated[Short | None, Query()] = None,
+    limit: Limit = 100,
+    cursor: Place = None,
+) -> Page[ConversationInfo]:
+    """Conversations, newest first; archived ones only when asked for."""
+    most = limit if cursor is None else sys.maxsize
+    found = list(caller.memory.conversations.list(include_archived, channel=channel, chat_id=chat_id, limit=most))
+    if cursor is not None:
+        moment, _, last = cursor.partition("-")
+        found = [one for one in found if (one.started_at, one.id) < (int(moment), last)][:limit]
+    return page(found, limit, f"{found[-1].started_at}-{found[-1].id}" if found else None)
+
+
+@router.post("/conversations", status_code=201)
+def start(new: Start, caller: Writer, response: Response) -> ConversationInfo:
+    """Begin a conversation. Those that fell silent long ago are ended first."""
+    info = caller.memory.conversations.start(**dict(new)).info
+    response.headers["Location"] = f"/v1/conversations/{info.ref_code}"
+    return info
+
+
+@router.get("/conversations/search")
+def search(
+    q: Words,
+    caller: Reader,
+    limit: Limit = 10,
+    unit: Literal["turn", "conversation"] = "turn",
+    target_agent: Annotated[Agent | None, Query(description="Search another agent's past conversations.")] = None,
+    channel: Annotated[Short | None, Query()] = None,
+    since: Annotated[Moment | None, Query()] = None,
+    until: Annotated[Moment | None, Query()] = None,
+    meaning: Annotated[bool, Query(description="Whether vectors count besides words.")] = True,
+) -> list[Turn]:
+    """The turns of conversations that answer a question, best first; or one for each conversation."""
+    caller.others(target_agent)
+    found = caller.memory.conversations.search(
+        q, limit=limit, unit=unit, target_agent=target_agent, channel=channel, since=since, until=until,
+        meaning=meaning,
+    )  # fmt: skip
+    return list(found)
+
+
+@router.post("/conversations/end-stale")
+def end_stale(caller: Writer) -> list[Ended]:
+    """End the conversations in which nothing has happened for too long."""
+    return list(caller.memory.conversations.end_stale())
+
+
+@router.get("/recovery")
+def recovery(caller: Reader) -> Recovery | None:
+    """Where the agent was when it stopped: its last messages and summaries. Null after seven days."""
+    return caller.memory.recover()
+
+
+@router.get("/conversations/{ref}/detail")
+def detail(
+    ref: Ref,
+    caller: Reader,
+    target_agent: Annotated[
+        Agent | None, Query(description="Whose conversation it is; one's own if none is named.")
+    ] = None,
+    limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
+) -> list[Event]:
+    """Everything that happened in a conversation; of another agent's only in one that has ended."""
+    caller.others(target_agent)
+    return list(caller.memory.conversations.detail(ref, target_agent=target_agent, limit=limit))
+
+
+@router.get("/conversations/{ref}")
+def get(conversation: Read) -> ConversationInfo:
+    """Everything about a conversation but what was said in it."""
+    return conversation.info
+
+
+# The journal
+
+
+@router.get("/conversations/{ref}/events")
+def events(
+    conversation: Read,
+    after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the event before the first.")] = 0,
+    limit: Limit = 100,
+    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="The same as after.")] = None,
+) -> Page[Event]:
+    """What happened, in order."""
+    found = list(conversation.events(int(cursor) if cursor is not None else after, limit=limit))
+    return page(found, limit, str(found[-1].seq) if found else None)
+
+
+@router.post(
+    "/conversations/{ref}/events",
+    status_code=201,
+    responses={200: {"model": list[Event], "description": "Nothing of it was new."}},
+)
+def append(conversation: Written, sent: Annotated[Sent, Carried()], response: Response) -> list[Event]:
+    """Append one event, several together, or what is new in a list of messages. They are on disk when the answer comes.
+
+    A client may send its whole list of messages again and again: what is known already is not appended twice.
+    """
+    if isinstance(sent, Messages):
+        added = conversation.extend([one.model_dump(exclude_unset=True) for one in sent.messages], lane=sent.lane)
+        response.status_code = 201 if added else 200
+        return added
+    stored = conversation.append([Event(**one.model_dump()) for one in (sent if isinstance(sent, list) else [sent])])
+    assert isinstance(stored, list)
+    return stored
+
+
+@router.get("/conversations/{ref}/events/{hash}")
+def event(conversation: Read, hash: InPath) -> Event:
+    """One event, by its hash."""
+    return conversation.event(hash)
+
+
+@router.get("/conversations/{ref}/find")
+def find(conversation: Read, q: Words, limit: Limit = 10) -> list[Turn]:
+    """The turns of this conversation that hold the words of a question, best first."""
+    return conversation.find(q, limit=limit)
+
+
+# Working memory
+
+
+@router.get("/conversations/{ref}/window")
+def window(conversation: Read, lane: Lane = Lane.EDGE) -> list[Event]:
+    """The events of a lane that no archive stands for."""
+    return conversation.window(lane)
+
+
+@router.post("/conversations/{ref}/messages")
+def messages(conversation: Read, prompt: Prompt | None = None) -> list[dict[str, Any]]:
+    """The prompt of a lane as OpenAI messages."""
+    given = prompt or Prompt()
+    return conversation.messages(
+        given.lane, instructions=given.instructions, skills=[one.model_dump() for one in given.skills],
+        identity=given.identity, context=given.context,
+    )  # fmt: skip
+
+
+@router.get("/conversations/{ref}/replay")
+def replay(conversation: Read, lane: Lane = Lane.EDGE) -> list[dict[str, Any]]:
+    """What is left of a lane's past: the text of its latest archive, then the window."""
+    return conversation.replay(lane)
+
+
+@router.get("/conversations/{ref}/summary")
+def summary(conversation: Read, lane: Lane = Lane.EDGE) -> SummaryDocument:
+    """What stands for everything that has left a lane's window."""
+    return conversation.summary(lane)
+
+
+@router.post("/conversations/{ref}/summary/delta")
+def apply_delta(conversation: Written, change: Change) -> SummaryDocument:
+    """Change a summary document; a delta that is wrong in any part changes nothing."""
+    return conversation.apply_delta(change.lane, change.delta.model_dump(exclude_unset=True))
+
+
+@router.post("/conversations/{ref}/compact")
+def compact(conversation: Written, which: OfLane | None = None) -> Compacted | None:
+    """Let an archive stand for what was said before the newest user message; null when there is nothing to do."""
+    return conversation.compact((which or OfLane()).lane)
+
+
+@router.post("/conversations/{ref}/checkpoint", status_code=204)
+def checkpoint(conversation: Written) -> None:
+    """Save where it stands, so that /v1/recovery finds it for seven days from now."""
+    conversation.checkpoint()
+
+
+# Its life
+
+
+@router.post("/conversations/{ref}/idle", status_code=204)
+def idle(conversation: Written) -> None:
+    """Say that it has ended, and do nothing else."""
+    conversation.idle()
+
+
+@router.post("/conversations/{ref}/archive", status_code=204)
+def archive(conversation: Written) -> None:
+    """Put it away: it leaves the usual lists."""
+    conversation.archive()
+
+
+@router.post("/conversations/{ref}/end")
+def end(conversation: Written) -> Ended:
+    """End it: summary, hand-off, decisions and lessons, chunks; its own entries are cleared."""
+    return conversation.end()

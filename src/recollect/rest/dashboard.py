@@ -1,0 +1,511 @@
+"""The routes of a dashboard of agents under /api/memory: saved conversations, checkpoints, and notes by category.
+
+Its words are its own: `agentId`, `chatId`, the roles `user` and `agent`, ids in milliseconds. What a body holds besides
+is left out, as a page may send more than is kept. Internal messages are machinery of the page and are never kept.
+"""
+
+import re
+import threading
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Query
+from fastapi import Body as Carried
+from pydantic import BaseModel, Discriminator, Field
+from pydantic import Tag as Choice
+from starlette.exceptions import HTTPException
+
+from recollect.clock import iso
+from recollect.conversation import Conversation
+from recollect.errors import Conflict, NotFound
+from recollect.memory import Memory
+from recollect.model.access import Right
+from recollect.model.entry import Category, Entry, Kind
+from recollect.model.history import Event, EventType, Status
+from recollect.model.operation import Write
+from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner, local_only
+from recollect.rest.once import Route
+from recollect.rest.wire import LINES, Content, Short, Tags
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/api/memory", tags=["dashboard"], route_class=Route)
+RESULTS, MOST = 10, 100
+FUZZY = 0.2
+PROJECT = "_project.md"
+ALL = 1_000_000
+_starting = threading.Lock()
+"""A page saves a talk and its checkpoint at the same moment; they are one conversation."""
+_TAG = re.compile(r"#(\w+)")
+_SPOKEN: dict[EventType, Literal["user", "agent"]] = {EventType.USER: "user", EventType.MODEL: "agent"}
+
+AgentId = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["dev"])]
+OneAgent = Annotated[AgentId, Query(alias="agentId")]
+AgentQuery = Annotated[AgentId | None, Query(alias="agentId", description="One agent; else all that may be read.")]
+CategoryQuery = Annotated[Category | None, Query()]
+
+
+# What is sent and what comes back
+
+
+class Message(BaseModel):
+    """Something that was said."""
+
+    role: Literal["user", "agent"]
+    text: Annotated[str, Field(max_length=16_000_000, pattern=r"^[^\x00]*$")]
+    internal: Annotated[bool, Field(strict=True)] = False
+
+
+class Talk(BaseModel):
+    """A conversation as the page has it. It may be sent again and again; only what is new in it is kept."""
+
+    agentId: AgentId
+    messages: list[Message]
+    chatId: Short | None = None
+    modelId: Short | None = None
+
+
+class SaveOne(Talk):
+    """Save a conversation."""
+
+    action: Literal["save"] = "save"
+
+
+class SaveAll(BaseModel):
+    """Save several conversations."""
+
+    conversations: list[Talk]
+
+
+class Append(BaseModel):
+    """Add to what an agent remembers."""
+
+    action: Literal["append"]
+    agentId: AgentId
+    content: Content
+    category: Category = Category.LESSONS
+    tags: Tags | None = None
+
+
+class InitProject(BaseModel):
+    """Say what the project is about, unless that was said before."""
+
+    action: Literal["init-project"]
+    content: Content
+    agentId: AgentId | None = None
+
+
+def _wanted(value: object) -> str:
+    given = value if isinstance(value, dict) else getattr(value, "__dict__", {})
+    return "save-all" if "conversations" in given else str(given.get("action", "save"))
+
+
+Wanted = Annotated[
+    Annotated[SaveOne, Choice("save")]
+    | Annotated[SaveAll, Choice("save-all")]
+    | Annotated[Append, Choice("append")]
+    | Annotated[InitProject, Choice("init-project")],
+    Discriminator(_wanted, custom_error_type="action", custom_error_message="action is save, append or init-project"),
+]
+
+
+class Saved(BaseModel):
+    """A conversation as it is kept."""
+
+    agentId: str
+    savedAt: str
+    messages: list[Message]
+    chatId: str | None
+    modelId: str | None
+
+
+class Conversations(BaseModel):
+    """The newest conversation of each agent."""
+
+    conversations: list[Saved]
+
+
+class CheckpointBody(Talk):
+    """Where a conversation stands; with `close` it is over: a hand-off, decisions and lessons are kept of it."""
+
+    close: Annotated[bool, Field(strict=True)] = False
+
+
+class Checkpoint(BaseModel):
+    """Where an agent was when it stopped."""
+
+    agentId: str
+    savedAt: int
+    messages: list[Message]
+    chatId: str | None
+    modelId: str | None
+
+
+class Recovered(BaseModel):
+    """The checkpoint of an agent; null when it has none of the last seven days."""
+
+    checkpoint: Checkpoint | None
+
+
+class NewEntry(BaseModel):
+    """A note for a category. Without `tags` those are taken that the content names with a #."""
+
+    agentId: AgentId
+    category: Category
+    content: Content
+    tags: Tags | None = None
+
+
+class ChangedEntry(NewEntry):
+    """Another content for a note."""
+
+    id: Short
+
+
+class VaultEntry(BaseModel):
+    """A note."""
+
+    id: str
+    date: str
+    content: str
+    tags: list[str]
+    agentId: str
+    category: Category
+
+
+class OneEntry(BaseModel):
+    """A note as it is now."""
+
+    entry: VaultEntry
+
+
+class Agents(BaseModel):
+    """The agents that remember anything."""
+
+    agents: list[str]
+
+
+class Counts(BaseModel):
+    """How many notes an agent has in each category."""
+
+    agentId: str
+    counts: dict[Category, int]
+
+
+class Entries(BaseModel):
+    """Notes, newest first."""
+
+    entries: list[VaultEntry]
+
+
+class SearchResult(BaseModel):
+    """A note that was found."""
+
+    entry: VaultEntry
+    score: float
+    snippet: str
+
+
+class Results(BaseModel):
+    """Notes that were found, best first."""
+
+    results: list[SearchResult]
+
+
+class Compaction(BaseModel):
+    """What a compaction did."""
+
+    timestamp: str
+    checkpointsCleaned: int
+    conversationsTrimmed: int
+    vaultEntriesMerged: int
+    indexRebuilt: bool
+    legacyFilesCleaned: int
+
+
+class LastCompaction(BaseModel):
+    """What the last compaction did; null before the first one."""
+
+    lastCompaction: Compaction | None
+
+
+class Migrated(BaseModel):
+    """The flat files that became entries, and those that were left alone."""
+
+    migrated: list[str]
+    skipped: list[str]
+
+
+# Conversations
+
+
+@router.get("")
+def conversations(caller: Anyone, agent_id: AgentQuery = None) -> Conversations:
+    """The newest conversation of an agent, or of each."""
+    agents = _agents(caller, agent_id)
+    return Conversations(conversations=[saved for agent in agents for saved in _newest(caller, agent)])
+
+
+@router.post("")
+def save(wanted: Annotated[Wanted, Carried()], caller: Anyone) -> dict[str, Any]:
+    """Save conversations, add to what an agent remembers, or say what the project is about."""
+    match wanted:
+        case Append():
+            memory = _memory(caller, wanted.agentId, Right.WRITE)
+            return {"ok": True, "entry": _append(memory, wanted.category, wanted.content, wanted.tags)}
+        case InitProject():
+            memory = _memory(caller, wanted.agentId or caller.agent, Right.WRITE)
+            try:
+                memory.remember(wanted.content, name=PROJECT, category=Category.PROJECTS)
+            except Conflict:
+                return {"ok": True, "created": False}
+            return {"ok": True, "created": True}
+        case _:
+            talks = wanted.conversations if isinstance(wanted, SaveAll) else [wanted]
+            for talk in talks:
+                caller.must(Right.WRITE, agent=talk.agentId)
+            for talk in talks:
+                _saved(caller, talk)
+            return {"ok": True, "saved": [talk.agentId for talk in talks]}
+
+
+@router.get("/checkpoint")
+def recover(caller: Anyone, agent_id: OneAgent) -> Recovered:
+    """Where an agent was when it stopped: its last 50 messages. Null after seven days."""
+    found = _memory(caller, agent_id, Right.READ).recover()
+    if found is None:
+        return Recovered(checkpoint=None)
+    made = Checkpoint(
+        agentId=agent_id, savedAt=found.saved_at, messages=[Message.model_validate(one) for one in found.messages],
+        chatId=_chat(agent_id, found.conversation.chat_id), modelId=found.conversation.model_id,
+    )  # fmt: skip
+    return Recovered(checkpoint=made)
+
+
+@router.post("/checkpoint")
+def checkpoint(body: CheckpointBody, caller: Anyone) -> dict[str, Any]:
+    """Save a conversation and where it stands; with `close` end it, which leaves a hand-off, decisions and lessons."""
+    conversation = _saved(caller, body)
+    if conversation is None:
+        return {"ok": True, "conversation": None, "closed": False}
+    closed = body.close and conversation.status is Status.ACTIVE
+    if closed:
+        conversation.end()
+    else:
+        conversation.checkpoint()
+    return {"ok": True, "conversation": conversation.ref_code, "closed": closed}
+
+
+# Notes
+
+
+@router.get("/vault")
+def vault(caller: Anyone, agent_id: AgentQuery = None, category: CategoryQuery = None) -> Agents | Counts | Entries:
+    """The agents; with `agentId` how many notes it has in each category; with `category` the notes themselves."""
+    agents = _agents(caller, agent_id)
+    if category is not None:
+        memories = [_memory(caller, agent, Right.READ) for agent in agents]
+        return Entries(entries=[entry for memory in memories for entry in _shown(memory, category).values()])
+    if agent_id is None:
+        return Agents(agents=agents)
+    memory = _memory(caller, agent_id, Right.READ)
+    return Counts(agentId=agent_id, counts={one: len(_notes(memory, one)) for one in Category})
+
+
+@router.post("/vault", status_code=201)
+def create(new: NewEntry, caller: Anyone) -> OneEntry:
+    """Write a note."""
+    return OneEntry(entry=_append(_memory(caller, new.agentId, Right.WRITE), new.category, new.content, new.tags))
+
+
+@router.put("/vault")
+def update(changed: ChangedEntry, caller: Anyone) -> OneEntry:
+    """Give a note another content. Tags stay, unless there are others in the content or in `tags`."""
+    memory = _memory(caller, changed.agentId, Right.WRITE)
+    note = _note(memory, changed.category, changed.id)
+    tags = _tags(changed.content) or None if changed.tags is None else changed.tags
+    memory.apply(Write(note.id, content=changed.content, tags=tags))
+    return OneEntry(entry=_shown(memory, changed.category)[note.id])
+
+
+@router.delete("/vault")
+def delete(caller: Anyone, agent_id: OneAgent, category: Category, id: Annotated[Short, Query()]) -> dict[str, bool]:
+    """Forget a note; it stays in the trash for a while."""
+    memory = _memory(caller, agent_id, Right.WRITE)
+    return {"ok": memory.forget(_note(memory, category, id).id)}
+
+
+def _asked(q: Annotated[str, Query(include_in_schema=False)] = "") -> str:
+    """The question. It is described as required, but here the answer to its absence is a 400."""
+    if not re.match(LINES, q):
+        raise HTTPException(400, "q is missing; say what to look for: /api/memory/search?q=deploy")
+    return q
+
+
+def _most(limit: Annotated[str | None, Query(description="How many, 1 to 100; else 10 or 100.")] = None) -> int:
+    """A limit that nobody can understand, or that gives nothing, is the usual one."""
+    try:
+        wanted = int(limit or RESULTS)
+    except ValueError:
+        wanted = RESULTS
+    return min(wanted, MOST) if wanted > 0 else RESULTS
+
+
+_Q = {"name": "q", "in": "query", "required": True, "schema": {"type": "string", "pattern": LINES}}
+
+
+@router.get("/search", openapi_extra={"parameters": [_Q]})
+def search(
+    caller: Anyone,
+    q: Annotated[str, Depends(_asked)],
+    limit: Annotated[int, Depends(_most)],
+    agent_id: AgentQuery = None,
+    category: CategoryQuery = None,
+) -> Results:
+    """Notes that hold the words of a question, or words that begin or look like them; best first."""
+    found = []
+    for agent in _agents(caller, agent_id):
+        memory = _memory(caller, agent, Right.READ)
+        for one in Category if category is None else [category]:
+            hits = memory.recall(
+                q, limit=limit, mode="keyword", category=one, kinds=[Kind.NOTE], prefix=True, fuzzy=FUZZY, explain=True
+            )
+            shown = _shown(memory, one) if hits else {}
+            for hit in hits:
+                if hit.entry.id in shown:
+                    # The score of BM25 itself: that of a recall counts within that recall only.
+                    score = hit.why.words[1] if hit.why and hit.why.words else hit.score
+                    found.append(SearchResult(entry=shown[hit.entry.id], score=score, snippet=hit.snippet))
+    return Results(results=sorted(found, key=lambda result: -result.score)[:limit])
+
+
+# Upkeep
+
+
+@router.get("/compact")
+def last_compaction(caller: Anyone) -> LastCompaction:
+    """What the last compaction did."""
+    last = caller.home.last_compaction()
+    return LastCompaction(lastCompaction=None if last is None else Compaction.model_validate(last))
+
+
+@router.post("/compact", dependencies=[Depends(local_only)])
+def compact(caller: Owner) -> Compaction:
+    """Tidy everything: checkpoints, conversations, notes, index, old files. From the server's own machine only."""
+    return Compaction.model_validate(caller.home.compact())
+
+
+@router.post("/migrate", dependencies=[Depends(local_only)])
+def migrate(caller: Anyone) -> Migrated:
+    """Take in the flat files of agents that lie in the vault's folder. From the server's own machine only."""
+    caller.must(Right.ADMIN, agent="*")
+    vault = caller.home.vault(caller.workspace)
+    if not vault.folder.is_dir():
+        return Migrated(migrated=[], skipped=[])
+    done = vault.migrate()
+    return Migrated(migrated=[*done.migrated], skipped=[*done.skipped])
+
+
+# Between the two
+
+
+def _memory(caller: Caller, agent: str, right: Right) -> Memory:
+    caller.must(right, agent=agent)
+    return caller.home.agent(agent, caller.workspace)
+
+
+def _agents(caller: Caller, agent: str | None) -> list[str]:
+    """The agent that was named, else all that the caller may read."""
+    if agent is not None:
+        caller.must(Right.READ, agent=agent)
+        return [agent]
+    return [one for one in caller.home.agents(caller.workspace) if caller.may(Right.READ, agent=one)]
+
+
+def _unnamed(agent: str) -> str:
+    """What stands for the id of a chat that has none; conversations that were migrated have it, too."""
+    return f"{agent}.json"
+
+
+def _chat(agent: str, chat: str | None) -> str | None:
+    return None if chat == _unnamed(agent) else chat
+
+
+def _saved(caller: Caller, talk: Talk) -> Conversation | None:
+    """The conversation with everything that is new in a talk; None when nothing has been said yet."""
+    memory = _memory(caller, talk.agentId, Right.WRITE)
+    said = [message for message in talk.messages if not message.internal and message.text.strip()]
+    with _starting:
+        known = _standing(memory, talk, said)
+    if known is not None and known.status is Status.ACTIVE:
+        known.extend([{"role": message.role, "text": message.text} for message in said])
+    return known
+
+
+def _standing(memory: Memory, talk: Talk, said: Sequence[Message]) -> Conversation | None:
+    """The conversation that a talk belongs to; a new one where there is none, or where it went on after its end."""
+    chat = talk.chatId or _unnamed(talk.agentId)
+    for info in memory.conversations.list(chat_id=chat, limit=1):
+        known = memory.conversations.get(info.id)
+        # A page that stays open sends its talk on and on, also when that was ended long ago.
+        if info.status is Status.ACTIVE or not said or _messages(known.events())[-len(said) :] == said:
+            return known
+    return memory.conversations.start(chat_id=chat, model_id=talk.modelId) if said else None
+
+
+def _messages(events: Iterable[Event]) -> list[Message]:
+    return [
+        Message(role=_SPOKEN[event.type], text=event.content)
+        for event in events
+        if event.type in _SPOKEN and event.content.strip() and not event.internal
+    ]
+
+
+def _newest(caller: Caller, agent: str) -> Iterable[Saved]:
+    memory = _memory(caller, agent, Right.READ)
+    for info in memory.conversations.list(limit=1):
+        events = list(memory.conversations.get(info.id).events())
+        last = max((event.created_at or 0 for event in events), default=info.started_at)
+        yield Saved(
+            agentId=agent, savedAt=f"{iso(last)[:-1]}.{last % 1_000:03}Z", messages=_messages(events),
+            chatId=_chat(agent, info.chat_id), modelId=info.model_id,
+        )  # fmt: skip
+
+
+def _tags(content: str) -> list[str]:
+    return [tag for tag in dict.fromkeys(_TAG.findall(content)) if len(tag) <= 64][:64]
+
+
+def _append(memory: Memory, category: Category, content: str, tags: Sequence[str] | None) -> VaultEntry:
+    made = memory.remember(content, category=category, tags=_tags(content) if tags is None else tags)
+    return _shown(memory, category)[made.id]
+
+
+def _notes(memory: Memory, category: Category) -> list[Entry]:
+    return memory.list(kind=Kind.NOTE, category=category, limit=ALL)
+
+
+def _shown(memory: Memory, category: Category) -> dict[str, VaultEntry]:
+    """The notes of a category by the ids of their entries.
+
+    Here a note's id is its number in the file, else its moment in milliseconds; where two are of the same moment, that
+    of its entry.
+    """
+    notes = _notes(memory, category)
+    moments = Counter(note.vault_id or note.created_at for note in notes)
+    numbers = {note.id: note.vault_id or note.created_at for note in notes}
+    return {
+        note.id: VaultEntry(
+            id=str(numbers[note.id]) if moments[numbers[note.id]] == 1 else note.id, date=iso(note.created_at)[:16],
+            content=note.content, tags=[*note.tags], agentId=memory.agent, category=category,
+        )
+        for note in notes
+    }  # fmt: skip
+
+
+def _note(memory: Memory, category: Category, id: str) -> Entry:
+    for entry_id, shown in _shown(memory, category).items():
+        if id in (entry_id, shown.id):
+            return memory.get(entry_id)
+    raise NotFound(f"{memory.agent!r} has no note {id!r} among its {category}; GET /api/memory/vault shows them")

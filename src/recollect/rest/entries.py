@@ -1,0 +1,349 @@
+"""Entries over HTTP: the five operations, reading, the trash, the log of changes."""
+
+from typing import Annotated, Literal
+
+from fastapi import APIRouter, Header, Query, Response
+from pydantic import BaseModel, Field
+
+from recollect.errors import NotFound, Stale
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.listing import Cursor as Place
+from recollect.model.listing import Removed, Sort
+from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
+from recollect.model.recall import Accesses
+from recollect.model.report import Receipt
+from recollect.rest.caller import Caller, Reader, Writer
+from recollect.rest.once import Route
+from recollect.rest.problems import described
+from recollect.rest.wire import (
+    Body,
+    Content,
+    Cursor,
+    Importance,
+    InPath,
+    Limit,
+    Moment,
+    Name,
+    Page,
+    Short,
+    Tag,
+    Tags,
+    answer,
+)
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route)
+IfMatch = Annotated[
+    str | None,
+    Header(description="Change it only if it still has this ETag.", max_length=200, pattern=r"^[\x20-\x7e]*$"),
+]
+IfNoneMatch = Annotated[
+    str | None, Header(description="Answer 304 if it still has this ETag.", max_length=200, pattern=r"^[\x20-\x7e]*$")
+]
+
+
+class Draft(Body):
+    """A new entry."""
+
+    content: Content
+    name: Name | None = None
+    tags: Tags = ()
+    context: Content | None = None
+    category: Category | None = None
+    scope: Scope = Scope.WORKSPACE
+    channel: Short | None = None
+    conversation: Short | None = None
+    importance: Importance = 0.5
+    source: Short = "agent"
+    lifetime: Lifetime | None = None
+    at: Moment | None = None
+
+
+class Drafts(Body):
+    """New entries, written a thousand at a time."""
+
+    entries: Annotated[list[Draft], Field(max_length=10_000)]
+
+
+class Changes(Body):
+    """What is to be different about an entry; what is not given stays."""
+
+    content: Content | None = None
+    tags: Tags | None = None
+    context: Content | None = None
+    category: Category | None = None
+    importance: Importance | None = None
+    source: Short | None = None
+
+
+class Knowledge(Body):
+    """What is known under a key."""
+
+    content: Content
+    tags: Tags = ()
+
+
+class Naming(Body):
+    """A name for an entry."""
+
+    name: Name
+
+
+class Back(Body):
+    """Under which name an entry comes back; its old one if none is given."""
+
+    name: Name | None = None
+
+
+class Linked(BaseModel):
+    """The entries that an entry links to, those that link to it, and the links that lead nowhere."""
+
+    out: list[Entry]
+    back: list[Entry]
+    broken: list[str]
+
+
+class LastChange(BaseModel):
+    """The number of the last change."""
+
+    seq: int
+
+
+class AddBody(Draft):
+    """Make an entry."""
+
+    op: Literal["add"]
+
+
+class RenameBody(Body):
+    """Give an entry a new name; the old one stays as an alias."""
+
+    op: Literal["rename"]
+    target: Name
+    name: Name
+
+
+class AliasBody(Body):
+    """Bind one more name to an entry."""
+
+    op: Literal["alias"]
+    target: Name
+    name: Name
+
+
+class WriteBody(Changes):
+    """Change an entry."""
+
+    op: Literal["write"]
+    target: Name
+
+
+class RemoveBody(Body):
+    """Forget an entry; it stays in the trash for a while."""
+
+    op: Literal["remove"]
+    target: Name
+
+
+AnyOperation = Annotated[
+    AddBody | RenameBody | AliasBody | WriteBody | RemoveBody,
+    Field(discriminator="op", examples=[{"op": "rename", "target": "deploy day", "name": "release day"}]),
+]
+OPERATIONS: dict[str, type[Operation]] = {
+    "add": Add, "rename": Rename, "alias": Alias, "write": Write, "remove": Remove
+}  # fmt: skip
+
+
+@router.get("/entries", response_model=Page[Entry])
+def list_entries(
+    caller: Reader,
+    kind: Kind | None = None,
+    category: Category | None = None,
+    scope: Scope | None = None,
+    lifetime: Lifetime | None = None,
+    source: Annotated[Short | None, Query()] = None,
+    tag: Annotated[Tag | None, Query()] = None,
+    conversation: Annotated[Short | None, Query(description="By its id or ref code.")] = None,
+    channel: Annotated[Short | None, Query()] = None,
+    since: Annotated[Moment | None, Query()] = None,
+    until: Annotated[Moment | None, Query()] = None,
+    sort: Sort = Sort.CREATED,
+    descending: Annotated[bool | None, Query(description="By default only names go from A to Z.")] = None,
+    limit: Limit = 100,
+    cursor: Cursor = None,
+) -> Response:
+    """Entries, newest first or by another field. The cursor goes with the sort and the filters of its page."""
+    found = caller.memory.list(
+        kind=kind, category=category, scope=scope, lifetime=lifetime, source=source, tag=tag,
+        conversation=conversation, channel=channel, since=since, until=until, sort=sort, descending=descending,
+        limit=limit, after=cursor,
+    )  # fmt: skip
+    full = len(found) == limit
+    return answer({"items": found, "next": Place.of(found[-1], sort).text(sort) if full else None})
+
+
+@router.post("/entries", status_code=201, response_model=Entry)
+def remember(draft: Draft, caller: Writer) -> Response:
+    """Remember something. It is on disk when the answer comes."""
+    return _made(caller.memory.remember(**dict(draft)))
+
+
+@router.post("/entries/batch", status_code=201, response_model=Page[Entry])
+def remember_many(drafts: Drafts, caller: Writer) -> Response:
+    """Remember many things. All are checked before the first is written."""
+    made = caller.memory.remember_many([Add(**dict(draft)) for draft in drafts.entries])
+    return answer({"items": made, "next": None}, 201)
+
+
+@router.post("/operations", response_model=Entry, responses=described(412))
+def apply(operation: AnyOperation, caller: Writer, if_match: IfMatch = None) -> Response:
+    """Apply one operation: add, rename, alias, write or remove. The entry afterwards; a removed one as it was."""
+    given = dict(operation)
+    made = OPERATIONS[given.pop("op")](**given)
+    return _one(caller.memory.apply(made)) if isinstance(made, Add) else _apply(caller, made, if_match)
+
+
+@router.get("/entries/{name_or_id}", response_model=Entry, responses={304: {"description": "It is still the same."}})
+def get_entry(name_or_id: InPath, caller: Reader, if_none_match: IfNoneMatch = None) -> Response:
+    """The entry with this name, alias or id."""
+    entry = caller.memory.get(name_or_id)
+    if if_none_match is not None and ({"*", entry.version} & set(_tags(if_none_match, weak=True))):
+        return Response(status_code=304, headers=_etag(entry))
+    return _one(entry)
+
+
+@router.patch("/entries/{name_or_id}", response_model=Entry, responses=described(412))
+def write_entry(name_or_id: InPath, changes: Changes, caller: Writer, if_match: IfMatch = None) -> Response:
+    """Change an entry's content or other fields. With If-Match only if nobody else changed it since."""
+    return _apply(caller, Write(name_or_id, **dict(changes)), if_match)
+
+
+@router.delete(
+    "/entries/{name_or_id}", status_code=204, response_model=None,
+    responses={200: {"model": Receipt, "description": "What was erased and verified."}, **described(412)},
+)  # fmt: skip
+def forget(
+    name_or_id: InPath,
+    caller: Writer,
+    erase: Annotated[bool, Query(description="Leave no trace of it, not even in the trash.")] = False,
+    if_match: IfMatch = None,
+) -> Response:
+    """Forget an entry; it stays in the trash for a while. With erase=true its text is gone for good."""
+    version = _version(caller, name_or_id, if_match)
+    if erase:
+        return answer(caller.memory.forget(name_or_id, erase=True, if_version=version))
+    caller.memory.apply(Remove(name_or_id), if_version=version)
+    return Response(status_code=204)
+
+
+@router.put("/entries/{key}/knowledge", response_model=Entry)
+def upsert(key: InPath, knowledge: Knowledge, caller: Writer) -> Response:
+    """Write what is known under a key: made if it is new, rewritten if it is there."""
+    return _one(caller.memory.upsert(key, knowledge.content, tags=knowledge.tags))
+
+
+@router.get("/entries/{name_or_id}/history", response_model=Page[Revision])
+def history(name_or_id: InPath, caller: Reader) -> Response:
+    """What was done to an entry, oldest first; also to one that was forgotten."""
+    return answer({"items": caller.memory.history(name_or_id), "next": None})
+
+
+@router.get("/entries/{name_or_id}/links", response_model=Linked)
+def links(name_or_id: InPath, caller: Reader) -> Response:
+    """The [[links]] of an entry to others, those of others to it, and those that lead nowhere."""
+    return answer(caller.memory.links(name_or_id))
+
+
+@router.get("/entries/{name_or_id}/accesses", response_model=Accesses)
+def accesses(name_or_id: InPath, caller: Reader) -> Response:
+    """When an entry was found by recalls, by which queries, and how it faded in between."""
+    return answer(caller.memory.accesses(name_or_id))
+
+
+@router.post("/entries/{name_or_id}/rename", response_model=Entry, responses=described(412))
+def rename(name_or_id: InPath, naming: Naming, caller: Writer, if_match: IfMatch = None) -> Response:
+    """Give an entry a new name; the old one stays as an alias."""
+    return _apply(caller, Rename(name_or_id, naming.name), if_match)
+
+
+@router.post("/entries/{name_or_id}/aliases", response_model=Entry, responses=described(412))
+def alias(name_or_id: InPath, naming: Naming, caller: Writer, if_match: IfMatch = None) -> Response:
+    """Bind one more name to an entry."""
+    return _apply(caller, Alias(name_or_id, naming.name), if_match)
+
+
+@router.post("/entries/{name_or_id}/restore", response_model=Entry)
+def restore(name_or_id: InPath, caller: Writer, back: Back | None = None) -> Response:
+    """Bring a forgotten entry back, under its old name or another."""
+    return _one(caller.memory.restore(name_or_id, name=back.name if back else None))
+
+
+@router.get("/trash", response_model=Page[Removed])
+def trash(
+    caller: Reader,
+    limit: Limit = 100,
+    cursor: Annotated[str | None, Query(pattern=r"^-?\d{1,15}$", description="`next` of the page before.")] = None,
+) -> Response:
+    """What was forgotten and can be restored, newest first."""
+    found = caller.memory.trash(limit=limit, before=None if cursor is None else int(cursor))
+    return answer({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
+
+
+@router.get("/changes", response_model=Page[Revision])
+def changes(
+    caller: Reader,
+    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="The number of the last change that is known.")] = 0,
+    limit: Limit = 100,
+) -> Response:
+    """What was done to the entries of this workspace, in order; `next` is what to give as `after`."""
+    found = caller.memory.changes(after, limit=limit)
+    return answer({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
+
+
+@router.get("/changes/last")
+def last_change(caller: Reader) -> LastChange:
+    """The number of the last change, 0 before the first: quick, to be asked often."""
+    return LastChange(seq=caller.memory.last_change())
+
+
+def _apply(caller: Caller, operation: Rename | Alias | Write | Remove, if_match: str | None) -> Response:
+    version = _version(caller, operation.target, if_match)
+    if isinstance(operation, Write) and operation == Write(operation.target):  # nothing is to be different
+        entry = caller.memory.get(operation.target)
+        if version not in (None, entry.version):
+            raise Stale("the entry was changed since it was read; read it again")
+        return _one(entry)
+    return _one(caller.memory.apply(operation, if_version=version))
+
+
+def _made(entry: Entry) -> Response:
+    return answer(entry, 201, {**_etag(entry), "Location": f"/v1/entries/{entry.id}"})
+
+
+def _one(entry: Entry) -> Response:
+    return answer(entry, headers=_etag(entry))
+
+
+def _etag(entry: Entry) -> dict[str, str]:
+    return {"ETag": f'"{entry.version}"'}
+
+
+def _tags(header: str, *, weak: bool = False) -> list[str]:
+    """The versions that a header names. A weak one is good enough to save a transfer, but not for a change."""
+    found = [part.strip() for part in header.split(",")]
+    return [one.removeprefix("W/" if weak else "").strip('"') for one in found]
+
+
+def _version(caller: Caller, name_or_id: str, if_match: str | None) -> str | None:
+    """The version that an entry must have; of several the one that it has."""
+    if if_match is None or if_match.strip() == "*":
+        return None
+    wanted = _tags(if_match)
+    if len(wanted) > 1:
+        try:
+            current = caller.memory.get(name_or_id).version
+        except NotFound:
+            current = ""
+        return current if current in wanted else wanted[0]
+    return wanted[0]

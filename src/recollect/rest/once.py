@@ -1,0 +1,109 @@
+"""The routes of this app: the caller is known before a body is read, and a request with a key is done once.
+
+A client that got no answer cannot know whether its request was done. With a key of its own choice in the header
+`Idempotency-Key` it may simply send it again: what was done is answered as before, and not done again. A request that
+failed has done nothing, so its key is free again. An answer that must not be stored (`Cache-Control: no-store`) is not.
+"""
+
+import re
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from hashlib import sha256
+from typing import Any
+
+from fastapi import Request, Response
+from fastapi.dependencies.models import Dependant
+from fastapi.routing import APIRoute
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from recollect.errors import Conflict
+from recollect.home import Home
+from recollect.model.access import Answer
+from recollect.rest.caller import declared, identify
+from recollect.rest.guard import LARGE, SAFE
+
+__all__ = ["HEADER", "KEY", "Route"]
+
+HEADER = "Idempotency-Key"
+REPLAYED = "Idempotency-Replayed"
+KEY = r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$"
+_JSON = re.compile(r"application/([\w.+-]+\+)?json\s*(;|\Z)", re.IGNORECASE)
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class Route(APIRoute):
+    """A route of this app."""
+
+    def get_route_handler(self) -> Handler:
+        """What answers a request."""
+        inner, asks, takes_json = super().get_route_handler(), declared(self.dependant), self.body_field is not None
+        described = (self.openapi_extra or {}).get("parameters", ())
+        known = frozenset([*_parameters(self.dependant), *(one["name"] for one in described)])
+
+        async def handle(request: Request) -> Response:
+            if asks is not None:
+                await identify(request)
+            if unknown := request.query_params.keys() - known:
+                raise HTTPException(422, f"there is no parameter {min(unknown)[:80]!r} here; {_listed(known)}")
+            if takes_json:
+                _must_be_json(request)
+            key = request.headers.get(HEADER) if request.method == "POST" and request.url.path not in LARGE else None
+            response = await (inner(request) if key is None else _once(request, key, inner))
+            if request.method not in SAFE:
+                request.app.state.feeds.wake()
+            return response
+
+        return handle
+
+
+async def _once(request: Request, key: str, inner: Handler) -> Response:
+    if len(key) > 255 or not re.match(KEY, key):
+        raise HTTPException(422, f"an {HEADER} is 1 to 255 printable ASCII characters")
+    home: Home = request.app.state.home
+    token = getattr(request.state, "token", None)
+    owner = token.id if token else ""
+    stored = sha256(f"{owner}\0{key}".encode()).hexdigest()  # a key is its caller's own
+    parts = (request.method, request.url.path, request.url.query, owner)
+    fingerprint = sha256("\0".join(parts).encode() + b"\0" + await request.body()).hexdigest()
+    try:
+        known = await run_in_threadpool(home.requests.begin, stored, fingerprint)
+    except Conflict as error:
+        raise Conflict(str(error).replace(stored, key)) from None
+    if known is not None:
+        return _again(known)
+    try:
+        response = await inner(request)
+    except Exception:
+        await run_in_threadpool(home.requests.drop, stored)
+        raise
+    body = getattr(response, "body", None)
+    if response.status_code >= 400 or body is None or "no-store" in response.headers.get("cache-control", ""):
+        await run_in_threadpool(home.requests.drop, stored)
+    else:
+        headers = {name: value for name, value in response.headers.items() if name != "content-length"}
+        await run_in_threadpool(home.requests.finish, stored, response.status_code, bytes(body).decode(), headers)
+    return response
+
+
+def _parameters(dependant: Dependant) -> Iterator[str]:
+    """The names of the query parameters that a route takes."""
+    yield from (one.alias for one in dependant.query_params)
+    for inner in dependant.dependencies:
+        yield from _parameters(inner)
+
+
+def _listed(names: Iterable[str]) -> str:
+    return f"there are {', '.join(sorted(names))}" if names else "there are none"
+
+
+def _again(known: Answer) -> Response:
+    return Response(known.body, known.status, {**known.headers, REPLAYED: "true"})
+
+
+def _must_be_json(request: Request) -> None:
+    """A form or plain text is refused: a page of another origin could send those without asking."""
+    headers = request.headers
+    empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
+    if not empty and not _JSON.match(headers.get("content-type", "")):
+        raise HTTPException(415, "send the body as JSON, with the header Content-Type: application/json")

@@ -1,0 +1,145 @@
+"""Every error as RFC 9457 problem details, from one table. The only place that maps the error tree to HTTP."""
+
+import logging
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
+from starlette.routing import Match
+
+from recollect.errors import (
+    ConfigError,
+    Conflict,
+    Corrupt,
+    Denied,
+    Invalid,
+    NotFound,
+    RecollectError,
+    Stale,
+    Unavailable,
+)
+
+__all__ = ["METHODS", "STATUS", "Problem", "ProblemResponse", "described", "install", "problem"]
+
+STATUS: Mapping[type[RecollectError], int] = {
+    NotFound: 404,
+    Stale: 412,
+    Conflict: 409,
+    Invalid: 422,
+    Denied: 403,
+    Unavailable: 503,
+    Corrupt: 500,
+    ConfigError: 409,
+}
+"""The first class that an error is an instance of decides."""
+METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
+MOST_ERRORS = 20
+_log = logging.getLogger("recollect.rest")
+
+
+class Problem(BaseModel):
+    """What went wrong, in the form of RFC 9457."""
+
+    type: str = Field("about:blank", description="Always about:blank: the status says what kind of problem it is.")
+    title: str = Field(description="The kind of problem.", examples=["Not Found"])
+    status: int = Field(description="The HTTP status.", examples=[404])
+    detail: str = Field(
+        description="What was asked, what was found and what to do.",
+        examples=["nothing is remembered under 'deploy day'; `list` and `recall` show what there is"],
+    )
+    instance: str = Field(description="The path that was asked for.", examples=["/v1/entries/deploy%20day"])
+    errors: list[dict[str, Any]] | None = Field(
+        None, description="Which parts of the request are wrong, where there are several."
+    )
+
+
+class ProblemResponse(JSONResponse):
+    """An answer that describes a problem."""
+
+    media_type = "application/problem+json"
+
+
+def problem(
+    path: str, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any
+) -> ProblemResponse:
+    """An answer for a problem with a path."""
+    body = {
+        "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail,
+        "instance": path, **more,
+    }  # fmt: skip
+    return ProblemResponse(body, status, dict(headers or {}))
+
+
+def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
+    """What the description of a route says about the problems it may answer with."""
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
+
+
+def status_of(error: RecollectError) -> int:
+    """The HTTP status of an error."""
+    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
+
+
+def install(app: FastAPI) -> None:
+    """Let every error of this app leave it as a problem."""
+
+    @app.exception_handler(RecollectError)
+    async def ours(request: Request, error: RecollectError) -> ProblemResponse:
+        status = status_of(error)
+        if status >= 500:
+            _log.error("%s %s: %s", request.method, request.url.path, error)
+        headers = {"Retry-After": "1"} if status == 503 else None
+        return problem(request.url.path, status, str(error), headers=headers)
+
+    @app.exception_handler(HTTPException)
+    async def http(request: Request, error: HTTPException) -> ProblemResponse:
+        path, detail, headers = request.url.path, str(error.detail), error.headers
+        if error.status_code == 405:
+            allowed = _allowed(request)
+            detail, headers = f"{path} takes {allowed}, not {request.method}", {"Allow": allowed}
+        elif error.status_code == 404 and detail == "Not Found":
+            detail = f"there is nothing at {path}; /docs and /openapi.json show what there is"
+        elif detail == "There was an error parsing the body":
+            detail = "the body cannot be read; send JSON in UTF-8"
+        return problem(path, error.status_code, detail, headers=headers)
+
+    @app.exception_handler(UnicodeEncodeError)
+    async def surrogate(request: Request, error: UnicodeEncodeError) -> ProblemResponse:
+        detail = "some text holds a lone surrogate, which is not valid Unicode; nothing was changed"
+        return problem(request.url.path, 422, detail)
+
+    @app.exception_handler(RequestValidationError)
+    async def invalid(request: Request, error: RequestValidationError) -> ProblemResponse:
+        errors = [
+            {"where": ".".join(map(str, one["loc"])), "problem": one["msg"]} for one in error.errors()[:MOST_ERRORS]
+        ]
+        first = errors[0] if errors else {"where": "body", "problem": "it cannot be read"}
+        status = 400 if any(one["type"] == "json_invalid" for one in error.errors()[:MOST_ERRORS]) else 422
+        detail = f"{first['where']}: {first['problem']}; nothing was changed"
+        return problem(request.url.path, status, detail, errors=errors)
+
+    @app.exception_handler(Exception)
+    async def unexpected(request: Request, error: Exception) -> ProblemResponse:
+        _log.exception("%s %s failed", request.method, request.url.path, exc_info=error)
+        return problem(request.url.path, 500, "something went wrong here; the server's log says what")
+
+
+def _allowed(request: Request) -> str:
+    """Every method that a path takes. The framework names only those of the first route that has the path."""
+    scope = {
+        "type": "http",
+        "path": request.scope["path"],
+        "root_path": request.scope.get("root_path", ""),
+        "headers": [],
+    }
+    found = {
+        method for method in METHODS
+        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in request.app.routes)
+    }  # fmt: skip
+    return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))

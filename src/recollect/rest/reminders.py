@@ -1,0 +1,109 @@
+"""Reminders over HTTP: a claim is shown by the value that claiming gave, so any process may answer."""
+
+from typing import Annotated
+
+from fastapi import APIRouter
+from pydantic import Field
+
+from recollect.errors import Conflict, NotFound
+from recollect.model.reminder import Reminder
+from recollect.rest.caller import Reader, Writer
+from recollect.rest.conversations import Place
+from recollect.rest.once import Route
+from recollect.rest.wire import Body, Content, InPath, Limit, Moment, Page, Short, page
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/reminders", tags=["reminders"], route_class=Route)
+ALL = 1_000_000
+
+Id = InPath
+At = Annotated[
+    Moment | Annotated[str, Field(pattern=r"^([0-9]{1,5}[smhdw] ?){1,4}$", max_length=40)],
+    Field(description="UTC milliseconds, RFC 3339 text, or from now on: 30s, 10m, 2h, 1d, 1w, 1h30m."),
+]
+
+
+class NewReminder(Body):
+    """A message that is to be told at a moment. One that has passed is due at once."""
+
+    at: At
+    message: Content
+    session_id: Short | None = None
+    plugin: Short | None = None
+    recipient: Short | None = None
+
+
+class Claim(Body):
+    """How many to claim."""
+
+    limit: Annotated[int, Field(ge=0, le=1_000, description="At most 32 are given.")] = 32
+
+
+class Held(Body):
+    """What shows that a reminder was claimed by whoever sends this."""
+
+    claim: Short | None = None
+
+
+@router.get("")
+def reminders(
+    caller: Reader,
+    include_delivered: bool = False,
+    limit: Limit = 100,
+    cursor: Place = None,
+) -> Page[Reminder]:
+    """The reminders that wait, in the order in which they are due; with those that were delivered, if asked."""
+    most = limit if cursor is None else ALL
+    found = caller.memory.reminders.list(include_delivered=include_delivered, limit=most)
+    if cursor is not None:
+        due, _, last = cursor.partition("-")
+        found = [one for one in found if (one.due_at, one.id) > (int(due), last)][:limit]
+    return page(found, limit, f"{found[-1].due_at}-{found[-1].id}" if found else None)
+
+
+@router.post("", status_code=201)
+def add(new: NewReminder, caller: Writer) -> Reminder:
+    """Remind of something at a moment."""
+    return caller.memory.reminders.add(**dict(new))
+
+
+@router.get("/due")
+def due(caller: Reader, limit: Limit = 32) -> Page[Reminder]:
+    """What is due and claimed by nobody, oldest first. Nothing is changed."""
+    return Page(items=caller.memory.reminders.due(limit))
+
+
+@router.post("/claim")
+def claim(caller: Writer, wanted: Claim | None = None) -> list[Reminder]:
+    """Take what is due, to deliver it; nobody else gets it for five minutes. The `claim` of each is needed then."""
+    return caller.memory.reminders.claim((wanted or Claim()).limit)
+
+
+@router.post("/{id}/deliver", status_code=204)
+def deliver(id: Id, caller: Writer, held: Held | None = None) -> None:
+    """Mark it as delivered."""
+    if not caller.memory.reminders.deliver(_shown(id, held)):
+        raise Conflict(f"the reminder {id!r} was delivered before, is not there, or is claimed by somebody else")
+
+
+@router.post("/{id}/release", status_code=204)
+def release(id: Id, caller: Writer, held: Held | None = None) -> None:
+    """Give back what was claimed, so that it is due again."""
+    if not caller.memory.reminders.release(_shown(id, held)):
+        raise Conflict(f"the reminder {id!r} is not claimed, or by somebody else; send the `claim` that you were given")
+
+
+@router.delete("/{id}", status_code=204)
+def cancel(id: Id, caller: Writer) -> None:
+    """Remove it."""
+    if not caller.memory.reminders.cancel(id):
+        raise NotFound(f"there is no reminder {id!r} that waits; it may have been delivered")
+
+
+def _shown(id: str, held: Held | None) -> Reminder:
+    """The reminder as its claim shows it. Never by its id alone: another caller may have claimed it in this process."""
+    return Reminder(
+        id=id, session_id="", plugin=None, recipient=None, message="", due_at=0, claimed_at=None, delivered_at=None,
+        created_at=0, claim=held.claim if held else None,
+    )  # fmt: skip

@@ -1,0 +1,284 @@
+"""The process behind `recollect serve`: a socket, one process that answers or several, a log, and an end in good order.
+
+The first SIGTERM or SIGINT lets the requests under way finish and closes the home; a second one ends at once, which
+loses nothing that was answered. Several processes share the socket and the home. Their settings reach them through a
+pipe, never through the environment or the command line, where other users could read a password.
+"""
+
+import errno
+import json
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from types import FrameType
+from typing import Any
+
+import uvicorn
+
+from recollect.clock import iso
+from recollect.config import ServerSettings, Settings
+from recollect.errors import ConfigError, Unavailable
+from recollect.home import Home
+from recollect.rest.caller import is_loopback
+from recollect.wiring import open_home
+
+__all__ = ["Server", "serve"]
+
+BACKLOG = 2_048
+KEEP_ALIVE = 75
+"""Seconds for which an idle connection stays open. A proxy in front should be the first to close it."""
+PATIENCE = 30
+"""Seconds that requests under way get when the server is to stop."""
+SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_log = logging.getLogger("recollect.serving")
+
+
+def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Callable[[str], object]) -> None:
+    """Answer until a signal says stop. `ready` is told the address as soon as requests are answered."""
+    chosen = _checked(settings.server)
+    home = open_home(location, settings=settings)
+    if not is_loopback(chosen.host) and not home.tokens.any():
+        home.close()
+        raise ConfigError(
+            f"other machines could reach this server on {chosen.host}, and nothing guards the memory yet: make a token "
+            "with `recollect token create NAME`, or listen on 127.0.0.1"
+        )
+    _write_log(chosen.log_format)
+    with _listening(chosen.host, chosen.port) as listening:
+        address = _address(listening)
+        if chosen.workers == 1:
+            Server(home, settings, upkeep=upkeep, ready=lambda: ready(address)).run([listening])
+        else:
+            home.close()
+            work = (location, settings, upkeep, listening)
+            _Workers(work, chosen.workers, lambda: ready(address)).run()
+
+
+class Server(uvicorn.Server):
+    """uvicorn over a home: it says when it listens, ends feeds before it waits for requests, and stops without fuss."""
+
+    def __init__(
+        self, home: Home, settings: Settings, *, upkeep: bool, ready: Callable[[], object],
+        signals: Sequence[signal.Signals] = SIGNALS,
+    ) -> None:  # fmt: skip
+        from recollect.rest.app import create_app  # slow to load, and not needed where workers answer
+
+        app = create_app(home, settings, upkeep=upkeep)
+        super().__init__(
+            uvicorn.Config(
+                app, log_config=None, access_log=False, ws="none", lifespan="on", server_header=False,
+                backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=PATIENCE,
+            )
+        )  # fmt: skip
+        self._stopping, self._ready, self._signals = app.state.stopping, ready, signals
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to listen, and say so."""
+        await super().startup(sockets)
+        self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End the feeds, which would never end by themselves, and wait for the rest."""
+        self._stopping.set()
+        await super().shutdown(sockets)
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Stop on signals; unlike uvicorn's, this does not raise them again afterwards: to be stopped is no failure."""
+        before = {one: signal.signal(one, self.handle_exit) for one in self._signals}
+        try:
+            yield
+        finally:
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Stop in good order; the second time at once."""
+        if self.should_exit:
+            signal.signal(sig, signal.SIG_DFL)
+            signal.raise_signal(sig)
+        self.should_exit = True
+
+
+class _Workers:
+    """Several processes that answer: all are told to stop, and one that dies is replaced."""
+
+    def __init__(self, work: tuple[Any, ...], number: int, ready: Callable[[], object]) -> None:
+        self._work, self._number, self._ready = work, number, ready
+        self._context = multiprocessing.get_context("spawn")  # a fork would share locks and connections
+        self._running: dict[int, BaseProcess] = {}
+        self._starting: list[Connection] = []
+        self._signals = self._started = 0
+        self._failed = False
+
+    def run(self) -> None:
+        """Until all have ended."""
+        with _woken_by_signals() as woken:
+            for _ in range(self._number):
+                self._start()
+            while self._running:
+                for one in wait([*self._running, *self._starting, woken]):
+                    if one is woken:
+                        self._signals += len(woken.recv(64))
+                        self._stop()
+                    elif isinstance(one, Connection):
+                        self._heard(one)
+                    else:
+                        self._ended(one)  # type: ignore[arg-type]
+        if self._failed:
+            raise Unavailable("a worker process could not start; what it said is above")
+
+    def _start(self) -> None:
+        heard, tell = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=_work, args=(*self._work, tell), name="recollect-worker")
+        # Blocked until the worker can handle them: else Ctrl-C would end a young one with a traceback.
+        signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
+        try:
+            process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+        tell.close()
+        self._running[process.sentinel] = process
+        self._starting.append(heard)
+
+    def _heard(self, worker: Connection) -> None:
+        self._starting.remove(worker)
+        with worker:
+            try:
+                worker.recv()
+            except EOFError:  # it ended before it could answer anything, and so would the next one
+                if not self._signals:
+                    self._failed = True
+                    self._stop()
+                return
+        self._started += 1
+        if self._started == 1:  # one is enough to answer
+            self._ready()
+
+    def _ended(self, sentinel: int) -> None:
+        process = self._running.pop(sentinel)
+        process.join()
+        if not self._signals and not self._failed:
+            _log.error("worker %s ended with %s; another one takes its place", process.pid, process.exitcode)
+            self._start()
+
+    def _stop(self) -> None:
+        for process in self._running.values():
+            if self._signals > 1:
+                process.kill()
+            else:
+                process.terminate()
+
+
+def _work(location: str, settings: Settings, upkeep: bool, listening: socket.socket, tell: Connection) -> None:
+    """What a worker does, in a process of its own."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to everybody; the parent passes on what it means
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
+    threading.Thread(target=_stop_without_parent, name="parent", daemon=True).start()
+    _write_log(settings.server.log_format)
+    home = open_home(location, settings=settings)
+    ready = partial(tell.send, True)
+    Server(home, settings, upkeep=upkeep, ready=ready, signals=[signal.SIGTERM]).run([listening])
+
+
+def _stop_without_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+@contextmanager
+def _woken_by_signals() -> Iterator[socket.socket]:
+    """A socket that gets a byte for every signal to stop."""
+    woken, waker = socket.socketpair()
+    with woken, waker:
+        woken.setblocking(False)
+        waker.setblocking(False)
+        before = {one: signal.signal(one, lambda number, frame: None) for one in SIGNALS}
+        signal.set_wakeup_fd(waker.fileno())
+        try:
+            yield woken
+        finally:
+            signal.set_wakeup_fd(-1)
+            for one, handler in before.items():
+                signal.signal(one, handler)
+
+
+def _checked(chosen: ServerSettings) -> ServerSettings:
+    problems = [
+        (not 0 <= chosen.port <= 65_535, f"port is 0 (any free one) to 65535, not {chosen.port}"),
+        (not 1 <= chosen.workers <= 256, f"workers is 1 to 256, not {chosen.workers}"),
+        (chosen.log_format not in ("text", "json"), f"log_format is text or json, not {chosen.log_format!r}"),
+        (chosen.body_limit < 1, f"body_limit is a number of bytes, not {chosen.body_limit}"),
+        (chosen.concurrency < 1, f"concurrency is 1 or more, not {chosen.concurrency}"),
+        (chosen.feeds < 0, f"feeds is 0 or more, not {chosen.feeds}"),
+        (chosen.rate < 0, f"rate is 0 (without a limit) or more, not {chosen.rate:g}"),
+    ]
+    for wrong, message in problems:
+        if wrong:
+            raise ConfigError(f"[server] {message}")
+    return chosen
+
+
+def _listening(host: str, port: int) -> socket.socket:
+    """A socket on the address; an error that says what is in the way."""
+    try:
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        listening = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        if error.errno == errno.EADDRINUSE:
+            raise Unavailable(
+                f"port {port} of {host} is taken, perhaps by another `recollect serve`; stop what listens there, or "
+                "choose another port with --port (0 takes any that is free)"
+            ) from None
+        if error.errno == errno.EACCES:
+            raise ConfigError(f"port {port} is reserved for the system; choose one above 1023 with --port") from None
+        raise ConfigError(f"cannot listen on {host}: {error.strerror or error}; choose another --host") from None
+    # Its connections inherit this. asyncio sees to it only for sockets that it opens; without it an answer in two
+    # parts waits 40 ms for the other side to acknowledge the first.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    return listening
+
+
+def _address(listening: socket.socket) -> str:
+    host, port = listening.getsockname()[:2]
+    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+
+
+def _write_log(format: str) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_Lines(as_json=format == "json"))
+    logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+    logging.getLogger("recollect").setLevel(logging.INFO)
+
+
+class _Lines(logging.Formatter):
+    """One line for each thing that happened, as text or as JSON. A line about a request is made by the guard."""
+
+    def __init__(self, *, as_json: bool) -> None:
+        super().__init__()
+        self._as_json = as_json
+
+    def format(self, record: logging.LogRecord) -> str:
+        """The line."""
+        at, message = iso(int(record.created * 1_000)), record.getMessage()
+        if not self._as_json:
+            trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
+            return f"{at} {record.levelname.lower()} {message}{trace}"
+        if record.name == "recollect.requests":
+            return message
+        told = {"at": at, "level": record.levelname.lower(), "logger": record.name, "message": message}
+        if record.exc_info:
+            told["error"] = self.formatException(record.exc_info)
+        return json.dumps(told, ensure_ascii=False)

@@ -1,0 +1,74 @@
+"""Logging in for the page in a browser: the token as a cookie that no script can read."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
+
+from recollect.model.access import ANY, Right, Token
+from recollect.rest.caller import COOKIE, Anyone
+from recollect.rest.once import Route
+from recollect.rest.wire import Body, answer
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["session"], route_class=Route)
+
+
+class Login(Body):
+    """A token's secret."""
+
+    token: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$", examples=["rcl_…"])]
+
+
+class Session(BaseModel):
+    """Who is asking, and what they may do where."""
+
+    name: str | None = Field(description="The token's name; null where none is needed and none was given.")
+    workspace: str = Field(description="The workspace, or * for all.")
+    agents: list[str] = Field(description="The agents, or * for all.")
+    right: Right
+    needs_token: bool = Field(description="Whether this server asks for tokens.")
+    default_workspace: str
+    default_agent: str
+
+
+@router.post("/session", response_model=Session)
+async def log_in(login: Login, request: Request) -> Response:
+    """Keep a token in a cookie. Only the server can read it, and only its own pages send it."""
+    token = await run_in_threadpool(request.app.state.home.tokens.check, login.token)
+    if token is None:
+        raise HTTPException(401, "this token is not known, or was revoked, or is past its time")
+    response = _session(request, token)
+    response.set_cookie(COOKIE, login.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    return response
+
+
+@router.delete("/session", status_code=204, response_model=None)
+async def log_out() -> Response:
+    """Forget the cookie."""
+    response = Response(status_code=204)
+    response.delete_cookie(COOKIE, httponly=True, samesite="strict")
+    return response
+
+
+@router.get("/session", response_model=Session)
+async def who_am_i(request: Request, caller: Anyone) -> Response:
+    """Who is asking, and what they may do where."""
+    return _session(request, caller.token)
+
+
+def _session(request: Request, token: Token | None) -> Response:
+    settings = request.app.state.settings
+    told = {
+        "name": token.name if token else None,
+        "workspace": token.workspace if token else ANY,
+        "agents": token.agents if token else (ANY,),
+        "right": token.right if token else Right.ADMIN,
+        "needs_token": request.app.state.needs_token,
+        "default_workspace": settings.workspace,
+        "default_agent": settings.agent,
+    }
+    return answer(told, headers={"Cache-Control": "no-store"})

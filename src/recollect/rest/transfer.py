@@ -1,0 +1,181 @@
+"""Everything in and out over HTTP: export, import, backup, check, vectors.
+
+What is sent lies in a temporary file that has no name any more when its first byte leaves, so nothing is left behind
+however the connection ends; what comes in lies in one until it is taken in. Neither is ever whole in memory.
+"""
+
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import IO, Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, Field
+from starlette.concurrency import run_in_threadpool
+from starlette.types import Receive, Scope, Send
+
+from recollect.errors import ConfigError, NotFound
+from recollect.home import Home
+from recollect.model.access import ANY, Right
+from recollect.model.report import Finding
+from recollect.model.transfer import Format, Imported
+from recollect.rest.caller import Anyone, Owner
+from recollect.rest.once import Route
+from recollect.rest.wire import Body
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1", tags=["transfer"], route_class=Route)
+BLOCK = 1 << 18
+FILE = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
+FILE_NAME = r"^[^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*$"
+LINES = {"content": {"application/jsonl": {"schema": {"type": "string"}}}}
+
+
+class Repair(Body):
+    """Whether to mend what is found."""
+
+    repair: Annotated[bool, Field(description="Rebuild what is derived: the index, and stray names.")] = False
+
+
+class Checked(BaseModel):
+    """Figures, and findings; none when all is well."""
+
+    ok: bool
+    entries: int
+    operations: int
+    events: int
+    findings: list[Finding]
+
+
+class Most(Body):
+    """How much at once."""
+
+    limit: Annotated[int, Field(ge=1, le=100_000, description="How many entries at most.")] = 1_000
+
+
+class Embedded(BaseModel):
+    """How many entries got a vector."""
+
+    embedded: int
+
+
+LOOK, SOME = Repair(), Most()
+
+
+@router.get("/export", response_class=StreamingResponse, responses={200: LINES})
+def export(caller: Owner, vectors: bool = False) -> Response:
+    """Everything as JSON Lines, while others go on writing. An import restores it, on either database."""
+
+    def write(folder: Path) -> Path:
+        caller.home.export(folder / "memory.jsonl", include_vectors=vectors)
+        return folder / "memory.jsonl"
+
+    return _sent(write, "application/jsonl")
+
+
+@router.get("/backup", response_class=StreamingResponse, responses={200: FILE})
+def backup(caller: Owner) -> Response:
+    """A copy that can be opened, as of one moment: a .db for a single file, else a .zip of a directory."""
+    return _sent(lambda folder: _copied(caller.home, folder), "application/octet-stream")
+
+
+@router.post(
+    "/import",
+    openapi_extra={"requestBody": {"required": True, **FILE}},
+)
+async def import_(
+    request: Request,
+    caller: Anyone,
+    format: Annotated[Format | None, Query(description="Else it is recognised.")] = None,
+    dry_run: bool = False,
+    name: Annotated[str, Query(max_length=200, pattern=FILE_NAME, description="What the file is called.")] = "import",
+) -> Imported:
+    """Take in an export, or another system's file, which is the body as it is; the same one again adds nothing.
+
+    An export says itself whose it is. What another system wrote goes to the agent, except where it names agents.
+    """
+    foreign = format not in (None, Format.RECOLLECT)
+    caller.must(Right.ADMIN, caller.workspace if foreign else ANY, ANY)
+    with TemporaryDirectory(prefix="recollect-") as folder:
+        path = Path(folder, name)
+        with path.open("wb") as file:
+            async for block in request.stream():
+                await run_in_threadpool(file.write, block)
+
+        def take_in() -> Imported:
+            return caller.home.import_(
+                path, agent=caller.agent, workspace=caller.workspace, format=format, dry_run=dry_run
+            )
+
+        done = await run_in_threadpool(take_in)
+    return replace(done, path=name)
+
+
+@router.post("/check")
+def check(caller: Owner, order: Repair = LOOK) -> Checked:
+    """Verify files, entries, names, log and index of everything here; mend what is derived, if asked to."""
+    found = caller.home.check(repair=order.repair)
+    return Checked(
+        ok=found.ok, entries=found.entries, operations=found.operations, events=found.events,
+        findings=list(found.findings),
+    )  # fmt: skip
+
+
+@router.post("/backfill")
+def backfill(caller: Owner, most: Most = SOME) -> Embedded:
+    """Embed entries that have no vector yet, over all agents."""
+    return Embedded(embedded=caller.home.backfill(most.limit))
+
+
+@router.post("/reembed")
+def reembed(caller: Owner) -> Embedded:
+    """Make the vectors of every entry with this server's embedder, where they are not its own already.
+
+    It can be broken off and asked for again at any time, and recall works throughout.
+    """
+    return Embedded(embedded=caller.home.reembed())
+
+
+@router.post("/flush", status_code=204)
+def flush(caller: Owner) -> None:
+    """Write the recall signals that are waiting."""
+    caller.home.flush()
+
+
+def _copied(home: Home, folder: Path) -> Path:
+    try:
+        home.backup(folder / "memory")
+    except ConfigError:  # the home is a single file, and so is its copy
+        home.backup(folder / "memory.db")
+        return folder / "memory.db"
+    if not (folder / "memory").exists():
+        raise NotFound("nothing is stored here yet; there is nothing to back up")
+    return Path(shutil.make_archive(str(folder / "memory"), "zip", folder / "memory"))
+
+
+def _sent(write: Callable[[Path], Path], kind: str) -> Response:
+    """An answer with the file that `write` makes in a folder."""
+    with TemporaryDirectory(prefix="recollect-") as folder:
+        path = write(Path(folder))
+        file = path.open("rb")
+        length = path.stat().st_size
+    headers = {"Content-Length": str(length), "Content-Disposition": f'attachment; filename="{path.name}"'}
+    return Sent(file, headers, kind)
+
+
+class Sent(StreamingResponse):
+    """A file, which is closed when it has been sent, and also when nobody takes it any more."""
+
+    def __init__(self, file: IO[bytes], headers: Mapping[str, str], kind: str) -> None:
+        super().__init__(iter(partial(file.read, BLOCK), b""), headers=headers, media_type=kind)
+        self._file = file
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send it."""
+        with self._file:
+            await super().__call__(scope, receive, send)

@@ -1,0 +1,102 @@
+"""The types that bodies and parameters are made of, and how values leave as JSON. Limits are those of the library."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Generic, TypeVar
+
+from fastapi import Path, Query, Response
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import to_json
+from starlette.exceptions import HTTPException
+
+__all__ = [
+    "SLASH",
+    "Body",
+    "Content",
+    "Cursor",
+    "Importance",
+    "InPath",
+    "Limit",
+    "Moment",
+    "Name",
+    "Page",
+    "Short",
+    "Tag",
+    "Tags",
+    "Words",
+    "answer",
+    "bad_cursor",
+    "page",
+]
+
+T = TypeVar("T")
+SLASH = "\x1f"
+"""Stands for a slash inside a segment of a path (%2F), which else would be taken for the end of the segment."""
+LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f\x7f-\x9f\u2028\u2029][^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
+"""One line with something to see on it."""
+LINES = r"^[^\x00]*[^\s\x00][^\x00]*$"
+"""Lines of text with something to see on them."""
+
+Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"])]
+Short = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
+Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE, examples=["ops"])]
+Tags = Annotated[tuple[Tag, ...], Field(max_length=64, examples=[["ops"]])]
+Content = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=LINES, examples=["We deploy on Tuesdays."])]
+Importance = Annotated[float, Field(ge=0, le=1, description="From 0 to 1.")]
+_LEAP = r"(19(7[26]|8[048]|9[26])|[2-9]\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[3579][26])00)-02-29"
+_DAY = r"((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8]))"
+_HOUR = r"([01]\d|2[0-3]):[0-5]\d"
+DATE = rf"^((19[7-9]\d|[2-9]\d{{3}})-{_DAY}|{_LEAP})([T ]{_HOUR}(:[0-5]\d(\.\d{{1,6}})?)?(Z|[+-]{_HOUR})?)?$"
+"""Days that there are, since 1970, with or without a time and a zone."""
+Moment = Annotated[
+    Annotated[int, Field(ge=0, le=253_402_300_799_999)]
+    | Annotated[str, Field(max_length=40, pattern=DATE, examples=["2026-03-16T14:32:00Z"])],
+    Field(description="UTC milliseconds, or RFC 3339 text.", examples=[1_767_225_600_000]),
+]
+Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
+Cursor = Annotated[
+    str | None, Query(max_length=500, description="`next` of the page before.", pattern=r"^[\x21-\x7e]+$")
+]
+InPath = Annotated[
+    str,
+    Path(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"]),
+    BeforeValidator(lambda value: value.replace(SLASH, "/") if isinstance(value, str) else value),
+]
+"""A name in a path; a slash in it is written as %2F."""
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("it holds a NUL byte; remove it, memory stores text only")
+    return text
+
+
+Words = Annotated[str, Field(max_length=100_000), AfterValidator(_without_nul)]
+"""A question, or a part of a prompt; it may be empty."""
+
+
+class Body(BaseModel):
+    """A body: unknown keys are refused, so that a slip of the pen does not go unnoticed."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Page(BaseModel, Generic[T]):
+    """A part of a list; `next` is the cursor of the part after it."""
+
+    items: Sequence[T]
+    next: str | None = None
+
+
+def page(items: Sequence[T], limit: int, cursor: str | None) -> Page[T]:
+    """A page, with a cursor when it is full."""
+    return Page(items=items, next=cursor if len(items) == limit else None)
+
+
+def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """A value of the library as JSON, written at once: what the library gives needs no second check."""
+    return Response(to_json(value, inf_nan_mode="null"), status, headers, "application/json")
+
+
+def bad_cursor() -> HTTPException:
+    """The answer to a cursor that no page gave."""
+    return HTTPException(422, "this cursor was not given by a page of this list; begin without one")

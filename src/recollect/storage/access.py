@@ -1,0 +1,62 @@
+"""Tokens and the answers to requests: rows in, values out. Of a secret only its hash comes here."""
+
+import json
+from collections.abc import Mapping
+
+from recollect.model.access import Answer, Right, Token
+from recollect.storage.database import Row, Transaction
+
+__all__ = ["Request", "by_hash", "find", "finish", "insert", "request", "tokens"]
+
+Request = tuple[str, int | None, Answer | None]
+"""The fingerprint of a request, the status once it is done, and the answer where it was kept."""
+
+
+def insert(tx: Transaction, token: Token, hash_: str) -> None:
+    """Store a new token."""
+    tx.run(
+        "access.token_insert", id=token.id, name=token.name, hash=hash_, workspace=token.workspace,
+        agents=json.dumps(token.agents, ensure_ascii=False), rights=str(token.right), created_at=token.created_at,
+        expires_at=token.expires_at,
+    )  # fmt: skip
+
+
+def by_hash(tx: Transaction, hash_: str) -> Token | None:
+    """The token whose secret has this hash, unless it was revoked."""
+    row = tx.one("access.token_by_hash", hash=hash_)
+    return None if row is None else _token(row)
+
+
+def find(tx: Transaction, id_or_name: str) -> Token | None:
+    """The token with this id, or the one with this name that was not revoked."""
+    row = tx.one("access.token_by_id", id=id_or_name) or tx.one("access.token_by_name", name=id_or_name)
+    return None if row is None else _token(row)
+
+
+def tokens(tx: Transaction) -> list[Token]:
+    """All tokens, oldest first."""
+    return [_token(row) for row in tx.all("access.tokens")]
+
+
+def request(tx: Transaction, key: str) -> Request | None:
+    """What is known of the request with this key."""
+    row = tx.one("access.request", key=key)
+    if row is None:
+        return None
+    fingerprint, status, body, headers = row
+    kept = status is not None and body is not None
+    return fingerprint, status, Answer(status=status, body=body, headers=json.loads(headers)) if kept else None
+
+
+def finish(tx: Transaction, key: str, status: int, body: str | None, headers: Mapping[str, str]) -> None:
+    """Store the answer of a request that is under way."""
+    text = json.dumps(dict(headers), ensure_ascii=False)
+    tx.run("access.request_finish", key=key, status=status, body=body, headers=text)
+
+
+def _token(row: Row) -> Token:
+    id_, name, workspace, agents, right, created_at, expires_at, used_at, revoked_at = row
+    return Token(
+        id=id_, name=name, workspace=workspace, agents=tuple(json.loads(agents)), right=Right(right),
+        created_at=created_at, expires_at=expires_at, used_at=used_at, revoked_at=revoked_at,
+    )  # fmt: skip

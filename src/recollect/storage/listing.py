@@ -1,0 +1,83 @@
+"""Lists of entries in an order, page by page: rows in, values out."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any
+
+from recollect.clock import LAST
+from recollect.model.entry import Entry
+from recollect.model.listing import Cursor, Removed, Sort, Wanted
+from recollect.names import NAME_LENGTH
+from recollect.storage import entries
+from recollect.storage.database import Transaction
+from recollect.storage.entries import CHUNK
+
+__all__ = ["merged", "page", "trash"]
+
+_AFTER_ALL = "\U0010ffff" * (NAME_LENGTH + 1)
+"""Greater than every name."""
+
+
+def page(
+    tx: Transaction, sort: Sort, descending: bool, wanted: Wanted, after: Cursor | None, limit: int
+) -> list[Entry]:
+    """The next entries behind a place in the order, or the first ones."""
+    after = after or _start(sort, descending)
+    values = {name: str(value) if isinstance(value, str) else value for name, value in asdict(wanted).items()}
+    values["tag"] = None if wanted.tag is None else json.dumps(wanted.tag, ensure_ascii=False)
+    found: list[Entry] = []
+    if sort is not Sort.NAME or after.key is not None:
+        found = _all(tx, f"listing.{sort}_{'down' if descending else 'up'}", sort, wanted, values, after, limit)
+        after = Cursor(None, "")
+    if sort is Sort.NAME and len(found) < limit:
+        found += _all(tx, "listing.unnamed", sort, wanted, values, after, limit - len(found))
+    return found
+
+
+def trash(tx: Transaction, before: int, limit: int) -> list[Removed]:
+    """What can be restored, newest first, of the removals before that number."""
+    return [
+        Removed(entry=entries.from_snapshot(entry_id, json.loads(values)), removed_at=at, seq=seq)
+        for seq, at, entry_id, values in tx.all("listing.trash", seq=before, limit=limit)
+    ]
+
+
+def merged(found: Sequence[Entry], sort: Sort, descending: bool) -> list[Entry]:
+    """Entries of several stores in one order."""
+    if sort is not Sort.NAME:
+        return sorted(found, key=lambda entry: _key(entry, sort), reverse=descending)
+    named = sorted((one for one in found if one.name is not None), key=lambda one: one.name or "", reverse=descending)
+    return named + sorted((one for one in found if one.name is None), key=lambda one: one.id)
+
+
+def _key(entry: Entry, sort: Sort) -> tuple[Any, str]:
+    cursor = Cursor.of(entry, sort)
+    return cursor.key, cursor.id
+
+
+def _start(sort: Sort, descending: bool) -> Cursor:
+    if sort is Sort.NAME:
+        return Cursor(_AFTER_ALL if descending else "", "")
+    end = LAST + 1 if descending else -1
+    return Cursor(float(end) if sort is Sort.IMPORTANCE else end, "")
+
+
+def _all(
+    tx: Transaction, query: str, sort: Sort, wanted: Wanted, values: dict[str, Any], after: Cursor, limit: int
+) -> list[Entry]:
+    passed: list[Entry] = []
+    while len(passed) < limit:
+        ids = [row[0] for row in tx.all(query, **values, key=after.key, id=after.id, limit=limit)]
+        found = [entry for start in range(0, len(ids), CHUNK) for entry in _read(tx, ids[start : start + CHUNK])]
+        # The query looks for the tag in the text of the list, where it may also be a part of another tag.
+        passed += [entry for entry in found if wanted.tag is None or wanted.tag in entry.tags]
+        if len(ids) < limit:
+            break
+        after = Cursor.of(found[-1], sort)
+    return passed[:limit]
+
+
+def _read(tx: Transaction, ids: list[str]) -> list[Entry]:
+    found = entries.stored(tx, ids)
+    return [found[entry_id].entry for entry_id in ids]

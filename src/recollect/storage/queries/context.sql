@@ -1,0 +1,7 @@
+-- The newest entries of a category that all of the workspace sees; with a needle only those whose text holds it. The
+-- order is not that of the index over all entries, which SQLite would else go through until it has seen enough.
+-- name: newest
+SELECT id, content, tags, created_at, source FROM entries
+WHERE agent = :agent AND category = :category AND scope = 'workspace'
+    AND (CAST(:needle AS TEXT) IS NULL OR replace(content, CAST(:needle AS TEXT), '') <> content)
+ORDER BY created_at DESC, id || '' DESC LIMIT :limit

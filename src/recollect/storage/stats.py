@@ -1,0 +1,58 @@
+"""Figures about an agent: rows in, values out."""
+
+from collections import Counter
+
+from recollect.model.stats import AgentStats, ByDay
+from recollect.storage.counters import Counters
+from recollect.storage.database import Transaction
+from recollect.storage.history import Journal
+
+__all__ = ["DAYS", "of_agent"]
+
+DAY = 86_400_000
+DAYS = 90
+"""How far back growth is counted."""
+SOURCES = 50
+"""Sources that are named; they are free text, so there may be any number."""
+
+
+def of_agent(tx: Transaction, workspace: str | None, now: int) -> AgentStats:
+    """Everything that is counted of one agent, in one state of the database."""
+    kinds, categories, lifetimes, scopes, sources = (Counter[str]() for _ in range(5))
+    for kind, category, lifetime, scope, source, count in tx.all("stats.entries"):
+        kinds[kind] += count
+        categories[category or "none"] += count
+        lifetimes[lifetime] += count
+        scopes[scope] += count
+        sources[source] += count
+    return AgentStats(
+        workspace=workspace,
+        agent=tx.agent,
+        entries=kinds.total(),
+        kinds=dict(kinds),
+        categories=dict(categories),
+        lifetimes=dict(lifetimes),
+        scopes=dict(scopes),
+        sources=dict(sources.most_common(SOURCES)),
+        conversations=dict(tx.all("stats.conversations")),
+        events=Journal.get(tx).events,
+        reminders=_one(tx, "stats.reminders"),
+        trash=_one(tx, "stats.trash"),
+        vectors=_one(tx, "stats.vectors"),
+        operations=Counters.get(tx).operations,
+        entries_by_day=_by_day(tx, "stats.entries_by_day", now),
+        events_by_day=_by_day(tx, "stats.events_by_day", now),
+        recalls_by_day=_by_day(tx, "stats.recalls_by_day", now),
+    )
+
+
+def _one(tx: Transaction, query: str) -> int:
+    row = tx.one(query)
+    return int(row[0]) if row else 0
+
+
+def _by_day(tx: Transaction, query: str, now: int) -> ByDay:
+    today = now // DAY
+    first = today - DAYS + 1
+    counts: dict[int, int] = dict(tx.all(query, since=first * DAY, until=(today + 1) * DAY))
+    return tuple((day * DAY, counts.get(day, 0)) for day in range(first, today + 1))

@@ -1,0 +1,160 @@
+"""The account's part of an agent's rows: apart from the rest, as a directory and a server keep it, or together with it,
+as a single file does. Pure: rows in, rows out.
+
+Numbers are handed out per agent and database, and the log has no gaps. So a part that is taken out is numbered anew,
+and a part that is added goes on where the other one ends.
+"""
+
+import heapq
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, count
+from typing import Any
+
+from recollect.storage.database import Row
+from recollect.transfer.archive import Tables
+
+__all__ = ["NOTHING", "AccountRows", "found_in", "joined", "part"]
+
+_ENTRY = {
+    "entries": "id", "names": "entry_id", "operations": "entry_id", "recall_events": "entry_id",
+    "promotions": "entry_id", "job_changes": "entry_id", "embeddings": "entry_id",
+}  # fmt: skip
+"""The tables with rows of an entry, and the column that says which."""
+_ONE_EACH = {"jobs": "name", "job_runs": "run"}
+"""Tables of which both parts may have the same row: the workspace's stays."""
+_NUMBERED = {"operations": "seq", "recall_events": "id", "job_changes": "number"}
+"""Tables whose rows have a number that nothing else tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRows:
+    """Which of an agent's entries are the account's, living or in the trash, and how long the log of both parts is."""
+
+    ids: frozenset[str]
+    operations: int
+    others: int
+
+
+NOTHING = AccountRows(frozenset(), 0, 0)
+"""Nothing is the account's."""
+
+
+def found_in(tables: Tables) -> AccountRows:
+    """What of an agent's rows is the account's."""
+    ids: set[str] = set()
+    logged: list[str] = []
+    total = 0
+    for table, columns, rows in tables:
+        if table == "entries":
+            identity, scope = columns.index("id"), columns.index("scope")
+            ids.update(row[identity] for row in rows if row[scope] == "account")
+        elif table == "operations":
+            identity, operation, after = (columns.index(name) for name in ("entry_id", "operation", "after"))
+            for row in rows:
+                total += 1
+                if row[identity] in ids:
+                    logged.append(row[identity])
+                elif row[operation] == "add" and '"scope":"account"' in (row[after] or ""):
+                    ids.add(row[identity])  # it is in the trash
+                    logged.append(row[identity])
+    return AccountRows(frozenset(ids), len(logged), total - len(logged))
+
+
+def part(tables: Tables, found: AccountRows, *, account: bool) -> Tables:
+    """The account's rows alone, or all but those. Where nothing is the account's, the rest is as it was."""
+    if not found.ids and not account:
+        yield from tables
+        return
+    for table, columns, rows in tables:
+        if table == "counters":
+            values = {"operations": found.operations if account else found.others}
+            yield table, columns, [_with(columns, row, **values) for row in rows]
+        elif table in _ENTRY and not (account and table == "embeddings"):  # the account never has vectors
+            place = columns.index(_ENTRY[table])
+            own = (row for row in rows if (row[place] in found.ids) is account)
+            yield table, columns, _numbered(columns, own) if table == "operations" else own
+        elif not account:
+            yield table, columns, rows
+
+
+def joined(own: Tables, account: Tables) -> Tables:
+    """Both parts as one. The account's is held in memory: it is what a person wants known everywhere, and small."""
+    more = {table: (columns, list(rows)) for table, columns, rows in account}
+    entries = 0
+    for table, columns, rows in own:
+        added = more.pop(table, (columns, []))[1]
+        if table == "counters":
+            (row,) = rows
+            entries = _value(columns, row, "entries")
+            values = {
+                name: _value(columns, row, name) + sum(_value(columns, other, name) for other in added)
+                for name in ("entries", "operations")
+            }
+            yield table, columns, [_with(columns, row, **values)]
+        elif table in _ONE_EACH:
+            place = columns.index(_ONE_EACH[table])
+            yield table, columns, _one_each(place, rows, added)
+        else:
+            yield table, columns, _together(table, columns, rows, _moved(table, columns, added, entries))
+    for table, (columns, added) in more.items():
+        yield table, columns, _moved(table, columns, added, entries)
+
+
+def _moved(table: str, columns: Sequence[str], rows: Iterable[Row], by: int) -> Iterator[Row]:
+    """Rows in which every number of an entry is higher, so that it is nobody else's; the log tells it, too."""
+    for row in rows:
+        if table == "entries":
+            row = _with(columns, row, seq=_value(columns, row, "seq") + by)
+        elif table == "operations":
+            values = {name: _higher(_value(columns, row, name), by) for name in ("before", "after")}
+            row = _with(columns, row, **values)
+        yield row
+
+
+def _higher(logged: str | None, by: int) -> str | None:
+    told = json.loads(logged) if logged else {}
+    if "seq" not in told:
+        return logged
+    return json.dumps(told | {"seq": told["seq"] + by}, ensure_ascii=False, separators=(",", ":"))
+
+
+def _together(table: str, columns: Sequence[str], rows: Iterable[Row], added: Iterable[Row]) -> Iterator[Row]:
+    """The rows of both parts; the numbers of the second go on where those of the first end."""
+    number = _NUMBERED.get(table)
+    if table == "entries":  # documents are numbered in the order of ids
+        place = columns.index("id")
+        yield from heapq.merge(rows, added, key=lambda row: str(row[place]))
+        return
+    if number is None:
+        yield from chain(rows, added)
+        return
+    last = 0
+    for row in rows:
+        last = max(last, _value(columns, row, number))
+        yield row
+    for row in added:
+        yield _with(columns, row, **{number: last + _value(columns, row, number)})
+
+
+def _one_each(place: int, rows: Iterable[Row], added: Iterable[Row]) -> Iterator[Row]:
+    known = set()
+    for row in chain(rows, added):
+        if row[place] not in known:
+            known.add(row[place])
+            yield row
+
+
+def _numbered(columns: Sequence[str], rows: Iterable[Row]) -> Iterator[Row]:
+    for number, row in zip(count(1), rows, strict=False):
+        yield _with(columns, row, seq=number)
+
+
+def _value(columns: Sequence[str], row: Row, name: str) -> Any:
+    return row[columns.index(name)]
+
+
+def _with(columns: Sequence[str], row: Row, **values: Any) -> Row:
+    """The row with other values in some columns."""
+    return tuple(values.get(name, value) for name, value in zip(columns, row, strict=True))

@@ -1,0 +1,76 @@
+// The only place that talks to the server: one function per request, errors as Problem.
+
+/** Which memory the page shows; every request names it. `right` is what the caller may do. */
+export const who = { workspace: null, agent: null, right: "admin", token: null };
+
+export const may = (right) => ["read", "write", "admin"].indexOf(who.right) >= ["read", "write", "admin"].indexOf(right);
+
+/** What went wrong. `status` is 0 when the server could not be reached. */
+export class Problem extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+export const events = new EventTarget();
+
+/** The address of a route with its parameters; empty ones are left out. */
+export function address(path, query = {}) {
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries({ workspace: who.workspace, agent: who.agent, ...query })) {
+    for (const one of [value].flat()) if (one !== null && one !== undefined && one !== "") search.append(name, one);
+  }
+  const text = search.toString();
+  return text ? `${path}?${text}` : path;
+}
+
+/** Ask the server. Gives {body, etag, location}; raises a Problem, or an AbortError when the signal said so. */
+export async function ask(method, path, { query, body, signal, etag, reads = method === "GET" } = {}) {
+  const headers = { accept: "application/json" };
+  if (body !== undefined) headers["content-type"] = "application/json";
+  if (etag) headers["if-match"] = etag;
+  let answer;
+  try {
+    answer = await fetch(address(path, query), {
+      method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin",
+    });
+  } catch (error) {
+    if (error.name === "AbortError") throw error;
+    events.dispatchEvent(new Event("unreachable"));
+    throw new Problem(0, "The server cannot be reached. Nothing is lost; this page tries again by itself.");
+  }
+  const type = answer.headers.get("content-type") ?? "";
+  const read = answer.status === 204 ? null : await (type.includes("json") ? answer.json() : answer.text()).catch(() => null);
+  if (!answer.ok) {
+    if (answer.status === 401) events.dispatchEvent(new Event("login"));
+    throw new Problem(answer.status, read?.detail ?? `The server answered ${answer.status}.`);
+  }
+  if (!reads) events.dispatchEvent(new Event("changed"));
+  return { body: read, etag: answer.headers.get("etag"), location: answer.headers.get("location") };
+}
+
+export const get = async (path, query, signal) => (await ask("GET", path, { query, signal })).body;
+export const post = async (path, body = {}, options = {}) => (await ask("POST", path, { body, ...options })).body;
+
+/** A list as the server gives it: a page with a cursor, or everything at once. */
+export const page = (answer) =>
+  Array.isArray(answer) ? { items: answer, next: null } : { items: answer?.items ?? [], next: answer?.next ?? null };
+
+export const entry = (id) => `/v1/entries/${encodeURIComponent(id)}`;
+export const conversation = (ref) => `/v1/conversations/${encodeURIComponent(ref)}`;
+
+/** Run the newest call only: one that is still under way is given up. */
+export function latest() {
+  let controller = null;
+  return async (run) => {
+    controller?.abort();
+    const mine = (controller = new AbortController());
+    try {
+      return await run(mine.signal);
+    } catch (error) {
+      if (mine.signal.aborted || error.name === "AbortError") return undefined;
+      throw error;
+    }
+  };
+}

@@ -1,0 +1,230 @@
+// The frame: who is asking, which memory, which view, the keys, the theme, and the line to the server.
+
+import { Problem, ask, events as network, get, may, who } from "./api.js";
+import { button, dialog, failed, field, h, icon, kept, select, set, toast, undo } from "./dom.js";
+import { Feed } from "./feed.js";
+import { go, href, read, standard } from "./route.js";
+import { ContextView } from "./views/context.js";
+import { ConversationsView } from "./views/conversations.js";
+import { MemoryView } from "./views/memory.js";
+import { UpkeepView } from "./views/upkeep.js";
+
+const VIEWS = {
+  memory: ["Memory", MemoryView],
+  conversations: ["Conversations", ConversationsView],
+  context: ["Context", ContextView],
+  upkeep: ["Upkeep", UpkeepView],
+};
+const KEYS = [["/", "Search"], ["j  ↓", "Next in the list"], ["k  ↑", "Previous in the list"], ["Enter", "Open it"], ["Esc", "Back to the list"], ["e", "Edit the entry"], ["n", "New entry"],
+  ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g x", "Context preview"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
+const BATCH = 120; // milliseconds in which changes are taken together
+
+const main = document.getElementById("main"), offline = document.getElementById("offline");
+let view = null, name = null, session = null, agents = [], workspaces = [];
+
+// Who, and which memory
+
+async function begin() {
+  try {
+    session = (await ask("GET", "/v1/session")).body;
+  } catch (error) {
+    if (error instanceof Problem && error.status === 401) return login();
+    set(main, failed(error, begin));
+    if (error.status === 0) setTimeout(begin, 2_000);
+    return;
+  }
+  who.right = session.right;
+  standard.workspace = session.workspace === "*" ? session.default_workspace : session.workspace;
+  standard.agent = session.agents.includes("*") || session.agents.includes(session.default_agent) ? session.default_agent : session.agents[0];
+  const { query } = read();
+  who.workspace = query.workspace ?? kept.get("workspace") ?? standard.workspace;
+  who.agent = query.agent ?? kept.get("agent") ?? standard.agent;
+  await memories();
+  if (!query.workspace && workspaces.length && !workspaces.includes(who.workspace)) who.workspace = standard.workspace;
+  // An agent that does not remember anything is shown only when it was asked for, or when nobody does.
+  if (!query.agent && agents.length && !agents.includes(who.agent)) who.agent = agents.includes(standard.agent) ? standard.agent : agents[0];
+  frame();
+  feed.open({ anew: true });
+  route();
+}
+
+async function memories() {
+  const list = (answer) => (Array.isArray(answer) ? answer : answer.items);
+  [workspaces, agents] = await Promise.all([get("/v1/workspaces").then(list).catch(() => []), get("/v1/agents", { agent: null }).then(list).catch(() => [])]);
+}
+
+function login() {
+  feed.close();
+  document.body.classList.add("outside");
+  const token = h("input", { type: "password", autocomplete: "current-password", required: true, placeholder: "rcl_…", autofocus: true, spellcheck: "false" });
+  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  view = name = null;
+  set(main, h("form", { class: "login stack", onsubmit: async (event) => {
+    event.preventDefault();
+    problem.hidden = true;
+    try {
+      await ask("POST", "/v1/session", { body: { token: token.value.trim() }, reads: true });
+      document.body.classList.remove("outside");
+      await begin();
+    } catch (error) {
+      problem.textContent = error.status === 401 ? "This token is not known, or was revoked, or is past its time." : error.message;
+      problem.hidden = false;
+      token.select();
+    }
+  } }, h("h1", {}, "This memory asks for a token"), field("Token", token), problem, h("button", { class: "button strong" }, "Come in"),
+  h("p", { class: "hint" }, "On the server's machine, ", h("code", {}, "recollect token create NAME"), " makes one. It is kept in a cookie that no script can read.")));
+  token.focus();
+}
+
+async function logout() {
+  await ask("DELETE", "/v1/session", { reads: true }).catch(() => {});
+  location.reload();
+}
+
+function choose(change) {
+  Object.assign(who, change);
+  kept.set("workspace", who.workspace);
+  kept.set("agent", who.agent);
+  view = name = null;
+  const next = href([read().view]);
+  if (next === location.hash) route();
+  else go(next);
+}
+
+async function chooseWorkspace(workspace) {
+  who.workspace = workspace;
+  await memories();
+  choose({ agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
+  frame();
+  feed.open({ anew: true });
+}
+
+// The frame around the views
+
+function frame() {
+  const named = (values, value) => [...new Set([...values, value])].sort().map((one) => [one, one]);
+  set(document.getElementById("nav"), Object.entries(VIEWS).map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text))));
+  set(document.getElementById("tools"),
+    h("span", { class: "live", id: "live", role: "img", "aria-label": "Connected: changes appear as they happen", title: "Connected: changes appear as they happen" }),
+    (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(named(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace" }),
+    select(named(agents, who.agent), who.agent, (agent) => { choose({ agent }); feed.open({ anew: true }); }, { "aria-label": "Agent", title: "Agent" }),
+    !may("write") && h("span", { class: "badge", title: "This token may read and not change anything" }, "read-only"),
+    button("Light or dark", theme, { icon: isDark() ? "sun" : "moon", quiet: true, id: "theme", key: "t" }),
+    button("Keys", help, { icon: "help", quiet: true, key: "?" }),
+    session.name && button(`Log out (${session.name})`, logout, { icon: "leave", quiet: true }));
+  mark();
+}
+
+function mark() {
+  for (const link of document.querySelectorAll("#nav a")) {
+    link.href = href([link.dataset.view]);
+    if (link.dataset.view === name) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+}
+
+function route() {
+  if (!session) return;
+  const where = read(), known = VIEWS[where.view] ? where.view : "memory";
+  const other = (where.query.agent ?? standard.agent) !== who.agent && where.query.agent;
+  if (other || (where.query.workspace && where.query.workspace !== who.workspace)) {
+    Object.assign(who, { agent: where.query.agent ?? who.agent, workspace: where.query.workspace ?? who.workspace });
+    view = null;
+    frame();
+    feed.open({ anew: true });
+  }
+  if (known !== name || !view) {
+    const first = name === null;
+    name = known;
+    view = new VIEWS[name][1](main);
+    if (!first) main.focus({ preventScroll: true });
+  }
+  document.title = `${VIEWS[name][0]} · ${who.agent} · recollect`;
+  mark();
+  view.update(where);
+}
+
+const isDark = () => (document.documentElement.dataset.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "dark";
+
+function theme() {
+  const next = isDark() ? "light" : "dark";
+  document.documentElement.dataset.theme = next;
+  kept.set("theme", next);
+  set(document.getElementById("theme"), icon(next === "dark" ? "sun" : "moon"));
+}
+
+function help() {
+  dialog("Keys", () => h("dl", { class: "keys" }, KEYS.map(([keys, text]) => h("div", {}, h("dt", {}, keys.split(/ +/).map((key) => h("kbd", {}, key))), h("dd", {}, text)))));
+}
+
+// What happens elsewhere
+
+let waitingChanges = [], timer = null, own = null;
+
+function soon(changes) {
+  waitingChanges.push(...changes);
+  clearTimeout(timer);
+  timer = setTimeout(() => {
+    const taken = waitingChanges;
+    waitingChanges = [];
+    view?.refresh(taken);
+  }, BATCH);
+}
+
+const seen = new Set();
+
+async function reminded({ id }) {
+  if (seen.has(id)) return;
+  seen.add(id);
+  const due = await get("/v1/reminders/due").catch(() => []);
+  const one = (due.items ?? due).find((reminder) => reminder.id === id);
+  if (one) toast(`Reminder: ${one.message}`);
+}
+
+const feed = new Feed((kind, data) => {
+  if (kind === "reminder") return void reminded(data);
+  clearTimeout(own);
+  soon([data]);
+}, (state, before) => {
+  offline.hidden = state === "live";
+  offline.textContent = "No connection to the server. What you see may be old; this page tries again by itself.";
+  document.getElementById("live")?.classList.toggle("lost", state !== "live");
+  if (state === "live" && before === "lost") {
+    toast("Connected again.");
+    if (session) view ? view.refresh() : route();
+  }
+});
+
+// What this page writes comes back through the feed. Where it does not (the line is lost, or it is about the account), look anyway.
+network.addEventListener("changed", () => {
+  clearTimeout(own);
+  own = setTimeout(() => soon([]), 600);
+});
+network.addEventListener("login", () => { if (session && !document.body.classList.contains("outside")) login(); });
+
+// The keys
+
+let went = false;
+
+addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
+  if (document.querySelector("dialog[open]") || document.body.classList.contains("outside")) return;
+  const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
+  if (typing) return;
+  const jump = went && { m: "memory", c: "conversations", x: "context", u: "upkeep" }[event.key];
+  went = event.key === "g";
+  const done = jump ? (go(href([jump])), true)
+    : event.key === "/" ? (view?.focusSearch?.(), true)
+    : event.key === "?" ? (help(), true)
+    : event.key === "t" ? (theme(), true)
+    : event.key === "u" ? undo()
+    : event.key === "n" && name !== "memory" && may("write") ? (go(href(["memory", "new"])), true)
+    : view?.key?.(event);
+  if (done) event.preventDefault();
+});
+
+document.getElementById("skip").addEventListener("click", () => main.focus());
+addEventListener("hashchange", route);
+addEventListener("pagehide", () => feed.close());
+addEventListener("pageshow", (event) => { if (event.persisted && session) feed.open(); });
+begin();

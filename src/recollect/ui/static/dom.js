@@ -1,0 +1,222 @@
+// Building what is seen, always as nodes. Text goes in as text: nothing here ever parses HTML.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** An element: `h("p", {class: "x", onclick: f}, "text", [more])`. Empty children are left out. */
+export function h(tag, props, ...children) {
+  return fill(document.createElement(tag), props, children);
+}
+
+/** The same for SVG. */
+export function s(tag, props, ...children) {
+  return fill(document.createElementNS(SVG, tag), props, children);
+}
+
+function fill(node, props, children) {
+  for (const [name, value] of Object.entries(props ?? {})) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (name === "value" || name === "checked" || name === "disabled") node[name] = value;
+    else node.setAttribute(name, value === true ? "" : value);
+  }
+  add(node, children);
+  return node;
+}
+
+/** Append children: nodes, text, lists of them; nothing for null, undefined and false. */
+export function add(node, ...children) {
+  for (const child of children.flat(Infinity)) {
+    if (child !== null && child !== undefined && child !== false) node.append(child);
+  }
+  return node;
+}
+
+/** Put new children in the place of the old ones. */
+export function set(node, ...children) {
+  node.replaceChildren();
+  return add(node, ...children);
+}
+
+const ICONS = {
+  memory: "M4 6h16M4 12h16M4 18h10",
+  conversations: "M4 5h16v11H9l-5 4z",
+  context: "M7 4h10v16H7zM10 8h4M10 12h4M10 16h2",
+  upkeep: "M4 19V9M10 19V5M16 19v-7M22 19H2",
+  search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM20 20l-4.8-4.8",
+  close: "M6 6l12 12M18 6L6 18",
+  plus: "M12 5v14M5 12h14",
+  back: "M14 6l-6 6 6 6",
+  moon: "M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z",
+  sun: "M12 8a4 4 0 1 0 0 8 4 4 0 0 0 0-8zM12 2v2M12 20v2M2 12h2M20 12h2M5 5l1.4 1.4M17.6 17.6L19 19M5 19l1.4-1.4M17.6 6.4L19 5",
+  filter: "M4 6h16M7 12h10M10 18h4",
+  help: "M9 9a3 3 0 1 1 4.2 2.8c-.8.3-1.2 1-1.2 1.9M12 17.5v.1M12 3a9 9 0 1 0 0 18 9 9 0 0 0 0-18z",
+  pencil: "M4 20l1-4L16 5l3 3L8 19z",
+  trash: "M5 7h14M9 7V4h6v3M7 7l1 13h8l1-13",
+  copy: "M9 9h11v11H9zM5 15H4V4h11v1",
+  leave: "M10 4H5v16h5M14 8l4 4-4 4M18 12H9",
+};
+
+/** A small drawing that says nothing to a screen reader: the text beside it, or the label of its button, does. */
+export function icon(name) {
+  return s("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, s("path", { d: ICONS[name] }));
+}
+
+/** A button. With `label` alone it shows text; with an icon and `quiet` the label is only spoken and shown on hover. */
+export function button(label, run, { icon: drawn, kind = "", quiet = false, key, ...props } = {}) {
+  return h(
+    "button",
+    { type: "button", class: `button ${kind}${quiet ? " quiet" : ""}`, onclick: run, "aria-label": quiet ? label : null,
+      title: quiet ? label : null, "aria-keyshortcuts": key ?? null, ...props },
+    drawn && icon(drawn), !quiet && label,
+  );
+}
+
+/** A field with its label. */
+export function field(label, control, hint) {
+  return h("label", { class: "field" }, h("span", { class: "label" }, label), control, hint && h("span", { class: "hint" }, hint));
+}
+
+/** A select of [value, text] pairs. */
+export function select(pairs, value, onchange, props = {}) {
+  const made = h("select", { ...props, onchange: (event) => onchange(event.target.value) },
+    pairs.map(([key, text]) => h("option", { value: key }, text)));
+  made.value = value ?? "";
+  return made;
+}
+
+// Times and numbers
+
+const DAY = 86_400_000;
+const date = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short" });
+const dated = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short", year: "numeric" });
+const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+
+/** A moment in a few words: how long ago, or the day. */
+export function ago(at) {
+  const past = Date.now() - at;
+  const sign = past < 0 ? 1 : -1, size = Math.abs(past);
+  if (size < 45_000) return "just now";
+  if (size < 3_600_000) return relative.format(sign * Math.round(size / 60_000), "minute");
+  if (size < DAY) return relative.format(sign * Math.round(size / 3_600_000), "hour");
+  if (size < 7 * DAY) return relative.format(sign * Math.round(size / DAY), "day");
+  return new Date(at).getFullYear() === new Date().getFullYear() ? date.format(at) : dated.format(at);
+}
+
+/** A moment in full. */
+export function moment(at) {
+  return `${dated.format(at)}, ${clock.format(at)}`;
+}
+
+/** A <time>: a few words, the whole moment on hover. */
+export function time(at, text) {
+  if (at === null || at === undefined) return null;
+  return h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, text ?? ago(at));
+}
+
+export const hour = (at) => clock.format(at);
+export const day = (at) => dated.format(at);
+export const number = (value, digits = 0) =>
+  value.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits });
+export const many = (count, one, more) => `${number(count)} ${count === 1 ? one : more}`;
+
+/** How long something takes, in words. */
+export function span(milliseconds) {
+  if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
+  if (milliseconds < 60_000) return `${Math.round(milliseconds / 1_000)} s`;
+  if (milliseconds < 3_600_000) return `${Math.round(milliseconds / 60_000)} min`;
+  return milliseconds < 2 * DAY ? `${Math.round(milliseconds / 3_600_000)} h` : `${Math.round(milliseconds / DAY)} days`;
+}
+
+// Messages, questions, and what is going on
+
+const undos = [];
+
+/** A message at the edge of the page; with `undo` a button, which also the key `u` presses. */
+export function toast(text, { undo, bad = false } = {}) {
+  const place = document.getElementById("toasts");
+  const took = { run: null };
+  const leave = () => {
+    clearTimeout(took.timer);
+    made.remove();
+    const at = undos.indexOf(took);
+    if (at >= 0) undos.splice(at, 1);
+  };
+  const wait = () => { took.timer = setTimeout(leave, undo ? 12_000 : 5_000); };
+  const made = h("div", { class: bad ? "toast bad" : "toast", role: bad ? "alert" : null,
+    onmouseenter: () => clearTimeout(took.timer), onmouseleave: wait,
+    onfocusin: () => clearTimeout(took.timer), onfocusout: wait }, h("span", {}, text));
+  if (undo) {
+    took.run = async () => { leave(); await undo(); };
+    undos.push(took);
+    made.append(button("Undo", took.run, { kind: "link", key: "u" }));
+  }
+  made.append(button("Close", leave, { icon: "close", quiet: true }));
+  while (place.childElementCount > 2) place.firstElementChild.remove();
+  place.append(made);
+  wait();
+}
+
+/** Undo what the newest message offers to undo; false when there is nothing. */
+export function undo() {
+  const last = undos.at(-1);
+  last?.run();
+  return last !== undefined;
+}
+
+/** A dialog: `build(close)` gives its content. Resolves with what `close` was given; with nothing when it was left. */
+export function dialog(title, build, { wide = false } = {}) {
+  return new Promise((resolve) => {
+    const before = document.activeElement;
+    const box = h("dialog", { class: wide ? "dialog wide" : "dialog", "aria-label": title });
+    let result;
+    const close = (value) => { result = value; box.close(); };
+    add(box, h("div", { class: "dialog-head" }, h("h2", {}, title),
+      button("Close", () => close(), { icon: "close", quiet: true })), build(close));
+    box.addEventListener("close", () => { box.remove(); before?.focus?.(); resolve(result); });
+    box.addEventListener("click", (event) => { if (event.target === box) close(); });
+    document.body.append(box);
+    box.showModal();
+    box.querySelector("[autofocus]")?.focus();
+  });
+}
+
+/** Ask before something is done; true when it may be. */
+export function ask(title, text, yes, kind = "strong") {
+  return dialog(title, (close) => h("div", { class: "stack" }, [text].flat().map((one) => h("p", {}, one)),
+    h("div", { class: "row end" }, button("Cancel", () => close(false)), button(yes, () => close(true), { kind, autofocus: true }))));
+}
+
+/** Ask for one line of text. */
+export function askText(title, label, value, yes) {
+  return dialog(title, (close) => {
+    const input = h("input", { type: "text", value: value ?? "", required: true, maxlength: 256, autofocus: true });
+    return h("form", { class: "stack", onsubmit: (event) => { event.preventDefault(); close(input.value.trim()); } },
+      field(label, input), h("div", { class: "row end" }, button("Cancel", () => close()),
+        h("button", { class: "button strong" }, yes)));
+  });
+}
+
+/** What is shown while something is on its way, where nothing was before. */
+export const waiting = (text = "Loading…") => h("p", { class: "empty waiting", role: "status" }, text);
+
+/** What is shown when something could not be had. */
+export function failed(error, again) {
+  return h("div", { class: "empty", role: "alert" }, h("p", {}, error.message), again && button("Try again", again));
+}
+
+/** Copy text, and say so. */
+export async function copy(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast("Copied.");
+  } catch {
+    toast("The browser does not let this page copy. Select the text instead.", { bad: true });
+  }
+}
+
+/** The browser's storage, where it is switched on. */
+export const kept = {
+  get(key) { try { return localStorage.getItem(`recollect.${key}`); } catch { return null; } },
+  set(key, value) { try { localStorage.setItem(`recollect.${key}`, value); } catch { /* then it is forgotten */ } },
+};

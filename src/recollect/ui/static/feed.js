@@ -1,0 +1,64 @@
+// What happens elsewhere, as it happens. The browser reconnects by itself and says where it stopped; when it gives up, we do.
+
+import { address, events as network } from "./api.js";
+
+const KINDS = ["operation", "event", "reminder", "ping"];
+const WAITS = [1_000, 2_000, 5_000, 10_000];
+
+/** Follow the feed of the chosen memory. `told(kind, data)` for each thing; `state("live" | "lost")` when that changes. */
+export class Feed {
+  #source = null;
+  #timer = null;
+  #tries = 0;
+  #last = null;
+  #state = "new";
+
+  constructor(told, state) {
+    this.told = told;
+    this.onstate = state;
+    // A page that nobody sees needs no connection of its own; browsers allow few per server.
+    document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.open()));
+    network.addEventListener("unreachable", () => this.#become("lost"));
+  }
+
+  /** Begin to follow, or follow another memory. */
+  open({ anew = false } = {}) {
+    if (anew) this.#last = null;
+    this.#close();
+    const source = (this.#source = new EventSource(address("/v1/feed", { after: this.#last })));
+    source.onopen = () => { this.#tries = 0; this.#become("live"); };
+    source.onerror = () => {
+      this.#become("lost");
+      if (source.readyState === EventSource.CLOSED) this.#later();
+    };
+    for (const kind of KINDS) {
+      source.addEventListener(kind, (event) => {
+        this.#last = event.lastEventId || this.#last;
+        if (kind !== "ping") this.told(kind, JSON.parse(event.data));
+      });
+    }
+  }
+
+  close() {
+    this.#close();
+    this.#state = "new";
+  }
+
+  #close() {
+    clearTimeout(this.#timer);
+    this.#source?.close();
+    this.#source = null;
+  }
+
+  #later() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => this.open(), WAITS[Math.min(this.#tries++, WAITS.length - 1)]);
+  }
+
+  #become(state) {
+    if (state === this.#state) return;
+    const before = this.#state;
+    this.#state = state;
+    this.onstate(state, before);
+  }
+}

@@ -1,0 +1,136 @@
+// A list of any length: rows of one height, of which only those in view exist. More is asked for before the end is reached.
+
+import { h } from "./dom.js";
+
+const AROUND = 8;
+
+export class EndlessList {
+  #items = [];
+  #rows = new Map();
+  #loading = false;
+  #ended = true;
+  #height = 0;
+  #current = null;
+
+  /** `row(item)` makes the link of a row, `key(item)` says which it is, `more()` fetches what follows. */
+  constructor({ row, key, more, label }) {
+    this.row = row;
+    this.key = key;
+    this.more = more;
+    this.inner = h("div", { class: "rows", role: "list", "aria-label": label });
+    this.node = h("div", { class: "endless", onscroll: () => this.#draw() }, this.inner);
+    new ResizeObserver(() => { this.#height = 0; this.#draw(); }).observe(this.node);
+  }
+
+  get items() { return this.#items; }
+
+  /** Show these; with `keep` the place in the list stays. */
+  set(items, { ended = true, keep = false } = {}) {
+    const focused = this.#focused();
+    this.#items = items;
+    this.#ended = ended;
+    for (const row of this.#rows.values()) row.remove();
+    this.#rows.clear();
+    if (!keep) this.node.scrollTop = 0;
+    this.#draw();
+    if (focused !== null) this.#rows.get(focused)?.firstElementChild.focus({ preventScroll: true });
+  }
+
+  /** Add these at the end. */
+  extend(items, { ended }) {
+    this.#items = this.#items.concat(items);
+    this.#ended = ended;
+    this.#draw();
+  }
+
+  /** Say which one is open. */
+  mark(key) {
+    this.#current = key;
+    for (const [one, row] of this.#rows) this.#marked(row, one);
+  }
+
+  /** Focus the row so many further than the focused or open one; the first when there is none. */
+  move(step) {
+    if (!this.#items.length) return;
+    const from = this.#focused() ?? this.#current;
+    const at = this.#items.findIndex((item) => this.key(item) === from);
+    const to = at < 0 ? 0 : Math.max(0, Math.min(this.#items.length - 1, at + step));
+    this.focus(to);
+  }
+
+  /** Bring a row into view and focus it. */
+  focus(index) {
+    const height = this.#rowHeight(), top = index * height;
+    if (top < this.node.scrollTop) this.node.scrollTop = top;
+    else if (top + height > this.node.scrollTop + this.node.clientHeight) {
+      this.node.scrollTop = top + height - this.node.clientHeight;
+    }
+    this.#draw();
+    this.#rows.get(this.key(this.#items[index]))?.firstElementChild.focus({ preventScroll: true });
+  }
+
+  /** The item whose row has the focus. */
+  focused() {
+    const key = this.#focused();
+    return key === null ? null : this.#items.find((item) => this.key(item) === key) ?? null;
+  }
+
+  get atTop() { return this.node.scrollTop < 40; }
+
+  #focused() {
+    for (const [key, row] of this.#rows) if (row.contains(document.activeElement)) return key;
+    return null;
+  }
+
+  #rowHeight() {
+    if (!this.#height) this.#height = parseFloat(getComputedStyle(this.node).getPropertyValue("--row")) || 92;
+    return this.#height;
+  }
+
+  #draw() {
+    const height = this.#rowHeight();
+    this.inner.style.height = `${this.#items.length * height}px`;
+    const first = Math.max(0, Math.floor(this.node.scrollTop / height) - AROUND);
+    const last = Math.min(this.#items.length, Math.ceil((this.node.scrollTop + this.node.clientHeight) / height) + AROUND);
+    const wanted = new Set();
+    for (let index = first; index < last; index++) {
+      const item = this.#items[index], key = this.key(item);
+      wanted.add(key);
+      let row = this.#rows.get(key);
+      if (!row) {
+        row = h("div", { class: "slot", role: "listitem" }, this.row(item));
+        this.#marked(row, key);
+        this.#rows.set(key, row);
+        // In the order of the list, which is the order in which Tab and screen readers go.
+        const before = index > first ? this.#rows.get(this.key(this.#items[index - 1])) : null;
+        if (before) before.after(row);
+        else this.inner.prepend(row);
+      }
+      row.style.transform = `translateY(${index * height}px)`;
+      row.setAttribute("aria-posinset", index + 1);
+      row.setAttribute("aria-setsize", this.#ended ? this.#items.length : -1);
+    }
+    for (const [key, row] of this.#rows) {
+      if (!wanted.has(key) && !row.contains(document.activeElement)) {
+        row.remove();
+        this.#rows.delete(key);
+      }
+    }
+    if (!this.#ended && !this.#loading && last > this.#items.length - 30) this.#fetch();
+  }
+
+  async #fetch() {
+    this.#loading = true;
+    try {
+      await this.more();
+    } finally {
+      this.#loading = false;
+    }
+  }
+
+  #marked(row, key) {
+    const link = row.firstElementChild;
+    if (key === this.#current) link.setAttribute("aria-current", "true");
+    else link.removeAttribute("aria-current");
+  }
+}

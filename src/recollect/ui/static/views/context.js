@@ -1,0 +1,86 @@
+// What an agent would get at the start of a session: the block for a command, section by section, and what had to leave.
+
+import { get, latest, post } from "../api.js";
+import { button, copy, failed, field, h, many, number, set, time } from "../dom.js";
+import { stacked } from "../pictures.js";
+import { go, href } from "../route.js";
+
+const tokens = (text) => Math.ceil(text.length / 4);
+
+export class ContextView {
+  #newest = latest();
+  #query = null;
+
+  constructor(root) {
+    this.command = h("input", { type: "text", name: "command", placeholder: "deploy the web shop", autocomplete: "off", id: "search" });
+    this.profile = h("select", { name: "profile" }, h("option", { value: "default" }, "default"));
+    this.budget = h("input", { type: "number", name: "budget", min: 0, max: 1_000_000, placeholder: "2000" });
+    this.result = h("div", { class: "result", "aria-live": "polite" });
+    const form = h("form", { class: "ask", onsubmit: (event) => { event.preventDefault(); this.#go(); } },
+      field("What is the agent about to do?", this.command), field("Profile", this.profile), field("Budget in tokens", this.budget),
+      h("button", { class: "button strong" }, "Show"));
+    set(root, h("div", { class: "page" }, h("h1", {}, "Context preview"),
+      h("p", { class: "lead" }, "Type a command and see the block that an agent would start with: what was chosen, how much room it takes, and what had to leave."), form, this.result));
+    get("/v1/profiles").then((names) => {
+      set(this.profile, names.map((name) => h("option", { value: name }, name)));
+      this.profile.value = this.#query?.profile || "default";
+    }).catch(() => {});
+  }
+
+  focusSearch() { this.command.focus(); }
+
+  #go() {
+    const address = href(["context"], { command: this.command.value.trim(), profile: this.profile.value === "default" ? "" : this.profile.value, budget: this.budget.value });
+    if (address === location.hash) this.refresh();
+    else go(address);
+  }
+
+  async update({ query }) {
+    this.#query = query;
+    this.command.value = query.command ?? "";
+    if (query.profile) this.profile.value = query.profile;
+    this.budget.value = query.budget ?? "";
+    await this.refresh();
+  }
+
+  async refresh() {
+    const query = this.#query, wanted = { command: query.command ?? "", profile: query.profile || "default" };
+    try {
+      const found = await this.#newest((signal) => Promise.all([
+        post("/v1/context", { ...wanted, ...(query.budget && { budget: Number(query.budget) }) }, { signal, reads: true }),
+        post("/v1/context", { ...wanted, budget: 1_000_000 }, { signal, reads: true }), // without a limit: the difference is what had to leave
+      ]));
+      if (found) this.#show(...found);
+    } catch (error) {
+      set(this.result, failed(error, () => this.refresh()));
+    }
+  }
+
+  #show(block, whole) {
+    if (!block.text && !whole.text) {
+      return void set(this.result, h("p", { class: "empty" }, "There is nothing to say yet: no project, hand-off, decision, lesson or open task fits."));
+    }
+    const key = (item) => `${item.entry_id} ${item.text}`;
+    const parts = whole.sections.map((section) => {
+      const kept = block.sections.find((one) => one.name === section.name)?.items ?? [];
+      const chosen = new Set(kept.map(key));
+      return { name: section.name, kept, left: section.items.filter((item) => !chosen.has(key(item))), tokens: kept.length ? tokens(`### ${section.name}\n${kept.map((item) => item.text).join("\n")}\n`) : 0 };
+    });
+    const budget = Number(this.#query.budget) || 2_000;
+    const left = parts.reduce((sum, part) => sum + part.left.length, 0);
+    set(this.result,
+      h("p", { class: "total" }, h("strong", {}, `about ${many(block.tokens, "token", "tokens")}`), ` of ${number(budget)}`, left ? `; ${many(left, "item", "items")} did not fit` : "; nothing had to leave",
+        " ", button("Copy the block", () => copy(block.text), { icon: "copy", kind: "small" })),
+      stacked(parts.filter((part) => part.tokens).map((part) => [part.name, part.tokens]), Math.max(budget, block.tokens), "Tokens of each section"),
+      block.failed.length > 0 && h("p", { class: "problem", role: "alert" }, `Could not be had: ${block.failed.join("; ")}`),
+      parts.map((part, index) => this.#section(part, parts.slice(0, index).filter((one) => one.tokens).length)),
+      h("details", { class: "raw" }, h("summary", {}, "The block as text"), h("pre", { tabindex: 0 }, block.text)));
+  }
+
+  #section(part, place) {
+    const item = (one, gone) => h("li", { class: gone ? "gone" : null }, gone && h("span", { class: "badge" }, "left out"), " ",
+      one.entry_id ? h("a", { href: href(["memory", one.entry_id]) }, one.text) : one.text, (one.source || one.at) && h("span", { class: "hint" }, " ", one.source, " ", time(one.at)));
+    return h("section", { class: "card" }, h("h2", {}, part.tokens > 0 && h("span", { class: `part p${place % 6}` }), part.name, h("span", { class: "size" }, many(part.tokens, "token", "tokens"))),
+      h("ul", { class: "items" }, part.kept.map((one) => item(one, false)), part.left.map((one) => item(one, true))));
+  }
+}

@@ -1,0 +1,318 @@
+// Conversations: which there were, what was said, what stands for the part that left the window, and how one ends.
+
+import { Problem, conversation as at, entry as entryAt, get, latest, may, page, post } from "../api.js";
+import { add, ago, ask, button, failed, h, hour, icon, many, moment, select, set, time, toast, waiting } from "../dom.js";
+import { EndlessList } from "../list.js";
+import { markdown } from "../markdown.js";
+import { go, href } from "../route.js";
+import { excerpt, marked, needles } from "../words.js";
+import { notesOf } from "./memory.js";
+
+const PAGE = 200;
+const BEFORE = 20; // events shown above a turn that was searched for
+const STATUSES = [["", "All"], ["active", "Active"], ["idle", "Idle"], ["archived", "Archived"]];
+
+export class ConversationsView {
+  #newest = latest();
+  #query = {};
+  #open = undefined;
+  #turn = null;
+  #info = null;
+  #cursor = null;
+  #all = [];
+  #shown = 0;
+
+  constructor(root) {
+    this.root = root;
+    this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.key, more: () => this.#more(), label: "Conversations" });
+    this.search = h("input", { type: "search", id: "search", "aria-label": "Search what was said", placeholder: "Search what was said", autocomplete: "off", spellcheck: "false",
+      oninput: () => this.#typed(), onkeydown: (event) => this.#searchKeys(event) });
+    this.chips = h("div", { class: "chips", role: "group", "aria-label": "Status" });
+    this.channel = select([["", "All channels"]], "", (value) => this.#choose({ channel: value }), { "aria-label": "Channel" });
+    this.count = h("p", { class: "count", role: "status", "aria-live": "polite" });
+    this.detail = h("section", { class: "detail", "aria-label": "Conversation" });
+    this.side = h("section", { class: "side", "aria-label": "Conversations" }, h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search)),
+      this.chips, h("div", { class: "status-line" }, this.count, this.channel), this.list.node);
+    set(root, h("div", { class: "split" }, this.side, this.detail));
+    get("/v1/channels").then((answer) => {
+      for (const one of page(answer).items) this.channel.append(h("option", { value: one.id }, one.name));
+      this.channel.value = this.#query.channel ?? "";
+    }).catch(() => {});
+  }
+
+  async update({ parts, query }) {
+    const wanted = Object.fromEntries(["q", "status", "channel"].map((key) => [key, query[key] ?? ""]));
+    const changed = JSON.stringify(wanted) !== JSON.stringify(this.#query);
+    this.#query = wanted;
+    if (!this.timer && this.search.value.trim() !== wanted.q) this.search.value = wanted.q; // what is being typed stays
+    this.channel.value = wanted.channel;
+    const [ref = null, turn = null] = parts;
+    this.root.firstElementChild.classList.toggle("opened", ref !== null);
+    if (changed) this.#load();
+    this.list.mark(turn ? `${ref}/${turn}` : ref);
+    if (ref !== this.#open || turn !== this.#turn) {
+      [this.#open, this.#turn] = [ref, turn];
+      if (ref) await this.#show();
+      else set(this.detail, h("div", { class: "resting" }, h("p", {}, "Choose a conversation to read it.")));
+    }
+  }
+
+  async refresh(changes = []) {
+    const mine = changes.filter((one) => one.conversation_id === this.#info?.id);
+    if (this.#open && this.#info && (!changes.length || mine.length)) await this.#follow();
+    if (!changes.length || changes.some((one) => !this.#all.some((known) => known.id === one.conversation_id))) await this.#load({ keep: true });
+  }
+
+  key(event) {
+    switch (event.key) {
+      case "j": case "ArrowDown": this.list.move(1); return true;
+      case "k": case "ArrowUp": this.list.move(-1); return true;
+      case "Escape": if (this.#open) { go(href(["conversations"], this.#query)); return true; } return false;
+      default: return false;
+    }
+  }
+
+  focusSearch() {
+    this.search.focus();
+    this.search.select();
+  }
+
+  // The list
+
+  #typed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.#choose({ q: this.search.value.trim() }, true);
+    }, this.search.value.trim() ? 120 : 0);
+  }
+
+  #searchKeys(event) {
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      this.list.focus(0);
+    } else if (event.key === "Enter" && this.list.items[0]) go(this.#address(this.list.items[0]));
+    else if (event.key === "Escape") {
+      event.preventDefault();
+      if (this.search.value) {
+        this.search.value = "";
+        this.#typed();
+      } else this.search.blur();
+    }
+  }
+
+  #choose(change, replace = false) {
+    go(href(["conversations", ...(this.#open ? [this.#open] : []), ...(this.#open && this.#turn ? [this.#turn] : [])], { ...this.#query, ...change }), { replace });
+  }
+
+  #address(item) {
+    return href(["conversations", item.info.ref_code, ...(item.turn ? [String(item.turn.event.seq)] : [])], this.#query);
+  }
+
+  async #load({ keep = false } = {}) {
+    const q = this.#query;
+    const pressed = document.activeElement?.dataset?.status;
+    set(this.chips, STATUSES.map(([value, text]) => h("button", { type: "button", class: "chip", "data-status": value || "all", "aria-pressed": String(q.status === value), onclick: () => this.#choose({ status: value }) }, text)));
+    if (pressed) this.chips.querySelector(`[data-status="${pressed}"]`)?.focus();
+    try {
+      const found = await this.#newest(async (signal) => (q.q
+        ? { items: page(await get("/v1/conversations/search", { q: q.q, unit: "turn", limit: 50, channel: q.channel }, signal)).items, next: null }
+        : page(await get("/v1/conversations", { include_archived: true, channel: q.channel, limit: 100 }, signal))));
+      if (!found) return;
+      this.#cursor = found.next;
+      if (!q.q) this.#all = found.items;
+      this.#list(found.items, keep);
+    } catch (error) {
+      set(this.count, h("span", { class: "problem" }, error.message), " ", button("Try again", () => this.#load(), { kind: "link" }));
+    }
+  }
+
+  #items(found) {
+    const q = this.#query;
+    return q.q ? found.filter((turn) => !q.status || turn.conversation.status === q.status).map((turn) => ({ key: `${turn.conversation.ref_code}/${turn.event.seq}`, info: turn.conversation, turn }))
+      : found.filter((one) => !q.status || one.status === q.status).map((info) => ({ key: info.ref_code, info }));
+  }
+
+  #list(found, keep) {
+    const q = this.#query, items = this.#items(found);
+    this.list.set(items, { ended: !this.#cursor, keep });
+    this.list.mark(this.#turn ? `${this.#open}/${this.#turn}` : this.#open);
+    this.count.textContent = q.q ? (items.length ? many(items.length, "turn", "turns") : `Nobody said “${q.q}”.`)
+      : items.length ? many(items.length, "conversation", "conversations") + (this.#cursor ? " and more" : "") : "No conversations yet. An agent that talks through recollect has them here.";
+  }
+
+  async #more() {
+    const found = await get("/v1/conversations", { include_archived: true, channel: this.#query.channel, limit: 100, cursor: this.#cursor }).then(page).catch(() => ({ items: [], next: null }));
+    this.#cursor = found.next;
+    this.#all = this.#all.concat(found.items);
+    this.list.extend(this.#items(found.items), { ended: !found.next });
+  }
+
+  #row({ info, turn, key }) {
+    const wanted = needles(this.#query.q);
+    const text = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []) || (info.status === "active" ? "It still goes on." : "It has no summary.");
+    return h("a", { class: "entry-row", href: this.#address({ info, turn }) },
+      h("span", { class: "line" }, h("span", { class: "title" }, turn ? `${turn.event.speaker ?? role(turn.event)} in ${info.ref_code}` : info.chat_id ?? info.ref_code), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
+      h("span", { class: "snippet" }, marked(text, wanted)),
+      h("span", { class: "badges" }, status(info), h("span", { class: "badge" }, info.channel_id), info.chat_id && !turn && h("span", { class: "tag" }, info.ref_code)));
+  }
+
+  // One conversation
+
+  async #show() {
+    const ref = this.#open;
+    set(this.detail, waiting());
+    this.#info = null;
+    try {
+      const [info, summary, pad, recovery] = await Promise.all([get(at(ref)), get(`${at(ref)}/summary`).catch(() => null), get(`${at(ref)}/scratchpad`).catch(() => ({})), get("/v1/recovery").catch(() => null)]);
+      if (ref !== this.#open) return;
+      this.#info = info;
+      this.events = h("div", { class: "transcript" });
+      this.after = h("div", { class: "more" });
+      this.calls = new Map();
+      set(this.detail, h("article", { class: "pane", "aria-label": `Conversation ${info.ref_code}` }, this.#head(info), this.#about(info, summary, pad, recovery), this.events, this.after));
+      await this.#begin();
+    } catch (error) {
+      if (ref === this.#open) set(this.detail, failed(error, () => this.#show()));
+    }
+  }
+
+  async #begin() {
+    const turn = Number(this.#turn) || 0;
+    const first = turn ? await this.#earlier(turn) : 0;
+    this.#shown = first;
+    set(this.events, first > 0 && button("Show what was said before", () => { this.#turn = null; this.#show(); }, { kind: "small" }));
+    await this.#next();
+    const found = turn && this.events.querySelector(`[data-seq="${turn}"]`);
+    if (found) {
+      found.classList.add("sought");
+      found.tabIndex = -1;
+      found.scrollIntoView({ block: "center" });
+      found.focus({ preventScroll: true });
+    } else this.detail.scrollTop = 0;
+  }
+
+  /** Events are numbered over all conversations of an agent, so the one so many before is not so many less. */
+  async #earlier(turn) {
+    const all = [];
+    let cursor = null;
+    do {
+      const found = page(await get(`${at(this.#open)}/events`, { limit: 1_000, cursor }));
+      all.push(...found.items.map((one) => one.seq));
+      cursor = all.at(-1) >= turn ? null : found.next;
+    } while (cursor);
+    const place = all.indexOf(turn);
+    return place > BEFORE ? all[place - BEFORE] : 0;
+  }
+
+  async #next() {
+    const found = page(await get(`${at(this.#open)}/events`, { after: this.#shown, limit: PAGE }));
+    for (const event of found.items) this.#append(event);
+    this.#shown = found.items.at(-1)?.seq ?? this.#shown;
+    set(this.after, found.next && button("Show more", () => this.#next(), { kind: "small" }), !this.events.childElementCount && h("p", { class: "hint" }, "Nothing was said yet."));
+    return found.next;
+  }
+
+  /** What was said since, and how it stands now. */
+  async #follow() {
+    try {
+      const info = await get(at(this.#open));
+      if (info.id !== this.#info?.id) return;
+      if (info.status !== this.#info.status) return void (await this.#show());
+      const end = this.detail.scrollTop + this.detail.clientHeight > this.detail.scrollHeight - 80;
+      if (!this.after.querySelector("button")) await this.#next();
+      if (end) this.detail.scrollTop = this.detail.scrollHeight;
+    } catch { /* the next thing that happens tries again */ }
+  }
+
+  #head(info) {
+    const act = (name, verb, title, text) => button(name, async () => {
+      if (!(await ask(title, text, name))) return;
+      try {
+        const done = await post(`${at(info.ref_code)}/${verb}`);
+        toast(verb === "end" ? ended(done) : `It is ${verb === "idle" ? "idle" : "archived"} now.`);
+        await Promise.all([this.#show(), this.#load({ keep: true })]);
+      } catch (error) {
+        toast(error.message, { bad: true });
+      }
+    });
+    return h("header", { class: "pane-head" }, button("Back", () => go(href(["conversations"], this.#query)), { icon: "back", quiet: true, kind: "back" }),
+      h("h1", {}, info.chat_id ?? `Conversation ${info.ref_code}`),
+      may("write") && h("div", { class: "actions" },
+        info.status === "active" && act("Idle", "idle", "Set it idle?", "It is marked as over, and nothing else is done: no summary, and its own entries stay. There is no way back to active."),
+        info.status !== "archived" && act("Archive", "archive", "Archive it?", "It leaves the usual lists. Everything that was said stays, and so does its scratchpad. There is no way back."),
+        info.status === "active" && act("End", "end", "End it?", ["A summary and a hand-off are written, decisions and lessons are kept, and what was said can be found as past talk.", "Entries of the conversation's own scope go to the trash, and it becomes idle."])));
+  }
+
+  #about(info, summary, pad, recovery) {
+    const notes = notesOf(pad), facts = summary?.facts ?? [];
+    const save = async () => {
+      try {
+        await post(`${at(info.ref_code)}/checkpoint`);
+        toast("Saved: for seven days it can be taken up again here.");
+        this.#show();
+      } catch (error) { toast(error.message, { bad: true }); }
+    };
+    return h("div", { class: "about" },
+      h("dl", { class: "facts" }, [["Status", status(info)], ["Channel", info.channel_id], ["Ref code", h("code", {}, info.ref_code)], ["Began", moment(info.started_at)], ["Ended", info.ended_at && moment(info.ended_at)], ["Model", info.model_id], ["With", info.participants?.join(", ")]]
+        .map(([name, value]) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
+      info.closing_summary && h("section", { class: "card" }, h("h2", {}, "What came of it"), said(info.closing_summary)),
+      summary?.summary && h("section", { class: "card" }, h("h2", {}, "What stands for the part that left the window"), said(summary.summary),
+        facts.length > 0 && h("dl", { class: "pairs" }, facts.map((fact) => h("div", {}, h("dt", {}, fact.key), h("dd", {}, fact.value))))),
+      notes.length > 0 && h("section", { class: "card", "aria-label": "Scratchpad" }, h("h2", {}, "Scratchpad ", h("span", { class: "badge working" }, "Working Note")),
+        h("dl", { class: "pairs" }, notes.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, typeof value === "string" ? value : h("pre", { tabindex: 0 }, JSON.stringify(value, null, 2))))))),
+      h("p", { class: "hint" }, recovery?.conversation.id === info.id ? ["Checkpoint: saved ", time(recovery.saved_at), ` with the last ${many(recovery.events.length, "message", "messages")}. `] : "There is no checkpoint of it. ",
+        may("write") && info.status !== "archived" && button("Save a checkpoint", save, { kind: "small" })));
+  }
+
+  // What was said
+
+  #append(event) {
+    if (event.type === "CompactMarker") return void this.events.append(this.#marker(event));
+    if (event.type === "ToolResultCommitted") {
+      const call = this.calls.get(event.tool_call_id);
+      const result = h("div", { class: "result", "data-seq": event.seq }, h("h4", {}, "Result"), h("pre", { tabindex: 0 }, event.content));
+      if (call) return void call.append(result);
+      return void this.events.append(h("details", { class: "tool" }, h("summary", {}, "Result of a tool"), result));
+    }
+    const who = event.speaker ?? role(event);
+    const last = this.events.lastElementChild;
+    const near = last?.dataset.who === who && last?.dataset.kind === event.type && event.created_at - Number(last.dataset.at) < 300_000;
+    const turn = h("div", { class: `said ${event.role ?? roleOf(event.type)}${event.internal ? " internal" : ""}${near ? " near" : ""}`, "data-seq": event.seq, "data-who": who, "data-kind": event.type, "data-at": event.created_at },
+      !near && h("p", { class: "who" }, h("strong", {}, who), " ", h("time", { datetime: new Date(event.created_at).toISOString(), title: moment(event.created_at) }, `${ago(event.created_at)}, ${hour(event.created_at)}`),
+        event.lane === "core" && h("span", { class: "badge" }, "core"), event.internal && h("span", { class: "badge" }, "internal")),
+      event.content && said(event.content));
+    for (const call of event.tool_calls ?? []) {
+      const name = call.function?.name ?? call.name ?? "tool";
+      const box = h("details", { class: "tool" }, h("summary", {}, "Called ", h("code", {}, name)), h("h4", {}, "Arguments"), h("pre", { tabindex: 0 }, pretty(call.function?.arguments ?? call.arguments ?? "")));
+      if (call.id) this.calls.set(call.id, box);
+      turn.append(box);
+    }
+    this.events.append(turn);
+  }
+
+  #marker(event) {
+    const { archive_name: name, archive_id: id, folded } = event.payload ?? {};
+    const text = h("div", {});
+    return h("details", { class: "marker", "data-seq": event.seq, ontoggle: (toggled) => {
+      if (!toggled.target.open || text.childElementCount) return;
+      get(entryAt(id ?? name)).then((entry) => add(text, said(entry.content), h("p", {}, h("a", { href: href(["memory", entry.id]) }, "Open the archive"))))
+        .catch((error) => add(text, h("p", { class: "hint" }, error instanceof Problem && error.status === 404 ? "The archive was forgotten." : error.message)));
+    } }, h("summary", {}, `Compacted ${time(event.created_at).textContent}: a summary stands for ${folded ? many(folded, "event", "events") : "what was said above"}`), text);
+  }
+}
+
+const said = (text) => markdown(text, { name: (name) => href(["memory", name]) });
+const NAMES = { UserMsg: "User", ModelOutput: "Agent", InjectedInstruction: "Instruction", CoreJobStart: "Job" };
+const role = (event) => NAMES[event.type] ?? event.type;
+const roleOf = (type) => ({ UserMsg: "user", ModelOutput: "assistant" })[type] ?? "system";
+const status = (info) => h("span", { class: `badge status ${info.status}` }, info.status[0].toUpperCase() + info.status.slice(1));
+
+function pretty(text) {
+  try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return typeof text === "string" ? text : JSON.stringify(text, null, 2); }
+}
+
+function ended(done) {
+  const kept = [done.handoff && "a hand-off", done.decisions?.length && many(done.decisions.length, "decision", "decisions"), done.lessons?.length && many(done.lessons.length, "lesson", "lessons")].filter(Boolean);
+  return `Ended. It left ${kept.join(", ") || "a summary"}.`;
+}

@@ -1,0 +1,413 @@
+// The memory: search as you type, filters, an endless list, and beside it the entry that is open.
+
+import { Problem, conversation, get, latest, may, page, post } from "../api.js";
+import { ago, button, h, icon, many, select, set, time, toast } from "../dom.js";
+import { EndlessList } from "../list.js";
+import { go, href } from "../route.js";
+import { excerpt, marked, needles } from "../words.js";
+import { EntryPane } from "./entry.js";
+import { CATEGORIES, called, entryForm, readOnly, restore } from "./form.js";
+import { welcome } from "./welcome.js";
+
+const PAGE = 100;
+const PAUSE = 80; // milliseconds after the last key before a search is sent
+const DAY = 86_400_000;
+const FILTERS = ["q", "category", "kind", "scope", "conversation", "channel", "source", "tag", "since", "until", "sort", "in"];
+const SPANS = [["", "Any time"], ["1", "Last 24 hours"], ["7", "Last 7 days"], ["30", "Last 30 days"], ["90", "Last 90 days"], ["range", "From … to …"]];
+const SORTS = [["", "Newest"], ["-created", "Oldest"], ["updated", "Last changed"], ["importance", "Importance"], ["name", "Name"]];
+const KINDS = [["", "Any kind"], ["note", "Notes"], ["archive", "Archives"], ["chunk", "Chunks"]];
+const SCOPES = [["", "Any scope"], ["workspace", "Workspace"], ["account", "Account"], ["channel", "Channel"], ["conversation", "Conversation"]];
+
+/** Rows hold what they show: a page of long entries is not kept whole. */
+function slim(entry, more = {}) {
+  return { id: entry.id, name: entry.name, content: entry.content.slice(0, 600), category: entry.category, kind: entry.kind,
+    scope: entry.scope, tags: entry.tags ?? [], source: entry.source, created_at: entry.created_at, updated_at: entry.updated_at,
+    importance: entry.importance, conversation_id: entry.conversation_id, ...more };
+}
+
+export class MemoryView {
+  #newest = latest();
+  #query = {};
+  #open = undefined;
+  #hits = new Map();
+  #cursor = null;
+  #wanted = [];
+  #asked = 0;
+  #stale = false;
+  #known = { sources: new Set(["agent", "user"]), tags: new Set() };
+
+  constructor(root) {
+    this.root = root;
+    this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.id, more: () => this.#more(), label: "Entries" });
+    this.pane = new EntryPane({ why: (id) => this.#hits.get(id), closed: () => this.#show(null), gone: () => this.#show(null) });
+    this.#build();
+  }
+
+  #build() {
+    this.search = h("input", { type: "search", id: "search", "aria-label": "Search the memory", placeholder: "Search the memory", autocomplete: "off",
+      spellcheck: "false", "aria-keyshortcuts": "/", oninput: () => this.#typed(), onkeydown: (event) => this.#searchKeys(event) });
+    this.count = h("p", { class: "count", role: "status", "aria-live": "polite" });
+    this.chips = h("div", { class: "chips", role: "group", "aria-label": "Category" });
+    this.order = h("div", { class: "row" });
+    this.filters = h("div", { class: "filters", id: "filters" });
+    this.toggle = button("Filters", () => this.#fold(), { icon: "filter", kind: "fold", "aria-expanded": "false", "aria-controls": "filters" });
+    this.detail = h("section", { class: "detail", "aria-label": "Entry" });
+    this.side = h("section", { class: "side", "aria-label": "Search and results" },
+      h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search),
+        may("write") && button("New", () => this.create(), { icon: "plus", kind: "strong", key: "n" })),
+      this.chips, this.toggle, this.filters, h("div", { class: "status-line" }, this.count, this.order), this.list.node);
+    set(this.root, h("div", { class: "split" }, this.side, this.detail));
+  }
+
+  /** Show what an address says. */
+  async update({ parts, query }) {
+    const wanted = Object.fromEntries(FILTERS.map((key) => [key, query[key] ?? ""]));
+    const changed = JSON.stringify(wanted) !== JSON.stringify(this.#query);
+    this.#query = wanted;
+    if (!this.timer && this.search.value.trim() !== wanted.q) this.search.value = wanted.q; // what is being typed stays
+    const id = parts[0] || null;
+    if (changed) {
+      this.#filters();
+      this.#load();
+    }
+    this.root.firstElementChild.classList.toggle("opened", id !== null);
+    this.list.mark(id);
+    if (id === this.#open && id !== null) return;
+    this.#open = id;
+    this.#whole(false);
+    if (id === "new") this.#form();
+    else if (id) this.pane.show(this.detail, id).then((shown) => { if (this.#open === id) this.list.mark(shown); });
+    else {
+      this.#nothing();
+      if (this.empty && !changed) this.#whole(true);
+    }
+  }
+
+  /** Something was changed elsewhere, or the connection came back. */
+  async refresh(changes = []) {
+    if (this.#open && this.#open !== "new" && (!changes.length || changes.some((one) => one.entry_id === this.pane.id))) this.pane.reload();
+    if (this.list.atTop || !changes.length) await this.#load({ keep: true });
+    else this.#changed();
+  }
+
+  /** What the keys do here; true when one was taken. */
+  key(event) {
+    switch (event.key) {
+      case "j": case "ArrowDown": this.list.move(1); return true;
+      case "k": case "ArrowUp": this.list.move(-1); return true;
+      case "n": if (may("write")) this.create(); return true;
+      case "e": return this.#edit();
+      case "Escape": if (this.#open) { this.#show(null); return true; } return false;
+      default: return false;
+    }
+  }
+
+  focusSearch() {
+    this.search.focus();
+    this.search.select();
+  }
+
+  create() {
+    go(href(["memory", "new"], this.#query));
+  }
+
+  // What is typed and chosen
+
+  #typed() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.timer = null;
+      this.#choose({ q: this.search.value.trim() }, true);
+    }, this.search.value.trim() ? PAUSE : 0);
+  }
+
+  #searchKeys(event) {
+    if (event.key === "ArrowDown") {
+      event.preventDefault();
+      this.list.focus(0);
+    } else if (event.key === "Enter") {
+      const first = this.list.items[0];
+      if (first) this.#show(first.id);
+    } else if (event.key === "Escape") {
+      event.preventDefault();
+      if (this.search.value) {
+        this.search.value = "";
+        this.#typed();
+      } else this.search.blur();
+    }
+  }
+
+  #choose(change, replace = false) {
+    const query = { ...this.#query, ...change };
+    go(href(this.#open && this.#open !== "new" ? ["memory", this.#open] : ["memory"], query), { replace });
+  }
+
+  #show(id) {
+    go(href(id ? ["memory", id] : ["memory"], this.#query));
+    if (!id) this.list.node.querySelector("[aria-current]")?.focus();
+  }
+
+  #edit() {
+    const focused = this.list.focused();
+    if (!may("write") || !(focused || this.#open)) return false;
+    const id = focused?.id ?? this.#open;
+    if (id === this.#open) this.pane.edit();
+    else {
+      this.pane.editNext = true;
+      this.#show(id);
+    }
+    return true;
+  }
+
+  #fold() {
+    const open = this.side.classList.toggle("unfolded");
+    this.toggle.setAttribute("aria-expanded", String(open));
+  }
+
+  // The filters
+
+  #filters() {
+    const q = this.#query;
+    const focused = this.side.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+    const chip = (value, text) => h("button", { type: "button", class: "chip", "data-name": `chip ${value}`, "aria-pressed": String(!q.in && q.category === value),
+      onclick: () => this.#choose({ category: value, in: "" }) }, value && h("span", { class: `spot ${value}` }), text);
+    set(this.chips, chip("", "All"), CATEGORIES.map((one) => chip(one, `${called(one)}s`)));
+    set(this.order, q.in !== "trash" && select(q.q ? [["", "Best match"], ["created", "Newest"], ...SORTS.slice(1)] : SORTS, q.sort, (value) => this.#choose({ sort: value }), { "aria-label": "Sort", "data-name": "sort" }),
+      button("Trash", () => this.#choose({ in: q.in ? "" : "trash" }), { icon: "trash", kind: "small", "aria-pressed": String(q.in === "trash"), "data-name": "trash" }));
+    const range = /^\d+$/.test(q.since) || !(q.since || q.until) ? q.since : "range";
+    const data = (id, values) => h("datalist", { id }, [...values].sort().slice(0, 200).map((one) => h("option", { value: one })));
+    const typed = (key, label, list) => h("input", { type: "search", "aria-label": label, "data-name": key, placeholder: label, list, value: q[key], autocomplete: "off",
+      onchange: (event) => this.#choose({ [key]: event.target.value.trim().replace(/^#/, "") }) });
+    const dated = (key, label) => h("input", { type: "date", "aria-label": label, "data-name": key, value: q[key], onchange: (event) => this.#choose({ [key]: event.target.value }) });
+    set(this.filters,
+      select(SCOPES, q.scope, (value) => this.#choose({ scope: value, conversation: "", channel: "" }), { "aria-label": "Scope", "data-name": "scope" }),
+      q.scope === "conversation" && this.#within("conversation", "All conversations", "/v1/conversations", { include_archived: true }, (one) => [one.ref_code, `${one.ref_code}, ${ago(one.started_at)}`]),
+      q.scope === "channel" && this.#within("channel", "All channels", "/v1/channels", {}, (one) => [one.id, one.name]),
+      select(KINDS, q.kind, (value) => this.#choose({ kind: value }), { "aria-label": "Kind", "data-name": "kind" }),
+      select(SPANS, range, (value) => this.#choose(value === "range" ? { since: new Date(Date.now() - 30 * DAY).toISOString().slice(0, 10), until: "" } : { since: value, until: "" }), { "aria-label": "Time", "data-name": "time" }),
+      range === "range" && [dated("since", "From"), dated("until", "To")],
+      typed("source", "Source", "sources"), typed("tag", "Tag", "tags"),
+      data("sources", this.#known.sources), data("tags", this.#known.tags),
+      FILTERS.some((key) => key !== "q" && key !== "in" && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
+    if (focused) this.side.querySelector(`[data-name="${focused}"]`)?.focus();
+    const chosen = FILTERS.filter((key) => !["q", "in", "category", "sort"].includes(key) && q[key]).length;
+    this.toggle.lastChild.textContent = chosen ? `Filters (${chosen})` : "Filters";
+  }
+
+  /** Which conversation, or which channel. */
+  #within(key, all, path, query, option) {
+    const made = select([["", all]], "", (value) => this.#choose({ [key]: value }), { "aria-label": key[0].toUpperCase() + key.slice(1) });
+    get(path, query).then((answer) => {
+      for (const [value, text] of page(answer).items.map(option)) made.append(h("option", { value }, text));
+      made.value = this.#query[key];
+    }).catch(() => {});
+    return made;
+  }
+
+  #span() {
+    const q = this.#query;
+    if (/^\d+$/.test(q.since)) return { since: Math.floor((Date.now() - Number(q.since) * DAY) / 60_000) * 60_000, until: null };
+    const end = q.until ? new Date(`${q.until}T00:00`).getTime() + DAY : null;
+    return { since: q.since ? new Date(`${q.since}T00:00`).getTime() : null, until: end };
+  }
+
+  // Asking
+
+  async #load({ keep = false } = {}) {
+    const q = this.#query;
+    this.#wanted = needles(q.q);
+    this.#stale = false;
+    this.#asked = PAGE;
+    this.list.node.setAttribute("aria-busy", "true");
+    try {
+      const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(null, signal) : q.q ? this.#recall(50, signal) : this.#browse(null, signal)));
+      if (found === undefined) return;
+      this.#cursor = found.next;
+      const notes = q.scope === "conversation" ? await this.#workingNotes() : [];
+      const items = [...notes, ...found.items];
+      this.list.set(items, { ended: !found.next, keep });
+      this.#learn(items);
+      this.#tell(items.length, !found.next);
+    } catch (error) {
+      this.#failed(error);
+    } finally {
+      this.list.node.removeAttribute("aria-busy");
+    }
+  }
+
+  async #browse(cursor, signal) {
+    const q = this.#query, [field, down] = q.sort.startsWith("-") ? [q.sort.slice(1), false] : [q.sort || "created", q.sort !== "name"];
+    const answer = page(await get("/v1/entries", { limit: PAGE, cursor, category: q.category, kind: q.kind, scope: q.scope, source: q.source, tag: q.tag,
+      conversation: q.conversation, channel: q.channel, ...this.#span(), ...(q.sort && { sort: field, descending: down }) }, signal));
+    return { items: answer.items.map((one) => slim(one)), next: answer.next };
+  }
+
+  async #recall(limit, signal) {
+    const q = this.#query, { since, until } = this.#span();
+    if ((q.scope === "conversation" && !q.conversation) || (q.scope === "channel" && !q.channel)) return this.#filtered(signal);
+    const given = { category: q.category, source: q.source, conversation: q.conversation, channel: q.channel, kinds: q.kind && [q.kind], scopes: q.scope && [q.scope], tags: q.tag && [q.tag], since, until };
+    const body = { query: q.q, limit, mode: "hybrid", prefix: true, fuzzy: 0.2, explain: true, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
+    const hits = page(await post("/v1/recall", body, { signal, reads: true })).items;
+    this.#hits.clear();
+    const best = Math.max(...hits.map((hit) => hit.why?.fused ?? 0));
+    hits.forEach((hit, index) => this.#hits.set(hit.entry.id, { ...hit, place: index + 1, best, query: q.q }));
+    const items = hits.map((hit) => slim(hit.entry, { snippet: excerpt(hit.entry.content, this.#wanted) }));
+    return { items: sorted(items, q.sort), next: hits.length === limit && limit < 1_000 ? String(limit) : null };
+  }
+
+  /** A recall finds entries of one conversation or channel. Those of all are looked through here: there are few. */
+  async #filtered(signal) {
+    const found = page(await get("/v1/entries", { limit: 1_000, scope: this.#query.scope, category: this.#query.category }, signal)).items;
+    const fits = (entry) => this.#wanted.every((word) => `${entry.name ?? ""} ${entry.content}`.toLowerCase().includes(word));
+    return { items: found.filter(fits).map((one) => slim(one)), next: null };
+  }
+
+  async #trash(cursor, signal) {
+    const answer = page(await get("/v1/trash", { limit: PAGE, cursor }, signal));
+    const fits = (entry) => this.#wanted.every((word) => `${entry.name ?? ""} ${entry.content}`.toLowerCase().includes(word));
+    return { items: answer.items.filter((one) => fits(one.entry)).map((one) => slim(one.entry, { removed_at: one.removed_at })), next: answer.next };
+  }
+
+  async #workingNotes() {
+    const all = page(await get("/v1/conversations", { limit: 30 })).items.filter((one) => !this.#query.conversation || one.ref_code === this.#query.conversation);
+    const pads = await Promise.all(all.map(async (one) => [one, await get(`${conversation(one.ref_code)}/scratchpad`).catch(() => ({}))]));
+    return pads.flatMap(([one, pad]) => notesOf(pad).map(([key, value]) => ({
+      id: `scratchpad:${one.ref_code}:${key}`, working: true, name: key, content: typeof value === "string" ? value : JSON.stringify(value, null, 2),
+      ref: one.ref_code, tags: [], scope: "conversation", created_at: one.started_at,
+    }))).filter((note) => this.#wanted.every((word) => `${note.name} ${note.content}`.toLowerCase().includes(word)));
+  }
+
+  async #more() {
+    const q = this.#query;
+    try {
+      if (q.q && q.in !== "trash") {
+        const found = await this.#newest((signal) => this.#recall(Math.min(1_000, Number(this.#cursor) * 4), signal));
+        if (found === undefined) return;
+        this.#cursor = found.next;
+        this.list.set(found.items, { ended: !found.next, keep: true });
+      } else {
+        const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(this.#cursor, signal) : this.#browse(this.#cursor, signal)));
+        if (found === undefined) return;
+        const known = new Set(this.list.items.map((one) => one.id));
+        this.#cursor = found.next;
+        this.list.extend(found.items.filter((one) => !known.has(one.id)), { ended: !found.next });
+        this.#learn(found.items);
+      }
+      this.#tell(this.list.items.length, !this.#cursor);
+    } catch (error) {
+      this.list.set(this.list.items, { ended: true, keep: true });
+      if (!(error instanceof Problem && error.status === 0)) toast(error.message, { bad: true });
+    }
+  }
+
+  /** Sources and tags that were seen, to choose from. */
+  #learn(items) {
+    const before = this.#known.tags.size + this.#known.sources.size;
+    for (const item of items) {
+      if (item.source) this.#known.sources.add(item.source);
+      for (const tag of item.tags) if (this.#known.tags.size < 500) this.#known.tags.add(tag);
+    }
+    if (this.#known.tags.size + this.#known.sources.size === before) return;
+    for (const [id, values] of [["sources", this.#known.sources], ["tags", this.#known.tags]]) {
+      const list = this.filters.querySelector(`#${id}`);
+      if (list) set(list, [...values].sort().slice(0, 200).map((one) => h("option", { value: one })));
+    }
+  }
+
+  // Showing
+
+  #tell(count, ended) {
+    const q = this.#query;
+    const none = !count;
+    const narrowed = FILTERS.some((key) => q[key]);
+    this.list.node.hidden = none;
+    this.side.querySelector(".nothing")?.remove();
+    this.empty = none && !narrowed;
+    this.#whole(this.empty && !this.#open);
+    const words = q.in === "trash" ? many(count, "forgotten entry", "forgotten entries") : q.q ? many(count, "result", "results") : many(count, "entry", "entries");
+    this.count.textContent = none ? "" : ended ? words : `${words} and more`;
+    if (none && !this.empty) {
+      this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? "The trash is empty." : h("p", {}, "Nothing found", q.q && [" for “", q.q, "”"], "."),
+        FILTERS.some((key) => !["q", "in"].includes(key) && q[key]) && h("p", { class: "hint" }, "A filter is on; perhaps it hides what you look for.")));
+    }
+  }
+
+  /** The first screen of an empty memory takes the whole page; anything else has the list and, beside it, an entry. */
+  #whole(empty) {
+    const split = this.root.firstElementChild;
+    if (empty) set(split, h("section", { class: "whole" }, welcome(() => this.create())));
+    else if (!this.side.isConnected) set(split, this.side, this.detail);
+  }
+
+  #changed() {
+    if (this.#stale) return;
+    this.#stale = true;
+    set(this.count, button("Something changed: show it", () => this.#load(), { kind: "link" }));
+  }
+
+  #failed(error) {
+    if (error instanceof Problem && error.status === 401) return;
+    set(this.count, h("span", { class: "problem" }, error.message), " ", button("Try again", () => this.#load({ keep: true }), { kind: "link" }));
+  }
+
+  #row(item) {
+    const q = this.#query;
+    if (item.working) return this.#noteRow(item);
+    const text = item.snippet ?? excerpt(item.content, this.#wanted);
+    const place = this.#hits.get(item.id);
+    const badges = [
+      item.category && h("span", { class: "badge" }, h("span", { class: `spot ${item.category}` }), called(item.category)),
+      item.kind !== "note" && h("span", { class: "badge" }, item.kind === "archive" ? "Archive" : "Chunk"),
+      item.scope !== "workspace" && h("span", { class: "badge" }, item.scope[0].toUpperCase() + item.scope.slice(1)),
+      item.tags.slice(0, 4).map((tag) => h("span", { class: "tag" }, `#${tag}`)),
+    ];
+    const body = [
+      h("span", { class: item.name ? "line" : "line lone" }, item.name ? h("span", { class: "title" }, marked(item.name, this.#wanted)) : h("span", { class: "snippet" }, marked(text, this.#wanted)),
+        h("span", { class: "when" }, item.removed_at ? ["forgotten ", time(item.removed_at)] : time(q.sort === "updated" ? item.updated_at : item.created_at))),
+      item.name && h("span", { class: "snippet" }, marked(text, this.#wanted)),
+      h("span", { class: "badges" }, badges, q.q && q.in !== "trash" && place?.why && h("span", { class: "found" }, lists(place.why))),
+    ];
+    if (item.removed_at) {
+      return h("div", { class: "entry-row", tabindex: 0, onkeydown: (event) => { if (event.key === "Enter" && event.target === event.currentTarget) this.#bringBack(item); } }, body,
+        may("write") && button("Restore", () => this.#bringBack(item), { kind: "small over" }));
+    }
+    return h("a", { class: "entry-row", href: href(["memory", item.id], q) }, body);
+  }
+
+  #noteRow(item) {
+    return h("a", { class: "entry-row", href: href(["conversations", item.ref]) },
+      h("span", { class: "line" }, h("span", { class: "title" }, marked(item.name, this.#wanted)), h("span", { class: "when" }, item.ref)),
+      h("span", { class: "snippet" }, marked(excerpt(item.content, this.#wanted), this.#wanted)),
+      h("span", { class: "badges" }, h("span", { class: "badge working" }, "Working Note"), h("span", { class: "badge" }, "read-only")));
+  }
+
+  async #bringBack(item) {
+    const back = await restore(item);
+    if (back) await this.#load({ keep: true });
+  }
+
+  #form() {
+    set(this.detail, h("div", { class: "pane" }, h("header", { class: "pane-head" }, button("Back", () => this.#show(null), { icon: "back", quiet: true, kind: "back" }), h("h1", {}, "New entry")),
+      entryForm({ entry: null, saved: (made) => { this.#load(); this.#show(made.id); }, left: () => this.#show(null) })));
+  }
+
+  #nothing() {
+    set(this.detail, h("div", { class: "resting" }, h("p", {}, "Choose an entry to read it."), readOnly(),
+      h("dl", { class: "keys" }, [["/", "search"], ["j k", "down and up"], ["Enter", "open"], ["e", "edit"], ["n", "new"], ["u", "undo"], ["?", "all keys"]]
+        .map(([key, text]) => h("div", {}, h("dt", {}, key.split(" ").map((one) => h("kbd", {}, one))), h("dd", {}, text))))));
+  }
+}
+
+const lists = (why) => [why.words && `words ${why.words[0]}`, why.vector && `meaning ${why.vector[0]}`].filter(Boolean).join(" · ");
+
+/** The values of a scratchpad, however they are given: as a mapping, or as a list of keys and values. */
+export function notesOf(pad) {
+  const values = pad?.items ?? pad?.values ?? pad ?? {};
+  return Array.isArray(values) ? values.map((one) => [one.key, one.value]) : Object.entries(values);
+}
+
+function sorted(items, sort) {
+  const by = { created: (a, b) => b.created_at - a.created_at, "-created": (a, b) => a.created_at - b.created_at, updated: (a, b) => b.updated_at - a.updated_at,
+    importance: (a, b) => b.importance - a.importance, name: (a, b) => (a.name ?? "\uffff").localeCompare(b.name ?? "\uffff") }[sort];
+  return by ? [...items].sort(by) : items;
+}

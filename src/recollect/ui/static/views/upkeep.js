@@ -1,0 +1,152 @@
+// Upkeep: the jobs, what their runs did and how to take it back; how the memory grows; whether it is in good order.
+
+import { get, may, page, post, who } from "../api.js";
+import { button, failed, h, many, number, set, span, time, toast, waiting } from "../dom.js";
+import { bars } from "../pictures.js";
+import { href } from "../route.js";
+
+const DOES = {
+  checkpoints: "removes checkpoints that are too old", extract: "keeps decisions and lessons of conversations", shelve: "makes one summary of many old notes",
+  embed: "makes vectors that are missing", consolidate: "promotes, merges and prunes short-term notes", dream: "lets what matters grow into MEMORY.md",
+  age: "moves old conversations to long-term memory", retain: "empties what is past its time from the trash", reminders: "delivers what is due",
+  reindex: "compares the index with the entries", vacuum: "gives back free room",
+};
+
+export class UpkeepView {
+  constructor(root) {
+    this.figures = h("section", { "aria-label": "Figures" });
+    this.jobs = h("section", { class: "card", "aria-label": "Jobs" });
+    this.runs = h("section", { class: "card", "aria-label": "Runs" });
+    this.health = h("section", { class: "card", "aria-label": "Health" });
+    set(root, h("div", { class: "page" }, h("h1", {}, "Upkeep"), h("p", { class: "lead" }, "What happens in the background, what it did, and whether everything is in good order."), this.figures, this.jobs, this.runs, this.health));
+    set(this.health, h("h2", {}, "Health"), h("p", { class: "hint" }, "Compares files, entries, names, log and index. On a large memory it takes a while."), h("p", { class: "row" }, button("Check now", () => this.#check(false), { kind: "strong" })));
+  }
+
+  async update() { await this.refresh(); }
+
+  async refresh(changes = []) {
+    if (changes.length && changes.every((one) => one.conversation_id)) return;
+    if (!may("admin")) {
+      for (const part of [this.jobs, this.runs, this.health]) part.hidden = true;
+      return void set(this.figures, h("p", { class: "empty" }, "Upkeep is for tokens with the right “admin”."));
+    }
+    await Promise.all([this.#stats(), this.#jobs(), this.#runs()]);
+  }
+
+  async #stats() {
+    try {
+      set(this.figures, figures(await get("/v1/stats")));
+    } catch (error) {
+      set(this.figures, failed(error, () => this.#stats()));
+    }
+  }
+
+  async #jobs() {
+    try {
+      const all = page(await get("/v1/jobs")).items, here = all.filter((job) => job.workspace === who.workspace);
+      const jobs = here.length ? here : all;
+      set(this.jobs, h("h2", {}, "Jobs"), jobs.length ? h("div", { class: "scrolls", tabindex: 0 }, h("table", { class: "jobs" },
+        h("thead", {}, h("tr", {}, ["Job", "Every", "Last run", "Next run", ""].map((name) => h("th", { scope: "col" }, name)))),
+        h("tbody", {}, jobs.map((job) => this.#job(job))))) : h("p", { class: "hint" }, "There is nothing to keep up yet."));
+    } catch (error) {
+      set(this.jobs, h("h2", {}, "Jobs"), failed(error, () => this.#jobs()));
+    }
+  }
+
+  #job(job) {
+    const run = (dry) => async (event) => {
+      event.target.disabled = true;
+      try {
+        const done = await post(`/v1/jobs/${encodeURIComponent(job.name)}/run`, { dry_run: dry, workspace: job.workspace });
+        if (dry) this.#tell(done);
+        else toast(done.skipped ? `Another process is at ${job.name} already.` : `${job.name}: ${did(done)}`, done.changes.length && !done.error ? { undo: () => this.#undo(done) } : {});
+        await Promise.all([this.#jobs(), this.#runs()]);
+      } catch (error) {
+        toast(error.message, { bad: true });
+      } finally {
+        event.target.disabled = false;
+      }
+    };
+    return h("tr", {}, h("th", { scope: "row" }, job.name, h("span", { class: "hint" }, DOES[job.name])), h("td", {}, job.scheduled ? span(job.every) : "when asked"),
+      h("td", {}, job.last_run_at ? time(job.last_run_at) : "never", job.failures > 0 && h("span", { class: "problem" }, ` failed ${many(job.failures, "time", "times")}: ${job.error}`), job.running && h("span", { class: "badge" }, "running")),
+      h("td", {}, job.scheduled && job.next_due_at ? (job.next_due_at <= Date.now() ? "due" : time(job.next_due_at)) : ""),
+      h("td", { class: "row end" }, button("Dry run", run(true), { kind: "small", "aria-label": `Dry run of ${job.name}` }), button("Run", run(false), { kind: "small", "aria-label": `Run ${job.name}` })));
+  }
+
+  #tell(run) {
+    this.dry?.remove();
+    this.dry = h("div", { class: "dry", role: "status", tabindex: -1 }, h("h3", {}, `A dry run of ${run.job}`), h("p", {}, run.changes.length ? `It would do this: ${did(run)}` : "It would change nothing."), changes(run));
+    this.jobs.append(this.dry);
+    this.dry.focus();
+  }
+
+  async #runs() {
+    try {
+      const found = page(await get("/v1/runs", { limit: 30 })).items;
+      set(this.runs, h("h2", {}, "What runs did"), found.length ? h("ol", { class: "runs" }, found.map((run) => this.#run(run))) : h("p", { class: "hint" }, "No run has changed anything yet."));
+    } catch (error) {
+      set(this.runs, h("h2", {}, "What runs did"), failed(error, () => this.#runs()));
+    }
+  }
+
+  #run(run) {
+    return h("li", {}, h("details", {}, h("summary", {}, h("strong", {}, run.job), " ", time(run.started_at), ": ", run.error ? h("span", { class: "problem" }, run.error) : did(run), run.undone_at && h("span", { class: "badge" }, "undone")),
+      changes(run), run.problems.map((text) => h("p", { class: "problem" }, text)),
+      run.changes.length > 0 && !run.undone_at && button("Undo this run", () => this.#undo(run), { kind: "small" })));
+  }
+
+  async #undo(run) {
+    try {
+      await post(`/v1/runs/${encodeURIComponent(run.id)}/undo`);
+      toast(`The run of ${run.job} was undone.`);
+    } catch (error) {
+      toast(error.message, { bad: true });
+    }
+    await Promise.all([this.#jobs(), this.#runs()]);
+  }
+
+  async #check(repair) {
+    set(this.health, h("h2", {}, "Health"), waiting("Checking…"));
+    try {
+      const report = await post("/v1/check", { repair }, { reads: !repair });
+      set(this.health, h("h2", {}, "Health"), h("p", { class: report.ok ? "good" : "problem", role: "status" }, report.ok ? "All is well: " : `${many(report.findings.length, "finding", "findings")}: `,
+        `${many(report.entries, "entry", "entries")}, ${many(report.operations, "operation", "operations")}, ${many(report.events, "event", "events")} of conversations.`),
+        report.findings.length > 0 && h("ul", {}, report.findings.map((one) => h("li", {}, h("strong", {}, one.part), ` in ${one.where}: ${one.message}`, one.repaired && h("span", { class: "badge" }, "repaired")))),
+        h("p", { class: "row" }, button("Check again", () => this.#check(false)), !report.ok && button("Repair what is derived", () => this.#check(true), { kind: "strong" })));
+    } catch (error) {
+      set(this.health, h("h2", {}, "Health"), failed(error, () => this.#check(repair)));
+    }
+  }
+}
+
+const PAST = { added: "added", removed: "removed", changed: "changed" };
+
+/** What a run did, in a few words. */
+function did(run) {
+  const figures = Object.entries(run.figures).filter(([, value]) => value).map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value)}`);
+  return figures.join(", ") || (run.changes.length ? many(run.changes.length, "change", "changes") : "nothing to do");
+}
+
+function changes(run) {
+  return run.changes.length > 0 && h("ul", { class: "changes" }, run.changes.slice(0, 200).map((one) => h("li", {}, h("span", { class: `badge ${one.what}` }, PAST[one.what] ?? one.what), " ",
+    one.what === "removed" ? h("strong", {}, one.label) : h("a", { href: href(["memory", one.entry_id]) }, one.label), h("span", { class: "hint" }, ` ${one.reason}`))),
+    run.changes.length > 200 && h("li", { class: "hint" }, `and ${number(run.changes.length - 200)} more`));
+}
+
+function figures(stats) {
+  const mine = stats.agents.find((one) => one.workspace === who.workspace && one.agent === who.agent);
+  if (!mine) return h("p", { class: "hint" }, "This agent remembers nothing yet.");
+  const sum = (counts) => Object.values(counts).reduce((all, one) => all + one, 0);
+  const numbers = [["Entries", mine.entries], ["Conversations", sum(mine.conversations)], ["Things said", mine.events], ["With a vector", mine.vectors], ["In the trash", mine.trash], ["On disk", size(stats.bytes)]];
+  return [
+    h("dl", { class: "numbers" }, numbers.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, typeof value === "number" ? number(value) : value)))),
+    h("div", { class: "charts" },
+      h("div", { class: "card" }, bars(mine.entries_by_day ?? [], { title: "Entries written a day", unit: "entry", units: "entries" })),
+      h("div", { class: "card" }, bars(mine.recalls_by_day ?? [], { title: "Entries recalled a day", unit: "recall", units: "recalls" }))),
+  ];
+}
+
+function size(bytes) {
+  for (const [unit, one] of [["GB", 1e9], ["MB", 1e6], ["kB", 1e3]]) if (bytes >= one) return `${number(bytes / one, 1)} ${unit}`;
+  return `${number(bytes)} B`;
+}

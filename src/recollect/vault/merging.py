@@ -1,0 +1,333 @@
+"""One file and the entries that belong into it, brought together block by block, within one write transaction.
+
+A block that is what it was shows its entry; one that was edited is written into it. If both changed, the file wins.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from recollect.engine import remember
+from recollect.engine.store import Work
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.model.entry import Category, Entry, Lifetime
+from recollect.model.operation import Add, Operation, Remove, Write
+from recollect.model.vault import Problem, Report
+from recollect.storage import entries
+from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
+from recollect.vault.markdown import Block, File, clean, new_block, parse, slug
+from recollect.vault.state import Mark, Member, digest, fingerprint, known_state, of_block
+
+__all__ = ["ACTOR", "Merge"]
+
+ACTOR = "vault"
+"""Who the history names for an edit of a file, and the source of notes that were written into one."""
+SETTLE = 2_000
+"""Milliseconds after which a file that looks cut off is believed."""
+_CHUNK = 500
+
+
+class Merge:
+    """One file and the entries that belong into it, brought together within one write transaction."""
+
+    def __init__(
+        self, work: Work, category: Category, path: Path, name: str, elsewhere: Callable[[str, int], bool]
+    ) -> None:  # fmt: skip
+        """`elsewhere` tells whether the file of another category holds a number."""
+        self.work, self.tx, self.elsewhere = work, work.tx, elsewhere
+        self.category, self.path, self.name = category, path, name
+        self.added = self.changed = self.removed = 0
+        self.problems: list[Problem] = []
+        self.settled = ""
+        self.troubled: set[int] = set()
+        self.after: dict[int, int] = {}
+
+    def run(self, vault_id: str, now: int) -> Report:
+        """Read the file, take in its edits, and write what it lacks."""
+        self.now = now
+        self.state = known_state(self.tx, vault_id, self.category)
+        known_stat = disk_state(self.path)  # before it is read: an edit in between is seen next time
+        raw = read_bytes(self.path)
+        try:
+            text = (raw or b"").decode()
+        except UnicodeDecodeError as error:
+            raise LeftAlone(f"it is not UTF-8 (byte {error.start}); save it as UTF-8") from None
+        file = parse(text)
+        self.newline, self.blocks = file.newline, {block.number: block for block in file.blocks}
+        self.marks = self.state.marks if raw is not None else {}
+        self.members = self._members()
+        if raw is not None and (doubt := self._doubt(file, raw)):
+            self._save(vault_id, self.state.stat, self.state.marks, doubt)
+            return self._report(read=True, problem="it looks cut off; if it stays so, the next sync believes it")
+        if len(self.marks) > 1 and not self.marks.keys() & self.blocks.keys():
+            self.marks = {}
+        final = self._merged(file)
+        if final.text != text:
+            try:
+                known_stat = replace_file(self.path, final.text.encode(), raw)
+            except UnicodeEncodeError as error:
+                raise LeftAlone(f"it cannot be written as UTF-8: {error}") from None
+        self.settled = known_stat
+        self._save(vault_id, known_stat, self._marked(final), "")
+        return self._report(read=raw is not None, written=final.text != text)
+
+    def _report(self, *, read: bool, written: bool = False, problem: str = "") -> Report:
+        if problem:
+            self.problems.append(Problem(self.name, problem))
+        return Report(
+            read=(self.name,) if read else (), written=(self.name,) if written else (), added=self.added,
+            changed=self.changed, removed=self.removed, problems=tuple(self.problems),
+        )  # fmt: skip
+
+    def _save(self, vault_id: str, file_stat: str, marks: dict[int, Mark], doubt: str) -> None:
+        blocks = {str(number): [mark.size, mark.block, mark.entry] for number, mark in marks.items()}
+        self.tx.run(
+            "vault.save", vault=vault_id, category=str(self.category), stat=file_stat, doubt=doubt,
+            operations=self.work.counters.operations, blocks=json.dumps(blocks, separators=(",", ":")),
+        )  # fmt: skip
+
+    def _members(self) -> dict[int, Member]:
+        """The entries that belong into the file, by their numbers; those that have none yet get one."""
+        members: dict[int, Member] = {}
+        homeless: list[tuple[int, str, Member]] = []
+        for entry_id, number, created_at, content_hash, tags in self.tx.all(
+            "vault.members", category=str(self.category)
+        ):
+            member = Member(entry_id, fingerprint(content_hash, json.loads(tags)))
+            if number is None or number in members:
+                homeless.append((created_at, entry_id, member))
+            else:
+                members[number] = member
+        for created_at, entry_id, member in sorted(homeless, key=lambda one: one[:2]):
+            number = self._number(created_at, entry_id)
+            self.tx.run("vault.number", id=entry_id, number=number)
+            members[number] = member
+        return members
+
+    def _number(self, created_at: int, entry_id: str) -> int:
+        """A number for an entry: its moment, or the next one that is free."""
+        number, passed = max(created_at, 1), list[int]()
+        while number in self.after or self._taken(number, entry_id):
+            passed.append(number)
+            number = self.after.get(number, number + 1)
+        # Thousands of entries may be of the same moment: nobody looks twice at a number that is taken.
+        self.after.update(dict.fromkeys([*passed, number], number + 1))
+        return number
+
+    def _taken(self, number: int, entry_id: str) -> bool:
+        """Whether a number is another entry's, or a block's in the file that says something else than this entry."""
+        if number in self.state.marks or self.tx.one("vault.numbered", number=number) is not None:
+            return True
+        block = self.blocks.get(number)
+        return block is not None and block.content != clean(self._entry(entry_id).content)
+
+    def _entry(self, entry_id: str) -> Entry:
+        found = entries.get(self.tx, entry_id)
+        if found is None:
+            raise NotFound(f"the entry {entry_id} is gone; sync again")
+        return found
+
+    # Whether the file can be believed
+
+    def _doubt(self, file: File, raw: bytes) -> str:
+        """The fingerprint of a file that looks cut off, and since when; empty when there is no doubt any more."""
+        if not self.marks or not (not file.blocks or self._cut_off(file)):
+            return ""
+        seen, _, since = self.state.doubt.partition(" ")
+        now = digest(raw)
+        if seen == now and self.now - int(since) >= SETTLE:
+            return ""
+        return f"{now} {since if seen == now else self.now}"
+
+    def _cut_off(self, file: File) -> bool:
+        """Whether the file is what it was up to a point within a block, and nothing after it."""
+        last = file.blocks[-1]
+        for block in file.blocks[:-1]:
+            if block.number not in self.marks or self.marks[block.number].block != of_block(block):
+                return False
+        mark = None if last.number is None else self.marks.get(last.number)
+        if mark is None or mark.block == of_block(last) or last.number not in self.members:
+            return False
+        rest = last.text[mark.size :].strip()
+        if rest.startswith("<") and "<!-- id:".startswith(rest[:8]) and "-->" not in rest:
+            return True  # within the next block's id
+        entry = self._entry(self.members[last.number].id)
+        whole = new_block(last.number, entry.created_at, entry.tags, entry.content, file.newline).text
+        return len(last.text.rstrip()) < mark.size and whole.startswith(last.text.rstrip()) and not last.closed
+
+    # Block by block
+
+    def _merged(self, file: File) -> File:
+        """The file as it is to be, and the operations that its edits ask for."""
+        pieces = list(self._pieces(file.blocks))
+        present = {block.number for block in pieces}
+        for gone in self.marks.keys() & self.members.keys() - present:
+            self._apply(Remove(self.members.pop(gone).id))
+            self.removed += 1
+        missing = [one for one in self.members if one not in present]
+        keepers = self._keepers(pieces)
+        blocks: list[Block] = []
+        for place, block in enumerate(pieces):
+            number = block.number
+            if number is None or keepers[number] != place:
+                blocks.append(self._adopt(block, None))
+            elif number in self.members:
+                blocks.append(self._known(block, number))
+            else:
+                strange = self._strange(block, number)
+                blocks += [strange] if strange is not None else []
+        merged = File(file.preamble, tuple(blocks), file.newline).inserted(self._shown(missing))
+        again = parse(merged.text)
+        if [block.number for block in again.blocks] != [block.number for block in merged.blocks]:
+            raise LeftAlone("its blocks run into each other; put an id comment or a dated heading before each one")
+        return again
+
+    def _pieces(self, blocks: Sequence[Block]) -> Iterator[Block]:
+        """The blocks; what was written below the end of one is a block of its own."""
+        for block in blocks:
+            mark = None if block.number is None else self.marks.get(block.number)
+            text = block.text
+            if mark is not None and len(text.rstrip()) > mark.size and text[mark.size] in "\r\n":
+                whole = parse(text[: mark.size]).blocks
+                if digest(text[: mark.size].encode()) == mark.block and len(whole) == 1 and whole[0].closed:
+                    yield from block.split(mark.size)
+                    continue
+            yield block
+
+    def _keepers(self, pieces: Sequence[Block]) -> dict[int, int]:
+        """For each number the place of the block that keeps it; other blocks of the same number are copies."""
+        keepers: dict[int, int] = {}
+        for place, block in enumerate(pieces):
+            number = block.number
+            if number is None:
+                continue
+            kept, mark = keepers.setdefault(number, place), self.marks.get(number)
+            if kept != place and mark is not None and of_block(pieces[kept]) != mark.block == of_block(block):
+                keepers[number] = place
+        return keepers
+
+    def _known(self, block: Block, number: int) -> Block:
+        """A block of an entry that belongs here: shows the entry, or is written into it."""
+        mark, member = self.marks.get(number), self.members[number]
+        edited = mark is None or mark.block != of_block(block)
+        moved_on = mark is None or mark.entry != member.fingerprint
+        if not edited and not moved_on:
+            return block
+        entry = self._entry(member.id)
+        if edited and not (moved_on and self._had(entry, block)):
+            self._write(block, entry, number)
+            return block
+        return self._showing(block, entry)
+
+    def _had(self, entry: Entry, block: Block) -> bool:
+        """Whether the entry has had the block's text since they last agreed, so that it is not an edit."""
+        return any(
+            clean(revision.after["content"]) == block.content
+            for revision in entries.revisions(self.tx, entry.id)
+            if revision.seq > self.state.operations and "content" in revision.after
+        )
+
+    def _strange(self, block: Block, number: int) -> Block | None:
+        """A block whose number is no entry's here: removed by the library, moved or pasted by hand, or new."""
+        mark = self.marks.get(number)
+        if mark is not None and mark.block == of_block(block):
+            return None
+        living = self.tx.one("vault.numbered", number=number)
+        if living is not None:
+            entry_id, category = living
+            if mark is None and category and self.elsewhere(category, number):
+                return self._adopt(block, None)
+            self._write(block, self._entry(entry_id), number)
+            return block
+        trashed = self.tx.one("vault.removed", needle=f'"vault_id":{number}}}')
+        if trashed is not None:
+            try:
+                entry = remember.restore(self.work, trashed[0], None, actor=ACTOR, now=self.now)
+            except (Conflict, NotFound):
+                return self._adopt(block, number)
+            self.added += 1
+            self.members[number] = Member(entry.id, "")
+            self._write(block, entry, number)
+            return block
+        return self._adopt(block, number)
+
+    def _adopt(self, block: Block, number: int | None) -> Block:
+        """A new entry from a block written by hand; the block gets an id, and a heading where it has neither."""
+        try:
+            add = remember.checked(
+                Add(
+                    block.content, tags=block.tags, category=self.category, at=block.at or self.now, source=ACTOR,
+                    lifetime=Lifetime.LONG_TERM,
+                )
+            )  # fmt: skip
+        except Invalid as error:
+            self._trouble(block, error)
+            return block
+        entry = self._apply(add)
+        if number is None:
+            number = self._number(entry.created_at, entry.id)
+        self.tx.run("vault.number", id=entry.id, number=number)
+        self.members[number] = Member(entry.id, fingerprint(entry.content_hash, entry.tags))
+        self.added += 1
+        bare = not block.opening and not block.heading
+        block = block if block.number == number else block.with_number(number, self.newline)
+        return block.with_heading(entry.created_at, entry.tags, self.newline) if bare else block
+
+    def _write(self, block: Block, entry: Entry, number: int) -> None:
+        """Write what a block says into its entry, where it says something else."""
+        content = None if block.content == clean(entry.content) else block.content
+        tags = _meant(block.tags, entry.tags)
+        category = None if entry.category is self.category else self.category
+        write = Write(entry.id, content=content, tags=None if tags == entry.tags else tags, category=category)
+        if content is not None or write.tags is not None or category is not None:
+            try:
+                entry = self._apply(remember.checked(write))
+            except Invalid as error:
+                self._trouble(block, error)
+                self.troubled.add(number)
+                return
+            self.changed += 1
+        self.members[number] = Member(entry.id, fingerprint(entry.content_hash, entry.tags))
+
+    def _showing(self, block: Block, entry: Entry) -> Block:
+        """The block with what the entry says; its heading stays as long as the tags are the same."""
+        if block.content != clean(entry.content):
+            block = block.with_content(entry.content, self.newline)
+        if _meant(block.tags, entry.tags) != entry.tags:
+            block = block.with_heading(entry.created_at, entry.tags, self.newline)
+        return block
+
+    def _shown(self, numbers: Sequence[int]) -> Iterator[Block]:
+        """New blocks for entries that are not in the file."""
+        for start in range(0, len(numbers), _CHUNK):
+            chunk = numbers[start : start + _CHUNK]
+            found = entries.stored(self.tx, [self.members[number].id for number in chunk])
+            for number in chunk:
+                entry = found[self.members[number].id].entry
+                yield new_block(number, entry.created_at, entry.tags, entry.content, self.newline)
+
+    def _apply(self, operation: Operation) -> Entry:
+        return remember.apply(self.work, operation, actor=ACTOR, now=self.now)
+
+    def _trouble(self, block: Block, error: Exception) -> None:
+        what = f"the block {block.number}" if block.number is not None else "a new block"
+        self.problems.append(Problem(self.name, f"{what} was left alone: {error}"))
+
+    def _marked(self, file: File) -> dict[int, Mark]:
+        """The fingerprints to keep: of all that agree now, and the old ones of what was left alone."""
+        marks = {
+            block.number: Mark(len(block.text.rstrip()), of_block(block), self.members[block.number].fingerprint)
+            for block in file.blocks
+            if block.number is not None and block.number in self.members
+        }
+        for number in self.troubled:
+            marks.pop(number, None)
+            if number in self.marks:
+                marks[number] = self.marks[number]
+        return marks
+
+
+def _meant(shown: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """The tags that a heading stands for: a known one that the heading can only show as another word is that one."""
+    meant = [tag for word in shown for tag in ([tag for tag in known if slug(tag) == word] or [word])]
+    return tuple(dict.fromkeys([*meant, *(tag for tag in known if not slug(tag))]))

@@ -1,0 +1,33 @@
+"""Where a text that was erased still is: in an agent's files, and in the commits of its repositories. Only looks."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from recollect.clock import Clock
+from recollect.errors import RecollectError
+from recollect.vault.git import Repository
+
+__all__ = ["remains"]
+
+
+def remains(folder: Path, agent: str, pieces: Sequence[str], clock: Clock) -> Iterator[str]:
+    """The places in a vault that hold one of the pieces, each told in a sentence."""
+    own, wanted = folder / agent, [piece.encode() for piece in pieces]
+    for path in sorted(own.rglob("*")) if not own.is_symlink() else ():
+        if ".git" not in path.relative_to(own).parts and not path.is_symlink() and path.is_file():
+            content = path.read_bytes()
+            if any(piece in content for piece in wanted):
+                yield f"the file {path} holds some of the same words and was left alone"
+    for place in (own, folder):
+        if not (place / ".git").is_dir():
+            continue
+        try:
+            holding = Repository(place, clock, author=agent).commits_with(wanted)
+        except RecollectError as error:
+            yield f"the git repository in {place} may hold it, but could not be looked through: {error}"
+        else:
+            if holding:
+                yield (
+                    f"{holding} {'commit' if holding == 1 else 'commits'} of the git repository in {place} still hold "
+                    "some of the same words; rewrite its history with git, or remove its folder .git"
+                )

@@ -1,0 +1,94 @@
+"""A real browser on real servers. Every page is watched: an error in its console, a dialog that nobody asked for or a
+breach of its Content-Security-Policy fails the test.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, sync_playwright
+from surfaces.server import Server, serving
+
+import recollect
+from recollect.cli.fill import fill
+from recollect.clock import FixedClock, SystemClock
+
+FLAGS = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+WATCH = """
+window.breaches = [];
+document.addEventListener("securitypolicyviolation", (event) => window.breaches.push(event.violatedDirective + " " + event.blockedURI));
+"""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium. It ends with the module: while it is there, a loop runs in this thread, and others may want their own."""
+    program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if program is None:
+        pytest.skip("no chromium is installed here; `apt-get install chromium` brings one")
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=FLAGS)
+        yield started
+        started.close()
+
+
+@pytest.fixture(scope="session")
+def demo_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The demo memory of the agent `default`, made once."""
+    path = tmp_path_factory.mktemp("demo") / "demo.db"
+    now = SystemClock().now()
+    clock = FixedClock(now)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RECOLLECT_EMBEDDER_KIND", "none")
+        with recollect.open(path, clock=clock) as home:
+            fill(home, clock, "default", "default", now=now)
+    return path
+
+
+@pytest.fixture
+def demo(demo_file: Path, tmp_path: Path) -> Iterator[Server]:
+    """A server over a copy of the demo memory."""
+    path = tmp_path / "demo.db"
+    shutil.copy(demo_file, path)
+    with recollect.open(path) as home, serving(home) as running:
+        yield running
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Server]:
+    """A server over an empty memory."""
+    with recollect.open(tmp_path / "memory.db") as home, serving(home) as running:
+        yield running
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+    """`visit(server, "#/memory")` opens the page there, in a browser that knows nothing yet."""
+    opened: list[tuple[Page, list[str], list[str]]] = []
+
+    def go(server: Server, where: str = "", *, allowed: tuple[str, ...] = (), **options: Any) -> Page:
+        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "locale": "en-GB", **options})
+        context.set_default_timeout(8_000)
+        context.add_init_script(WATCH)
+        page = context.new_page()
+        wrong: list[str] = []
+        page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.on("dialog", lambda dialog: (wrong.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
+        opened.append((page, wrong, list(allowed)))
+        page.goto(f"{server.url}/{where}")
+        return page
+
+    yield go
+    for page, wrong, allowed in opened:
+        breaches = [] if page.is_closed() else page.evaluate("window.breaches ?? []")
+        page.context.close()
+        assert breaches == []
+        assert [one for one in wrong if not any(part in one for part in allowed)] == []

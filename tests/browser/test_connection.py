@@ -1,0 +1,195 @@
+"""The line to the server: live changes, a slow line, a lost one; and the script that saves the talk of any chat page."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from playwright.sync_api import Page, Route, expect
+from surfaces.command import Command
+from surfaces.server import Server
+
+import recollect
+
+Visit = Callable[..., Page]
+
+
+def test_what_another_process_writes_appears_without_reloading(server: Server, visit: Visit, tmp_path: Path) -> None:
+    server.home.agent("default").remember("The first one.", name="first")
+    page = visit(server, "#/memory/first")
+    expect(page.locator(".content")).to_have_text("The first one.")
+    other = Command(tmp_path)
+    other("--home", str(tmp_path / "memory.db"), "remember", "Written by another process.")
+    expect(page.locator(".entry-row").first).to_contain_text("Written by another process.")
+    other("--home", str(tmp_path / "memory.db"), "note", "write", "first", "Changed by another process.")
+    expect(page.locator(".content")).to_have_text("Changed by another process.")
+
+
+def test_what_changes_while_one_reads_further_down_does_not_move_the_list(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember_many([recollect.Add(f"Entry number {number}.") for number in range(60)])
+    page = visit(server)
+    expect(page.get_by_text("60 entries")).to_be_visible()
+    page.locator(".endless").evaluate("node => node.scrollTop = 2000")
+    expect(page.locator(".entry-row", has_text="Entry number 38.")).to_be_visible()
+    memory.remember("A new one.")
+    page.get_by_role("button", name="Something changed: show it").click()
+    expect(page.locator(".entry-row").first).to_contain_text("A new one.")
+
+
+def test_an_answer_that_comes_too_late_does_not_replace_a_newer_one(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    held: list[Route] = []
+
+    def slow(route: Route) -> None:
+        if '"web"' in (route.request.post_data or ""):
+            held.append(route)
+        else:
+            route.continue_()
+
+    page.route("**/v1/recall*", slow)
+    search = page.get_by_label("Search the memory")
+    with page.expect_request("**/v1/recall*"):
+        search.fill("web")
+    search.fill("webhooks")
+    expect(page.locator(".entry-row").first).to_contain_text("webhooks come twice")
+    assert len(held) == 1
+    held[0].abort()
+    expect(page.locator(".entry-row").first).to_contain_text("webhooks come twice")
+
+
+@contextmanager
+def stopping_line(server: Server) -> Iterator[tuple[str, Callable[[], None], Callable[[], None]]]:
+    """An address in front of a server whose line can be cut and mended."""
+    listening = socket.create_server(("127.0.0.1", 0))
+    target = ("127.0.0.1", int(server.url.rsplit(":", 1)[1]))
+    open_, cut = set[socket.socket](), threading.Event()
+
+    def pump(source: socket.socket, sink: socket.socket) -> None:
+        try:
+            while block := source.recv(65_536):
+                sink.sendall(block)
+        except OSError:
+            pass
+        for end in (source, sink):
+            close(end)
+
+    def close(end: socket.socket) -> None:
+        open_.discard(end)
+        try:
+            end.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+        end.close()
+
+    def accept() -> None:
+        while True:
+            try:
+                near, _ = listening.accept()
+            except OSError:
+                return
+            if cut.is_set():
+                near.close()
+                continue
+            far = socket.create_connection(target)
+            open_.update((near, far))
+            for pair in ((near, far), (far, near)):
+                threading.Thread(target=pump, args=pair, daemon=True).start()
+
+    threading.Thread(target=accept, daemon=True).start()
+
+    def cut_it() -> None:
+        cut.set()
+        for end in list(open_):
+            close(end)
+
+    try:
+        yield f"http://127.0.0.1:{listening.getsockname()[1]}", cut_it, cut.clear
+    finally:
+        cut_it()
+        listening.close()
+
+
+def test_a_lost_line_is_told_and_what_was_missed_appears_when_it_is_back(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember("Before.", name="before")
+    with stopping_line(server) as (url, cut, mend):
+        page = visit(Server(url, server.home, server.client), allowed=("ERR_", "Failed to load"))
+        expect(page.locator(".entry-row")).to_have_count(1)
+        expect(page.get_by_role("img", name="Connected: changes appear as they happen")).to_be_visible()
+        cut()
+        expect(page.get_by_text("No connection to the server.")).to_be_visible()
+        memory.remember("Written while the line was cut.")
+        page.get_by_label("Search the memory").fill("before")
+        expect(page.get_by_text("The server cannot be reached.")).to_be_visible()
+        page.get_by_label("Search the memory").fill("")
+        mend()
+        expect(page.get_by_text("Connected again.")).to_be_visible(timeout=15_000)
+        expect(page.locator(".entry-row").first).to_contain_text("Written while the line was cut.")
+        expect(page.get_by_text("No connection to the server.")).to_be_hidden()
+
+
+# The script for chat pages
+
+CHAT = """<!doctype html><title>chat</title><script src="/static/autosave.js"></script>"""
+BEGIN = """() => {
+    window.talk = [{ role: "user", text: "Which port?" }, { role: "agent", text: "We decided to use port 8080 for the shop." },
+                   { role: "agent", text: "a thought of the machinery", internal: true }];
+    window.saving = recollect.autosave({ agentId: "ana", chatId: "chat-7", modelId: "m", messages: () => window.talk });
+}"""
+
+
+def chat(server: Server, visit: Visit) -> Page:
+    page = visit(server)
+    page.route("**/chat.html", lambda route: route.fulfill(body=CHAT, content_type="text/html"))
+    page.clock.install()
+    page.goto(f"{server.url}/chat.html")
+    page.evaluate(BEGIN)
+    return page
+
+
+def said(server: Server) -> list[str]:
+    conversations = server.home.agent("ana").conversations
+    return [event.content for info in conversations.list() for event in conversations.get(info.id).events()]
+
+
+def test_a_chat_page_saves_its_talk_every_thirty_seconds(server: Server, visit: Visit) -> None:
+    page = chat(server, visit)
+    with page.expect_response("**/api/memory/checkpoint"):
+        page.clock.run_for(30_000)
+    assert said(server) == ["Which port?", "We decided to use port 8080 for the shop."]
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
+    page.clock.run_for(60_000)  # nothing new was said
+    page.evaluate("() => window.talk.push({ role: 'user', text: 'Thank you.' })")
+    with page.expect_response("**/api/memory/checkpoint"):
+        page.clock.run_for(30_000)
+    assert len(sent) == 1
+    assert said(server)[2:] == ["Thank you."]
+    back = page.evaluate("() => window.saving.recover()")
+    assert [one["text"] for one in back["messages"]][-1] == "Thank you."
+
+
+def test_a_chat_page_that_goes_away_saves_what_is_new(server: Server, visit: Visit) -> None:
+    page = chat(server, visit)
+    page.goto(f"{server.url}/healthz")
+    for _ in range(500):  # nobody is told when a beacon arrives
+        if said(server):
+            break
+        page.evaluate("() => fetch('/healthz').then((answer) => answer.text())")
+    assert said(server) == ["Which port?", "We decided to use port 8080 for the shop."]
+    assert server.home.agent("ana").list() == []  # no hand-off: the talk may go on
+
+
+def test_closing_the_talk_leaves_a_hand_off_and_its_decisions(server: Server, visit: Visit) -> None:
+    page = chat(server, visit)
+    page.evaluate("() => window.saving.close()")
+    kept = {entry.category: entry for entry in server.home.agent("ana").list() if entry.category}
+    assert kept["handoffs"].content.splitlines()[0] == "[User]: Which port?"
+    assert {"auto-handoff", "session-close"} <= set(kept["handoffs"].tags)
+    assert "8080" in kept["decisions"].content
+    assert {"auto-extract", "session-close"} <= set(kept["decisions"].tags)
+    assert "machinery" not in " ".join(said(server))

@@ -1,0 +1,119 @@
+"""The page without a mouse, on a phone, in the dark, and for those who hear it: names, focus and contrast."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+from surfaces.server import Server
+
+Visit = Callable[..., Page]
+
+VIEWS = ["#/memory?q=deploy", "#/memory/web%20shop", "#/memory/deploy%20day", "#/memory/new", "#/memory?in=trash", "#/memory?agent=nobody", "#/conversations", "#/context?command=refund&budget=150", "#/upkeep"]
+
+CONTRAST = """() => {
+    const parse = (text) => { const found = text.match(/[\\d.]+/g)?.map(Number) ?? [0, 0, 0, 0]; return found.length < 4 ? [...found, 1] : found; };
+    const light = ([r, g, b]) => { const [x, y, z] = [r, g, b].map((one) => { one /= 255; return one <= 0.03928 ? one / 12.92 : ((one + 0.055) / 1.055) ** 2.4; }); return 0.2126 * x + 0.7152 * y + 0.0722 * z; };
+    const ground = (node) => { for (let at = node; at; at = at.parentElement) { const colour = parse(getComputedStyle(at).backgroundColor); if (colour[3] > 0.99) return colour; } return [255, 255, 255, 1]; };
+    const poor = [];
+    for (const node of document.querySelectorAll("body *")) {
+        const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
+        if (!own || !node.checkVisibility({ opacityProperty: true, visibilityProperty: true }) || node.closest(":disabled, svg")) continue;
+        const [a, b] = [light(parse(getComputedStyle(node).color)), light(ground(node))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        if (ratio < 4.5) poor.push(`${node.tagName}.${node.className} "${node.textContent.slice(0, 30)}" ${ratio.toFixed(2)}`);
+    }
+    return poor;
+}"""
+NAMELESS = """() => [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img], summary")]
+    .filter((node) => node.checkVisibility())
+    .filter((node) => !(node.getAttribute("aria-label") || node.labels?.length || node.textContent.trim()))
+    .map((node) => node.outerHTML.slice(0, 120))"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_text_can_be_read_and_every_control_has_a_name(demo: Server, visit: Visit, scheme: str) -> None:
+    page = visit(demo, color_scheme=scheme, reduced_motion="reduce")
+    for view in VIEWS:
+        page.goto(f"{demo.url}/{view}")
+        page.locator(".waiting").wait_for(state="hidden")
+        expect(page.locator("main")).not_to_be_empty()
+        assert (view, page.evaluate(CONTRAST)) == (view, [])
+        assert (view, page.evaluate(NAMELESS)) == (view, [])
+        assert page.evaluate("document.querySelectorAll('h1').length") <= 1
+
+
+def test_the_keyboard_alone_finds_corrects_and_takes_back(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    expect(page.locator(".entry-row").first).to_be_visible()
+    press = page.keyboard.press
+    press("/")
+    expect(page.get_by_label("Search the memory")).to_be_focused()
+    page.keyboard.type("refunds")
+    expect(page.locator(".entry-row mark").first).to_have_text("refunds")
+    press("ArrowDown")
+    expect(page.locator(".entry-row").first).to_be_focused()
+    press("j")
+    expect(page.locator(".entry-row").nth(1)).to_be_focused()
+    press("k")
+    press("Enter")
+    expect(page.get_by_role("article").get_by_role("heading", name="refunds")).to_be_focused()
+    press("e")
+    expect(page.get_by_label("Text", exact=True)).to_be_focused()
+    press("Control+a")
+    page.keyboard.type("Refunds take a week.")
+    press("Control+Enter")
+    expect(page.locator(".content")).to_have_text("Refunds take a week.")
+    press("u")
+    expect(page.locator(".content")).to_contain_text("within two days")
+    press("Escape")
+    expect(page.get_by_text("Choose an entry to read it.")).to_be_visible()
+    press("?")
+    expect(page.get_by_role("dialog", name="Keys")).to_be_visible()
+    press("Escape")
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    press("n")
+    expect(page.get_by_label("Name")).to_be_focused()
+    press("Escape")
+    press("g")
+    press("c")
+    expect(page.get_by_label("Search what was said")).to_be_visible()
+    assert page.get_by_role("link", name="Conversations").get_attribute("aria-current") == "page"
+
+
+def test_the_focus_can_be_seen(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    expect(page.locator(".entry-row").first).to_be_visible()
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="Skip to content")).to_be_focused()
+    for _ in range(12):
+        page.keyboard.press("Tab")
+        assert page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
+
+
+def test_the_theme_can_be_chosen_and_stays(demo: Server, visit: Visit) -> None:
+    page = visit(demo, color_scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_role("button", name="Light or dark").click()
+    assert page.evaluate(ground) != light
+    page.reload()
+    expect(page.locator(".entry-row").first).to_be_visible()
+    assert page.evaluate(ground) != light
+
+
+def test_on_a_phone_one_thing_is_shown_at_a_time_and_nothing_is_cut_off(demo: Server, visit: Visit) -> None:
+    page = visit(demo, viewport={"width": 390, "height": 780}, has_touch=True, is_mobile=True)
+    page.locator(".entry-row", has_text="returns").first.tap()
+    expect(page.get_by_role("article")).to_be_visible()
+    expect(page.locator(".endless")).to_be_hidden()
+    page.get_by_role("button", name="Back").tap()
+    expect(page.locator(".endless")).to_be_visible()
+    expect(page.get_by_label("Kind")).to_be_hidden()
+    page.get_by_role("button", name="Filters").tap()
+    expect(page.get_by_label("Kind")).to_be_visible()
+    for view in VIEWS:
+        page.goto(f"{demo.url}/{view}")
+        page.locator(".waiting").wait_for(state="hidden")
+        assert (view, page.evaluate("document.documentElement.scrollWidth")) == (view, 390)

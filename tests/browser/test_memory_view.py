@@ -1,0 +1,255 @@
+"""The memory in the browser: finding, reading, writing, forgetting, and everything that can be taken back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from playwright.sync_api import Page, expect
+from surfaces.server import Server
+
+import recollect
+
+Visit = Callable[..., Page]
+
+
+def test_what_is_typed_is_found_with_its_words_marked(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    page.get_by_label("Search the memory").press_sequentially("refun")
+    first = page.locator(".entry-row").first
+    expect(first).to_contain_text("refunds")
+    expect(first.locator("mark").first).to_have_text("refunds")
+    expect(page.get_by_role("status")).to_contain_text("result")
+    expect(page).to_have_url(f"{demo.url}/#/memory?q=refun")
+
+
+def test_a_word_with_a_slip_of_the_finger_is_found_too(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory?q=webhoks")
+    expect(page.locator(".entry-row").first).to_contain_text("webhooks come twice")
+
+
+def test_filters_narrow_the_list_and_can_be_cleared(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    entries = page.locator(".entry-row")
+    page.get_by_role("button", name="Decisions").click()
+    expect(entries.first).to_contain_text("returns")
+    expect(page.get_by_text("Lesson", exact=True)).to_have_count(0)
+    page.get_by_label("Tag").fill("payments")
+    page.get_by_label("Tag").press("Enter")
+    expect(entries).to_have_count(2)
+    page.get_by_label("Time").select_option("30")
+    expect(entries).to_have_count(1)
+    page.get_by_label("Source").fill("user")
+    page.get_by_label("Source").press("Enter")
+    expect(entries).to_contain_text(["refunds"])
+    page.get_by_role("button", name="Clear").click()
+    page.get_by_label("Kind").select_option("archive")
+    expect(entries).to_have_count(1)
+    page.get_by_label("Kind").select_option("")
+    page.get_by_label("Scope", exact=True).select_option("account")
+    expect(entries).to_contain_text(["how we write numbers", "Ana"])
+    page.reload()
+    expect(entries).to_have_count(2)
+
+
+def test_the_list_can_be_sorted(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    page.get_by_label("Sort").select_option("name")
+    expect(page.locator(".entry-row").first).to_contain_text("Ana likes short answers")
+    page.get_by_label("Sort").select_option("importance")
+    expect(page.locator(".entry-row").first).to_contain_text("web shop")
+    page.get_by_label("Sort").select_option("-created")
+    expect(page.locator(".entry-row").first).to_contain_text("web shop")
+
+
+def test_an_entry_shows_all_there_is_to_know_about_it(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory/deploy%20day")
+    pane = page.get_by_role("article")
+    expect(pane.get_by_role("heading", name="deploy day")).to_be_visible()
+    expect(pane.locator(".content")).to_contain_text("We deploy on Wednesdays")
+    expect(pane.locator(".content code")).to_have_text("scripts/rollback")
+    expect(pane.locator(".alias")).to_have_text("release day")
+    expect(pane.locator(".facts")).to_contain_text("#release")
+    expect(pane.locator("svg .dot")).not_to_have_count(0)
+    expect(pane.locator(".history del")).to_contain_text(["Tuesdays"])
+    expect(pane.locator(".history ins")).to_contain_text(["Wednesdays"])
+    expect(pane.locator(".linked")).to_contain_text("Linked from")
+    pane.locator(".linked").get_by_role("link", name="web shop").click()
+    expect(page.get_by_role("cell", name="card and invoice")).to_be_visible()
+    page.get_by_role("link", name="payment provider").first.click()
+    expect(page.get_by_role("article").get_by_role("heading", name="payment provider")).to_be_visible()
+    page.go_back()
+    page.go_back()
+    expect(pane.get_by_role("heading", name="deploy day")).to_be_visible()
+
+
+def test_an_entry_made_from_a_conversation_leads_to_its_turns(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory?kind=archive")
+    page.locator(".entry-row").click()
+    page.get_by_role("link", name="the turns that it stands for").click()
+    expect(page.locator(".said.sought")).to_contain_text("Good morning. What is waiting?")
+
+
+def test_a_correction_can_be_undone(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory/refunds")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text", exact=True).fill("Refunds are made within three days.")
+    page.get_by_label("Tags").fill("support, money")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".content")).to_have_text("Refunds are made within three days.")
+    expect(page.locator(".facts")).to_contain_text("#money")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".content")).to_contain_text("up to 80 EUR")
+    assert demo.home.agent("default").get("refunds").tags == ("support", "payments")
+
+
+def test_an_older_text_can_be_brought_back(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory/refunds")
+    page.get_by_role("button", name="Bring back the text before").click()
+    expect(page.locator(".content")).to_contain_text("up to 50 EUR")
+
+
+def test_two_who_write_at_once_see_both_texts_before_anything_is_overwritten(demo: Server, visit: Visit) -> None:
+    memory = demo.home.agent("default")
+    page = visit(demo, "#/memory/carts", allowed=("412",))
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text", exact=True).fill("Carts are kept for 60 days.")
+    memory.apply(recollect.Write("carts", content="Carts are kept for 7 days."))
+    page.get_by_role("button", name="Save").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Carts are kept for 60 days.")
+    expect(dialog).to_contain_text("Carts are kept for 7 days.")
+    assert memory.get("carts").content == "Carts are kept for 7 days."
+    dialog.get_by_role("button", name="Keep mine").click()
+    expect(page.locator(".content")).to_have_text("Carts are kept for 60 days.")
+    assert memory.get("carts").content == "Carts are kept for 60 days."
+
+
+def test_a_name_can_be_changed_and_added(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory/newsletter")
+    page.get_by_role("button", name="Rename").click()
+    page.get_by_label("New name").fill("monthly mail")
+    page.get_by_role("dialog").get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", name="monthly mail")).to_be_visible()
+    page.get_by_role("button", name="Add an alias").click()
+    page.get_by_label("Alias").fill("sunday letter")
+    page.get_by_label("Alias").press("Enter")
+    expect(page.locator(".alias")).to_contain_text(["newsletter", "sunday letter"])
+    assert demo.home.agent("default").get("sunday letter").name == "monthly mail"
+
+
+def test_forgetting_can_be_undone_at_once(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory/carts")
+    page.get_by_role("button", name="Forget").click()
+    expect(page.get_by_text("Forgot “carts”.")).to_be_visible()
+    expect(page.get_by_text("Choose an entry to read it.")).to_be_visible()
+    page.keyboard.press("u")
+    expect(page.get_by_text("It is back.")).to_be_visible()
+    expect(page.locator(".entry-row", has_text="carts")).to_be_visible()
+    assert demo.home.agent("default").get("carts").category == "decisions"
+
+
+def test_what_is_in_the_trash_can_be_restored_also_when_its_name_was_taken(demo: Server, visit: Visit) -> None:
+    demo.home.agent("default").remember("Another one.", name="returns draft")
+    page = visit(demo, allowed=("409",))
+    page.get_by_role("button", name="Trash").click()
+    entries = page.locator(".entry-row")
+    expect(entries).to_have_count(2)
+    entries.filter(has_text="spare thought").get_by_role("button", name="Restore").click()
+    expect(entries).to_have_count(1)
+    entries.get_by_role("button", name="Restore").click()
+    page.get_by_role("dialog").get_by_role("button", name="Bring back").click()
+    expect(page.get_by_text("The trash is empty.")).to_be_visible()
+    memory = demo.home.agent("default")
+    assert memory.get("returns draft (restored)").content == "Old draft of the text about returns."
+    assert memory.get("spare thought")
+
+
+def test_an_entry_that_was_forgotten_says_so_and_offers_the_way_back(demo: Server, visit: Visit) -> None:
+    forgotten = demo.home.agent("default").trash()[0].entry
+    page = visit(demo, f"#/memory/{forgotten.id}", allowed=("404",))
+    page.get_by_role("button", name="Bring it back").click()
+    expect(page.get_by_role("heading", name="spare thought")).to_be_visible()
+
+
+def test_a_new_entry_is_remembered(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    page.get_by_role("button", name="New").click()
+    page.get_by_label("Name").fill("grinders")
+    page.get_by_label("Text", exact=True).fill("We sell grinders from *spring* on. See [[product search]].")
+    page.locator("form").get_by_label("Category").select_option("decisions")
+    page.get_by_label("Tags").fill("#stock, shop")
+    page.get_by_role("button", name="Remember").click()
+    expect(page.get_by_role("article").get_by_role("heading", name="grinders")).to_be_visible()
+    expect(page.locator(".content em")).to_have_text("spring")
+    made = demo.home.agent("default").get("grinders")
+    assert (made.category, made.tags, made.source) == ("decisions", ("stock", "shop"), "user")
+
+
+def test_what_was_typed_and_not_saved_is_there_when_one_comes_back(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory/new")
+    page.get_by_label("Text", exact=True).fill("Half a thought")
+    page.get_by_role("link", name="Upkeep").click()
+    expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+    page.go_back()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("Half a thought")
+    page.get_by_role("button", name="Cancel").click()
+
+
+def test_a_name_that_is_taken_is_explained_and_nothing_typed_is_lost(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory/new", allowed=("409",))
+    page.get_by_label("Name").fill("refunds")
+    page.get_by_label("Text", exact=True).fill("Something else")
+    page.get_by_role("button", name="Remember").click()
+    expect(page.get_by_role("alert")).to_contain_text("refunds")
+    expect(page.get_by_label("Text", exact=True)).to_have_value("Something else")
+    page.get_by_role("button", name="Cancel").click()
+
+
+def test_working_notes_stand_in_the_conversation_scope_and_cannot_be_changed(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory?scope=conversation")
+    note = page.locator(".entry-row", has_text="what scout found")
+    expect(note).to_contain_text("Working Note")
+    expect(note).to_contain_text("read-only")
+    expect(page.locator(".entry-row", has_text="The customer behind order 4711")).to_be_visible()
+    note.click()
+    expect(page.get_by_label("Scratchpad")).to_contain_text("delays in the north until Thursday")
+    expect(page.get_by_role("button", name="Edit")).to_have_count(0)
+
+
+def test_a_result_says_why_it_was_found(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory?q=refund")
+    page.locator(".entry-row").first.click()
+    expect(page.locator("#why")).to_be_hidden()
+    page.get_by_role("button", name="Why this?").click()
+    expect(page.get_by_role("img", name="by its words it is number 1")).to_be_visible()
+    expect(page.locator("#why")).to_contain_text("not in this list")  # there is no embedder here
+
+
+def test_a_long_list_shows_few_rows_at_a_time_and_comes_to_its_end(server: Server, visit: Visit) -> None:
+    drafts = [recollect.Add(f"Entry number {number}.", at=1_700_000_000_000 + number) for number in range(450)]
+    server.home.agent("default").remember_many(drafts)
+    page = visit(server)
+    expect(page.get_by_text("100 entries and more")).to_be_visible()
+    page.wait_for_function("""() => {
+        const list = document.querySelector(".endless");
+        list.scrollTop = list.scrollHeight;
+        return document.querySelector(".count").textContent === "450 entries";
+    }""")
+    expect(page.locator(".entry-row", has_text="Entry number 0.")).to_be_visible()
+    assert page.locator(".entry-row").count() < 40
+
+
+def test_another_agent_can_be_chosen_and_linked_to(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    page.get_by_label("Agent").select_option("scout")
+    expect(page.locator(".entry-row")).to_have_count(2)
+    expect(page).to_have_url(f"{demo.url}/#/memory?agent=scout")
+    page.reload()
+    expect(page.locator(".entry-row")).to_have_count(2)
+
+
+@pytest.mark.parametrize("where", ["#/memory/nothing-here", "#/conversations/nothing-here"])
+def test_an_address_that_leads_nowhere_says_so(demo: Server, visit: Visit, where: str) -> None:
+    page = visit(demo, where, allowed=("404",))
+    expect(page.locator(".detail").get_by_role("alert")).to_contain_text("nothing-here")

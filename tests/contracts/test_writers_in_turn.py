@@ -1,0 +1,121 @@
+"""What a writer keeps in memory between its writes is right when others have written meanwhile."""
+
+import os
+import threading
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect import Conflict, Conversation, Event, EventType, Home
+from recollect.clock import FixedClock
+from recollect.engine import conversations
+from recollect.storage import history
+
+
+def chain(conv: Conversation) -> list[tuple[str, str]]:
+    """What was said, and to which event each is chained."""
+    said = {event.hash: event.content for event in conv.events()}
+    return [(event.content, said.get(event.previous, "")) for event in conv.events()]
+
+
+def breaks(home: Home) -> list[str]:
+    store = home.agent("ana")._workspace
+    with store.read() as tx:
+        return list(history.breaks(tx))
+
+
+def test_two_processes_that_append_in_turn_make_one_chain(home: Home, location: str, clock: FixedClock) -> None:
+    with recollect.open(location, clock=clock) as other:
+        here = home.agent("ana").conversations.start()
+        there = other.agent("ana").conversations.get(here.id)
+        here.user("one")
+        here.user("two")
+        there.user("three")
+        here.user("four")
+        there.user("five")
+        there.user("six")
+        here.user("seven")
+        assert chain(here) == [
+            ("one", ""), ("two", "one"), ("three", "two"), ("four", "three"), ("five", "four"), ("six", "five"),
+            ("seven", "six"),
+        ]  # fmt: skip
+        assert breaks(home) == []
+
+
+def test_each_conversation_has_its_own_chain_whoever_was_heard_last(home: Home) -> None:
+    first, second = home.agent("ana").conversations.start(), home.agent("ana").conversations.start()
+    first.user("one")
+    second.user("two")
+    first.user("three")
+    first.user("four")
+    second.user("five")
+    assert chain(first) == [("one", ""), ("three", "one"), ("four", "three")]
+    assert chain(second) == [("two", ""), ("five", "two")]
+    assert breaks(home) == []
+
+
+def test_one_who_appends_notices_that_another_has_ended_the_conversation(
+    home: Home, location: str, clock: FixedClock
+) -> None:
+    with recollect.open(location, clock=clock) as other:
+        here = home.agent("ana").conversations.start()
+        here.user("one")
+        other.agent("ana").conversations.get(here.id).idle()
+        with pytest.raises(Conflict):
+            here.user("two")
+        assert chain(here) == [("one", "")]
+
+
+def test_an_append_that_was_undone_leaves_no_trace_in_the_chain(home: Home) -> None:
+    conv = home.agent("ana").conversations.start()
+    conv.user("one")
+    store = home.agent("ana")._workspace
+    lost = conversations.checked(Event(type=EventType.USER, content="lost"), conv.id, 0)
+    with suppress(ZeroDivisionError), store.database.write("ana") as tx:
+        conversations.append(store, conv.id, [lost], tx)
+        raise ZeroDivisionError
+    conv.user("two")
+    assert chain(conv) == [("one", ""), ("two", "one")]
+    assert breaks(home) == []
+
+
+def test_the_chain_begins_anew_with_a_file_that_took_the_place_of_another(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        conv = home.agent("ana").conversations.start()
+        home.backup(tmp_path / "backup.db")
+        conv.user("one")
+        with recollect.open(tmp_path / "backup.db") as copy:
+            copy.agent("ana").conversations.get(conv.id).user("another one")
+        os.replace(tmp_path / "backup.db", tmp_path / "memory.db")
+        conv.user("two")
+        assert chain(conv) == [("another one", ""), ("two", "another one")]
+        assert breaks(home) == []
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_writes_even_if_another_thread_of_its_parent_was_writing_at_the_fork(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        mem = home.agent("ana")
+        mem.remember("before")
+        begun, done = threading.Event(), threading.Event()
+
+        def write() -> None:
+            with mem._workspace.database._writing:  # type: ignore[attr-defined]
+                begun.set()
+                done.wait()
+
+        thread = threading.Thread(target=write)
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            threading.Timer(20, os._exit, [1]).start()  # a child that waits for ever would hold up the tests
+            mem.remember("by the child")
+            os._exit(0)
+        assert os.waitpid(child, 0)[1] == 0
+        done.set()
+        thread.join()
+        assert sorted(entry.content for entry in mem.list()) == ["before", "by the child"]

@@ -1,0 +1,42 @@
+"""`recollect context` and `recollect vault checkpoint`, seen from outside."""
+
+from __future__ import annotations
+
+import pytest
+from surfaces.command import Command
+
+
+def test_a_context_is_shown_as_text_as_markdown_and_as_json(cli: Command, location: str) -> None:
+    where = ("--home", location)
+    empty = cli(*where, "context", "deploy")
+    assert (empty.text, empty.err) == ("", "there is nothing to say about 'deploy' yet\n")
+    cli(*where, "remember", "We deploy on Tuesdays", "--category", "decisions", "--at", "2026-03-02")
+    cli(*where, "remember", "Never deploy on a Friday", "--category", "lessons", "--at", "2026-03-03")
+    assert cli(*where, "context", "deploy").text == (
+        "## MEMORY CONTEXT\nRelevant Decisions:\n- We deploy on Tuesdays (2026-03-02, agent)\n"
+        "Relevant Lessons:\n- Never deploy on a Friday (2026-03-03, agent)\n---\n"
+    )
+    assert cli(*where, "context", "deploy", "--orient", "--budget", "26").lines == [
+        "# Orientation", "", "## Relevant Decisions", "", "- We deploy on Tuesdays (2026-03-02, agent)",
+    ]  # fmt: skip
+    told = cli(*where, "context", "deploy", "--budget", "0", "--json").json
+    assert (told["text"], told["dropped"]) == ("", 2)
+    assert cli(*where, "context", "deploy", "--orient", "--json").json["markdown"].startswith("# Orientation\n")
+
+
+def test_options_that_make_no_sense_are_told_in_one_line(cli: Command) -> None:
+    told = cli("context", "deploy", "--profile", "nonsense", code=3).err
+    assert told == "recollect: there is no profile 'nonsense'; there are brief, coding, default\n"
+    assert "0 or more" in cli("context", "deploy", "--budget", "-1", code=2).err
+
+
+def test_a_checkpoint_is_made_once(cli: Command) -> None:
+    pytest.importorskip("pygit2", reason="pygit2 is not installed; it comes with recollect[git]")
+    cli("--home", "shop", "remember", "The gate is blue", "--category", "decisions")
+    off = cli("--home", "shop", "vault", "checkpoint")
+    assert off.err.startswith("nothing was committed: git is off")
+    made = cli("--home", "shop", "vault", "checkpoint", "--note", "the gate", RECOLLECT_GIT_REPOSITORY="agent")
+    assert made.text.endswith(": checkpoint: the gate\n")
+    again = cli("--home", "shop", "vault", "checkpoint", RECOLLECT_GIT_REPOSITORY="agent")
+    assert again.err == "nothing was committed: nothing changed since the last commit\n"
+    assert cli("--home", "shop", "vault", "history", "--json").json == {"commits": [], "diff": None}

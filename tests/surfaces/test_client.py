@@ -1,0 +1,211 @@
+"""The client: the same methods as the library, over real HTTP."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from surfaces.server import Server, serving, settings
+
+import recollect
+from recollect import Add, Delta, Event, EventType, Remove, Rename, Write
+from recollect.client import (
+    RemoteChannels,
+    RemoteConversation,
+    RemoteConversations,
+    RemoteHome,
+    RemoteJobs,
+    RemoteMemory,
+    RemoteReminders,
+    RemoteScratchpad,
+    connect,
+)
+from recollect.errors import Conflict, Denied, Invalid, NotFound, Stale, Unavailable
+
+PAIRS = [
+    (recollect.Memory, RemoteMemory, set()),
+    (recollect.Channels, RemoteChannels, set()),
+    # What a server's feed asks; a client reads the feed itself.
+    (recollect.Conversations, RemoteConversations, {"journal", "last_event"}),
+    # Plain attributes there.
+    (recollect.Conversation, RemoteConversation, {"id", "ref_code"}),
+    (recollect.Scratchpad, RemoteScratchpad, set()),
+    (recollect.Reminders, RemoteReminders, set()),
+    # The server has its own upkeep.
+    (recollect.Jobs, RemoteJobs, {"start", "stop", "deliver"}),
+]
+
+
+def public(kind: type) -> set[str]:
+    return {
+        name
+        for name, value in vars(kind).items()
+        if not name.startswith("_") and (callable(value) or isinstance(value, property))
+    }
+
+
+@pytest.mark.parametrize(("ours", "remote", "without"), PAIRS, ids=lambda one: getattr(one, "__name__", ""))
+def test_every_method_of_the_library_is_there_with_the_same_parameters(
+    ours: type, remote: type, without: set[str]
+) -> None:
+    assert public(ours) - public(remote) - set(dir(dict)) == without & public(ours)
+    for name in public(ours) & public(remote):
+        one, other = getattr(ours, name), getattr(remote, name)
+        if name == "list" and remote is RemoteMemory:  # takes the filters by name, and checks them
+            continue
+        if inspect.isfunction(one):
+            assert list(inspect.signature(one).parameters)[1:] == list(inspect.signature(other).parameters)[1:], name
+
+
+@pytest.fixture
+def remote(server: Server) -> Iterator[RemoteHome]:
+    with connect(server.url) as home:
+        yield home
+
+
+def test_an_entry_is_remembered_found_changed_forgotten_and_restored(server: Server, remote: RemoteHome) -> None:
+    mem, local = remote.agent("ana"), server.home.agent("ana")
+    made = mem.remember("We deploy on Tuesdays", name="deploy day", tags=["ops"], importance=0.9)
+    assert made == local.get("deploy day")
+    hit = mem.recall("when are we deploying?", explain=True)[0]
+    assert (hit.entry.content, hit.why is not None) == ("We deploy on Tuesdays", True)
+    assert mem.apply(Rename("deploy day", "release day")).aliases == ("deploy day",)
+    fresh = mem.get("release day")
+    assert mem.apply(Write("release day", content="On Mondays"), if_version=fresh.version).content == "On Mondays"
+    with pytest.raises(Stale):
+        mem.apply(Remove("release day"), if_version=fresh.version)
+    assert mem.forget("release day") is True
+    assert mem.forget("release day") is False
+    assert [one.entry.name for one in mem.trash()] == ["release day"]
+    assert mem.restore("release day").content == "On Mondays"
+    assert [one.operation for one in mem.history("release day")] == [
+        one.operation for one in local.history("release day")
+    ]
+    receipt = mem.forget("release day", erase=True)
+    assert receipt.entry_id == made.id
+    assert mem.changes()[-1].seq == mem.last_change() == local.last_change()
+
+
+def test_names_with_slashes_spaces_and_emoji_reach_their_entry(remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    for name in ("a/b", "50% off?", "naïve #1", "🦊 fox", "..", "a+b&c=d"):
+        mem.remember(f"about {name}", name=name)
+        assert mem.get(name).content == f"about {name}"
+        assert mem.upsert(name, f"more about {name}").content == f"more about {name}"
+
+
+def test_many_entries_are_written_and_listed_page_by_page(remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    made = mem.remember_many(Add(f"note {n}", tags=["even"] if n % 2 == 0 else []) for n in range(1_203))
+    assert len(made) == 1_203
+    assert {one.id for one in mem.list(limit=2_000)} == {one.id for one in made}
+    assert len(mem.list(limit=2_000, tag="even")) == 602
+    assert len(mem.list(limit=7)) == 7
+    with pytest.raises(Invalid, match="colour"):
+        mem.list(colour="red")
+
+
+def test_a_conversation_runs_from_its_start_to_its_end(server: Server, remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    mem.channels.create("releases", "what we ship")
+    conv = mem.conversations.start(channel="releases", chat_id="chat-1")
+    conv.user("Please remember that we decided to deploy on Tuesdays.", speaker="Bob")
+    call = {"id": "c1", "type": "function", "function": {"name": "calendar", "arguments": "{}"}}
+    conv.assistant("I look at the calendar.", tool_calls=[call])
+    conv.tool("Tuesday is free", "c1")
+    made = conv.append([Event(type=EventType.MODEL, content="Noted."), Event(type=EventType.USER, content="Thanks!")])
+    assert [one.content for one in made] == ["Noted.", "Thanks!"]
+    assert list(conv.events()) == [*server.home.agent("ana").conversations.get(conv.id).events()]
+    assert conv.event(made[0].hash) == made[0]
+    conv.scratchpad["plan"] = {"step": 1}
+    assert (dict(conv.scratchpad), "none" in conv.scratchpad) == ({"plan": {"step": 1}}, False)
+    conv.apply_delta("edge", Delta(summary_update="They talk about deploying."))
+    assert conv.summary().summary == "They talk about deploying."
+    assert conv.messages("edge")[-1]["content"] == "Thanks!"
+    turn = mem.conversations.search("when do we deploy?")[0]
+    assert (turn.speaker, turn.conversation.ref_code) == ("Bob", conv.ref_code)
+    conv.checkpoint()
+    assert mem.recover().conversation.id == conv.id
+    ended = conv.end()
+    assert ended.conversation.id == conv.id
+    assert conv.status == "idle"
+    conv.archive()
+    assert mem.conversations.list() == []
+    assert len(mem.conversations.detail(conv.ref_code)) == 5
+    with pytest.raises(Conflict):
+        conv.user("Too late")
+
+
+def test_messages_sent_again_are_appended_once(remote: RemoteHome) -> None:
+    conv = remote.agent("ana").conversations.start()
+    talk = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]
+    assert len(conv.extend(talk)) == 2
+    assert conv.extend(talk) == []
+    assert [one.content for one in conv.extend([*talk, {"role": "user", "content": "Bye"}])] == ["Bye"]
+
+
+def test_reminders_jobs_context_and_checks_are_within_reach(remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    reminder = mem.reminders.add("1h", "call Bob")
+    assert [one.id for one in mem.reminders.list()] == [reminder.id]
+    assert mem.reminders.cancel(reminder) is True
+    assert mem.reminders.cancel(reminder) is False
+    mem.reminders.add(0, "late")
+    claimed = mem.reminders.claim()[0]
+    assert mem.reminders.deliver(claimed.id) is False
+    assert mem.reminders.deliver(claimed) is True
+    mem.remember("We chose SQLite", category="decisions")
+    assert "We chose SQLite" in mem.context("why SQLite?").text
+    assert mem.orient("why SQLite?").markdown
+    assert "default" in mem.profiles
+    assert remote.check().ok
+    assert "consolidate" in {one.name for one in remote.jobs.status()}
+    assert remote.jobs.run("consolidate", dry_run=True).dry_run
+    assert (remote.workspaces(), remote.agents()) == (["default"], ["ana"])
+
+
+def test_what_is_wrong_raises_the_same_errors_as_the_library(remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    mem.remember("x", name="taken")
+    wrong: list[tuple[type[Exception], Any]] = [
+        (NotFound, lambda: mem.get("nothing")),
+        (Conflict, lambda: mem.remember("y", name="taken")),
+        (Invalid, lambda: mem.remember("  ")),
+        (Invalid, lambda: mem.get(" ")),
+        (Invalid, lambda: mem.recall("x", mode="psychic")),
+        (NotFound, lambda: mem.conversations.get("AAAAAAAAAAA")),
+        (NotFound, lambda: mem.conversations.scratchpad("AAAAAAAAAAA")),
+        (NotFound, lambda: mem.forget("nothing", erase=True)),
+        (Invalid, lambda: mem.conversations.start().append("text")),
+    ]
+    for error, call in wrong:
+        with pytest.raises(error):
+            call()
+
+
+def test_a_token_is_sent_and_one_for_another_agent_is_refused(tmp_path: Any) -> None:
+    with recollect.open(tmp_path / "m.db") as home:
+        _, secret = home.tokens.create("for ana", agents=["ana"])
+        with serving(home, settings(require_token=True)) as running:
+            with connect(running.url, token=secret) as remote:
+                remote.agent("ana").remember("mine")
+                with pytest.raises(Denied):
+                    remote.agent("bob").remember("not mine")
+            with connect(running.url) as nobody, pytest.raises(Denied, match="token"):
+                nobody.agent("ana").list()
+
+
+def test_many_threads_share_a_client_and_lose_nothing(server: Server, remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    with ThreadPoolExecutor(8) as pool:
+        made = list(pool.map(lambda n: mem.remember(f"note {n}").id, range(64)))
+    assert len(set(made)) == 64
+    assert {one.id for one in server.home.agent("ana").list(limit=100)} == set(made)
+
+
+def test_a_server_that_is_not_there_is_unavailable() -> None:
+    with connect("http://127.0.0.1:9") as remote, pytest.raises(Unavailable, match="recollect serve"):
+        remote.agent("ana").list()

@@ -1,0 +1,423 @@
+"""Connecting programs to the memory: what is written into their files, what stays, the way back, and the hooks."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import re
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from surfaces.command import Command, Ended
+
+import recollect
+from recollect.cli import main, output
+from recollect.cli.clients import CLIENTS, HOOKS, connected, disconnected, hooked, unhooked
+from recollect.cli.edits import drop_json, drop_toml, read_json, read_toml, set_json, set_toml
+from recollect.errors import Invalid
+from recollect.model.history import Status
+
+COMMAND = ["recollect", "mcp", "--home", "memory.db"]
+SERVER = {"command": "recollect", "args": COMMAND[1:]}
+
+
+class Desk:
+    """A folder of a project, and the home folder of a user, which is never the real one."""
+
+    def __init__(
+        self, folder: Path, monkeypatch: pytest.MonkeyPatch, captured: pytest.CaptureFixture[bytes]
+    ) -> None:  # fmt: skip
+        self.project, self.user = folder / "project", folder / "user"
+        self.project.mkdir()
+        self.user.mkdir()
+        self._monkeypatch, self._captured = monkeypatch, captured
+        monkeypatch.chdir(self.project)
+        self.variables = {"HOME": str(self.user), "USERPROFILE": str(self.user)}
+        for name, value in self.variables.items():
+            monkeypatch.setenv(name, value)
+
+    def __call__(self, *args: str, stdin: bytes = b"", code: int = 0) -> Ended:
+        """The command, in this process: there are many of them here, and a process each takes its time."""
+        self._monkeypatch.setattr(sys, "argv", ["recollect", *args])
+        self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        output._console.cache_clear()  # it holds the streams of the command before
+        ended = main()
+        captured = self._captured.readouterr()
+        assert ended == code, captured
+        return Ended(ended, captured.out, captured.err.decode())
+
+    def files(self) -> dict[str, bytes]:
+        """Everything in both folders but what is kept for the way back."""
+        found = [path for folder in (self.project, self.user) for path in folder.rglob("*") if path.is_file()]
+        return {str(path): path.read_bytes() for path in found if ".local" not in path.parts}
+
+
+@pytest.fixture
+def desk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsysbinary: pytest.CaptureFixture[bytes]) -> Desk:
+    return Desk(tmp_path, monkeypatch, capsysbinary)
+
+
+# The table
+
+
+@pytest.mark.parametrize("name", CLIENTS)
+def test_every_client_is_connected_for_the_user_and_put_back(desk: Desk, name: str) -> None:
+    client = CLIENTS[name]
+    assert client.user is not None
+    desk("connect", name)
+    file = desk.user / client.user
+    read = tomllib.loads if client.toml else json.loads
+    entry = read(file.read_text())[client.key]["recollect"]
+    assert entry["args"][-3:] == ["mcp", "--home", str(desk.user / ".recollect")]
+    assert Path(entry["command"]).is_absolute()
+    desk("connect", name, "--undo")
+    assert desk.files() == {}
+    assert [path.name for path in desk.user.iterdir()] == [".local"]
+
+
+@pytest.mark.parametrize("name", [name for name, client in CLIENTS.items() if client.project])
+def test_a_client_is_connected_for_a_project(desk: Desk, name: str) -> None:
+    client = CLIENTS[name]
+    desk("connect", name, "--project", "--agent", "ana", "--workspace", "shop")
+    text = (desk.project / str(client.project)).read_text()
+    entry = (tomllib.loads if client.toml else json.loads)(text)[client.key]["recollect"]
+    args = ["mcp", "--home", ".recollect", "--workspace", "shop", "--agent", "ana"]
+    assert entry["args"][-len(args) :] == args
+    assert all(str(desk.project) in path for path in desk.files())
+
+
+def test_a_client_without_files_for_projects_says_so(desk: Desk) -> None:
+    assert "no configuration for a single project" in desk("connect", "windsurf", "--project", code=2).err
+    assert "there are claude-code" in desk("connect", "emacs", code=3).err
+    assert desk.files() == {}
+
+
+def test_the_list_names_every_client_and_its_files(desk: Desk) -> None:
+    shown = desk("connect").text
+    assert [name for name in CLIENTS if name not in shown] == []
+    assert {one["name"] for one in desk("connect", "--json").json} == set(CLIENTS)
+
+
+def test_the_entries_are_as_each_program_wants_them() -> None:
+    def entry(name: str) -> Any:
+        client = CLIENTS[name]
+        return (read_toml if client.toml else read_json)(connected(client, "", COMMAND))
+
+    plain = {"mcpServers": {"recollect": SERVER}}
+    assert entry("cursor") == entry("windsurf") == entry("gemini") == entry("claude-desktop") == plain
+    assert entry("claude-code") == {"mcpServers": {"recollect": {"type": "stdio", **SERVER}}}
+    assert entry("vscode") == {"servers": {"recollect": {"type": "stdio", **SERVER}}}
+    assert entry("zed") == {"context_servers": {"recollect": {"source": "custom", **SERVER}}}
+    assert entry("codex") == {"mcp_servers": {"recollect": SERVER}}
+
+
+# Files that are there already
+
+SETTINGS = """\
+// Zed settings
+{
+  "theme": "One Dark", // my favourite
+  /* servers */
+  "context_servers": {
+    "other": {"command": "x", "args": []},
+  },
+  "font": 13,
+}
+"""
+
+
+def test_everything_else_in_a_file_stays_as_it_is(desk: Desk) -> None:
+    file = desk.user / ".config/zed/settings.json"
+    file.parent.mkdir(parents=True)
+    file.write_text(SETTINGS)
+    file.chmod(0o644)
+    desk("connect", "zed")
+    written = file.read_text()
+    assert [line for line in SETTINGS.splitlines() if line not in written.splitlines()] == []
+    assert list(read_json(written)["context_servers"]) == ["other", "recollect"]
+    assert file.stat().st_mode & 0o777 == 0o644
+    desk("connect", "zed")
+    assert file.read_text() == written
+    desk("connect", "zed", "--undo")
+    assert file.read_text() == SETTINGS
+    assert file.stat().st_mode & 0o777 == 0o644
+
+
+def test_connecting_again_with_other_options_replaces_and_undo_goes_back_to_the_beginning(desk: Desk) -> None:
+    file = desk.project / ".cursor/mcp.json"
+    file.parent.mkdir()
+    before = '{"mcpServers": {"recollect": {"command": "older"}}}'
+    file.write_text(before)
+    desk("connect", "cursor", "--project")
+    desk("connect", "cursor", "--project", "--agent", "ana")
+    assert json.loads(file.read_text())["mcpServers"]["recollect"]["args"][-1] == "ana"
+    desk("connect", "cursor", "--project", "--undo")
+    assert file.read_text() == before
+
+
+def test_what_others_wrote_meanwhile_survives_the_undo(desk: Desk) -> None:
+    file = desk.user / ".claude.json"
+    file.write_text('{"mcpServers": {"recollect": {"command": "older"}}}')
+    desk("connect", "claude-code", "--no-hooks")
+    changed = {**json.loads(file.read_text()), "numStartups": 7}
+    file.write_text(json.dumps(changed, indent=2))
+    desk("connect", "claude-code", "--undo")
+    assert json.loads(file.read_text()) == {"mcpServers": {"recollect": {"command": "older"}}, "numStartups": 7}
+
+
+def test_an_undo_without_anything_to_undo_changes_nothing(desk: Desk) -> None:
+    assert "not connected" in desk("connect", "codex", "--undo").err
+    assert desk.files() == {}
+
+
+def test_a_link_to_a_file_stays_a_link(desk: Desk) -> None:
+    real, link = desk.user / "dotfiles.json", desk.user / ".cursor/mcp.json"
+    real.write_text("{}")
+    link.parent.mkdir()
+    link.symlink_to(real)
+    desk("connect", "cursor")
+    assert link.is_symlink()
+    assert "recollect" in json.loads(real.read_text())["mcpServers"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cursor", '{"mcpServers": {'),
+        ("cursor", '{"mcpServers": []}'),
+        ("cursor", '{"a": 1, "a": 2}'),
+        ("cursor", "[]"),
+        ("cursor", '{"a": nonsense}'),
+        ("codex", "[mcp_servers"),
+        ("codex", 'mcp_servers = {other = {command = "x"}}\n'),
+    ],
+)
+def test_a_file_that_cannot_be_changed_safely_is_refused_and_left_alone(desk: Desk, name: str, text: str) -> None:
+    file = desk.user / str(CLIENTS[name].user)
+    file.parent.mkdir()
+    file.write_text(text)
+    ended = desk("connect", name, code=2)
+    assert str(file) in ended.err
+    assert "nothing was changed" in ended.err
+    assert file.read_text() == text
+
+
+def test_when_one_of_two_files_is_broken_neither_is_changed(desk: Desk) -> None:
+    (desk.project / ".claude").mkdir()
+    (desk.project / ".claude/settings.json").write_text("{")
+    desk("connect", "claude-code", "--project", code=2)
+    assert list(desk.files()) == [str(desk.project / ".claude/settings.json")]
+
+
+def test_a_dry_run_and_print_change_nothing(desk: Desk) -> None:
+    shown = desk("connect", "claude-code", "--project", "--dry-run").text
+    assert '+    "recollect": {' in shown
+    assert "hook session-start" in shown
+    printed = desk("connect", "cursor", "--print").text
+    assert "recollect" in json.loads(printed)["mcpServers"]
+    assert desk.files() == {}
+
+
+def test_a_password_never_gets_into_a_file_of_a_project(desk: Desk) -> None:
+    home = "postgresql://memory:secret@localhost/memory"
+    ended = desk("connect", "cursor", "--project", "--home", home, code=2)
+    assert "password" in ended.err
+    assert "secret" not in ended.err
+    assert desk.files() == {}
+
+
+# Edits of text
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(
+    known=st.dictionaries(st.text(max_size=4), VALUES, max_size=4),
+    servers=st.dictionaries(st.sampled_from(["a", "b", "recollect"]), VALUES, max_size=3),
+    indent=st.sampled_from([None, 2, 4, "\t"]),
+    place=st.booleans(),
+)
+def test_a_value_that_is_set_and_dropped_leaves_all_others(
+    known: dict[str, Any], servers: dict[str, Any], indent: Any, place: bool
+) -> None:
+    known = {**known, "servers": servers} if place else {"servers": servers, **known}
+    text = json.dumps(known, indent=indent)
+    changed = set_json(text, ("servers", "recollect"), SERVER)
+    assert json.loads(changed) == {**known, "servers": {**known["servers"], "recollect": SERVER}}
+    rest = {name: value for name, value in known["servers"].items() if name != "recollect"}
+    assert json.loads(drop_json(changed, ("servers", "recollect"))) == {**known, "servers": rest}
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", '{\n  "s": {\n    "r": 1\n  }\n}\n'),
+        ("{}", '{\n  "s": {\n    "r": 1\n  }\n}'),
+        ('{"s": {"a": 1}}', '{"s": {"a": 1, "r": 1}}'),
+        ('{\n\t"s": {}\n}\n', '{\n\t"s": {\n\t\t"r": 1\n\t}\n}\n'),
+        ('{\r\n  "a": 1\r\n}\r\n', '{\r\n  "a": 1,\r\n  "s": {\r\n    "r": 1\r\n  }\r\n}\r\n'),
+        ('{\n  "s": {\n    "a": 1, // one\n  }\n}', '{\n  "s": {\n    "a": 1,\n    "r": 1 // one\n  }\n}'),
+        ('\ufeff{"s": {"r": 0}}', '\ufeff{"s": {"r": 1}}'),
+    ],
+)
+def test_a_value_is_written_as_its_neighbours_are(before: str, after: str) -> None:
+    assert set_json(before, ("s", "r"), 1) == after
+
+
+TOML = """\
+# mine
+model = "x"
+
+[mcp_servers.other] # another one
+command = "o"
+
+[mcp_servers.recollect]
+command = "old"
+
+[mcp_servers.recollect.env]
+A = "1"
+
+[profiles.fast]
+model = "y"
+"""
+
+
+def test_a_table_is_added_replaced_and_dropped() -> None:
+    changed = set_toml(TOML, ("mcp_servers", "recollect"), {**SERVER, "env": {"B": "2"}})
+    assert tomllib.loads(changed)["mcp_servers"]["recollect"] == {**SERVER, "env": {"B": "2"}}
+    assert tomllib.loads(changed)["profiles"] == {"fast": {"model": "y"}}
+    assert "[mcp_servers.other] # another one\n" in changed
+    dropped = drop_toml(changed, ("mcp_servers", "recollect"))
+    assert set(tomllib.loads(dropped)["mcp_servers"]) == {"other"}
+    assert "# mine\n" in dropped
+    codex = CLIENTS["codex"]
+    assert tomllib.loads(disconnected(codex, changed, TOML))["mcp_servers"] == tomllib.loads(TOML)["mcp_servers"]
+
+
+def test_a_header_inside_of_a_text_is_no_table() -> None:
+    tricky = 'note = """\n[mcp_servers.recollect]\n"""\n'
+    with pytest.raises(Invalid, match="left alone"):
+        set_toml(tricky, ("mcp_servers", "recollect"), SERVER)
+
+
+# Hooks
+
+OTHERS = {"hooks": {"SessionStart": [{"matcher": "startup", "hooks": [{"type": "command", "command": "date"}]}]}}
+
+
+def test_hooks_stand_beside_those_of_others_and_leave_alone() -> None:
+    text = json.dumps({**OTHERS, "model": "opus"}, indent=2)
+    changed = hooked(text, ["recollect"], ["--home", "my memory.db"])
+    groups = json.loads(changed)["hooks"]
+    assert set(groups) == set(HOOKS)
+    assert groups["SessionStart"][0] == OTHERS["hooks"]["SessionStart"][0]
+    assert groups["SessionStart"][1]["hooks"][0]["command"] == "recollect hook session-start --home 'my memory.db'"
+    assert hooked(changed, ["recollect"], ["--home", "my memory.db"]) == changed
+    again = json.loads(hooked(changed, ["/bin/recollect"], []))["hooks"]
+    assert {event: len(one) for event, one in again.items()} == {event: len(one) for event, one in groups.items()}
+    assert json.loads(unhooked(changed)) == {**OTHERS, "model": "opus"}
+    assert json.loads(unhooked(hooked("", ["recollect"], []))) == {}
+
+
+def test_claude_code_gets_the_server_and_the_hooks(desk: Desk) -> None:
+    desk("connect", "claude-code", "--project")
+    hooks = json.loads((desk.project / ".claude/settings.json").read_text())["hooks"]
+    assert all("hook" in group["hooks"][0]["command"] for (group,) in hooks.values())
+    assert "recollect" in json.loads((desk.project / ".mcp.json").read_text())["mcpServers"]
+    desk("connect", "claude-code", "--project", "--undo")
+    assert desk.files() == {}
+
+
+def entry(role: str, content: object, **more: object) -> str:
+    return json.dumps({"type": role, "message": {"role": role, "content": content}, **more})
+
+
+def transcript(folder: Path, *lines: str) -> str:
+    path = folder / "transcript.jsonl"
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def hook(desk: Desk, event: str, **told: object) -> str:
+    """What a session is told by a hook."""
+    ended = desk("hook", event, stdin=json.dumps({"session_id": "s-1", **told}).encode())
+    assert ended.err == ""
+    return ended.json["hookSpecificOutput"]["additionalContext"] if ended.out else ""
+
+
+def test_a_session_is_told_the_context_and_leaves_a_conversation_behind(desk: Desk) -> None:
+    with recollect.open(desk.project / ".recollect") as home:
+        home.agent("default").remember("Finish the tests of the harbour", category="handoffs")
+        home.agent("default").remember("We deploy on Tuesdays", category="decisions")
+    begun = hook(desk, "session-start", hook_event_name="SessionStart", source="startup")
+    assert "Finish the tests of the harbour" in begun
+    ref = re.search(r"the conversation (\w{11}) of", begun)
+    assert ref
+    first = [
+        entry("user", "When does the harbour open?"),
+        entry("user", "hidden", isMeta=True),
+        entry("user", "of a helper", isSidechain=True),
+        entry("assistant", [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "At eight."}]),
+        entry("user", [{"type": "tool_result", "content": "noise"}]),
+        '{"type": "summary", "summary": "x"}',
+        "half a li",
+    ]
+    path = transcript(desk.project, *first)
+    told = hook(desk, "user-prompt", prompt="and when do we deploy?", transcript_path=path)
+    assert "We deploy on Tuesdays" in told
+    path = transcript(desk.project, *first, entry("user", "and when do we deploy?"))
+    assert hook(desk, "session-end", reason="exit", transcript_path=path) == ""
+    with recollect.open(desk.project / ".recollect") as home:
+        (info,) = home.agent("default").conversations.list(chat_id="s-1")
+        assert (info.ref_code, info.status) == (ref[1], Status.IDLE)
+        talk = [event.content for event in home.agent("default").conversations.get(info.id).events()]
+        assert talk == ["When does the harbour open?", "At eight.", "and when do we deploy?"]
+    hook(desk, "session-end", transcript_path=path)  # once more changes nothing
+    path = transcript(desk.project, *first, entry("user", "and when do we deploy?"), entry("assistant", "Tuesday."))
+    hook(desk, "session-start", source="resume", transcript_path=path)
+    hook(desk, "session-end", transcript_path=path)
+    with recollect.open(desk.project / ".recollect") as home:
+        conversations = home.agent("default").conversations
+        newest, oldest = conversations.list(chat_id="s-1")
+        assert oldest.id == info.id
+        assert [event.content for event in conversations.get(newest.id).events()] == ["Tuesday."]
+
+
+def test_a_session_in_which_nothing_was_said_leaves_no_hand_off(desk: Desk) -> None:
+    hook(desk, "session-start")
+    hook(desk, "session-end")
+    with recollect.open(desk.project / ".recollect") as home:
+        assert home.agent("default").list() == []
+        assert [info.status for info in home.agent("default").conversations.list(True)] == [Status.ARCHIVED]
+
+
+@pytest.mark.parametrize(
+    ("event", "stdin", "changes"),
+    [
+        ("session-start", b"not json", {}),
+        ("session-start", b"[]", {}),
+        ("session-start", b'{"session_id": "s"}', {"RECOLLECT_HOME": "postgresql://nobody@127.0.0.1:1/none"}),
+        ("session-start", b'{"session_id": "s"}', {"RECOLLECT_WINDOW_EVENTS": "many"}),
+        ("session-end", b'{"session_id": "s", "transcript_path": "/nowhere"}', {"RECOLLECT_HOME": os.devnull}),
+        ("dance", b"{}", {}),
+    ],
+)
+def test_a_hook_never_fails_its_host(desk: Desk, event: str, stdin: bytes, changes: dict[str, str]) -> None:
+    ended = Command(desk.project)("hook", event, stdin=stdin, **desk.variables, **changes)
+    assert ended.out == b""
+    assert len(ended.err.splitlines()) == 1
+
+
+def test_a_hook_that_is_called_wrongly_ends_with_0_too(desk: Desk) -> None:
+    assert desk("hook").out == b""
+    assert desk("hook", "session-start", "--nonsense").out == b""

@@ -1,0 +1,181 @@
+"""Who may do what: every route of the app is asked with every kind of token."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from fastapi.routing import iter_route_contexts
+from surfaces.server import Server, client, serving, settings
+
+import recollect
+from recollect.clock import FixedClock
+from recollect.rest.app import create_app
+from recollect.rest.caller import declared
+
+OPEN = {
+    ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/version"), ("GET", "/openapi.json"), ("GET", "/docs"),
+    ("GET", "/docs/oauth2-redirect"), ("POST", "/v1/session"), ("DELETE", "/v1/session"),
+}  # fmt: skip
+"""What anybody may ask, because it tells nothing about a memory."""
+OWN_GUARD = {"/", "/static", "/mcp"}
+"""What is no route of this app: files without secrets, and a surface that asks for tokens itself."""
+ENOUGH = {
+    "anyone": {"read", "write", "admin", "other workspace", "other agent", "owner"},
+    "read": {"read", "write", "admin", "owner"},
+    "write": {"write", "admin", "owner"},
+    "admin": {"admin", "owner"},
+    "owner": {"owner"},
+}
+NOT_IN_FORCE = {"none", "unknown", "revoked", "expired"}
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A route, and what it asks of its callers."""
+
+    method: str
+    path: str
+    asks: str
+
+
+def routes(tmp_path: Path) -> Iterator[tuple[str, str, str | None]]:
+    with recollect.open(tmp_path / "unused.db") as home:
+        for route in iter_route_contexts(create_app(home, settings(), upkeep=False).routes):
+            dependant = getattr(route, "dependant", None)
+            for method in sorted((route.methods or {"-"}) - {"HEAD"}):
+                yield method, route.path or "", None if dependant is None else declared(dependant)
+
+
+def test_every_route_says_what_it_asks_of_its_callers(tmp_path: Path) -> None:
+    silent = {(method, path) for method, path, asks in routes(tmp_path) if asks is None}
+    assert {(method, path) for method, path in silent if not any(path.startswith(own) for own in OWN_GUARD - {"/"})} - {
+        ("GET", "/"), ("-", "")
+    } == OPEN  # fmt: skip
+
+
+def test_every_route_answers_each_kind_of_token_as_it_says(tmp_path: Path) -> None:
+    clock = FixedClock()
+    known = [Asked(method, path, asks) for method, path, asks in routes(tmp_path) if asks is not None]
+    assert len(known) > 40
+    with (
+        recollect.open(tmp_path / "home", clock=clock) as home,
+        serving(home, settings(require_token=True)) as server,
+    ):
+        home.agent("default").remember("something")
+        secrets: dict[str, str | None] = {"none": None, "unknown": "rcl_unknown", "nonsense": "x"}
+        here = {"workspace": "default", "agents": ["default"]}
+        for name, wanted in {
+            "revoked": {"right": "admin"},
+            "expired": {"right": "admin", "expires": clock.now() + 1},
+            "read": {**here, "right": "read"},
+            "write": {**here, "right": "write"},
+            "admin": {**here, "right": "admin"},
+            "other workspace": {"workspace": "elsewhere", "right": "admin"},
+            "other agent": {"workspace": "default", "agents": ["bob"], "right": "admin"},
+            "owner": {"right": "admin"},
+        }.items():
+            secrets[name] = home.tokens.create(name, **wanted)[1]
+        home.tokens.revoke("revoked")
+        clock.advance(10)
+        wrong = [
+            f"{route.method} {route.path} asks for {route.asks} and answered {status} to {name}"
+            for route in known
+            for name, secret in secrets.items()
+            if not _right(route, name, status := _asked(server, route, secret))
+        ]
+    assert wrong == []
+
+
+def _asked(server: Server, route: Asked, secret: str | None) -> int:
+    path = re.sub(r"\{[^}]*\}", "x", route.path)
+    headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
+    where = {"workspace": "default", "agent": "default"}
+    with server.client.stream(route.method, path, params=where, headers=headers) as answer:
+        return answer.status_code
+
+
+def _right(route: Asked, name: str, status: int) -> bool:
+    if name in NOT_IN_FORCE or name == "nonsense":
+        return status == 401
+    if name not in ENOUGH[route.asks]:
+        return status == 403
+    # A route that asks no more than a token may look closer once it knows what the request is about.
+    return status not in (401, 403, 500) or (route.asks == "anyone" and status == 403 and name != "owner")
+
+
+def test_a_token_is_for_its_own_memory_without_being_told(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home, serving(home, settings(require_token=True)) as server:
+        _, secret = home.tokens.create("bob's", workspace="garden", agents=["bob"])
+        with server.as_(secret) as bob:
+            bob.post("/v1/entries", json={"content": "roses", "name": "n"})
+            assert bob.get("/v1/session").json()["workspace"] == "garden"
+            assert bob.get("/v1/workspaces").json() == ["garden"]
+            assert bob.post("/v1/recall", json={"query": "x", "target_agent": "ana"}).status_code == 403
+            assert bob.post("/v1/query", json={"query": "x", "target_agent": "ana"}).status_code == 403
+        assert home.agent("bob", "garden").get("n").content == "roses"
+
+
+def test_other_workspaces_and_agents_are_not_even_named(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home, serving(home, settings(require_token=True)) as server:
+        for agent in ("ana", "bob"):
+            for workspace in ("garden", "house"):
+                home.agent(agent, workspace).remember("x")
+        _, secret = home.tokens.create("bob's", workspace="garden", agents=["bob"], right="read")
+        with server.as_(secret) as bob:
+            assert bob.get("/v1/workspaces").json() == ["garden"]
+            assert bob.get("/v1/agents").json() == ["bob"]
+            assert bob.get("/v1/agents?workspace=house").json() == []
+
+
+def test_tokens_are_made_listed_and_revoked(server: Server) -> None:
+    made = server.client.post("/v1/tokens", json={"name": "laptop", "agents": ["ana"], "right": "read"})
+    assert made.status_code == 201
+    secret, token = made.json()["secret"], made.json()["token"]
+    assert (token["agents"], token["right"], token["workspace"]) == (["ana"], "read", "*")
+    assert secret not in server.client.get("/v1/tokens").text
+    with server.as_(secret) as laptop:
+        assert laptop.get("/v1/session").json()["name"] == "laptop"
+        assert laptop.get("/v1/tokens").status_code == 403
+        assert server.client.delete("/v1/tokens/laptop").json()["revoked_at"] is not None
+        assert laptop.get("/v1/session").status_code == 401
+    assert server.client.get("/v1/tokens").json()["items"] == []
+    assert len(server.client.get("/v1/tokens?revoked=true").json()["items"]) == 1
+
+
+def test_a_page_logs_in_with_a_cookie_that_no_script_can_read(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        _, secret = home.tokens.create("page")
+        with client(server.url) as page:
+            assert page.get("/v1/session").status_code == 401
+            assert page.post("/v1/session", json={"token": "rcl_wrong"}).status_code == 401
+            answer = page.post("/v1/session", json={"token": secret})
+            cookie = answer.headers["set-cookie"].lower()
+            assert "httponly" in cookie
+            assert "samesite=strict" in cookie
+            assert secret not in answer.text
+            assert page.get("/v1/session").json()["name"] == "page"
+            assert page.post("/v1/entries", json={"content": "x"}).status_code == 201
+            assert page.delete("/v1/session").status_code == 204
+            assert page.get("/v1/session").status_code == 401
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::", "recollect.example"])
+def test_an_address_that_others_reach_needs_tokens(tmp_path: Path, host: str) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(host=host)) as server:
+        answer = server.client.get("/v1/entries")
+        assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
+
+
+def test_nobody_is_asked_for_a_token_on_the_machines_own_address(server: Server) -> None:
+    told = server.client.get("/v1/session").json()
+    assert (told["name"], told["right"], told["needs_token"]) == (None, "admin", False)
+
+
+def test_a_body_is_not_read_for_somebody_unknown(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        wrong = server.client.post("/v1/entries", content=b"{", headers={"Content-Type": "application/json"})
+        assert wrong.status_code == 401

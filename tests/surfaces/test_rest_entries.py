@@ -1,0 +1,221 @@
+"""Entries over HTTP: what the library does, with names in addresses and versions in headers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from surfaces.server import Server, serving
+
+import recollect
+
+
+def test_an_entry_is_made_read_changed_and_forgotten(server: Server) -> None:
+    client = server.client
+    made = client.post("/v1/entries", json={"content": "We deploy on Tuesdays.", "name": "deploy day", "tags": ["ops"]})
+    assert made.status_code == 201
+    assert made.headers["location"] == f"/v1/entries/{made.json()['id']}"
+    assert client.get(made.headers["location"]).json() == made.json()
+    assert made.json()["tags"] == ["ops"]
+    changed = client.patch("/v1/entries/deploy day", json={"content": "We deploy on Mondays."})
+    assert changed.json()["content"] == "We deploy on Mondays."
+    assert changed.headers["etag"] != made.headers["etag"]
+    assert server.home.agent("default").get("deploy day").content == "We deploy on Mondays."
+    assert client.delete("/v1/entries/deploy day").status_code == 204
+    assert client.get("/v1/entries/deploy day").status_code == 404
+    assert client.delete("/v1/entries/deploy day").status_code == 404
+
+
+def test_a_change_with_an_old_version_is_refused(server: Server) -> None:
+    client = server.client
+    old = client.post("/v1/entries", json={"content": "one", "name": "n"}).headers["etag"]
+    new = client.patch("/v1/entries/n", json={"content": "two"}, headers={"If-Match": old}).headers["etag"]
+    for answer in (
+        client.patch("/v1/entries/n", json={"content": "three"}, headers={"If-Match": old}),
+        client.patch("/v1/entries/n", json={"content": "three"}, headers={"If-Match": f"W/{new}"}),
+        client.delete("/v1/entries/n", headers={"If-Match": old}),
+        client.delete("/v1/entries/n?erase=true", headers={"If-Match": old}),
+        client.post("/v1/entries/n/rename", json={"name": "m"}, headers={"If-Match": old}),
+        client.post("/v1/entries/n/aliases", json={"name": "m"}, headers={"If-Match": old}),
+        client.post("/v1/operations", json={"op": "remove", "target": "n"}, headers={"If-Match": old}),
+    ):
+        assert (answer.status_code, answer.headers["content-type"]) == (412, "application/problem+json")
+    assert client.get("/v1/entries/n").json()["content"] == "two"
+    assert (
+        client.patch("/v1/entries/n", json={"content": "3"}, headers={"If-Match": f"{old}, {new}"}).status_code == 200
+    )
+    assert client.patch("/v1/entries/n", json={"content": "4"}, headers={"If-Match": "*"}).status_code == 200
+
+
+def test_an_entry_that_is_known_already_is_not_sent_again(server: Server) -> None:
+    tag = server.client.post("/v1/entries", json={"content": "one", "name": "n"}).headers["etag"]
+    for known in (tag, f"W/{tag}", f'"other", {tag}', "*"):
+        answer = server.client.get("/v1/entries/n", headers={"If-None-Match": known})
+        assert (answer.status_code, answer.content, answer.headers["etag"]) == (304, b"", tag)
+    assert server.client.get("/v1/entries/n", headers={"If-None-Match": '"other"'}).json()["content"] == "one"
+
+
+def test_a_name_may_hold_a_slash_and_any_letter(server: Server) -> None:
+    for name, written in (("infra/deploy day", "infra%2Fdeploy%20day"), ("größe ☕", "gr%C3%B6%C3%9Fe%20%E2%98%95")):
+        server.client.post("/v1/entries", json={"content": "x", "name": name})
+        assert server.client.get(f"/v1/entries/{written}").json()["name"] == name
+        assert len(server.client.get(f"/v1/entries/{written}/history").json()["items"]) == 1
+
+
+def test_a_list_is_read_page_by_page(server: Server) -> None:
+    mem = server.home.agent("default")
+    for number in range(5):
+        mem.remember(
+            f"note {number}", name=f"n{number}", tags=["odd" if number % 2 else "even"], importance=number / 10
+        )
+    found, cursor = [], None
+    while True:
+        query = {"limit": 2, "sort": "importance"} | ({"cursor": cursor} if cursor else {})
+        page = server.client.get("/v1/entries", params=query).json()
+        found += [entry["name"] for entry in page["items"]]
+        cursor = page["next"]
+        if cursor is None:
+            break
+    assert found == ["n4", "n3", "n2", "n1", "n0"]
+    odd = server.client.get("/v1/entries", params={"tag": "odd", "sort": "name", "descending": True}).json()
+    assert [entry["name"] for entry in odd["items"]] == ["n3", "n1"]
+    assert server.client.get("/v1/entries", params={"cursor": "nonsense"}).status_code == 422
+
+
+def test_many_entries_are_made_at_once_or_none_is(server: Server) -> None:
+    made = server.client.post("/v1/entries/batch", json={"entries": [{"content": "one"}, {"content": "two"}]})
+    assert [entry["content"] for entry in made.json()["items"]] == ["one", "two"]
+    wrong = server.client.post("/v1/entries/batch", json={"entries": [{"content": "three"}, {"content": ""}]})
+    assert wrong.status_code == 422
+    assert wrong.json()["errors"][0]["where"] == "body.entries.1.content"
+    assert len(server.client.get("/v1/entries").json()["items"]) == 2
+
+
+def test_each_operation_can_be_sent_as_a_value(server: Server) -> None:
+    def apply(**operation: object) -> dict[str, object]:
+        answer = server.client.post("/v1/operations", json=operation)
+        assert answer.status_code == 200, answer.text
+        result: dict[str, object] = answer.json()
+        return result
+
+    apply(op="add", content="one", name="a")
+    apply(op="rename", target="a", name="b")
+    apply(op="alias", target="b", name="c")
+    assert apply(op="write", target="c", content="two")["aliases"] == ["a", "c"]
+    assert apply(op="remove", target="a")["content"] == "two"
+    assert [one["operation"] for one in server.client.get("/v1/changes").json()["items"]] == [
+        "add", "rename", "alias", "write", "remove",
+    ]  # fmt: skip
+    assert [one["seq"] for one in server.client.get("/v1/changes?after=3&limit=1").json()["items"]] == [4]
+
+
+def test_knowledge_is_written_under_its_key(server: Server) -> None:
+    first = server.client.put("/v1/entries/favourite tea/knowledge", json={"content": "Assam"}).json()
+    second = server.client.put("/v1/entries/favourite tea/knowledge", json={"content": "Darjeeling"}).json()
+    assert (first["id"], second["content"]) == (second["id"], "Darjeeling")
+    assert len(server.client.get("/v1/entries/favourite tea/history").json()["items"]) == 2
+
+
+def test_what_was_forgotten_is_in_the_trash_and_comes_back(server: Server) -> None:
+    for name in ("a", "b"):
+        server.client.post("/v1/entries", json={"content": name, "name": name})
+        server.client.delete(f"/v1/entries/{name}")
+    page = server.client.get("/v1/trash?limit=1").json()
+    assert [one["entry"]["name"] for one in page["items"]] == ["b"]
+    rest = server.client.get("/v1/trash", params={"cursor": page["next"]}).json()
+    assert [one["entry"]["name"] for one in rest["items"]] == ["a"]
+    assert server.client.post("/v1/entries/a/restore").json()["name"] == "a"
+    assert server.client.post("/v1/entries/b/restore", json={"name": "c"}).json()["name"] == "c"
+    assert server.client.get("/v1/trash").json() == {"items": [], "next": None}
+
+
+def test_an_erased_entry_leaves_a_receipt_and_nothing_else(server: Server) -> None:
+    server.client.post("/v1/entries", json={"content": "the secret word is heliotrope", "name": "n"})
+    receipt = server.client.delete("/v1/entries/n?erase=true")
+    assert receipt.status_code == 200
+    assert "names" in {one["place"] for one in receipt.json()["removed"]}
+    assert server.client.post("/v1/entries/n/restore").status_code == 404
+
+
+def test_links_and_accesses_of_an_entry_are_told(server: Server) -> None:
+    server.client.post("/v1/entries", json={"content": "see [[b]] and [[nowhere]]", "name": "a"})
+    server.client.post("/v1/entries", json={"content": "tea is ready", "name": "b"})
+    links = server.client.get("/v1/entries/a/links").json()
+    assert [entry["name"] for entry in links["out"]] == ["b"]
+    assert links["broken"] == ["nowhere"]
+    assert server.client.post("/v1/recall", json={"query": "tea"}).json()[0]["entry"]["name"] == "b"
+    (recalled,) = server.client.get("/v1/entries/b/accesses").json()["recalls"]
+    assert recalled[1] == "tea"
+
+
+def test_recall_answers_as_the_library_does(server: Server) -> None:
+    mem = server.home.agent("default")
+    for content, category in (("We deploy on Tuesdays", "decisions"), ("Deploy days are long", None)):
+        mem.remember(content, category=category)
+    by_body = server.client.post(
+        "/v1/recall", json={"query": "deploy", "category": "decisions", "explain": True}
+    ).json()
+    assert [hit["entry"]["content"] for hit in by_body] == ["We deploy on Tuesdays"]
+    assert by_body[0]["why"]["words"][0] == 1
+    by_link = server.client.get("/v1/recall", params={"q": "deploy", "limit": 1}).json()
+    assert by_link[0]["entry"]["id"] == mem.recall("deploy", limit=1)[0].entry.id
+    assert server.client.post("/v1/recall", json={"query": "deploy", "mode": "vector"}).status_code == 422
+
+
+def test_a_model_reads_and_writes_in_the_shapes_of_its_tools(server: Server) -> None:
+    written = server.client.post("/v1/upsert", json={"op": "insert", "key": "tea", "content": "Assam"}).json()
+    assert (written["ok"], written["created"]) == (True, True)
+    found = server.client.post("/v1/query", json={"store": "knowledge", "query": "assam"}).json()
+    assert [(one["key"], one["content"]) for one in found["results"]] == [("tea", "Assam")]
+    assert server.client.post("/v1/upsert", json={"op": "update", "content": "x"}).status_code == 422
+    assert server.client.post("/v1/query", json={"store": "working", "target_agent": "bob"}).status_code == 403
+
+
+def test_a_session_starts_with_a_context(server: Server) -> None:
+    server.client.post("/v1/entries", json={"content": "Deploy with the green script", "category": "decisions"})
+    context = server.client.post("/v1/context", json={"command": "deploy", "budget": 500}).json()
+    assert "green script" in context["text"]
+    assert "green script" in server.client.post("/v1/orient", json={"command": "deploy"}).json()["markdown"]
+    assert "coding" in server.client.get("/v1/profiles").json()
+    assert server.client.post("/v1/context", json={"command": "x", "profile": "none"}).status_code == 404
+
+
+def test_workspaces_and_agents_are_apart(tmp_path: Path) -> None:
+    where = {"workspace": "garden", "agent": "ana"}
+    with recollect.open(tmp_path / "home") as home, serving(home) as server:
+        server.client.post("/v1/entries", params=where, json={"content": "roses", "name": "n"})
+        assert server.client.get("/v1/entries/n").status_code == 404
+        assert server.client.get("/v1/entries/n", params=where).json()["content"] == "roses"
+        assert server.client.get("/v1/workspaces").json() == ["garden"]
+        assert server.client.get("/v1/agents", params=where).json() == ["ana"]
+        assert server.client.delete("/v1/workspaces/garden").status_code == 204
+        assert server.client.get("/v1/workspaces").json() == []
+        assert server.client.delete("/v1/workspaces/garden").status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b'{"content": "half a pair \\ud800"}', 422),
+        (b'{"content": "nul \\u0000"}', 422),
+        (b'{"content": "latin \xe9"}', 400),
+        (b'{"content": ', 400),
+        (b"[" * 100_000, 400),
+        (b'{"content": "x", "colour": "red"}', 422),
+        (b'{"content": "x", "importance": NaN}', 422),
+        (b'{"content": "x", "at": 1e99}', 422),
+        (b"null", 422),
+        (b"", 422),
+    ],
+)
+def test_a_body_that_cannot_be_taken_is_a_clear_problem(server: Server, body: bytes, status: int) -> None:
+    answer = server.client.post("/v1/entries", content=body, headers={"Content-Type": "application/json"})
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["instance"] == "/v1/entries"
+    assert answer.json()["detail"]
+
+
+def test_a_body_that_is_not_json_is_asked_for_as_json(server: Server) -> None:
+    answer = server.client.post("/v1/entries", data={"content": "x"})
+    assert (answer.status_code, "application/json" in answer.json()["detail"]) == (415, True)

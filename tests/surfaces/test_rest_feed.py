@@ -1,0 +1,211 @@
+"""The feed: what happens in a memory, while it happens, to everybody who may know."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from surfaces.server import Server, client, serving, settings
+
+import recollect
+from recollect.rest import feed
+from recollect.rest.feed import Feeds
+
+
+@dataclass(frozen=True)
+class Told:
+    """One message of a feed."""
+
+    event: str
+    data: dict[str, Any]
+    id: str
+
+
+class Listening:
+    """A feed that is read message by message."""
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        assert self.next("ping") is not None  # from here on nothing is missed
+
+    def next(self, *kinds: str) -> Told:
+        """The next message of these kinds, or of any but a ping."""
+        fields: dict[str, str] = {}
+        for line in self._lines:
+            name, _, value = line.partition(": ")
+            if name:
+                fields[name] = value
+            elif fields:
+                told = Told(fields["event"], json.loads(fields["data"]), fields.get("id", ""))
+                fields = {}
+                if told.event in kinds or (not kinds and told.event != "ping"):
+                    return told
+        raise EOFError
+
+
+@contextmanager
+def listening(server: Server, query: str = "", **headers: str) -> Iterator[Listening]:
+    with client(server.url) as one, one.stream("GET", f"/v1/feed{query}", headers=headers) as answer:
+        assert answer.status_code == 200
+        assert answer.headers["content-type"].startswith("text/event-stream")
+        yield Listening(answer.iter_lines())
+
+
+def test_a_write_is_told_as_it_happens_without_its_text(server: Server) -> None:
+    mem = server.home.agent("default")
+    mem.remember("before")
+    with listening(server) as told:
+        made = server.client.post("/v1/entries", json={"content": "heliotrope", "name": "n"}).json()
+        first = told.next()
+        assert (first.event, first.id) == ("operation", "2.0")
+        assert first.data == {
+            "seq": 2, "at": made["created_at"], "actor": "default", "operation": "add", "entry_id": made["id"], "name": "n",
+        }  # fmt: skip
+        mem.forget("n")
+        assert told.next().data["operation"] == "remove"
+
+
+def test_what_another_process_writes_is_told_too(server: Server, tmp_path: Path) -> None:
+    with listening(server) as told, recollect.open(tmp_path / "memory.db") as other:
+        other.agent("default").remember("tea", name="n")
+        assert told.next().data["name"] == "n"
+
+
+def test_who_comes_back_with_the_last_id_misses_nothing(server: Server) -> None:
+    mem = server.home.agent("default")
+    talk = mem.conversations.start()
+    with listening(server) as told:
+        mem.remember("one", name="one")
+        last = told.next().id
+    mem.remember("two", name="two")
+    said = talk.user("hello")
+    mem.remember("three", name="three")
+    for query, headers in (("", {"Last-Event-ID": last}), (f"?after={last}", {})):
+        with listening(server, query, **headers) as told:
+            missed = [told.next() for _ in range(3)]
+            assert [one.data.get("name") or one.data["hash"] for one in missed] == ["two", "three", said.hash]
+            with listening(server, **{"Last-Event-ID": missed[1].id}) as again:
+                assert again.next() == missed[2]
+    with listening(server, **{"Last-Event-ID": missed[2].id}) as told:
+        mem.remember("four", name="four")
+        assert told.next().data["name"] == "four"
+
+
+def test_more_than_a_page_is_missed_and_told(server: Server) -> None:
+    mem = server.home.agent("default")
+    mem.remember_many([recollect.Add(f"note {number}") for number in range(450)])
+    with listening(server, "?after=0.0") as told:
+        assert [told.next().data["seq"] for _ in range(450)] == list(range(1, 451))
+
+
+def test_a_conversation_and_a_reminder_are_told(server: Server) -> None:
+    mem = server.home.agent("default")
+    with listening(server) as told:
+        event = mem.conversations.start().user("heliotrope")
+        heard = told.next("event")
+        assert (heard.data["hash"], heard.data["type"]) == (event.hash, "UserMsg")
+        assert "heliotrope" not in json.dumps(heard.data)
+        reminder = mem.reminders.add(0, "drink tea")
+        assert told.next("reminder").data["id"] == reminder.id
+    with listening(server) as told:  # it still waits for somebody
+        assert told.next("reminder").data["id"] == reminder.id
+
+
+def test_other_memories_are_not_heard(server: Server) -> None:
+    with listening(server, "?agent=ana") as told:
+        server.home.agent("bob").remember("secret", name="bob's")
+        server.home.agent("ana").remember("own", name="ana's")
+        assert told.next().data["name"] == "ana's"
+
+
+@pytest.mark.parametrize("last", ["x", "1", "1.", "-1.0", "1.0.0", "9" * 30 + ".0"])
+def test_an_id_that_no_feed_gave_is_refused(server: Server, last: str) -> None:
+    assert server.client.get("/v1/feed", headers={"Last-Event-ID": last}).status_code == 422
+
+
+def test_a_feed_ends_when_the_server_stops(tmp_path: Path) -> None:
+    ended = []
+    with recollect.open(tmp_path / "memory.db") as home, client("http://127.0.0.1") as one:
+        with serving(home) as server:
+            answer = one.send(httpx2.Request("GET", f"{server.url}/v1/feed"), stream=True)
+            told = Listening(answer.iter_lines())
+            reader = threading.Thread(target=lambda: ended.append(told.next("end")))
+            reader.start()
+        reader.join()
+        answer.close()
+    assert "last id" in ended[0].data["reason"]
+
+
+def open_feeds(server: Server) -> int:
+    line = next(line for line in server.client.get("/metrics").text.splitlines() if line.startswith("recollect_feeds"))
+    return int(float(line.split()[1]))
+
+
+def test_a_client_that_hangs_up_is_gone_at_once(server: Server) -> None:
+    with listening(server) as one, listening(server) as two:
+        assert open_feeds(server) == 2, (one, two)
+    while open_feeds(server):
+        pass
+
+
+def test_many_listeners_need_no_threads_of_their_own(server: Server) -> None:
+    host, port = server.url.removeprefix("http://").split(":")
+    before = threading.active_count()
+    connections = [socket.create_connection((host, int(port)), 30) for _ in range(200)]
+    try:
+        for connection in connections:
+            connection.sendall(b"GET /v1/feed HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        heard = [b""] * len(connections)
+        for number, connection in enumerate(connections):
+            while b"event: ping" not in heard[number]:
+                heard[number] += connection.recv(65_536)
+        server.home.agent("default").remember("tea", name="for everybody")
+        for number, connection in enumerate(connections):
+            while b"for everybody" not in heard[number]:
+                heard[number] += connection.recv(65_536)
+        assert threading.active_count() - before < 60  # those of the pool, at most
+    finally:
+        for connection in connections:
+            connection.close()
+
+
+def test_a_listener_that_is_too_slow_is_sent_away_and_can_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(feed, "WAITING", 3)
+
+    async def slow(home: recollect.Home) -> list[bytes]:
+        stopping = asyncio.Event()
+        feeds = Feeds(home, stopping)
+        now = await feeds.now("default", "ana")
+        told = feeds.told("default", "ana", None, now, now)
+        heard = [await anext(told)]
+        await asyncio.to_thread(lambda: [home.agent("ana").remember(f"note {number}") for number in range(10)])
+        feeds.wake()
+        async for message in told:
+            heard.append(message)
+        stopping.set()
+        return heard
+
+    with recollect.open(tmp_path / "memory.db") as home:
+        heard = asyncio.run(slow(home))
+    assert heard[-1].startswith(b"event: end")
+    assert 2 <= len(heard) <= 6
+
+
+def test_a_feed_ends_when_its_token_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "PING", 0.0)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        _, secret = home.tokens.create("laptop")
+        with listening(server, Authorization=f"Bearer {secret}") as told:
+            home.tokens.revoke("laptop")
+            assert told.next("end")

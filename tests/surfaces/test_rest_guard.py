@@ -1,0 +1,196 @@
+"""What never reaches a route: pages that should not be here, too much, too often, the wrong method or place."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from surfaces.server import Server, client, serving, settings
+
+import recollect
+
+
+def is_problem(answer: httpx2.Response, status: int) -> bool:
+    assert answer.headers["content-type"] == "application/problem+json", answer.text
+    told = answer.json()
+    assert set(told) >= {"type", "title", "status", "detail", "instance"}
+    return answer.status_code == told["status"] == status
+
+
+def raw(server: Server, request: bytes) -> bytes:
+    """What a server answers to these very bytes."""
+    host, port = server.url.removeprefix("http://").split(":")
+    with socket.create_connection((host, int(port)), 10) as connection:
+        connection.sendall(request)
+        parts = []
+        while part := connection.recv(65_536):
+            parts.append(part)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize(
+    "name", ["evil.example", "127.0.0.1.evil.example", "localhost.evil.example", "[", "", "10.0.0.7"]
+)
+def test_a_name_that_an_attacker_points_here_is_refused(server: Server, name: str) -> None:
+    assert is_problem(server.client.get("/v1/entries", headers={"Host": name}), 421)
+
+
+@pytest.mark.parametrize("name", ["localhost:8377", "127.0.0.1", "[::1]:8377", "LOCALHOST", "box.lan:80"])
+def test_its_own_names_are_answered(tmp_path: Path, name: str) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(hosts="other.lan, box.lan")) as server:
+        assert server.client.get("/v1/entries", headers={"Host": name}).status_code == 200
+
+
+@pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "file://", "http://[", "x"])
+def test_a_page_of_another_origin_changes_nothing(server: Server, origin: str) -> None:
+    for call in (server.client.post, server.client.put, server.client.patch, server.client.delete):
+        assert is_problem(call("/v1/entries/n", headers={"Origin": origin}), 403)
+    assert server.client.post("/v1/session", json={"token": "x"}, headers={"Origin": origin}).status_code == 403
+
+
+def test_its_own_page_may_change_things(server: Server) -> None:
+    made = server.client.post("/v1/entries", json={"content": "x"}, headers={"Origin": server.url})
+    assert made.status_code == 201
+
+
+def test_an_origin_from_the_settings_may_call_from_a_browser(tmp_path: Path) -> None:
+    app, chosen = "https://app.example.org", settings(origins="https://app.example.org")
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, chosen) as server:
+        asked = {"Origin": app, "Access-Control-Request-Method": "PATCH", "Access-Control-Request-Headers": "if-match"}
+        preflight = server.client.options("/v1/entries/n", headers=asked)
+        assert preflight.headers["access-control-allow-origin"] == app
+        assert "PATCH" in preflight.headers["access-control-allow-methods"]
+        assert "if-match" in preflight.headers["access-control-allow-headers"].lower()
+        made = server.client.post("/v1/entries", json={"content": "x"}, headers={"Origin": app})
+        assert (made.status_code, made.headers["access-control-allow-origin"]) == (201, app)
+        assert "etag" in made.headers["access-control-expose-headers"].lower()
+        other = server.client.options("/v1/entries", headers={**asked, "Origin": "https://evil.example"})
+        assert "access-control-allow-origin" not in other.headers
+
+
+def test_a_body_over_the_limit_is_refused_with_and_without_a_length(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(body_limit=1_000)) as server:
+        body = json.dumps({"content": "x" * 2_000}).encode()
+        headers = {"Content-Type": "application/json"}
+
+        def parts() -> Iterator[bytes]:
+            yield body[:900]
+            yield body[900:]
+
+        assert is_problem(server.client.post("/v1/entries", content=body, headers=headers), 413)
+        assert is_problem(server.client.post("/v1/entries", content=parts(), headers=headers), 413)
+        assert server.client.get("/v1/entries").json()["items"] == []
+
+
+def test_who_asks_too_often_is_told_to_wait(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(rate=1.0)) as server:
+        _, secret = home.tokens.create("busy")
+        with server.as_(secret) as busy:
+            answers = [busy.get("/v1/session") for _ in range(4)]
+        refused = [answer for answer in answers if answer.status_code != 200]
+        assert refused
+        assert is_problem(refused[0], 429)
+        assert refused[0].headers["retry-after"] == "1"
+        assert server.client.get("/healthz").status_code == 200
+
+
+def test_a_server_with_too_much_to_do_says_so(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(concurrency=1, feeds=1)) as server:
+        host, port = server.url.removeprefix("http://").split(":")
+        head = (
+            f"POST /v1/entries HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n"
+        )
+        with socket.create_connection((host, int(port))) as slow, client(server.url) as other:
+            slow.sendall(head.encode())
+            while (answer := other.get("/v1/entries")).status_code == 200:
+                pass  # until the slow one has arrived
+            assert is_problem(answer, 503)
+            assert answer.headers["retry-after"] == "1"
+            assert other.get("/healthz").status_code == 200
+        with client(server.url) as first, client(server.url) as second, first.stream("GET", "/v1/feed"):
+            assert is_problem(second.get("/v1/feed"), 503)
+
+
+def test_a_route_that_is_not_there_is_a_problem(server: Server) -> None:
+    assert is_problem(server.client.get("/v1/nothing"), 404)
+    assert is_problem(server.client.get("/v1/entries/"), 404)
+
+
+def test_a_wrong_method_is_told_the_right_ones(server: Server) -> None:
+    answer = server.client.put("/v1/entries/n")
+    assert is_problem(answer, 405)
+    assert answer.headers["allow"] == "DELETE, GET, HEAD, PATCH"
+    assert server.client.delete("/v1/entries").headers["allow"] == "GET, HEAD, POST"
+    assert server.client.request("TRACE", "/v1/recall").headers["allow"] == "GET, HEAD, POST"
+
+
+def test_a_head_is_what_a_get_would_begin_with(server: Server) -> None:
+    server.client.post("/v1/entries", json={"content": "x", "name": "n"})
+    for path in ("/healthz", "/v1/entries", "/v1/entries/n", "/v1/export", "/openapi.json", "/v1/feed"):
+        head = server.client.head(path)
+        assert (head.status_code, head.content) == (200, b""), path
+    head, get = server.client.head("/v1/entries/n"), server.client.get("/v1/entries/n")
+    assert [head.headers[name] for name in ("etag", "content-length")] == [
+        get.headers[name] for name in ("etag", "content-length")
+    ]
+    assert server.client.head("/v1/entries/m").status_code == 404
+
+
+def test_a_request_that_is_no_http_ends_without_harm(server: Server) -> None:
+    assert raw(server, b"\x16\x03\x01 hello\r\n\r\n").startswith(b"HTTP/1.1 400")
+    assert raw(server, b"GET /v1/entries%00 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(
+        b"HTTP/1.1 404"
+    )
+    assert raw(server, b"GET /v1/entries/%ff HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(
+        b"HTTP/1.1 404"
+    )
+    assert server.client.get("/healthz").status_code == 200
+
+
+def test_no_secret_and_no_content_is_in_the_log(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        _, secret = home.tokens.create("laptop")
+        with server.as_(secret) as one:
+            one.post("/v1/entries", json={"content": "the word is heliotrope"})
+            one.get("/v1/recall", params={"q": "heliotrope"})
+            one.post("/v1/entries", json={"content": "heliotrope", "colour": "heliotrope"})
+            one.post("/v1/session", json={"token": secret})
+        server.client.get("/v1/entries", headers={"Cookie": f"recollect_token={secret}x"})
+        server.client.get("/v1/entries", headers={"Authorization": f"Bearer {secret}x"})
+    ours = [record.getMessage() for record in caplog.records if record.name.startswith("recollect")]
+    assert any("POST '/v1/entries' 201" in line and "'laptop'" in line for line in ours)
+    assert not [line for line in ours if secret in line or "heliotrope" in line]
+
+
+def test_a_log_of_json_has_one_object_a_line(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(log_format="json")) as server:
+        server.client.get("/v1/entries/a%0Ab")
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "recollect.requests"]
+    told = json.loads(line)
+    assert (told["method"], told["path"], told["status"], told["caller"]) == ("GET", "/v1/entries/a\nb", 422, "-")
+
+
+def test_figures_count_answers_by_route(server: Server) -> None:
+    server.client.get("/v1/entries/no such thing")
+    server.client.request("BREW", "/v1/entries")
+    figures = server.client.get("/metrics").text
+    assert 'recollect_requests_total{method="GET",route="/v1/entries/{name_or_id}",status="404"} 1.0' in figures
+    assert 'method="-"' in figures
+    assert "no such thing" not in figures
+
+
+def test_requests_under_way_are_answered_before_the_server_ends(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        with serving(home) as server:
+            asked = threading.Thread(target=lambda: server.client.post("/v1/entries", json={"content": "last words"}))
+            asked.start()
+            asked.join()
+        assert [entry.content for entry in home.agent("default").list()] == ["last words"]

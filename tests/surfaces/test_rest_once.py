@@ -1,0 +1,90 @@
+"""A request that comes twice with the same key is done once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from surfaces.server import Server, client, serving, settings
+
+import recollect
+
+KEY = {"Idempotency-Key": "7f3a"}
+
+
+def send(server: Server, body: Any, **headers: str) -> httpx2.Response:
+    return server.client.post("/v1/entries", json=body, headers={**KEY, **headers})
+
+
+def count(server: Server) -> int:
+    return len(server.home.agent("default").list())
+
+
+def test_the_second_time_the_same_answer_comes_and_nothing_is_done(server: Server) -> None:
+    first, second = (send(server, {"content": "tea"}) for _ in range(2))
+    assert (first.status_code, first.content) == (second.status_code, second.content)
+    assert {name: first.headers[name] for name in ("etag", "location", "content-type")} == {
+        name: second.headers[name] for name in ("etag", "location", "content-type")
+    }
+    assert "idempotency-replayed" not in first.headers
+    assert second.headers["idempotency-replayed"] == "true"
+    assert count(server) == 1
+
+
+def test_a_key_belongs_to_one_request(server: Server) -> None:
+    send(server, {"content": "tea"})
+    for answer in (
+        send(server, {"content": "coffee"}),
+        server.client.post("/v1/entries?agent=bob", json={"content": "tea"}, headers=KEY),
+        server.client.post("/v1/recall", json={"query": "tea"}, headers=KEY),
+    ):
+        assert answer.status_code == 409
+        assert "'7f3a' belongs to another request" in answer.json()["detail"]
+    assert count(server) == 1
+
+
+def test_a_request_that_failed_may_come_again(server: Server) -> None:
+    assert send(server, {"content": ""}).status_code == 422
+    server.client.post("/v1/entries", json={"content": "first", "name": "n"})
+    assert send(server, {"content": "second", "name": "n"}).status_code == 409
+    server.client.delete("/v1/entries/n")
+    assert send(server, {"content": "second", "name": "n"}).status_code == 201
+
+
+def test_of_requests_at_the_same_moment_one_is_done(server: Server) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(lambda _: send(server, {"content": "tea"}), range(8)))
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    assert len({answer.content for answer in answers if answer.status_code == 201}) == 1
+    assert count(server) == 1
+
+
+def test_a_key_is_one_to_255_printable_characters(server: Server) -> None:
+    for key in ("", "x" * 256, "tab\tin it"):
+        assert send(server, {"content": "tea"}, **{"Idempotency-Key": key}).status_code == 422
+    assert send(server, {"content": "tea"}, **{"Idempotency-Key": "x" * 255}).status_code == 201
+
+
+def test_a_key_is_its_callers_own_and_good_as_long_as_the_token(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        (_, one), (_, two) = home.tokens.create("one"), home.tokens.create("two")
+        with server.as_(one) as first, server.as_(two) as second:
+            made = [who.post("/v1/entries", json={"content": "tea"}, headers=KEY) for who in (first, second, first)]
+            assert [answer.status_code for answer in made] == [201, 201, 201]
+            assert made[0].json()["id"] == made[2].json()["id"] != made[1].json()["id"]
+            home.tokens.revoke("one")
+            assert first.post("/v1/entries", json={"content": "tea"}, headers=KEY).status_code == 401
+        with client(server.url) as nobody:
+            assert nobody.post("/v1/entries", json={"content": "tea"}, headers=KEY).status_code == 401
+
+
+def test_the_secret_of_a_new_token_is_not_kept(server: Server, tmp_path: Path) -> None:
+    made = server.client.post("/v1/tokens", json={"name": "laptop"}, headers=KEY)
+    secret = made.json()["secret"]
+    assert made.headers["cache-control"] == "no-store"
+    assert server.client.post("/v1/tokens", json={"name": "laptop"}, headers=KEY).status_code == 409
+    server.client.post("/v1/session", json={"token": secret}, headers={"Idempotency-Key": "other"})
+    server.home.close()
+    assert not [file for file in tmp_path.iterdir() if secret.encode() in file.read_bytes()]

@@ -1,0 +1,36 @@
+"""The quick ways through texts give what the plain ways would give."""
+
+import json
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect import concepts
+from recollect.concepts import LIMIT, concept_tags
+from recollect.storage import entries
+
+WORDS = st.sampled_from(
+    [
+        "backup", "s3", "kv", "the", "Deploy", "x_y", "a-b", "blue-green/deploy.yml", "2026-01-02", "12", "gpt4o",
+        "it's", "v1.2", "_", "ab", "abc", "n" * 33, "networking", "end.", "(so)", "10.0.0.1", "QMD",
+        "copia de seguridad",
+    ]
+)  # fmt: skip
+
+
+def plainly(text: str) -> tuple[str, ...]:
+    folded = text.lower()
+    words = concepts._WORD.findall(folded)
+    known = [term for term in concepts._GLOSSARY if term in folded and (len(term) > 2 or term in words)]
+    candidates = [*known, *concepts._COMPOUND.findall(text), *concepts._WORD.findall(text)]
+    return tuple(dict.fromkeys(concepts._tags(candidates)))[:LIMIT]
+
+
+@given(st.lists(st.one_of(WORDS, st.text(st.characters(max_codepoint=127), max_size=8))).map(" ".join))
+def test_an_ascii_text_has_the_tags_that_its_candidates_have_one_by_one(text: str) -> None:
+    assert concept_tags(text) == plainly(text)
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(), st.lists))
+def test_the_log_is_written_in_the_json_that_everyone_reads(value: object) -> None:
+    assert entries._json(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
