@@ -23,7 +23,16 @@ FLAGS = (
     "--disable-component-update --disable-sync"
 ).split()
 RUNS = 7
-WORDS = ("refunds", "carrier label", "invoice islands", "webhook twice", "slow start page", "order 10500", "wehbook", "deploy")
+WORDS = (
+    "refunds",
+    "carrier label",
+    "invoice islands",
+    "webhook twice",
+    "slow start page",
+    "order 10500",
+    "wehbook",
+    "deploy",
+)
 # From the key that ends a query to the results of that very query on the screen: two frames after the list has changed.
 TYPED = """(words) => new Promise((done) => {
     const field = document.getElementById("search"), list = document.querySelector(".endless");
@@ -60,7 +69,13 @@ def main(entries: int, home: Path | None) -> None:
             began = time.perf_counter()
             subprocess.run([*program, "demo", "--fill", str(entries)], check=True, env=environment())
             print(f"filled in {time.perf_counter() - began:.0f} s")
-        serve = subprocess.Popen([*program, "serve", "--port", "0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment())
+        serve = subprocess.Popen(
+            [*program, "serve", "--port", "0"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+            env=environment(),
+        )
         try:
             url = address(serve)
             with sync_playwright() as playwright:
@@ -94,11 +109,17 @@ def measure(browser: Browser, url: str) -> None:
     page.locator(".entry-row").first.click()
     page.locator(".content").wait_for()
     entry = (time.perf_counter() - began) * 1000
-    size = page.evaluate("performance.getEntriesByType('resource').filter((one) => one.name.includes('/static/')).reduce((sum, one) => sum + one.decodedBodySize, 0)")
+    size = page.evaluate(
+        "performance.getEntriesByType('resource').filter((one) => one.name.includes('/static/')).reduce((sum, one) => sum + one.decodedBodySize, 0)"
+    )
     print(f"files of the page     {size / 1000:8.0f} kB")
     print(f"first view, median    {statistics.median(first):8.0f} ms   worst {max(first):.0f} ms")
-    print(f"results after a key   {statistics.median(typed):8.0f} ms   worst {max(typed):.0f} ms   (80 ms of it are the pause)")
-    print(f"a frame of scrolling  {statistics.median(gaps):8.1f} ms   worst {max(gaps):.0f} ms   ({top:,} pixels, {rows} rows exist)")
+    print(
+        f"results after a key   {statistics.median(typed):8.0f} ms   worst {max(typed):.0f} ms   (80 ms of it are the pause)"
+    )
+    print(
+        f"a frame of scrolling  {statistics.median(gaps):8.1f} ms   worst {max(gaps):.0f} ms   ({top:,} pixels, {rows} rows exist)"
+    )
     print(f"an entry opened       {entry:8.0f} ms")
 
 

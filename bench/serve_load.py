@@ -2,8 +2,8 @@
 
     python bench/serve_load.py [--entries N] [--clients N] [--seconds N] [--workers N] [--location LOCATION]
 
-`recollect serve` runs in a process of its own. First one client asks it and the library the same questions in turns.
-Then the clients, each a process with one connection, read, write, and do both (a write for every four reads), for so
+`recollect serve` runs in a process of its own. First one client asks it and the library the same questions in turns,
+without background jobs, which take their share of either. Then, with them, the clients, each a process with one connection, read, write, and do both (a write for every four reads), for so
 many seconds each. Afterwards every entry whose write was acknowledged must be there. The location is a new file by
 default; an empty PostgreSQL database will do as well. Words alone: no embedder.
 """
@@ -85,10 +85,10 @@ def load(address: str, number: int, seconds: float, kind: str, questions: list[s
 
 
 @contextmanager
-def server(location: str, workers: int) -> Iterator[str]:
+def server(location: str, *options: str) -> Iterator[str]:
     """The address of a server in a process of its own; its log goes to a file, as it would elsewhere."""
     environment = {**os.environ, "RECOLLECT_EMBEDDER_KIND": "none"}
-    words = ["-m", "recollect", "--json", "serve", "--home", location, "--port", "0", "--workers", str(workers)]
+    words = ["-m", "recollect", "--json", "serve", "--home", location, "--port", "0", *options]
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=log, env=environment)
         assert process.stdout is not None
@@ -152,9 +152,9 @@ def main() -> None:
         location = given.location or str(Path(folder) / "memory.db")
         with recollect.open(location, settings=WORDS_ALONE) as home:
             home.agent("bench").remember_many(recollect.Add(text) for text in made.texts)
-        with server(location, given.workers) as address:
-            with recollect.open(location, settings=WORDS_ALONE) as home:
-                compare(home.agent("bench"), address, made.questions)
+        with server(location, "--no-upkeep") as address, recollect.open(location, settings=WORDS_ALONE) as home:
+            compare(home.agent("bench"), address, made.questions)
+        with server(location, "--workers", str(given.workers)) as address:
             print(f"{given.clients} clients, {given.workers} worker(s):  p50      p95      p99")
             stored: list[str] = []
             for kind in ("reads", "writes", "mix"):

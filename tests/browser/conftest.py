@@ -17,10 +17,15 @@ import recollect
 from recollect.cli.fill import fill
 from recollect.clock import FixedClock, SystemClock
 
-FLAGS = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 WATCH = """
 window.breaches = [];
 document.addEventListener("securitypolicyviolation", (event) => window.breaches.push(event.violatedDirective + " " + event.blockedURI));

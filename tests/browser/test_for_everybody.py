@@ -10,7 +10,17 @@ from surfaces.server import Server
 
 Visit = Callable[..., Page]
 
-VIEWS = ["#/memory?q=deploy", "#/memory/web%20shop", "#/memory/deploy%20day", "#/memory/new", "#/memory?in=trash", "#/memory?agent=nobody", "#/conversations", "#/context?command=refund&budget=150", "#/upkeep"]
+VIEWS = [
+    "#/memory?q=deploy",
+    "#/memory/web%20shop",
+    "#/memory/deploy%20day",
+    "#/memory/new",
+    "#/memory?in=trash",
+    "#/memory?agent=nobody",
+    "#/conversations",
+    "#/context?command=refund&budget=150",
+    "#/upkeep",
+]
 
 CONTRAST = """() => {
     const parse = (text) => { const found = text.match(/[\\d.]+/g)?.map(Number) ?? [0, 0, 0, 0]; return found.length < 4 ? [...found, 1] : found; };

@@ -36,7 +36,13 @@ HOSTILE = """<script>window.hurt = 1; alert(1)</script>
 
 def test_hostile_content_is_shown_and_never_run(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
-    memory.remember(HOSTILE, name='<img src=x onerror="window.hurt=1">', tags=["<svg/onload=alert(1)>"], context="<script>alert(1)</script>", source="<b>x")
+    memory.remember(
+        HOSTILE,
+        name='<img src=x onerror="window.hurt=1">',
+        tags=["<svg/onload=alert(1)>"],
+        context="<script>alert(1)</script>",
+        source="<b>x",
+    )
     memory.apply(recollect.Write('<img src=x onerror="window.hurt=1">', content=HOSTILE + "<script>alert(2)</script>"))
     talk = memory.conversations.start(chat_id="<img src=x onerror=window.hurt=1>")
     call = {"id": "c", "type": "function", "function": {"name": "<img src=x onerror=alert(1)>", "arguments": HOSTILE}}
@@ -53,7 +59,10 @@ def test_hostile_content_is_shown_and_never_run(server: Server, visit: Visit) ->
     assert content.locator("script, img, svg, iframe, style, form, base, meta, button").count() == 0
     addresses = content.locator("a").evaluate_all("links => links.map((link) => link.getAttribute('href'))")
     assert [one for one in addresses if not one.startswith(("#/memory/", "https://"))] == []
-    assert all(link == "noopener noreferrer" for link in content.locator("a[target]").evaluate_all("links => links.map((one) => one.rel)"))
+    assert all(
+        link == "noopener noreferrer"
+        for link in content.locator("a[target]").evaluate_all("links => links.map((one) => one.rel)")
+    )
     page.goto(f"{server.url}/#/conversations")
     page.locator(".entry-row").first.click()
     expect(page.locator(".transcript")).to_contain_text("html button")
@@ -68,7 +77,20 @@ def test_hostile_content_is_shown_and_never_run(server: Server, visit: Visit) ->
 
 def test_markdown_that_would_take_forever_elsewhere_is_rendered_at_once(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
-    attacks = ["*" * 10_000, "[" * 20_000, "_a" * 10_000, "`" * 19_999, "> " * 5_000, "[a](" * 5_000, "- " * 5_000, "|" * 10_000, "**a " * 5_000, "[[" * 9_000, "\\" * 9_001, "~~x" * 5_000]
+    attacks = [
+        "*" * 10_000,
+        "[" * 20_000,
+        "_a" * 10_000,
+        "`" * 19_999,
+        "> " * 5_000,
+        "[a](" * 5_000,
+        "- " * 5_000,
+        "|" * 10_000,
+        "**a " * 5_000,
+        "[[" * 9_000,
+        "\\" * 9_001,
+        "~~x" * 5_000,
+    ]
     memory.remember("\n\n".join(attacks) + "\n\nthe end", name="slow")
     page = visit(server, "#/memory/slow")
     expect(page.locator(".content")).to_contain_text("the end")
@@ -90,7 +112,10 @@ def test_every_file_has_strict_headers_and_is_asked_for_again_only_when_it_chang
     assert server.client.head("/").status_code == 200
 
 
-@pytest.mark.parametrize("path", ["/static/nothing.js", "/static/", "/static/%2e%2e/pages.py", "/static/..%2fpages.py", "/static//etc/passwd"])
+@pytest.mark.parametrize(
+    "path",
+    ["/static/nothing.js", "/static/", "/static/%2e%2e/pages.py", "/static/..%2fpages.py", "/static//etc/passwd"],
+)
 def test_no_other_file_can_be_asked_for(server: Server, path: str) -> None:
     assert server.client.get(path).status_code == 404
 
@@ -102,7 +127,14 @@ def test_the_page_is_small_and_names_no_other_place() -> None:
     for path, text in texts.items():
         assert "innerHTML" not in text, path
         assert "insertAdjacentHTML" not in text, path
-        assert [word for word in ("https://", "http://") if word in text.replace("http://www.w3.org/2000/svg", "").replace("http://127.0.0.1:8377", "").replace("https?://", "")] == [], path
+        assert [
+            word
+            for word in ("https://", "http://")
+            if word
+            in text.replace("http://www.w3.org/2000/svg", "")
+            .replace("http://127.0.0.1:8377", "")
+            .replace("https?://", "")
+        ] == [], path
 
 
 @pytest.fixture
@@ -122,7 +154,9 @@ def log_in(page: Page, secret: str) -> None:
     page.get_by_role("button", name="Come in").click()
 
 
-def test_a_server_that_asks_for_a_token_shows_a_login_and_keeps_the_token_from_scripts(guarded: tuple[Server, str, str], visit: Visit) -> None:
+def test_a_server_that_asks_for_a_token_shows_a_login_and_keeps_the_token_from_scripts(
+    guarded: tuple[Server, str, str], visit: Visit
+) -> None:
     server, write, _ = guarded
     page = visit(server, "#/memory/deploy%20day", allowed=("401",))
     log_in(page, "rcl_wrong")

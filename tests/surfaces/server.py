@@ -1,4 +1,4 @@
-"""The server as its users meet it: real HTTP on the loopback address, answered by uvicorn in a thread of this process."""
+"""The server as its users meet it: real HTTP on the loopback address, answered by uvicorn in a thread here."""
 
 from __future__ import annotations
 

@@ -159,7 +159,7 @@ def test_recall_answers_as_the_library_does(server: Server) -> None:
     assert by_body[0]["why"]["words"][0] == 1
     by_link = server.client.get("/v1/recall", params={"q": "deploy", "limit": 1}).json()
     assert by_link[0]["entry"]["id"] == mem.recall("deploy", limit=1)[0].entry.id
-    assert server.client.post("/v1/recall", json={"query": "deploy", "mode": "vector"}).status_code == 422
+    assert server.client.post("/v1/recall", json={"query": "deploy", "mode": "vector"}).status_code == 409
 
 
 def test_a_model_reads_and_writes_in_the_shapes_of_its_tools(server: Server) -> None:
@@ -168,7 +168,8 @@ def test_a_model_reads_and_writes_in_the_shapes_of_its_tools(server: Server) -> 
     found = server.client.post("/v1/query", json={"store": "knowledge", "query": "assam"}).json()
     assert [(one["key"], one["content"]) for one in found["results"]] == [("tea", "Assam")]
     assert server.client.post("/v1/upsert", json={"op": "update", "content": "x"}).status_code == 422
-    assert server.client.post("/v1/query", json={"store": "working", "target_agent": "bob"}).status_code == 403
+    working = {"store": "working", "query": "tea", "conversation": "x", "target_agent": "bob"}
+    assert server.client.post("/v1/query", json=working).status_code == 403
 
 
 def test_a_session_starts_with_a_context(server: Server) -> None:

@@ -194,3 +194,10 @@ def test_requests_under_way_are_answered_before_the_server_ends(tmp_path: Path) 
             asked.start()
             asked.join()
         assert [entry.content for entry in home.agent("default").list()] == ["last words"]
+
+
+def test_a_parameter_that_is_not_known_is_refused(server: Server) -> None:
+    answer = server.client.get("/v1/entries", params={"limt": 5})
+    assert is_problem(answer, 422)
+    assert "'limt'" in answer.json()["detail"]
+    assert "limit" in answer.json()["detail"]

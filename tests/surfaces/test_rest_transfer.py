@@ -97,9 +97,8 @@ def test_a_backup_of_a_single_file_is_a_file_that_opens(filled: Server, tmp_path
         assert copy.check().ok
 
 
+@pytest.mark.parametrize("location", ["directory", "postgres"], indirect=True)
 def test_any_other_backup_is_a_packed_directory_that_opens(location: str, tmp_path: Path) -> None:
-    if location.endswith(".db"):
-        pytest.skip("a single file")
     with recollect.open(location) as home, serving(home) as server:
         assert server.client.get("/v1/backup").status_code == 404
         home.agent("ana", "other").remember("We deploy on Tuesdays.", name="deploy day")

@@ -9,11 +9,15 @@ from fastapi import FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
 
 import recollect
 from recollect.clock import SystemClock
 from recollect.config import Settings
 from recollect.home import Home
+from recollect.mcp.caller import Caller as Speaker
+from recollect.mcp.server import http_app
+from recollect.model.access import Right
 from recollect.rest import (
     access,
     context,
@@ -32,7 +36,7 @@ from recollect.rest import (
     transfer,
     vault,
 )
-from recollect.rest.caller import is_loopback
+from recollect.rest.caller import is_loopback, named
 from recollect.rest.guard import Guard
 from recollect.ui import pages
 
@@ -66,6 +70,9 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     for noun in NOUNS:
         app.include_router(noun.router)
     app.include_router(pages.router)
+    # The guard has looked at hosts and origins already. Sessions live in one process, so several do without them.
+    app.state.mcp = http_app(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
+    app.router.routes.extend(app.state.mcp.routes)
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     origins = [origin.strip() for origin in settings.server.origins.split(",") if origin.strip()]
     if origins:
@@ -76,6 +83,16 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     return app
 
 
+async def _speaker(request: Request) -> Speaker:
+    """Whose memory the tools of MCP are about, and what they may do: as the token says."""
+    caller = await named(request)
+    caller.must(Right.READ)
+    return Speaker(
+        home=caller.home, workspace=caller.workspace, agent=caller.agent, may_write=caller.may(Right.WRITE),
+        may_read=lambda agent: caller.may(Right.READ, agent=agent),
+    )  # fmt: skip
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     home: Home = app.state.home
@@ -83,5 +100,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         stack.push_async_callback(run_in_threadpool, home.close)
         if app.state.upkeep:
             await run_in_threadpool(home.jobs.start)
+        await stack.enter_async_context(app.state.mcp.router.lifespan_context(app.state.mcp))
         stack.callback(app.state.stopping.set)
         yield

@@ -31,6 +31,7 @@ __all__ = [
     "identify",
     "is_loopback",
     "local_only",
+    "named",
     "secret_of",
 ]
 
@@ -86,6 +87,14 @@ async def _caller(
     token = await identify(request)
     settings: Settings = request.app.state.settings
     return Caller(request.app.state.home, settings, token, *_chosen(token, settings, workspace, agent))
+
+
+async def named(request: Request) -> Caller:
+    """Who asks, where no route of FastAPI reads the request: the memory is named by its query, as everywhere."""
+    token = await identify(request)
+    settings: Settings = request.app.state.settings
+    chosen = _chosen(token, settings, request.query_params.get("workspace"), request.query_params.get("agent"))
+    return Caller(request.app.state.home, settings, token, *chosen)
 
 
 async def identify(request: Request) -> Token | None:

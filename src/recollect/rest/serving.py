@@ -38,6 +38,9 @@ KEEP_ALIVE = 75
 """Seconds for which an idle connection stays open. A proxy in front should be the first to close it."""
 PATIENCE = 30
 """Seconds that requests under way get when the server is to stop."""
+SWITCH = 0.0005
+"""Seconds for which a thread may keep the interpreter while another waits. Python's own 5 ms would let a request wait that
+long three times (to be read, worked on and answered) whenever a background job computes."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = logging.getLogger("recollect.serving")
 
@@ -80,6 +83,7 @@ class Server(uvicorn.Server):
             )
         )  # fmt: skip
         self._stopping, self._ready, self._signals = app.state.stopping, ready, signals
+        sys.setswitchinterval(SWITCH)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, and say so."""

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from recollect.model.access import ANY, Right
 from recollect.model.transfer import Imported
 from recollect.model.vault import Report
-from recollect.rest.caller import Reader, Writer
+from recollect.rest.caller import Anyone, Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Limit, Short
 
@@ -95,7 +95,7 @@ def instructions(
 
 
 @router.post("/migrate")
-def migrate(caller: Writer) -> Imported:
+def migrate(caller: Anyone) -> Imported:
     """Take in files of an older layout that lie in the folder. Doing it again changes nothing."""
     caller.must(Right.ADMIN, agent=ANY)
     return caller.home.vault(caller.workspace).migrate()

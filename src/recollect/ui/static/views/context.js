@@ -5,6 +5,7 @@ import { button, copy, failed, field, h, many, number, set, time } from "../dom.
 import { stacked } from "../pictures.js";
 import { go, href } from "../route.js";
 
+const short = (text) => text.replace(/\n{2,}/g, "\n").trim();
 const tokens = (text) => Math.ceil(text.length / 4);
 
 export class ContextView {
@@ -79,7 +80,7 @@ export class ContextView {
 
   #section(part, place) {
     const item = (one, gone) => h("li", { class: gone ? "gone" : null }, gone && h("span", { class: "badge" }, "left out"), " ",
-      one.entry_id ? h("a", { href: href(["memory", one.entry_id]) }, one.text) : one.text, (one.source || one.at) && h("span", { class: "hint" }, " ", one.source, " ", time(one.at)));
+      one.entry_id ? h("a", { href: href(["memory", one.entry_id]) }, short(one.text)) : short(one.text), (one.source || one.at) && h("span", { class: "hint" }, " ", one.source, " ", time(one.at)));
     return h("section", { class: "card" }, h("h2", {}, part.tokens > 0 && h("span", { class: `part p${place % 6}` }), part.name, h("span", { class: "size" }, many(part.tokens, "token", "tokens"))),
       h("ul", { class: "items" }, part.kept.map((one) => item(one, false)), part.left.map((one) => item(one, true))));
   }

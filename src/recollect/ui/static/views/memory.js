@@ -188,7 +188,7 @@ export class MemoryView {
       range === "range" && [dated("since", "From"), dated("until", "To")],
       typed("source", "Source", "sources"), typed("tag", "Tag", "tags"),
       data("sources", this.#known.sources), data("tags", this.#known.tags),
-      FILTERS.some((key) => key !== "q" && key !== "in" && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
+      FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
     if (focused) this.side.querySelector(`[data-name="${focused}"]`)?.focus();
     const chosen = FILTERS.filter((key) => !["q", "in", "category", "sort"].includes(key) && q[key]).length;
     this.toggle.lastChild.textContent = chosen ? `Filters (${chosen})` : "Filters";

@@ -1,0 +1,70 @@
+"""`recollect demo --fill`: a memory to look at, the same each time."""
+
+from __future__ import annotations
+
+from surfaces.command import Command
+
+import recollect
+from recollect.cli.fill import HELPER, fill
+from recollect.clock import FixedClock
+
+NOW = 1_772_000_000_000
+DAY = 86_400_000
+
+
+def test_a_filled_memory_has_something_of_everything(cli: Command) -> None:
+    done = cli("--home", "shop.db", "--agent", "ana", "demo", "--fill")
+    with recollect.open(cli.folder / "shop.db") as home:
+        memory = home.agent("ana")
+        entries = memory.list(limit=1_000)
+        assert done.text == f"filled shop.db with {len(entries)} entries of the agent ana\n"
+        assert {entry.category for entry in entries} == {None, *recollect.Category}
+        assert {entry.scope for entry in entries} == set(recollect.Scope)
+        assert {entry.kind for entry in entries} == set(recollect.Kind)
+        talks = memory.conversations.list(include_archived=True)
+        assert {talk.status for talk in talks} == set(recollect.Status)
+        types = {event.type for talk in talks for event in memory.conversations.get(talk.id).events()}
+        assert {recollect.EventType.TOOL, recollect.EventType.MARKER} <= types
+        assert len(memory.trash()) == 2
+        assert memory.links("web shop").out
+        assert memory.accesses("deploy day").recalls
+        assert [one.operation for one in memory.history("deploy day")] == ["add", "write", "alias"]
+        assert home.jobs.runs()
+        assert home.agent(HELPER).list()
+        assert home.check().ok
+
+
+def test_a_number_asks_for_more_entries(cli: Command) -> None:
+    plain = cli("--home", "one.db", "--json", "demo", "--fill").json
+    more = cli("--home", "two.db", "--json", "demo", "--fill", "250").json
+    assert more["entries"] == plain["entries"] + 250
+    with recollect.open(cli.folder / "two.db") as home:
+        assert len(home.agent("default").list(limit=1_000)) == more["entries"]
+
+
+def test_the_story_is_the_same_each_time(tmp_path: object) -> None:
+    told = []
+    for name in ("one.db", "two.db"):
+        clock = FixedClock(NOW)
+        with recollect.open(f"{tmp_path}/{name}", clock=clock) as home:
+            fill(home, clock, "ana", "default", now=NOW, more=20)
+            entries = home.agent("ana").list(limit=1_000)
+            told.append(
+                [
+                    (entry.created_at, entry.name if entry.kind != "archive" else "", entry.content, entry.tags)
+                    for entry in entries
+                ]
+            )
+            assert max(entry.created_at for entry in entries) <= NOW
+    assert told[0] == told[1]
+
+
+def test_only_an_empty_memory_is_filled(cli: Command) -> None:
+    cli("remember", "We deploy on Tuesdays", "--name", "deploy day")
+    assert "empty memory" in cli("demo", "--fill", code=4).err
+    assert len(cli("note", "list", "--json").json) == 1
+
+
+def test_filling_and_the_story_are_two_things(cli: Command) -> None:
+    assert "one or the other" in cli("demo", "--fill", "--keep", "demo.db", code=2).err
+    assert "one or the other" in cli("demo", "12", code=2).err

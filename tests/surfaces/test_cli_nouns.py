@@ -1,0 +1,188 @@
+"""The commands for channels, scratchpads, reminders, workspaces, figures and health, as their users run them."""
+
+from __future__ import annotations
+
+import inspect
+
+import pytest
+import typer
+from surfaces.command import Command
+
+import recollect
+from recollect.cli.app import app
+
+REACHED = {
+    recollect.Memory: {
+        "remember": "remember", "recall": "recall", "forget": "forget", "upsert": "note upsert", "apply": "note write",
+        "restore": "note restore", "get": "note show", "list": "note list", "history": "note history",
+        "links": "note links", "changes": "note changes", "trash": "note trash", "accesses": "note fading",
+        "context": "context", "orient": "context", "recover": "conversation recover",
+    },
+    recollect.Channels: {"create": "channel create", "list": "channel list", "default": "channel list"},
+    recollect.Conversations: {
+        "start": "conversation start", "get": "conversation show", "list": "conversation list",
+        "search": "conversation search", "detail": "conversation show", "scratchpad": "scratchpad list",
+        "end_stale": "conversation end-stale",
+    },
+    recollect.Conversation: {
+        "user": "conversation say", "assistant": "conversation say", "extend": "conversation extend",
+        "events": "conversation show", "find": "conversation find", "messages": "conversation messages",
+        "replay": "conversation messages", "summary": "conversation summary", "compact": "conversation compact",
+        "checkpoint": "conversation checkpoint", "idle": "conversation idle", "archive": "conversation archive",
+        "end": "conversation end", "info": "conversation show", "status": "conversation show",
+        "id": "conversation show", "ref_code": "conversation show", "scratchpad": "scratchpad list",
+    },
+    recollect.Reminders: {
+        "add": "reminder add", "due": "reminder due", "claim": "reminder claim", "deliver": "reminder deliver",
+        "list": "reminder list", "cancel": "reminder cancel",
+    },
+    recollect.Jobs: {
+        "run": "jobs run", "run_due": "jobs run", "status": "jobs list", "runs": "jobs runs", "undo": "jobs undo",
+        "start": "jobs watch", "stop": "jobs watch",
+    },
+    recollect.Home: {
+        "agents": "workspace list", "workspaces": "workspace list", "delete_workspace": "workspace delete",
+        "check": "check", "backup": "backup", "export": "export", "import_": "import", "move_to": "move",
+        "reembed": "reembed", "compact": "compact", "stats": "stats", "vault": "vault sync", "agent": "note list",
+    },
+}  # fmt: skip
+NOT_REACHED = {
+    "remember_many": "`import` takes many entries",
+    "query": "the shape of a model's tool; recall and conversation search ask the same",
+    "last_change": "for programs that watch; `note changes` shows it",
+    "journal": "for programs that watch; `conversation show` shows it",
+    "last_event": "for programs that watch",
+    "append": "raw events are written by programs",
+    "tool": "a tool's result comes with its call, by `conversation extend`",
+    "instruct": "written by programs",
+    "job": "written by programs",
+    "event": "found by `conversation show` and `conversation find`",
+    "window": "`conversation messages` shows it as a model gets it",
+    "apply_delta": "written by models",
+    "release": "`reminder claim` delivers at once",
+    "backfill": "the job `embed` does it",
+    "on_reminder": "a function of a program",
+    "last_compaction": "the same as the last line of `compact`, kept for the server",
+    "flush": "done when a command ends",
+    "close": "done when a command ends",
+}
+
+
+def _words() -> set[str]:
+    def walk(command: object, path: tuple[str, ...]) -> set[str]:
+        inner = getattr(command, "commands", {})
+        return {" ".join(path)} if not inner else {w for n, c in inner.items() for w in walk(c, (*path, n))}
+
+    return walk(typer.main.get_command(app), ())
+
+
+@pytest.mark.parametrize("kind", REACHED, ids=lambda kind: kind.__name__)
+def test_every_method_has_a_command_or_a_reason_why_not(kind: type) -> None:
+    methods = {
+        name for name, value in vars(kind).items()
+        if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
+    }  # fmt: skip
+    assert methods - REACHED[kind].keys() - NOT_REACHED.keys() == set()
+    assert REACHED[kind].keys() - methods == set()
+    assert set(REACHED[kind].values()) <= _words()
+
+
+def test_channels_are_made_and_shown(cli: Command) -> None:
+    assert cli("channel", "create", "releases", "--description", "what we ship").text == "made releases\n"
+    assert [one["name"] for one in cli("channel", "list", "--json").json] == ["general", "releases"]
+    assert "what we ship" in cli("channel", "list").text
+    cli("channel", "create", "releases", code=4)
+
+
+def test_a_scratchpad_holds_json_and_text(cli: Command) -> None:
+    cli("conversation", "start")
+    cli("scratchpad", "write", "last", "plan", '{"step": [1, 2]}')
+    cli("scratchpad", "write", "last", "mood", "in a hurry")
+    assert cli("scratchpad", "list", "last", "--json").json == {"plan": {"step": [1, 2]}, "mood": "in a hurry"}
+    assert cli("scratchpad", "read", "last", "mood").text == "in a hurry\n"
+    cli("scratchpad", "read", "last", "nothing", code=3)
+    assert cli("scratchpad", "clear", "last", "mood").text == "removed 1\n"
+    assert cli("scratchpad", "clear", "last", "--json").json == {"removed": 1}
+
+
+def test_a_reminder_is_added_claimed_once_and_cancelled(cli: Command) -> None:
+    due = cli("reminder", "add", "2020-01-01", "long ago", "--recipient", "Bob", "--json").json
+    later = cli("reminder", "add", "2h", "later", "--json").json
+    assert [one["message"] for one in cli("reminder", "due", "--json").json] == ["long ago"]
+    assert [one["id"] for one in cli("reminder", "claim", "--json").json] == [due["id"]]
+    assert cli("reminder", "claim", "--json").json == []
+    assert [one["id"] for one in cli("reminder", "list", "--json").json] == [later["id"]]
+    assert len(cli("reminder", "list", "--all", "--json").json) == 2
+    cli("reminder", "cancel", later["id"])
+    cli("reminder", "cancel", later["id"], code=3)
+    cli("reminder", "deliver", due["id"], code=4)
+
+
+def test_a_workspace_is_deleted_only_when_that_is_meant(cli: Command) -> None:
+    cli("remember", "kept")
+    cli("remember", "gone", "--workspace", "trial", "--agent", "bob")
+    assert cli("workspace", "list", "--json").json == {"default": ["default"], "trial": ["bob"]}
+    assert "--yes" in cli("workspace", "delete", "trial", code=2).err
+    cli("workspace", "delete", "trial", "--yes")
+    assert cli("workspace", "list", "--json").json == {"default": ["default"]}
+    cli("workspace", "delete", "trial", "--yes", code=3)
+
+
+def test_the_trash_links_and_changes_of_notes_are_shown(cli: Command) -> None:
+    cli("remember", "see [[deploy day]] and [[nowhere]]", "--name", "plan")
+    cli("remember", "Tuesdays", "--name", "deploy day")
+    links = cli("note", "links", "plan", "--json").json
+    assert ([one["name"] for one in links["out"]], links["broken"]) == (["deploy day"], ["nowhere"])
+    assert "linked from  plan" in cli("note", "links", "deploy day").text
+    cli("forget", "deploy day")
+    assert [one["entry"]["name"] for one in cli("note", "trash", "--json").json] == ["deploy day"]
+    assert [one["operation"] for one in cli("note", "changes", "--json").json] == ["add", "add", "remove"]
+    assert [one["operation"] for one in cli("note", "changes", "--after", "2", "--json").json] == ["remove"]
+    assert len(cli("note", "fading", "plan", "--json").json["curve"]) >= 2
+    cli("note", "fading", "nothing", code=3)
+
+
+def test_messages_of_a_chat_are_taken_over_once(cli: Command) -> None:
+    cli("conversation", "start")
+    talk = b'[{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hi"}]'
+    assert len(cli("conversation", "extend", "last", "-", "--json", stdin=talk).json) == 2
+    assert cli("conversation", "extend", "last", "-", "--json", stdin=talk).json == []
+    assert [one["content"] for one in cli("conversation", "messages", "last", "--json").json][-2:] == ["Hello", "Hi"]
+    assert cli("conversation", "find", "last", "hello", "--json").json[0]["event"]["content"] == "Hello"
+    assert "not JSON" in cli("conversation", "extend", "last", "[", code=2).err
+    assert cli("conversation", "idle", "last", "--json").json["status"] == "idle"
+    cli("conversation", "idle", "last", code=4)
+
+
+def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command) -> None:
+    empty = cli("doctor", "--json").json
+    assert [one["do"] for one in empty if one["about"] == "memory"] == ["recollect remember 'something'"]
+    cli("remember", "something")
+    states = {one["about"]: one["state"] for one in cli("doctor", "--deep", "--json").json}
+    assert (states["memory"], states["check"], states["meaning"], states["upkeep"]) == (
+        "good",
+        "good",
+        "better",
+        "better",
+    )
+    cli("jobs", "run")
+    assert {one["about"]: one["state"] for one in cli("doctor", "--json").json}["upkeep"] == "good"
+    next(cli.folder.glob(".recollect/**/default/*.db")).write_bytes(b"not a database at all" * 100)
+    broken = cli("doctor", "--json", code=7).json
+    assert [one["state"] for one in broken if one["about"] == "memory"] == ["bad"]
+
+
+def test_figures_show_what_is_there(cli: Command) -> None:
+    assert "nothing is remembered" in cli("stats").err
+    cli("remember", "one", "--category", "lessons")
+    cli("remember", "two")
+    shown = cli("stats").text
+    assert "2 entries" in shown
+    assert "lessons  1  █" in shown
+    assert "new entries a day" in shown
+    assert cli("stats", "--json").json["agents"][0]["entries"] == 2
+
+
+def test_a_shell_completes_commands(cli: Command) -> None:
+    asked = {"_RECOLLECT_COMPLETE": "complete_bash", "COMP_WORDS": "recollect chan", "COMP_CWORD": "1"}
+    assert cli(**asked).text.split() == ["channel"]
