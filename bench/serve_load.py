@@ -3,9 +3,10 @@
     python bench/serve_load.py [--entries N] [--clients N] [--seconds N] [--workers N] [--location LOCATION]
 
 `recollect serve` runs in a process of its own. First one client asks it and the library the same questions in turns,
-without background jobs, which take their share of either. Then, with them, the clients, each a process with one connection, read, write, and do both (a write for every four reads), for so
-many seconds each. Afterwards every entry whose write was acknowledged must be there. The location is a new file by
-default; an empty PostgreSQL database will do as well. Words alone: no embedder.
+without background jobs, which take their share of either. Then, with them, the clients, each a process with one
+connection, read, write, and do both (a write for every four reads), for so many seconds each. Afterwards every entry
+whose write was acknowledged must be there. The location is a new file by default; an empty PostgreSQL database will do
+as well. Words alone: no embedder.
 """
 
 import argparse

@@ -15,14 +15,8 @@ from numpy.typing import NDArray
 from playwright.sync_api import Page, sync_playwright
 
 FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-    "--disable-lcd-text",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync", "--disable-lcd-text"),
 ]
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 MOST = 150_000
@@ -31,6 +25,7 @@ WIDE, PHONE = {"width": 1140, "height": 700}, {"width": 390, "height": 760}
 
 
 def search(page: Page) -> None:
+    """A question, its results, and why the best one was found."""
     page.get_by_label("Search the memory").press_sequentially("who decides about refunds")
     page.locator(".entry-row mark").first.wait_for()
     page.locator(".entry-row", has_text="Refunds are made").first.click()
@@ -39,17 +34,26 @@ def search(page: Page) -> None:
 
 
 def entry(page: Page) -> None:
+    """The lower part of an entry."""
     page.locator(".history").wait_for()
     page.locator(".picture .curve").wait_for()
     page.get_by_role("heading", name="Names").scroll_into_view_if_needed()
     page.locator(".detail").evaluate("pane => pane.scrollTop = pane.scrollHeight")
 
 
+def second(page: Page) -> None:
+    """The second of the list, opened."""
+    page.locator(".entry-row").nth(1).click()
+    page.locator(".picture .curve").wait_for()
+
+
 def editing(page: Page) -> None:
+    """The form."""
     page.get_by_role("button", name="Edit").click()
 
 
 def conversation(page: Page) -> None:
+    """A transcript with a tool call and a compaction unfolded."""
     page.locator(".entry-row", has_text="morning-support").click()
     page.get_by_text("Called list_tickets").click()
     page.locator(".transcript").evaluate("node => node.scrollIntoView()")
@@ -58,10 +62,12 @@ def conversation(page: Page) -> None:
 
 
 def upkeep(page: Page) -> None:
+    """The jobs are there."""
     page.get_by_role("row", name="consolidate").wait_for()
 
 
 def nothing(page: Page) -> None:
+    """Something is there."""
     page.locator(".entry-row, .card, .welcome").first.wait_for()
 
 
@@ -87,6 +93,7 @@ SHOTS: list[tuple[str, str, str, dict[str, int], Callable[[Page], None]]] = [
 
 
 def main() -> None:
+    """Fill a memory, serve it, take the pictures."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         program = [sys.executable, "-m", "recollect", "--home", f"{folder}/demo.db"]
@@ -104,6 +111,7 @@ def main() -> None:
 
 
 def take(url: str) -> None:
+    """Take the pictures."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for name, where, scheme, size, act in SHOTS:
@@ -122,7 +130,7 @@ def take(url: str) -> None:
 
 
 def smaller(png: bytes) -> bytes:
-    """The same picture with its 256 most frequent colours, and the nearest of them for the others: a third of the bytes."""
+    """The same picture with its 256 most frequent colours, the nearest for others: a third of the bytes."""
     width, height = struct.unpack(">II", png[16:24])
     at, packed = 8, b""
     while at < len(png):

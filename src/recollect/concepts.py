@@ -9,8 +9,9 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
+from itertools import chain
 
-__all__ = ["LIMIT", "concept_tags"]
+__all__ = ["LIMIT", "chunk_tags", "concept_tags"]
 
 LIMIT = 8
 LONGEST = 32
@@ -63,11 +64,25 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\.\w+)?")
 _KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
+_UNSURE = ("",)
+_UNSURE_PIECES = tuple(term.split()[-1] for term in _GLOSSARY)
 
 
-def concept_tags(text: str, limit: int = LIMIT) -> tuple[str, ...]:
-    """The concepts of a text, at most eight."""
+def chunk_tags(chunk: str) -> tuple[str, ...]:
+    """The tags of what stands between two spaces; ("",) if that depends on the rest of the text, or is more work."""
+    folded = chunk.lower()
+    if not chunk.isascii() or any(map(folded.__contains__, _UNSURE_PIECES)) or _COMPOUND.search(folded):
+        return _UNSURE
+    return tuple(filter(_is_quick_tag, _ascii_words(folded)))
+
+
+def concept_tags(text: str, limit: int = LIMIT, known: Iterable[tuple[str, ...]] | None = None) -> tuple[str, ...]:
+    """The concepts of a text, at most eight. `known` are the `chunk_tags` of all of it, where they are known."""
     most, start = max(min(limit, LIMIT), 0), text[:SCANNED]
+    if known is not None and len(text) <= SCANNED:
+        tags = dict.fromkeys(chain.from_iterable(known))
+        if "" not in tags:
+            return tuple(tags)[:most]
     ascii_only = start.isascii()
     folded = start.lower() if ascii_only else unicodedata.normalize("NFKC", start)
     found: dict[str, None] = dict.fromkeys(_glossary(folded.lower()))
@@ -75,8 +90,8 @@ def concept_tags(text: str, limit: int = LIMIT) -> tuple[str, ...]:
         for chunk in folded.split():
             found.update(dict.fromkeys(_compounds(chunk)))
     if ascii_only:  # the same as below, but quick
-        for word in folded.encode().translate(_SPACES).decode().split():
-            if word not in _NOISE and ((2 < len(word) <= LONGEST and not word.isdigit()) or word in _GLOSSARY):
+        for word in _ascii_words(folded):
+            if _is_quick_tag(word):
                 found[word] = None
                 if len(found) >= most:
                     break
@@ -86,6 +101,15 @@ def concept_tags(text: str, limit: int = LIMIT) -> tuple[str, ...]:
                 break
             found.update(dict.fromkeys(_plain(chunk)))
     return tuple(found)[:most]
+
+
+def _ascii_words(folded: str) -> list[str]:
+    return folded.encode().translate(_SPACES).decode().split()
+
+
+def _is_quick_tag(word: str) -> bool:
+    """`_says_something` for the letters and digits of an ASCII text."""
+    return word not in _NOISE and ((2 < len(word) <= LONGEST and not word.isdigit()) or word in _GLOSSARY)
 
 
 def _glossary(folded: str) -> tuple[str, ...]:

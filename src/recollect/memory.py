@@ -237,7 +237,7 @@ class Memory:
         scopes: Iterable[Scope | str] | None = None,
         channel: str | None = None,
         conversation: str | None = None,
-        category: Category | str | None = None,
+        category: Category | str | Iterable[Category | str] | None = None,
         kinds: Iterable[Kind | str] | None = None,
         tags: Iterable[str] | None = None,
         source: str | None = None,
@@ -252,9 +252,9 @@ class Memory:
     ) -> list[Hit]:
         """Find entries by their words and, where there is an embedder, by their meaning; best first.
 
-        Mode `keyword` is words alone, `vector` meaning alone (an error without an embedder), `hybrid` both. Entries of
-        a conversation or a channel are found only when that conversation or channel is given. A filter never hides
-        results that exist. `target_agent` reads another agent's knowledge; such reads are recorded. With `prefix` and
+        Mode `keyword` is words alone, `vector` meaning alone (an error without an embedder), `hybrid` both. `category`
+        is one or several. Entries of a conversation or a channel are found only when that conversation or channel is
+        given. A filter never hides results that exist. `target_agent` reads another agent's knowledge; such reads are recorded. With `prefix` and
         `fuzzy` (0.2 is usual) a word that is in no entry stands for longer or similar words: for search as you type.
         With `explain` each hit says why it is where it is.
         """
@@ -271,7 +271,7 @@ class Memory:
             scopes=tuple(Scope) if scopes is None else remember.members(Scope, scopes, "scope"),
             conversation=conversation,
             channel=channel,
-            category=None if category is None else remember.member(Category, category, "category"),
+            categories=_categories(category),
             kinds=() if kinds is None else remember.members(Kind, kinds, "kind"),
             lifetimes=() if lifetimes is None else remember.members(Lifetime, lifetimes, "lifetime"),
             tags=remember.tag_list(tags or ()),
@@ -569,6 +569,15 @@ def _number(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Invalid(f"{what} is the number of an operation, not {value!r}")
     return max(min(value, LAST), -LAST)
+
+
+def _categories(value: Category | str | Iterable[Category | str] | None) -> tuple[Category, ...]:
+    if value is None or isinstance(value, str):
+        return () if value is None else (remember.member(Category, value, "category"),)
+    found = remember.members(Category, value, "category")
+    if not found:
+        raise Invalid("the list of categories is empty, so nothing could be found; leave category out for all entries")
+    return found
 
 
 def _text(value: object, what: str) -> str | None:

@@ -28,16 +28,21 @@ locale or the clock: the same text gives the same terms everywhere.
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from operator import itemgetter
 
 import Stemmer
 
+from recollect.concepts import chunk_tags
+
 __all__ = [
     "ANALYSIS_VERSION",
+    "Chunk",
     "analyse",
+    "chunks",
+    "count",
     "estimate_tokens",
     "normalise",
     "query_terms",
@@ -240,6 +245,9 @@ def _mark_parts(chunk: str) -> str:
 
 def _units(chunk: str) -> Iterator[tuple[int, str]]:
     """Words, compounds with their parts, and runs of unspaced script of a text, in order, folded but not stemmed."""
+    if chunk.isascii() and chunk.isalpha() and chunk.islower():  # the same as below, but quick
+        yield _WORD, chunk[:_TERM_LIMIT]
+        return
     folded = _fold(_mark_parts(chunk))
     if folded.isascii():
         yield from _spaced_units(folded)
@@ -323,17 +331,18 @@ def _tilde_vote(chunk: str) -> int:
     return 0 if chunk.isascii() or _TILDE.search(chunk) is None else -1
 
 
-_Entry = tuple[int, tuple[str, ...], tuple[str, ...]]
+Chunk = tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
+"""What a chunk means: its vote for a language, its terms in English and in Portuguese, its concept tags."""
 
 
-class _Chunks(dict[str, _Entry]):
-    """What chunks mean: (vote, terms in English, terms in Portuguese), worked out when a chunk is first met.
+class _Chunks(dict[str, Chunk]):
+    """What chunks mean, worked out when a chunk is first met.
 
     Safe for threads without a lock: a look-up, a store and clear() are each atomic, and two threads that learn the
     same chunk at the same time store the same thing.
     """
 
-    def __missing__(self, chunk: str) -> _Entry:
+    def __missing__(self, chunk: str) -> Chunk:
         vote = 0
         english: list[str] = []
         portuguese: list[str] = []
@@ -354,7 +363,7 @@ class _Chunks(dict[str, _Entry]):
                     portuguese.append(_portuguese(unit))
         in_english = tuple(english)
         in_portuguese = in_english if english == portuguese else tuple(portuguese)
-        entry = (vote or _tilde_vote(chunk), in_english, in_portuguese)
+        entry = (vote or _tilde_vote(chunk), in_english, in_portuguese, chunk_tags(chunk))
         if len(chunk) <= _TERM_LIMIT:  # long ones hardly come twice
             if len(self) >= _CACHE_LIMIT:
                 self.clear()
@@ -368,21 +377,30 @@ _in_english = itemgetter(1)
 _in_portuguese = itemgetter(2)
 
 
-def _terms_in_order(text: str) -> Iterator[str]:
-    entries = list(map(_CHUNKS.__getitem__, text.split()))
-    side = _in_portuguese if sum(map(_vote_of, entries)) < 0 else _in_english
-    return chain.from_iterable(map(side, entries))
+def chunks(text: str) -> list[Chunk]:
+    """What the chunks of a text mean, for those who want to know more than one thing of it."""
+    return list(map(_CHUNKS.__getitem__, text.split()))
+
+
+def _terms_in_order(found: Sequence[Chunk]) -> Iterator[str]:
+    side = _in_portuguese if sum(map(_vote_of, found)) < 0 else _in_english
+    return chain.from_iterable(map(side, found))
 
 
 def analyse(text: str) -> list[str]:
     """The terms of a piece of content, in order and with repetitions."""
-    return list(_terms_in_order(text))
+    return list(_terms_in_order(chunks(text)))
 
 
 def terms(text: str) -> dict[str, int]:
     """How often each term of `analyse(text)` occurs, in order of first appearance."""
+    return count(chunks(text))
+
+
+def count(found: Sequence[Chunk]) -> dict[str, int]:
+    """The `terms` of a text of which the chunks are known."""
     counts: dict[str, int] = {}
-    for term in _terms_in_order(text):
+    for term in _terms_in_order(found):
         counts[term] = counts.get(term, 0) + 1
     return counts
 

@@ -22,6 +22,8 @@ WHOLE = {
     "stats.trash", "stats.vectors", "turns.clear_postings", "vectors.to_move",
     # They read in the order of a key, and stop early.
     "history.newest", "reminders.every", "signals.record", "tidying.old_signals", "transfer.present",
+    # An index by importance would cost every write a page, for a list that is rarely asked for: it looks at all rows.
+    "listing.importance_down", "listing.importance_up",
     # They look at the trash, newest first.
     "operations.removed_name", "vault.removed",
     # The record of jobs is short, and erasing is rare.

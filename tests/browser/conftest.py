@@ -18,23 +18,19 @@ from recollect.cli.fill import fill
 from recollect.clock import FixedClock, SystemClock
 
 FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
+    *("--disable-component-update", "--disable-sync"),
 ]
 WATCH = """
 window.breaches = [];
-document.addEventListener("securitypolicyviolation", (event) => window.breaches.push(event.violatedDirective + " " + event.blockedURI));
+const note = (event) => window.breaches.push(event.violatedDirective + " " + event.blockedURI);
+document.addEventListener("securitypolicyviolation", note);
 """
 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
-    """Chromium. It ends with the module: while it is there, a loop runs in this thread, and others may want their own."""
+    """Chromium. It ends with the module: as long as it is there, no other loop can run in this thread."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         pytest.skip("no chromium is installed here; `apt-get install chromium` brings one")

@@ -1,11 +1,11 @@
-"""The line to the server: live changes, a slow line, a lost one; and the script that saves the talk of any chat page."""
+"""The line to the server: live changes, a slow line, a lost one; and the script that saves the talk of a chat page."""
 
 from __future__ import annotations
 
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from playwright.sync_api import Page, Route, expect
@@ -79,10 +79,8 @@ def stopping_line(server: Server) -> Iterator[tuple[str, Callable[[], None], Cal
 
     def close(end: socket.socket) -> None:
         open_.discard(end)
-        try:
+        with suppress(OSError):
             end.shutdown(socket.SHUT_RDWR)
-        except OSError:
-            pass
         end.close()
 
     def accept() -> None:
@@ -136,7 +134,8 @@ def test_a_lost_line_is_told_and_what_was_missed_appears_when_it_is_back(server:
 
 CHAT = """<!doctype html><title>chat</title><script src="/static/autosave.js"></script>"""
 BEGIN = """() => {
-    window.talk = [{ role: "user", text: "Which port?" }, { role: "agent", text: "We decided to use port 8080 for the shop." },
+    window.talk = [{ role: "user", text: "Which port?" },
+                   { role: "agent", text: "We decided to use port 8080 for the shop." },
                    { role: "agent", text: "a thought of the machinery", internal: true }];
     window.saving = recollect.autosave({ agentId: "ana", chatId: "chat-7", modelId: "m", messages: () => window.talk });
 }"""

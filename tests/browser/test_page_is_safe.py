@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.resources import files
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from surfaces.server import Server, serving, settings
 import recollect
 
 Visit = Callable[..., Page]
+Guarded = tuple[Server, str, str]
 
 HOSTILE = """<script>window.hurt = 1; alert(1)</script>
 <img src=x onerror="window.hurt = 1"> <svg onload="window.hurt = 1"><script>window.hurt = 1</script></svg>
@@ -78,18 +79,8 @@ def test_hostile_content_is_shown_and_never_run(server: Server, visit: Visit) ->
 def test_markdown_that_would_take_forever_elsewhere_is_rendered_at_once(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     attacks = [
-        "*" * 10_000,
-        "[" * 20_000,
-        "_a" * 10_000,
-        "`" * 19_999,
-        "> " * 5_000,
-        "[a](" * 5_000,
-        "- " * 5_000,
-        "|" * 10_000,
-        "**a " * 5_000,
-        "[[" * 9_000,
-        "\\" * 9_001,
-        "~~x" * 5_000,
+        *("*" * 10_000, "[" * 20_000, "_a" * 10_000, "`" * 19_999, "> " * 5_000, "[a](" * 5_000, "- " * 5_000),
+        *("|" * 10_000, "**a " * 5_000, "[[" * 9_000, "\\" * 9_001, "~~x" * 5_000),
     ]
     memory.remember("\n\n".join(attacks) + "\n\nthe end", name="slow")
     page = visit(server, "#/memory/slow")
@@ -117,7 +108,7 @@ def test_every_file_has_strict_headers_and_is_asked_for_again_only_when_it_chang
     ["/static/nothing.js", "/static/", "/static/%2e%2e/pages.py", "/static/..%2fpages.py", "/static//etc/passwd"],
 )
 def test_no_other_file_can_be_asked_for(server: Server, path: str) -> None:
-    assert server.client.get(path).status_code == 404
+    assert server.client.get(f"/static/{path}").status_code == 404
 
 
 def test_the_page_is_small_and_names_no_other_place() -> None:
@@ -138,7 +129,7 @@ def test_the_page_is_small_and_names_no_other_place() -> None:
 
 
 @pytest.fixture
-def guarded(tmp_path: Path) -> object:
+def guarded(tmp_path: Path) -> Iterator[Guarded]:
     """A server that asks for tokens, with one that may write and one that may only read."""
     with recollect.open(tmp_path / "guarded.db") as home:
         home.agent("ana").remember("We deploy on Tuesdays.", name="deploy day")
@@ -155,7 +146,7 @@ def log_in(page: Page, secret: str) -> None:
 
 
 def test_a_server_that_asks_for_a_token_shows_a_login_and_keeps_the_token_from_scripts(
-    guarded: tuple[Server, str, str], visit: Visit
+    guarded: Guarded, visit: Visit
 ) -> None:
     server, write, _ = guarded
     page = visit(server, "#/memory/deploy%20day", allowed=("401",))
@@ -175,7 +166,7 @@ def test_a_server_that_asks_for_a_token_shows_a_login_and_keeps_the_token_from_s
     expect(page.get_by_label("Token")).to_be_visible()
 
 
-def test_a_token_that_only_reads_sees_no_buttons_that_write(guarded: tuple[Server, str, str], visit: Visit) -> None:
+def test_a_token_that_only_reads_sees_no_buttons_that_write(guarded: Guarded, visit: Visit) -> None:
     server, _, read = guarded
     page = visit(server, "#/memory/deploy%20day", allowed=("401",))
     log_in(page, read)
@@ -190,7 +181,7 @@ def test_a_token_that_only_reads_sees_no_buttons_that_write(guarded: tuple[Serve
     expect(page.get_by_text("Upkeep is for tokens with the right “admin”.")).to_be_visible()
 
 
-def test_a_page_of_another_origin_cannot_write_with_the_cookie(guarded: tuple[Server, str, str]) -> None:
+def test_a_page_of_another_origin_cannot_write_with_the_cookie(guarded: Guarded) -> None:
     server, write, _ = guarded
     with httpx2.Client(base_url=server.url, trust_env=False) as client:
         assert client.post("/v1/session", json={"token": write}).status_code == 200

@@ -49,11 +49,9 @@ def test_the_story_is_the_same_each_time(tmp_path: object) -> None:
         with recollect.open(f"{tmp_path}/{name}", clock=clock) as home:
             fill(home, clock, "ana", "default", now=NOW, more=20)
             entries = home.agent("ana").list(limit=1_000)
+            names = ["" if entry.kind == "archive" else entry.name for entry in entries]
             told.append(
-                [
-                    (entry.created_at, entry.name if entry.kind != "archive" else "", entry.content, entry.tags)
-                    for entry in entries
-                ]
+                [(n, entry.created_at, entry.content, entry.tags) for n, entry in zip(names, entries, strict=True)]
             )
             assert max(entry.created_at for entry in entries) <= NOW
     assert told[0] == told[1]

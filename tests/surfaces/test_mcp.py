@@ -26,6 +26,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.types import CallToolResult
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
+from starlette.routing import Route
 from surfaces.command import Command, environment
 
 import recollect
@@ -33,7 +34,8 @@ from recollect import conversation as talk
 from recollect.errors import RecollectError
 from recollect.home import Home
 from recollect.mcp.caller import Caller
-from recollect.mcp.server import build, http_app
+from recollect.mcp.endpoint import Endpoint
+from recollect.mcp.server import build
 from recollect.mcp.tool import ADVICE
 from recollect.memory import Memory
 from recollect.reminders import Reminders
@@ -539,9 +541,9 @@ def answering(home: Home) -> Iterator[str]:
             raise HTTPException(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
         return Caller(home=home, workspace="default", agent=name)
 
-    app = http_app(who)
-    host = FastAPI(lifespan=lambda host: app.router.lifespan_context(app))
-    host.router.routes.extend(app.routes)
+    endpoint = Endpoint(who)
+    host = FastAPI(lifespan=lambda host: endpoint.running())
+    host.router.routes.append(Route("/mcp", endpoint=endpoint))
     ready = threading.Event()
 
     class Server(uvicorn.Server):

@@ -100,11 +100,10 @@ def _fill(call: Call, more: int) -> None:
     # Without the model of the settings: a story that is always the same cannot wait for one.
     settings = replace(Settings.read(), model=ModelSettings())
     with recollect.open(call.home, settings=settings, clock=clock) as home:
-        memory = home.agent(call.agent, call.workspace)
-        if memory.list(limit=1) or memory.conversations.list(True, limit=1):
+        if home.agents(call.workspace):  # also of other agents: the jobs of the story would tidy theirs, too
             raise Conflict(
-                f"the agent {call.agent!r} remembers something in {call.home} already; examples go into an empty memory: "
-                "choose another --home or --agent"
+                f"something is remembered in the workspace {call.workspace!r} of {call.home}; examples go into an "
+                "empty memory: choose another --home or --workspace"
             )
         entries = tell(home, clock, call.agent, call.workspace, now=now, more=more)
     if call.json:

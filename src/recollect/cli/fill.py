@@ -37,7 +37,7 @@ def fill(home: Home, clock: FixedClock, agent: str, workspace: str, *, now: int,
     memory.channels.create("design", "How it looks and reads")
     for scene in story["scenes"]:
         clock.set(max(clock.now(), _moment(now, scene.pop("days"))))
-        _play(home, memory, scout, clock, scene)
+        _play(home, workspace, memory, scout, clock, scene)
     _today(memory, now)
     clock.set(now)
     home.flush()
@@ -56,7 +56,7 @@ def _moment(now: int, days: float) -> int:
     return now // DAY * DAY - whole * DAY + 8 * HOUR + round((whole - days) * 9 * HOUR)
 
 
-def _play(home: Home, memory: Memory, scout: Memory, clock: FixedClock, scene: dict[str, Any]) -> None:
+def _play(home: Home, workspace: str, memory: Memory, scout: Memory, clock: FixedClock, scene: dict[str, Any]) -> None:
     match scene.pop("do"), scene:
         case "note", fields:
             memory.remember(**fields)
@@ -76,7 +76,7 @@ def _play(home: Home, memory: Memory, scout: Memory, clock: FixedClock, scene: d
             memory.recall(query, limit=4)
             home.flush()
         case "job", {"name": name}:
-            home.jobs.run(name)
+            home.jobs.run(name, workspace=workspace)
         case "talk", {"chat_id": chat, "lines": lines, "ending": ending}:
             talk = memory.conversations.start(
                 scene.get("channel"), chat_id=chat, model_id="assistant-large", participants=[HELPER]
@@ -128,10 +128,12 @@ def _generated(words: Mapping[str, Sequence[str]], count: int, now: int) -> Iter
     """Entries from before the story. They are meant to stay: upkeep would soon tidy so many passing ones away."""
     chance = random.Random(8)
     categories = [None, None, None, None, *Category]
+    parts = [words[part] for part in ("who", "did", "what", "when")]
     for number in range(count):
-        text = " ".join(chance.choice(words[part]) for part in ("who", "did", "what", "when"))
+        one, two = (" ".join(map(chance.choice, parts)) for _ in range(2))
+        order = f" Order {10_000 + number}." if number % 5 == 0 else ""
         yield Add(
-            f"{text[0].upper()}{text[1:]} (order {10_000 + number}).",
+            f"{one[0].upper()}{one[1:]}, and {two}.{order}",
             tags=chance.sample(words["tags"], chance.randint(0, 2)),
             category=chance.choice(categories),
             importance=round(chance.uniform(0.2, 0.8), 2),

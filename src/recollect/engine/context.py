@@ -11,14 +11,15 @@ the same bytes, so that a prompt cache stays warm. A part that fails is left out
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from recollect import text
 from recollect.clock import iso
 from recollect.engine import conversations
-from recollect.engine.recall import Request, recall
+from recollect.engine.recall import Request, recall_each
 from recollect.engine.store import Store
 from recollect.errors import Invalid, RecollectError, Unavailable
 from recollect.model.context import Context, Item, OrientationDocument, Profile, Section
@@ -72,14 +73,16 @@ def build(
             failed.append(f"{name}: {error}")
             return Section(name=name, items=())
 
-    def found(category: Category, limit: int) -> Sequence[Item]:
-        return _found(store, command, category, limit, decay, now, conversation) if limit else ()
+    @cache  # a failure is not kept, so that each section tells of it
+    def found() -> dict[Category, list[Item]]:
+        limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
+        return _found(store, command, limits, decay, now, conversation)
 
     sections = [
         part(PROJECT, lambda: _project(store, folder) if profile.project else ()),
         part(HANDOFF, lambda: _handoff(store) if profile.handoff else ()),
-        part(DECISIONS, lambda: found(Category.DECISIONS, profile.decisions)),
-        part(LESSONS, lambda: found(Category.LESSONS, profile.lessons)),
+        part(DECISIONS, lambda: found()[Category.DECISIONS] if profile.decisions else ()),
+        part(LESSONS, lambda: found()[Category.LESSONS] if profile.lessons else ()),
         part(TASKS, lambda: _tasks(store) if profile.tasks else ()),
         part(RECOVERY, lambda: _recovery(store, profile.recovery, now) if profile.recovery else ()),
     ]
@@ -175,13 +178,14 @@ def _handoff(store: Store) -> list[Item]:
 
 
 def _found(
-    store: Store, command: str, category: Category, limit: int, decay: DecayConfig, now: int, conversation: str | None
-) -> list[Item]:
+    store: Store, command: str, limits: Mapping[Category, int], decay: DecayConfig, now: int, conversation: str | None
+) -> dict[Category, list[Item]]:
     request = Request(
-        query=command, limit=limit, mode="hybrid", fusion="weighted", decay=decay, now=now,
-        filters=Filters(scopes=(Scope.CHANNEL, Scope.WORKSPACE), category=category, conversation=conversation),
+        query=command, limit=max(limits.values()), mode="hybrid", fusion="weighted", decay=decay, now=now,
+        filters=Filters(scopes=(Scope.CHANNEL, Scope.WORKSPACE), conversation=conversation),
     )  # fmt: skip
-    return [_item(hit.entry, hit.snippet) for _, hit in recall([store], request)]
+    hits = recall_each([store], request, limits)
+    return {category: [_item(hit.entry, hit.snippet) for _, hit in hits[category]] for category in limits}
 
 
 def _tasks(store: Store) -> list[Item]:

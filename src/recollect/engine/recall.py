@@ -18,7 +18,7 @@ from recollect import text
 from recollect.engine import embedding
 from recollect.engine.store import Store
 from recollect.errors import ConfigError, RecollectError
-from recollect.model.entry import Entry, Scope
+from recollect.model.entry import Category, Entry, Scope
 from recollect.model.recall import Filters, Hit, Why
 from recollect.providers.base import embed
 from recollect.search import duplicates, ranking
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-__all__ = ["LIMIT", "QUERY_LENGTH", "Request", "query_vector", "recall"]
+__all__ = ["LIMIT", "QUERY_LENGTH", "Request", "query_vector", "recall", "recall_each"]
 
 LIMIT = 1_000
 """The most hits that one recall gives."""
@@ -41,12 +41,16 @@ DEPTH = 50
 """How many candidates each list gives, at least, when two are fused: fusion measures a score against its list."""
 SHALLOW = 30
 """The same for one list alone: what decay, which moves a score by a third at most, may bring to the top."""
+NARROW = 16
+"""So many times as many are ranked at once, and a quarter of that looked at, where only some categories count."""
 UNRELATED = 0.2
 """Up to this cosine two texts have nothing to do with each other; the vector list of a hybrid recall ends there."""
 _NARROW_FIRST = {scope: place for place, scope in enumerate(Scope)}
 _log = logging.getLogger("recollect.recall")
 
 Ranked = list[tuple[int, float]]
+Share = Category | None
+"""What hits are chosen among: the entries of a category, or all that pass the filters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,26 +85,54 @@ class _Found:
 
 def recall(stores: Sequence[Store], request: Request) -> list[tuple[Store, Hit]]:
     """The best hits over the stores, with the store that each comes from."""
-    request = replace(request, query=request.query[:QUERY_LENGTH], limit=min(request.limit, LIMIT))
+    return _recall(stores, request, {None: request.limit})[None]
+
+
+def recall_each(
+    stores: Sequence[Store], request: Request, limits: Mapping[Category, int]
+) -> dict[Share, list[tuple[Store, Hit]]]:
+    """The best hits of each category, as many as it is given: what a recall of each gives, but looked for once."""
+    wanted = tuple(category for category, limit in limits.items() if limit > 0)
+    return _recall(stores, replace(request, filters=replace(request.filters, categories=wanted)), limits)
+
+
+def _recall(
+    stores: Sequence[Store], request: Request, limits: Mapping[Category, int] | Mapping[None, int]
+) -> dict[Share, list[tuple[Store, Hit]]]:
+    hits: dict[Share, list[tuple[Store, Hit]]] = {share: [] for share in limits}
+    wanted: dict[Share, int] = {share: min(limit, LIMIT) for share, limit in limits.items() if limit > 0}
+    request = replace(request, query=request.query[:QUERY_LENGTH])
     words = text.query_terms(request.query) if request.mode != "vector" else []
-    if request.limit < 1 or not (words or any(map(str.isalnum, request.query))):
-        return []
+    if not wanted or not (words or any(map(str.isalnum, request.query))):
+        return hits
     for store in stores:
         embedding.compare_models(store, needed=request.mode == "vector")
     vector = _query_vector(stores, request)
     if not words and vector is None:
-        return []
-    depth = max(SHALLOW if vector is None or not words else DEPTH, 3 * request.limit)
-    while True:
-        found = [_candidates(store, words, vector, depth, request) for store in stores]
-        hits = _hits(found, request)
-        ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
-        # Duplicates leave gaps, and among equals one of a narrower scope may come late: then the lists are asked for
-        # more, unless they have ended.
-        enough = len(hits) >= request.limit and (depth >= LIMIT or not any(_tied(one, request.limit) for one in found))
-        if enough or ended:
-            return hits
+        return hits
+    depth = max(SHALLOW if vector is None or not words else DEPTH, 3 * max(wanted.values()))
+    while wanted:
+        everything = [_candidates(store, words, vector, depth, request, list(wanted)) for store in stores]
+        for share, limit in list(wanted.items()):
+            found = [_of(one, share, depth) for one in everything]
+            hits[share] = _hits(found, replace(request, limit=limit))
+            ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
+            # Duplicates leave gaps, and among equals one of a narrower scope may come late: then the lists are asked
+            # for more, unless they have ended.
+            enough = len(hits[share]) >= limit and (depth >= LIMIT or not any(_tied(one, limit) for one in found))
+            if enough or ended:
+                del wanted[share]
         depth *= 4
+    return hits
+
+
+def _of(found: _Found, share: Share, depth: int) -> _Found:
+    """The candidates of a share."""
+
+    def own(ranked: Ranked) -> Ranked:
+        return [one for one in ranked if share is None or found.signs[one[0]].category is share][:depth]
+
+    return replace(found, lexical=own(found.lexical), vector=own(found.vector))
 
 
 def _tied(found: _Found, limit: int) -> bool:
@@ -136,10 +168,12 @@ def query_vector(store: Store, query: str, *, needed: bool = False) -> "NDArray[
 
 
 def _candidates(
-    store: Store, words: Sequence[Sequence[str]], vector: "NDArray[np.float32] | None", depth: int, request: Request
-) -> _Found:
+    store: Store, words: Sequence[Sequence[str]], vector: "NDArray[np.float32] | None", depth: int, request: Request,
+    shares: Sequence[Share],
+) -> _Found:  # fmt: skip
+    """The candidates of a store, `depth` of each share."""
     with store.search() as (tx, counters):
-        looked = _Looked(tx, request.filters)
+        looked = _Looked(tx, request.filters, shares)
         lexical: Ranked = []
         if words:
             query = store.index.expand(tx, counters, words, prefix=request.prefix, fuzzy=request.fuzzy)
@@ -168,35 +202,40 @@ def _nearest(
 class _Looked:
     """Which entries of a store pass the filters, as far as they were looked at."""
 
-    def __init__(self, tx: Transaction, filters: Filters) -> None:
-        self._tx, self._filters = tx, filters
+    def __init__(self, tx: Transaction, filters: Filters, shares: Sequence[Share]) -> None:
+        self._tx, self._filters, self._shares = tx, filters, shares
+        self.narrow = NARROW if filters.categories else 1
         self._seen: set[int] = set()
         self.signs: dict[int, entries.Signs] = {}
         """What is known of those that pass."""
 
-    def first(self, ranked: Ranked, depth: int) -> Ranked:
-        """The first so many of a ranking that pass."""
+    def first(self, ranked: Ranked, depth: int) -> tuple[Ranked, bool]:
+        """The first of a ranking that pass, and whether they are so many of each share."""
         passed: Ranked = []
-        start, size = 0, depth
-        while start < len(ranked) and len(passed) < depth:
+        counts: dict[Share, int] = dict.fromkeys(self._shares, 0)
+        start, size, fewest = 0, depth * max(self.narrow // 4, 1), 0
+        while start < len(ranked) and fewest < depth:
             some = ranked[start : start + size]
             new = [doc for doc, _ in some if doc not in self._seen]
             self._seen.update(new)
             self.signs.update(entries.matching(self._tx, new, self._filters))
-            passed += [(doc, score) for doc, score in some if doc in self.signs]
-            start += size
+            passing = [one for one in some if one[0] in self.signs]
+            passed += passing
+            for share in counts:
+                counts[share] += sum(share is None or self.signs[doc].category is share for doc, _ in passing)
+            start, fewest = start + size, min(counts.values())
             # As many as will do if the next ones are like those before, and a few more.
-            size = max(depth, min((depth - len(passed)) * start // (len(passed) + 1), entries.CHUNK))
-        return passed[:depth]
+            size = max(depth, min((depth - fewest) * start // (fewest + 1), entries.CHUNK))
+        return passed, fewest >= depth
 
 
 def _passing(search: Ranking, depth: int, looked: _Looked) -> Ranked:
-    """The first `depth` of a ranking that pass the filters."""
-    wanted = depth
+    """The first of a ranking that pass the filters, `depth` of each share."""
+    wanted = depth * looked.narrow
     while True:
         ranked = search(wanted)
-        passed = looked.first(ranked, depth)
-        if len(passed) >= depth or len(ranked) < wanted:
+        passed, enough = looked.first(ranked, depth)
+        if enough or len(ranked) < wanted:
             return passed
         wanted *= 32
 

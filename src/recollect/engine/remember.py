@@ -4,13 +4,13 @@ Everything an operation changes is changed in one transaction, and every applied
 An operation that changes nothing leaves none.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from operator import attrgetter, is_
+from operator import attrgetter, is_, itemgetter
 from typing import Any, TypeVar
 
-from recollect import names
+from recollect import names, text
 from recollect.clock import milliseconds
 from recollect.concepts import concept_tags
 from recollect.engine.store import Work, document
@@ -26,6 +26,7 @@ TAGS = 64
 TAG_LENGTH = 64
 SHORT_LENGTH = 256
 _given = attrgetter(*Add.__dataclass_fields__)
+_tags_of = itemgetter(3)
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -139,6 +140,7 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         _must_be_free(work, add.name, "rewrite that entry, or choose another name")
     work.counters.entries += 1
     at = add.at if isinstance(add.at, int) else now
+    chunks = text.chunks(add.content)
     kind, scope = member(Kind, add.kind, "kind"), member(Scope, add.scope, "scope")
     entry = Entry(
         id=names.new_id(now),
@@ -151,7 +153,7 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         lifetime=_lifetime(add.lifetime, scope, kind, add.name),
         context=add.context,
         tags=tuple(add.tags),
-        concept_tags=concept_tags(add.content),
+        concept_tags=concept_tags(add.content, known=map(_tags_of, chunks)),
         importance=float(add.importance),
         source=add.source,
         conversation_id=add.conversation,
@@ -162,7 +164,7 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         updated_at=at,
         content_hash=entries.content_hash(add.content),
     )
-    _store(work, entry)
+    _store(work, entry, chunks)
     _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
     return entry
 
@@ -244,8 +246,8 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
     return entry
 
 
-def _store(work: Work, entry: Entry) -> None:
-    entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry)))
+def _store(work: Work, entry: Entry, content: Sequence[text.Chunk] | None = None) -> None:
+    entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry, content)))
     if entry.name is not None:
         work.tx.run("names.bind", name=entry.name, entry_id=entry.id, canonical=1)
 
@@ -312,10 +314,10 @@ def _content(value: object) -> str:
 def _optional(value: object, what: str) -> str | None:
     if value is None:
         return None
-    text = names.plain(what, value, lines=True)
-    if len(text.encode()) > CONTENT_BYTES:
+    written = names.plain(what, value, lines=True)
+    if len(written.encode()) > CONTENT_BYTES:
         raise Invalid(f"the {what} is longer than {CONTENT_BYTES:,} bytes; shorten it")
-    return text
+    return written
 
 
 def _source(value: object) -> str:

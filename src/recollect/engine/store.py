@@ -1,6 +1,6 @@
 """One agent's rows in one database, with the index that belongs to them. Transactions of the engine start here."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -118,9 +118,13 @@ class _Write:
         self._block.__exit__(kind, error, trace)
 
 
-def document(entry: Entry) -> dict[str, int]:
-    """The terms under which an entry is found: those of its name, content and tags. Aliases never count."""
-    return text.terms(f"{entry.name or ''}\n{entry.content}\n{' '.join(entry.tags)}")
+def document(entry: Entry, content: Sequence[text.Chunk] | None = None) -> dict[str, int]:
+    """The terms under which an entry is found: those of its name, content and tags. Aliases never count.
+
+    `content` are the chunks of its content, where they are known already.
+    """
+    name, tags = text.chunks(entry.name or ""), text.chunks(" ".join(entry.tags))
+    return text.count([*name, *(text.chunks(entry.content) if content is None else content), *tags])
 
 
 def every(tx: Transaction) -> Iterator[entries.Stored]:

@@ -12,8 +12,10 @@ from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.history import Status
 
-__all__ = ["Caller", "Seat", "Seats", "seat", "seated"]
+__all__ = ["CALLER", "Caller", "Seat", "Seats", "seat", "seated"]
 
+CALLER = "recollect.caller"
+"""Where the endpoint leaves the caller for the handlers, in the scope of a request."""
 SESSIONS = 10_000
 """For so many sessions the conversation is kept in mind, as many as the SDK holds open."""
 

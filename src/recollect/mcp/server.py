@@ -1,27 +1,25 @@
 """The server itself: the tools, resources and prompts together, and the two ways to reach it, stdio and HTTP."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Any
 
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
-from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 import recollect
 from recollect.home import Home
 from recollect.mcp import keeping, notes, talk
-from recollect.mcp.caller import Caller, Seat, Seats, seated
+from recollect.mcp.caller import CALLER, Caller, Seat, Seats, seated
 from recollect.mcp.reading import add_prompts, add_resources
 
-__all__ = ["build", "http_app", "serve"]
+__all__ = ["build", "over_http", "serve"]
 
-CALLER = "recollect.caller"
-"""Where the endpoint leaves the caller for the handlers, in the scope of a request."""
 SESSION = "mcp-session-id"
 STDIO = "stdio"
 """What stands for the one session of a process that is talked to over its streams."""
@@ -34,7 +32,7 @@ INSTRUCTIONS = (
 
 
 def build(caller: Caller | None = None) -> MCPServer[Any]:
-    """A server that speaks for the caller; over HTTP for the one that `http_app` found for each request."""
+    """A server that speaks for the caller; over HTTP for the one that the endpoint found for each request."""
     seats = Seats()
 
     async def take_seat(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -65,18 +63,10 @@ def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = 
     build(Caller(home=home, workspace=workspace, agent=agent, conversation=conversation)).run("stdio")
 
 
-def http_app(
-    who: Callable[[Request], Awaitable[Caller]], *, path: str = "/mcp", hosts: Sequence[str] | None = None,
-    sessions: bool = True,
-) -> Starlette:  # fmt: skip
-    """The server over streamable HTTP, with one route at `path` and a lifespan of its own.
-
-    To have it in another application, add its `routes` to that one's, and enter `app.router.lifespan_context(app)` in
-    that one's lifespan. `who` is asked for every HTTP request before anything else; what it raises goes to the
-    exception handlers of the application. `hosts` are the values of the Host header that are answered, `*` for any; by
-    default those of the loopback addresses. Sessions, which only the old revision has, are in this process alone:
-    where several processes answer, do without them.
-    """
+def over_http(
+    *, hosts: Sequence[str] | None = None, sessions: bool = True
+) -> tuple[ASGIApp, AbstractAsyncContextManager[None]]:
+    """The server over streamable HTTP, as `Endpoint` has it: what answers, and what has to be entered meanwhile."""
     security = None
     if hosts is not None:
         named = [host for host in hosts if host != "*"]
@@ -87,24 +77,9 @@ def http_app(
                 f"{scheme}://{host}{port}" for host in named for scheme in ("http", "https") for port in ("", ":*")
             ],
         )
-    app = build().streamable_http_app(
-        streamable_http_path=path,
-        json_response=True,
-        stateless_http=not sessions,
-        transport_security=security,
-        host="127.0.0.1",
+    server = build()
+    app = server.streamable_http_app(
+        json_response=True, stateless_http=not sessions, transport_security=security, host="127.0.0.1"
     )
-    for place, route in enumerate(app.router.routes):
-        if isinstance(route, Route):
-            app.router.routes[place] = Route(route.path, endpoint=_Endpoint(who, route.app))
-    return app
-
-
-class _Endpoint:
-    """Asks who it is before the SDK sees the request."""
-
-    def __init__(self, who: Callable[[Request], Awaitable[Caller]], inner: ASGIApp) -> None:
-        self._who, self._inner = who, inner
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        await self._inner({**scope, CALLER: await self._who(Request(scope))}, receive, send)
+    (route,) = [route for route in app.routes if isinstance(route, Route)]
+    return route.app, server.session_manager.run()

@@ -14,7 +14,7 @@ class Filters:
     scopes: tuple[Scope, ...] = (Scope.WORKSPACE, Scope.ACCOUNT)
     conversation: str | None = None
     channel: str | None = None
-    category: Category | None = None
+    categories: tuple[Category, ...] = ()
     kinds: tuple[Kind, ...] = ()
     lifetimes: tuple[Lifetime, ...] = ()
     tags: tuple[str, ...] = ()

@@ -10,13 +10,14 @@ from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
+from starlette.routing import Route
 
 import recollect
 from recollect.clock import SystemClock
 from recollect.config import Settings
 from recollect.home import Home
 from recollect.mcp.caller import Caller as Speaker
-from recollect.mcp.server import http_app
+from recollect.mcp.endpoint import Endpoint
 from recollect.model.access import Right
 from recollect.rest import (
     access,
@@ -71,8 +72,8 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
         app.include_router(noun.router)
     app.include_router(pages.router)
     # The guard has looked at hosts and origins already. Sessions live in one process, so several do without them.
-    app.state.mcp = http_app(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
-    app.router.routes.extend(app.state.mcp.routes)
+    app.state.mcp = Endpoint(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
+    app.router.routes.append(Route("/mcp", endpoint=app.state.mcp))
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     origins = [origin.strip() for origin in settings.server.origins.split(",") if origin.strip()]
     if origins:
@@ -100,6 +101,6 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         stack.push_async_callback(run_in_threadpool, home.close)
         if app.state.upkeep:
             await run_in_threadpool(home.jobs.start)
-        await stack.enter_async_context(app.state.mcp.router.lifespan_context(app.state.mcp))
+        await stack.enter_async_context(app.state.mcp.running())
         stack.callback(app.state.stopping.set)
         yield

@@ -8,7 +8,7 @@ from pydantic import Field
 from recollect.model.context import Context, OrientationDocument
 from recollect.rest.caller import Reader
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Short, Words, answer
+from recollect.rest.wire import Body, Number, Short, Words, answer
 
 __all__ = ["router"]
 
@@ -21,7 +21,7 @@ class Beginning(Body):
     """What a session is about to do."""
 
     command: Command
-    budget: Annotated[int, Field(ge=0, le=1_000_000, description="How many tokens it may take.")] | None = None
+    budget: Annotated[int, Field(ge=0, le=1_000_000, description="How many tokens it may take."), Number] | None = None
     profile: Profile = "default"
     conversation: Short | None = None
 

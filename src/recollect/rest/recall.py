@@ -11,13 +11,13 @@ from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.recall import Hit
 from recollect.rest.caller import SEGMENT, Caller, Reader, Writer
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Content, Moment, Name, Short, Tag, Tags, Words, answer
+from recollect.rest.wire import Body, Content, Moment, Name, Number, Short, Tag, Tags, Words, answer
 
 __all__ = ["router"]
 
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["ana"])]
-Most = Annotated[int, Field(ge=0, le=1_000)]
+Most = Annotated[int, Field(ge=0, le=1_000), Number]
 
 
 class Question(Body):
@@ -39,7 +39,7 @@ class Question(Body):
     target_agent: Agent | None = None
     fusion: Literal["weighted", "rrf"] = "weighted"
     prefix: bool = False
-    fuzzy: Annotated[float, Field(ge=0, le=1)] = 0.0
+    fuzzy: Annotated[float, Field(ge=0, le=1), Number] = 0.0
     explain: bool = False
 
 

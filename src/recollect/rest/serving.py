@@ -39,8 +39,8 @@ KEEP_ALIVE = 75
 PATIENCE = 30
 """Seconds that requests under way get when the server is to stop."""
 SWITCH = 0.0005
-"""Seconds for which a thread may keep the interpreter while another waits. Python's own 5 ms would let a request wait that
-long three times (to be read, worked on and answered) whenever a background job computes."""
+"""Seconds for which a thread may keep the interpreter while another waits. With Python's own 5 ms a request would wait
+that long three times (to be read, worked on and answered) whenever a background job computes."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = logging.getLogger("recollect.serving")
 

@@ -18,6 +18,7 @@ __all__ = [
     "Limit",
     "Moment",
     "Name",
+    "Number",
     "Page",
     "Short",
     "Tag",
@@ -36,12 +37,21 @@ LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f\x7f-\x9f\u2028\u2029][
 LINES = r"^[^\x00]*[^\s\x00][^\x00]*$"
 """Lines of text with something to see on them."""
 
+
+def _no_truth(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("it is a number, not true or false")
+    return value
+
+
+Number = BeforeValidator(_no_truth)
+"""True is no number, although Python takes it for one."""
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"])]
 Short = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
 Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE, examples=["ops"])]
 Tags = Annotated[tuple[Tag, ...], Field(max_length=64, examples=[["ops"]])]
 Content = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=LINES, examples=["We deploy on Tuesdays."])]
-Importance = Annotated[float, Field(ge=0, le=1, description="From 0 to 1.")]
+Importance = Annotated[float, Field(ge=0, le=1, description="From 0 to 1."), Number]
 _LEAP = r"(19(7[26]|8[048]|9[26])|[2-9]\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[3579][26])00)-02-29"
 _DAY = r"((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8]))"
 _HOUR = r"([01]\d|2[0-3]):[0-5]\d"
@@ -51,6 +61,7 @@ Moment = Annotated[
     Annotated[int, Field(ge=0, le=253_402_300_799_999)]
     | Annotated[str, Field(max_length=40, pattern=DATE, examples=["2026-03-16T14:32:00Z"])],
     Field(description="UTC milliseconds, or RFC 3339 text.", examples=[1_767_225_600_000]),
+    Number,
 ]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 Cursor = Annotated[

@@ -125,6 +125,7 @@ class Signs:
     """What ranking needs to know of an entry beside its words."""
 
     scope: Scope
+    category: Category | None
     importance: float
     created_at: int
     accessed_at: int | None
@@ -144,16 +145,16 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
             lifetimes=[str(lifetime) for lifetime in filters.lifetimes or Lifetime],
             conversation=filters.conversation,
             channel=filters.channel,
-            category=filters.category and str(filters.category),
+            categories=[str(category) for category in filters.categories] or ["", *map(str, Category)],
             source=filters.source,
             since=filters.since,
             until=filters.until,
         )
-        for doc, tags, scope, *signs in rows:
+        for doc, tags, scope, category, *signs in rows:
             if not wanted or wanted.issubset(json.loads(tags)):
                 if not all(sign is None or isinstance(sign, int | float) for sign in signs):
                     raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
-                passed[doc] = Signs(Scope(scope), *signs)
+                passed[doc] = Signs(Scope(scope), Category(category) if category else None, *signs)
     return passed
 
 

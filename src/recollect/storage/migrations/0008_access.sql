@@ -32,5 +32,8 @@ CREATE TABLE requests (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX requests_created ON requests (agent, created_at);
 
-CREATE INDEX entries_updated ON entries (agent, updated_at DESC, id DESC);
-CREATE INDEX entries_importance ON entries (agent, importance DESC, id DESC);
+-- Ascending, although lists show the newest first: new entries come at the end then, where a page is filled and left
+-- alone, and both databases walk an index backwards as well.
+CREATE INDEX entries_updated ON entries (agent, updated_at, id);
+DROP INDEX entries_created;
+CREATE INDEX entries_created ON entries (agent, created_at, id);

@@ -49,14 +49,14 @@ ORDER BY created_at DESC, id DESC
 LIMIT :limit
 
 -- name: filter_docs
-SELECT doc, tags, scope, importance, created_at, accessed_at, access_count FROM entries
+SELECT doc, tags, scope, category, importance, created_at, accessed_at, access_count FROM entries
 WHERE agent = :agent AND doc IN (:docs*)
+    AND COALESCE(category, '') IN (:categories*)
     AND scope IN (:scopes*)
     AND kind IN (:kinds*)
     AND lifetime IN (:lifetimes*)
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
     AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
-    AND (CAST(:category AS TEXT) IS NULL OR category = :category)
     AND (CAST(:source AS TEXT) IS NULL OR source = :source)
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)

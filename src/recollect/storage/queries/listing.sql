@@ -1,4 +1,4 @@
--- Lists of entries in an order, from a place in it on; each order has an index. The conditions are the same everywhere.
+-- Lists of entries in an order, from a place in it on; each order but that by importance has an index. The conditions are the same everywhere.
 
 -- name: created_down
 SELECT id FROM entries

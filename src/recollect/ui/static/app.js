@@ -24,6 +24,9 @@ let view = null, name = null, session = null, agents = [], workspaces = [];
 
 // Who, and which memory
 
+/** A request that is about no memory, and changes none. */
+const alone = { query: { workspace: null, agent: null }, reads: true };
+
 async function begin() {
   try {
     session = (await ask("GET", "/v1/session")).body;
@@ -63,7 +66,7 @@ function login() {
     event.preventDefault();
     problem.hidden = true;
     try {
-      await ask("POST", "/v1/session", { body: { token: token.value.trim() }, reads: true });
+      await ask("POST", "/v1/session", { ...alone, body: { token: token.value.trim() } });
       document.body.classList.remove("outside");
       await begin();
     } catch (error) {
@@ -77,7 +80,7 @@ function login() {
 }
 
 async function logout() {
-  await ask("DELETE", "/v1/session", { reads: true }).catch(() => {});
+  await ask("DELETE", "/v1/session", alone).catch(() => {});
   location.reload();
 }
 

@@ -10,7 +10,8 @@ import { CATEGORIES, called, entryForm, readOnly, restore } from "./form.js";
 import { welcome } from "./welcome.js";
 
 const PAGE = 100;
-const PAUSE = 80; // milliseconds after the last key before a search is sent
+const FIRST = 20; // results that are asked for at first: more than a screen shows
+const PAUSE = 60; // milliseconds after the last key before a search is sent
 const DAY = 86_400_000;
 const FILTERS = ["q", "category", "kind", "scope", "conversation", "channel", "source", "tag", "since", "until", "sort", "in"];
 const SPANS = [["", "Any time"], ["1", "Last 24 hours"], ["7", "Last 7 days"], ["30", "Last 30 days"], ["90", "Last 90 days"], ["range", "From … to …"]];
@@ -220,7 +221,7 @@ export class MemoryView {
     this.#asked = PAGE;
     this.list.node.setAttribute("aria-busy", "true");
     try {
-      const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(null, signal) : q.q ? this.#recall(50, signal) : this.#browse(null, signal)));
+      const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(null, signal) : q.q ? this.#recall(FIRST, signal) : this.#browse(null, signal)));
       if (found === undefined) return;
       this.#cursor = found.next;
       const notes = q.scope === "conversation" ? await this.#workingNotes() : [];

@@ -15,8 +15,12 @@ const DOES = {
 export class UpkeepView {
   constructor(root) {
     this.figures = h("section", { "aria-label": "Figures" });
-    this.jobs = h("section", { class: "card", "aria-label": "Jobs" });
-    this.runs = h("section", { class: "card", "aria-label": "Runs" });
+    this.table = h("div");
+    this.dry = h("div");
+    this.jobs = h("section", { class: "card", "aria-label": "Jobs" }, h("h2", {}, "Jobs"), this.table, this.dry);
+    this.list = h("div");
+    this.runs = h("section", { class: "card", "aria-label": "Runs" }, h("h2", {}, "What runs did"), this.list);
+    this.shown = new Map();
     this.health = h("section", { class: "card", "aria-label": "Health" });
     set(root, h("div", { class: "page" }, h("h1", {}, "Upkeep"), h("p", { class: "lead" }, "What happens in the background, what it did, and whether everything is in good order."), this.figures, this.jobs, this.runs, this.health));
     set(this.health, h("h2", {}, "Health"), h("p", { class: "hint" }, "Compares files, entries, names, log and index. On a large memory it takes a while."), h("p", { class: "row" }, button("Check now", () => this.#check(false), { kind: "strong" })));
@@ -33,23 +37,37 @@ export class UpkeepView {
     await Promise.all([this.#stats(), this.#jobs(), this.#runs()]);
   }
 
+  /** Show something unless it is there already: what somebody is about to press must not be replaced by its like. */
+  #put(place, value, draw) {
+    const text = JSON.stringify(value);
+    if (this.shown.get(place) === text) return;
+    this.shown.set(place, text);
+    const open = new Set([...place.querySelectorAll("details[open]")].map((one) => one.dataset.id));
+    set(place, draw(value));
+    for (const one of place.querySelectorAll("details")) one.open = open.has(one.dataset.id);
+  }
+
+  #failed(place, error, again) {
+    this.shown.delete(place);
+    set(place, failed(error, again));
+  }
+
   async #stats() {
     try {
-      set(this.figures, figures(await get("/v1/stats")));
+      this.#put(this.figures, await get("/v1/stats"), figures);
     } catch (error) {
-      set(this.figures, failed(error, () => this.#stats()));
+      this.#failed(this.figures, error, () => this.#stats());
     }
   }
 
   async #jobs() {
     try {
       const all = page(await get("/v1/jobs")).items, here = all.filter((job) => job.workspace === who.workspace);
-      const jobs = here.length ? here : all;
-      set(this.jobs, h("h2", {}, "Jobs"), jobs.length ? h("div", { class: "scrolls", tabindex: 0 }, h("table", { class: "jobs" },
+      this.#put(this.table, here.length ? here : all, (jobs) => (jobs.length ? h("div", { class: "scrolls", tabindex: 0 }, h("table", { class: "jobs" },
         h("thead", {}, h("tr", {}, ["Job", "Every", "Last run", "Next run", ""].map((name) => h("th", { scope: "col" }, name)))),
-        h("tbody", {}, jobs.map((job) => this.#job(job))))) : h("p", { class: "hint" }, "There is nothing to keep up yet."));
+        h("tbody", {}, jobs.map((job) => this.#job(job))))) : h("p", { class: "hint" }, "There is nothing to keep up yet.")));
     } catch (error) {
-      set(this.jobs, h("h2", {}, "Jobs"), failed(error, () => this.#jobs()));
+      this.#failed(this.table, error, () => this.#jobs());
     }
   }
 
@@ -74,23 +92,21 @@ export class UpkeepView {
   }
 
   #tell(run) {
-    this.dry?.remove();
-    this.dry = h("div", { class: "dry", role: "status", tabindex: -1 }, h("h3", {}, `A dry run of ${run.job}`), h("p", {}, run.changes.length ? `It would do this: ${did(run)}` : "It would change nothing."), changes(run));
-    this.jobs.append(this.dry);
-    this.dry.focus();
+    set(this.dry, h("div", { class: "dry", role: "status", tabindex: -1 }, h("h3", {}, `A dry run of ${run.job}`), h("p", {}, run.changes.length ? `It would do this: ${did(run)}` : "It would change nothing."), changes(run)));
+    this.dry.firstElementChild.focus();
   }
 
   async #runs() {
     try {
       const found = page(await get("/v1/runs", { limit: 30 })).items;
-      set(this.runs, h("h2", {}, "What runs did"), found.length ? h("ol", { class: "runs" }, found.map((run) => this.#run(run))) : h("p", { class: "hint" }, "No run has changed anything yet."));
+      this.#put(this.list, found, () => (found.length ? h("ol", { class: "runs" }, found.map((run) => this.#run(run))) : h("p", { class: "hint" }, "No run has changed anything yet.")));
     } catch (error) {
-      set(this.runs, h("h2", {}, "What runs did"), failed(error, () => this.#runs()));
+      this.#failed(this.list, error, () => this.#runs());
     }
   }
 
   #run(run) {
-    return h("li", {}, h("details", {}, h("summary", {}, h("strong", {}, run.job), " ", time(run.started_at), ": ", run.error ? h("span", { class: "problem" }, run.error) : did(run), run.undone_at && h("span", { class: "badge" }, "undone")),
+    return h("li", {}, h("details", { "data-id": run.id }, h("summary", {}, h("strong", {}, run.job), " ", time(run.started_at), ": ", run.error ? h("span", { class: "problem" }, run.error) : did(run), run.undone_at && h("span", { class: "badge" }, "undone")),
       changes(run), run.problems.map((text) => h("p", { class: "problem" }, text)),
       run.changes.length > 0 && !run.undone_at && button("Undo this run", () => this.#undo(run), { kind: "small" })));
   }
