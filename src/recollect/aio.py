@@ -145,9 +145,11 @@ class AsyncConversations:
         chat_id: str | None = None,
         model_id: str | None = None,
         participants: Iterable[str] = (),
+        resume: bool = False,
     ) -> AsyncConversation:
-        """Begin a conversation."""
-        return AsyncConversation(await asyncio.to_thread(self._inner.start, channel, chat_id, model_id, participants))
+        """Begin a conversation; with `resume` only if none of that chat id is active."""
+        start = self._inner.start
+        return AsyncConversation(await asyncio.to_thread(start, channel, chat_id, model_id, participants, resume))
 
     async def get(self, id_or_ref: str) -> AsyncConversation:
         """The conversation with this id or ref code."""
@@ -238,6 +240,8 @@ class AsyncMemory:
     query = _forward(Memory.query)
     context = _forward(Memory.context)
     orient = _forward(Memory.orient)
+    project = _forward(Memory.project)
+    set_project = _forward(Memory.set_project)
     links = _forward(Memory.links)
     recover = _forward(Memory.recover)
 

@@ -15,6 +15,8 @@ __all__ = ["LIMIT", "chunk_tags", "concept_tags"]
 
 LIMIT = 8
 LONGEST = 32
+LONG_CHUNK = 64
+"""Characters; looking for compounds takes time with the square of them."""
 SCANNED = 4_000
 """Characters of a text that are looked at: what a text is about stands at its beginning."""
 
@@ -71,18 +73,24 @@ _UNSURE_PIECES = tuple(term.split()[-1] for term in _GLOSSARY)
 def chunk_tags(chunk: str) -> tuple[str, ...]:
     """The tags of what stands between two spaces; ("",) if that depends on the rest of the text, or is more work."""
     folded = chunk.lower()
-    if not chunk.isascii() or any(map(folded.__contains__, _UNSURE_PIECES)) or _COMPOUND.search(folded):
+    if (
+        len(chunk) > LONG_CHUNK
+        or not chunk.isascii()
+        or any(map(folded.__contains__, _UNSURE_PIECES))
+        or _COMPOUND.search(folded)
+    ):
         return _UNSURE
     return tuple(filter(_is_quick_tag, _ascii_words(folded)))
 
 
 def concept_tags(text: str, limit: int = LIMIT, known: Iterable[tuple[str, ...]] | None = None) -> tuple[str, ...]:
     """The concepts of a text, at most eight. `known` are the `chunk_tags` of all of it, where they are known."""
-    most, start = max(min(limit, LIMIT), 0), text[:SCANNED]
+    most = max(min(limit, LIMIT), 0)
     if known is not None and len(text) <= SCANNED:
         tags = dict.fromkeys(chain.from_iterable(known))
         if "" not in tags:
             return tuple(tags)[:most]
+    start = text[:SCANNED]
     ascii_only = start.isascii()
     folded = start.lower() if ascii_only else unicodedata.normalize("NFKC", start)
     found: dict[str, None] = dict.fromkeys(_glossary(folded.lower()))

@@ -37,6 +37,8 @@ __all__ = ["Channels", "Conversation", "Conversations", "Scratchpad", "Talk"]
 VALUE_BYTES = 1_000_000
 RETRY = 10
 """After a compaction that failed so many more events are waited for: a model that is down is not asked each time."""
+TIMES = ("created_at", "timestamp", "at")
+"""Where a message may say when it was."""
 _log = logging.getLogger("recollect.conversations")
 
 
@@ -96,9 +98,20 @@ class Conversations:
         chat_id: str | None = None,
         model_id: str | None = None,
         participants: Iterable[str] = (),
+        resume: bool = False,
     ) -> "Conversation":
-        """Begin a conversation. Those that fell silent long ago are ended first, as their processes must have died."""
+        """Begin a conversation. Those that fell silent long ago are ended first, as their processes must have died.
+
+        With `resume` the conversation of the chat id that is still active is given, and one is begun only if there is
+        none; processes that ask at once get the same one.
+        """
         talk = self._talk
+        if resume:
+            if chat_id is None:
+                raise Invalid("which conversation is to go on? Give its chat_id with resume=True")
+            known_chat = conversations.of_chat(talk.store, chat_id)
+            if known_chat is not None:
+                return Conversation(talk, known_chat)
         self.end_stale()
         known = {one.id: one for one in conversations.channels(talk.shared, talk.workspace)}
         wanted = next(one.id for one in known.values() if one.is_default) if channel is None else names.name(channel)
@@ -106,7 +119,7 @@ class Conversations:
             raise NotFound(f"there is no channel {wanted!r}; `channels.create()` makes one")
         info = conversations.start(
             talk.store, channel=wanted, chat_id=chat_id, model_id=model_id, participants=participants,
-            now=talk.clock.now(),
+            now=talk.clock.now(), resume=resume,
         )  # fmt: skip
         return Conversation(talk, info)
 
@@ -121,12 +134,17 @@ class Conversations:
         channel: str | None = None,
         chat_id: str | None = None,
         limit: int = 100,
+        before: ConversationInfo | str | None = None,
     ) -> Sequence[ConversationInfo]:
-        """Conversations, newest first; archived ones only when asked for."""
+        """Conversations, newest first; archived ones only when asked for.
+
+        For the next page give the last one of this page as `before`, or its `cursor`.
+        """
         statuses = [status for status in Status if include_archived or status is not Status.ARCHIVED]
         return conversations.listed(
             self._talk.store, statuses, channel=_optional(channel, "channel"), chat_id=_optional(chat_id, "chat id"),
             limit=_count(limit, "conversations"),
+            before=(history.LONGEST, "") if before is None else names.place(getattr(before, "cursor", before)),
         )  # fmt: skip
 
     def search(
@@ -292,7 +310,8 @@ class Conversation:
         """Append what is new in a list of OpenAI messages; sending the same list again appends nothing.
 
         The list may be the whole talk or its end. System messages are left out: they are the prompt's, not the talk's.
-        So are those without any text or call; models do answer nothing at times.
+        So are those without any text or call; models do answer nothing at times. A message may say that it is
+        `internal`, and when it was: `created_at`, `timestamp` or `at`, as UTC milliseconds or RFC 3339 text.
         """
         lane = member(Lane, lane, "lane")
         now = self._talk.clock.now()
@@ -300,16 +319,15 @@ class Conversation:
             raise Invalid("messages are a list of mappings with role and content")
         said = [replace(one, lane=lane) for one in map(_event, messages) if one is not None]
         given = [conversations.checked(one, self.id, now) for one in said]
-        while True:
+        while given:
             with self._talk.store.read() as tx:
-                told = conversations.told(tx, self.id, lane)
-            known = [event for event in told if event.type.compactable and not event.internal]
-            new = conversations.new_part(known, given)
+                new, last = conversations.new_in_lane(tx, self.id, lane, given)
             if not new:
                 return []
-            stored = self._append(new, after=told[-1].seq if told else 0)
+            stored = self._append(new, after=last)
             if stored:
                 return stored
+        return []
 
     def events(self, after: Event | int | None = None, *, limit: int = history.LONGEST) -> Iterator[Event]:
         """The events in order; with `after` those that follow an event, or its number."""
@@ -537,17 +555,19 @@ def _event(message: Mapping[str, Any]) -> Event | None:
     if not isinstance(message, Mapping):
         raise Invalid(f"a message is a mapping with role and content, not {type(message).__name__}")
     role, content = message.get("role"), _text(message.get("content", message.get("text")))
+    at = next((message[name] for name in TIMES if message.get(name) is not None), None)
+    more: dict[str, Any] = {"content": content, "internal": bool(message.get("internal")), "created_at": at}
     match role:
         case "system" | "developer":
             return None
         case "user" | "assistant" | "agent" if not content.strip() and not message.get("tool_calls"):
             return None
         case "user":
-            return Event(type=EventType.USER, content=content, speaker=message.get("name"))
+            return Event(type=EventType.USER, speaker=message.get("name"), **more)
         case "assistant" | "agent":
-            return Event(type=EventType.MODEL, content=content, tool_calls=message.get("tool_calls") or ())
+            return Event(type=EventType.MODEL, tool_calls=message.get("tool_calls") or (), **more)
         case "tool":
-            return Event(type=EventType.TOOL, content=content, tool_call_id=message.get("tool_call_id"))
+            return Event(type=EventType.TOOL, tool_call_id=message.get("tool_call_id"), **more)
     raise Invalid(f"{str(role)[:80]!r} is not a role; it is one of user, assistant, tool, system")
 
 

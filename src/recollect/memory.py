@@ -10,7 +10,7 @@ from typing import Any, Literal, overload
 from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.conversation import Channels, Conversation, Conversations, Talk
-from recollect.engine import context, dreaming, embedding, erasing, fading, policy, remember
+from recollect.engine import context, dreaming, embedding, erasing, fading, policy, project, remember
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.conversations import recover
@@ -18,7 +18,7 @@ from recollect.engine.embedding import Later
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
-from recollect.errors import Conflict, Invalid, NotFound, RecollectError
+from recollect.errors import Conflict, Invalid, NotFound, RecollectError, Unavailable
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import Recovery
@@ -254,9 +254,9 @@ class Memory:
 
         Mode `keyword` is words alone, `vector` meaning alone (an error without an embedder), `hybrid` both. `category`
         is one or several. Entries of a conversation or a channel are found only when that conversation or channel is
-        given. A filter never hides results that exist. `target_agent` reads another agent's knowledge; such reads are recorded. With `prefix` and
-        `fuzzy` (0.2 is usual) a word that is in no entry stands for longer or similar words: for search as you type.
-        With `explain` each hit says why it is where it is.
+        given. A filter never hides results that exist. `target_agent` reads another agent's knowledge; such reads are
+        recorded. With `prefix` and `fuzzy` (0.2 is usual) a word that is in no entry stands for longer or similar
+        words: for search as you type. With `explain` each hit says why it is where it is.
         """
         self._look()
         if mode not in MODES:
@@ -450,6 +450,39 @@ class Memory:
         """The same selection as markdown for a system prompt; a model, if there is one, may narrow it."""
         chosen = self.context(command, budget=budget, profile=profile, conversation=conversation)
         return context.orient(chosen, command, self._model)
+
+    def project(self) -> str | None:
+        """What the project is about: `_project.md` of the workspace's vault, else the note of that name; None if there
+        is neither. A context begins with it.
+        """
+        try:
+            return project.find(self._workspace, self._folder)[0].strip() or None
+        except OSError as error:
+            raise Unavailable(f"what the project is about could not be read: {error}") from error
+
+    def set_project(self, content: str, *, replace: bool = True) -> bool:
+        """Say what the project is about, in the place where `project()` reads it; True if that was written.
+
+        With `replace=False` it is written only if nothing was said before.
+        """
+        content = names.plain("content", content, lines=True)
+        if not content.strip():
+            raise Invalid("the content is empty; say what the project is about")
+        if not replace and self.project() is not None:
+            return False
+        if self._folder is not None and (self._vault() is not None or (self._folder / project.FILE).exists()):
+            return project.put_file(self._folder, content, replace=replace)
+        note = project.find(self._workspace, None)[1]
+        if note is not None:
+            self.apply(Write(note.id, content=content))
+            return True
+        try:
+            self.apply(Add(content, name=project.FILE, category=Category.PROJECTS))
+        except Conflict:  # another process was first
+            if replace:
+                self.apply(Write(project.FILE, content=content))
+            return replace
+        return True
 
     # The past
 

@@ -8,7 +8,7 @@ import unicodedata
 
 from recollect.errors import Invalid
 
-__all__ = ["NAME_LENGTH", "SEGMENT_LENGTH", "is_id", "name", "new_id", "plain", "segment", "short_hash"]
+__all__ = ["NAME_LENGTH", "SEGMENT_LENGTH", "is_id", "name", "new_id", "place", "plain", "segment", "short_hash"]
 
 NAME_LENGTH = 256
 SEGMENT_LENGTH = 64
@@ -45,6 +45,16 @@ new_id = _Ids().next
 def is_id(text: str) -> bool:
     """Whether the text has the form of an id."""
     return _UUID.match(text) is not None
+
+
+def place(cursor: object) -> tuple[int, str]:
+    """The moment and the id that a cursor is made of: a place in a list that stays good when what was there is gone."""
+    found = re.fullmatch(r"([0-9]{1,15})-([0-9a-f-]{36})", cursor) if isinstance(cursor, str) else None
+    if found is None:
+        raise Invalid(
+            f"{str(cursor)[:80]!r} is no place in a list; give the last item of the page before, or its cursor"
+        )
+    return int(found[1]), found[2]
 
 
 def plain(what: str, value: object, *, lines: bool = False) -> str:

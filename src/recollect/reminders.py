@@ -54,9 +54,15 @@ class Reminders:
         reminder_id, claim = self._claimed(reminder)
         return reminders.release(self._store, reminder_id, claim, self._clock.now())
 
-    def list(self, *, include_delivered: bool = False, limit: int = 100) -> builtins.list[Reminder]:
-        """The reminders that wait, in the order in which they are due; with those that were delivered, if asked."""
-        return reminders.listed(self._store, include_delivered=include_delivered, limit=_count(limit))
+    def list(
+        self, *, include_delivered: bool = False, limit: int = 100, after: Reminder | str | None = None
+    ) -> builtins.list[Reminder]:
+        """The reminders that wait, in the order in which they are due; with those that were delivered, if asked.
+
+        For the next page give the last one of this page as `after`, or its `cursor`.
+        """
+        place = (-1, "") if after is None else names.place(getattr(after, "cursor", after))
+        return reminders.listed(self._store, include_delivered=include_delivered, limit=_count(limit), after=place)
 
     def cancel(self, reminder: Reminder | str) -> bool:
         """Remove it. False if it was delivered already, or is not there."""

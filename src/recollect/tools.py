@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from recollect.clock import iso
 from recollect.errors import Denied, Invalid, NotFound
 from recollect.model.entry import Entry, Kind, Lifetime
-from recollect.model.history import Event
+from recollect.model.history import Event, EventType
 
 if TYPE_CHECKING:
     from recollect.conversation import Conversation
@@ -105,8 +105,10 @@ def _session(
 ) -> list[dict[str, Any]]:
     if mode == "session_detail":
         wanted = _given(session_id, "session_id", mode)
-        told = memory.conversations.detail(wanted, target_agent=target_agent, limit=limit)
-        return [_event(event, "session") for event in told]
+        # A marker stands for at least one event before it, so half of them at least are none.
+        told = memory.conversations.detail(wanted, target_agent=target_agent, limit=2 * limit)
+        said = [event for event in told if event.type is not EventType.MARKER]
+        return [_event(event, "session") for event in said[:limit]]
     if mode == "text":
         asked = _given(query, "query", mode)
         found = memory.conversations.search(asked, limit=limit, target_agent=target_agent, meaning=False)

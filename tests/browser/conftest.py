@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 from surfaces.server import Server, serving
 
 import recollect
@@ -21,6 +21,9 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
+PATIENCE = 15_000
+"""Milliseconds; only a test that fails waits so long."""
+expect.set_options(timeout=PATIENCE)
 WATCH = """
 window.breaches = [];
 const note = (event) => window.breaches.push(event.violatedDirective + " " + event.blockedURI);
@@ -76,7 +79,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
 
     def go(server: Server, where: str = "", *, allowed: tuple[str, ...] = (), **options: Any) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "locale": "en-GB", **options})
-        context.set_default_timeout(8_000)
+        context.set_default_timeout(PATIENCE)
         context.add_init_script(WATCH)
         page = context.new_page()
         wrong: list[str] = []

@@ -247,6 +247,11 @@ def test_another_agent_can_be_chosen_and_linked_to(demo: Server, visit: Visit) -
     expect(page).to_have_url(f"{demo.url}/#/memory?agent=scout")
     page.reload()
     expect(page.locator(".entry-row")).to_have_count(2)
+    page.go_back()
+    expect(page.get_by_label("Agent")).to_have_value("default")
+    expect(page.get_by_text("The carrier has delays in the north")).to_be_visible()
+    page.goto(f"{demo.url}/")  # the browser remembers whom one looked at last
+    expect(page).to_have_url(f"{demo.url}/#/memory?agent=scout")
 
 
 @pytest.mark.parametrize("where", ["#/memory/nothing-here", "#/conversations/nothing-here"])

@@ -164,6 +164,11 @@ def test_a_server_that_asks_for_a_token_shows_a_login_and_keeps_the_token_from_s
     expect(page.locator(".content")).to_have_text("We deploy on Wednesdays.")
     page.get_by_role("button", name="Log out").click()
     expect(page.get_by_label("Token")).to_be_visible()
+    log_in(page, write)
+    expect(page.locator(".content")).to_be_visible()
+    server.home.tokens.revoke("writer")
+    page.get_by_role("link", name="Conversations").click()
+    expect(page.get_by_label("Token")).to_be_visible()
 
 
 def test_a_token_that_only_reads_sees_no_buttons_that_write(guarded: Guarded, visit: Visit) -> None:

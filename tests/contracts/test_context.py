@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import ConfigError, FixedClock, Home, Invalid, Memory, NotFound, Profile, Settings
+from recollect import ConfigError, Conflict, FixedClock, Home, Invalid, Memory, NotFound, Profile, Settings, Unavailable
 from recollect.engine import context as module
 from recollect.engine.context import HEADINGS
 
@@ -242,3 +242,61 @@ def test_one_agents_context_holds_nothing_of_another(home: Home) -> None:
         ben.remember("[ ] deploy secretly", category=category)
     ben.conversations.start().user("deploy")
     assert home.agent("ana").context("deploy").text == ""
+
+
+def test_decisions_and_lessons_are_those_that_a_recall_of_each_finds(mem: Memory) -> None:
+    words = ("boat", "rope", "pier", "gate", "tide")
+    mem.remember_many(
+        recollect.Add(
+            " ".join(words[(number * step) % 5] for step in range(1, 2 + number % 7)) + f" n{number}",
+            category=(None, "decisions", None, "tasks", "lessons", None)[number % 6], importance=number % 10 / 10,
+        )
+        for number in range(900)
+    )  # fmt: skip
+    for number in range(40):  # crowds out the lessons
+        mem.remember("rope " * (1 + number % 3) + f"gate d{number}", category="decisions")
+    for command in ("boat", "rope and gate", "the tide at the pier", "n77 boat", "nothing of this"):
+        context = mem.context(command)
+        for section, category, most in (("Relevant Decisions", "decisions", 3), ("Relevant Lessons", "lessons", 2)):
+            hits = mem.recall(command, category=category, scopes=["workspace"], limit=most)
+            assert [item.entry_id for item in context.section(section)] == [hit.entry.id for hit in hits], command
+
+
+# The project
+
+
+def test_what_the_project_is_about_is_said_and_read_in_one_place(mem: Memory) -> None:
+    assert mem.project() is None
+    assert mem.set_project("Boats and ropes.", replace=False) is True
+    assert mem.set_project("Something else.", replace=False) is False
+    assert mem.project() == "Boats and ropes."
+    assert mem.get("_project.md").category == "projects"
+    assert mem.context("x").section("Project")[0].text == "Boats and ropes."
+    assert mem.set_project("Only boats.") is True
+    assert mem.project() == "Only boats."
+    for wrong in ("", " \n", 7, "a\0b"):
+        with pytest.raises(Invalid):
+            mem.set_project(wrong)  # type: ignore[arg-type]
+
+
+def test_the_project_is_the_vaults_file_where_there_is_a_vault(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home:
+        mem, other = home.agent("ana"), home.agent("ben")
+        mem.remember("Said before.", name="_project")
+        assert mem.set_project("Boats.", replace=False) is False
+        home.vault().sync()
+        file = home.vault().folder / "_project.md"
+        assert other.set_project("Boats.", replace=False) is True
+        assert file.read_text(encoding="utf-8") == "Boats.\n"
+        assert mem.project() == other.project() == "Boats."
+        assert mem.set_project("Ropes.", replace=False) is False
+        assert mem.set_project("Ropes.") is True
+        assert other.context("x").section("Project")[0].text.strip() == "Ropes."
+        file.unlink()
+        file.symlink_to(tmp_path / "elsewhere.md")
+        with pytest.raises(Conflict, match="a link"):
+            mem.set_project("Boats.")
+        file.unlink()
+        file.mkdir()
+        with pytest.raises(Unavailable):
+            mem.project()

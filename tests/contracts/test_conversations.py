@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +13,9 @@ from talking import call, said, talk, use_tool
 
 import recollect
 from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound, RecollectError
+from recollect.engine import conversations
 from recollect.model.history import Event, EventType, Lane, Status
+from recollect.storage import history
 
 
 def messages(*texts: str) -> list[dict[str, Any]]:
@@ -88,6 +92,69 @@ def test_lists_are_newest_first_and_leave_archived_ones_out(mem: Memory, clock: 
     assert [one.id for one in mem.conversations.list(chat_id="chat-1")] == [ids[3], ids[1]]
     assert [one.id for one in mem.conversations.list(limit=1)] == [ids[3]]
     assert mem.conversations.list(limit=0) == []
+
+
+def test_lists_come_in_pages_and_each_conversation_once(mem: Memory, clock: FixedClock) -> None:
+    made = []
+    for number in range(7):
+        clock.advance(number % 2)  # some began at the same moment
+        made.append(mem.conversations.start(chat_id=f"chat-{number % 2}").id)
+    for by_text in (False, True):
+        found: list[str] = []
+        page = mem.conversations.list(limit=3)
+        while page:
+            found += [one.id for one in page]
+            page = mem.conversations.list(limit=3, before=page[-1].cursor if by_text else page[-1])
+        assert found == made[::-1]
+    second = mem.conversations.list(chat_id="chat-0", limit=2)[-1]
+    assert [one.id for one in mem.conversations.list(chat_id="chat-0", before=second)] == [made[2], made[0]]
+    for wrong in ("nowhere", "", "12-", "x-" + made[0], 7):
+        with pytest.raises(Invalid, match="no place in a list"):
+            mem.conversations.list(before=wrong)  # type: ignore[arg-type]
+
+
+def test_a_chat_goes_on_in_its_conversation_until_that_ends(mem: Memory, clock: FixedClock) -> None:
+    first = mem.conversations.start(chat_id="chat-1", resume=True)
+    other = mem.conversations.start(chat_id="chat-2", resume=True)
+    first.user("hello")
+    other.user("hello")
+    clock.advance(3 * 86_400_000)  # however long it was silent
+    assert mem.conversations.start(chat_id="chat-1", model_id="m-1", resume=True).id == first.id
+    assert mem.conversations.start(chat_id="chat-1").id != first.id
+    assert other.status is Status.IDLE  # that start ended what fell silent
+    for step in ("idle", "archive", "end"):
+        going_on = mem.conversations.start(chat_id=f"chat-{step}", resume=True)
+        going_on.user("hello")
+        getattr(going_on, step)()
+        again = mem.conversations.start(chat_id=f"chat-{step}", resume=True)
+        assert (again.id != going_on.id, again.status) == (True, Status.ACTIVE)
+    with pytest.raises(Invalid, match="chat_id"):
+        mem.conversations.start(resume=True)
+
+
+def test_homes_that_go_on_with_the_same_chat_at_once_share_one_conversation(location: str) -> None:
+    barrier, got, failed = threading.Barrier(4), list[str](), list[BaseException]()
+
+    def ask() -> None:
+        try:
+            with recollect.open(location) as home:
+                for number in range(5):
+                    barrier.wait()
+                    got.append(home.agent("ana").conversations.start(chat_id=f"chat-{number}", resume=True).id)
+        except BaseException as error:
+            failed.append(error)
+            barrier.abort()
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert len(got) == 20
+    with recollect.open(location) as home:
+        assert {one.id for one in home.agent("ana").conversations.list()} == set(got)
+        assert len(set(got)) == 5
 
 
 def test_an_illegal_transition_is_a_conflict_and_changes_nothing(mem: Memory, location: str, clock: FixedClock) -> None:
@@ -434,6 +501,67 @@ def test_what_else_happens_in_the_lane_does_not_disturb_the_list(mem: Memory) ->
     assert conv.extend(messages("a", "b", "c")) == []
     assert said(conv.extend(messages("a", "b", "c", "d"))) == ["d"]
     assert said(conv.extend(messages("a", "b"), lane="core")) == ["a", "b"]
+
+
+def test_a_message_keeps_that_it_is_internal_and_when_it_was(mem: Memory, clock: FixedClock) -> None:
+    conv = mem.conversations.start()
+    told: list[dict[str, Any]] = [
+        {"role": "user", "content": "a", "created_at": 5_000},
+        {"role": "assistant", "content": "thinking", "internal": True, "timestamp": "1970-01-01T00:00:06Z"},
+        {"role": "assistant", "content": "b", "at": 7_000, "internal": False},
+        {"role": "user", "content": "c", "at": None},
+        {"role": "user", "content": "nudge", "internal": True},
+    ]
+    for length in (1, 2, 2, 4, 5, 5):
+        conv.extend(told[:length])
+        assert said(list(conv.events())) == [one["content"] for one in told[:length]]
+    assert [(one.created_at, one.internal) for one in conv.events()] == [
+        (5_000, False), (6_000, True), (7_000, False), (clock.now(), False), (clock.now(), True),
+    ]  # fmt: skip
+    conv.user("a nudge of somebody else", internal=True)
+    assert conv.extend(told) == []
+    assert conv.extend([one for one in told if not one.get("internal")]) == []
+    assert said(conv.extend([*told, {"role": "user", "content": "d"}])) == ["d"]
+    for wrong in ("soon", 7.5, True):
+        with pytest.raises(Invalid):
+            conv.extend([{"role": "user", "content": "e", "timestamp": wrong}])
+
+
+def test_of_a_long_lane_only_the_end_is_read_and_what_is_new_is_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(history, "SPARE", 0)
+    monkeypatch.setattr(history, "PAGE", 7)
+    numbers = random.Random(7)
+    with recollect.open(tmp_path / "memory.db") as home:
+        for _ in range(60):
+            conv = home.agent("ana").conversations.start()
+            conv.append(
+                [
+                    Event(type=EventType.USER, content=numbers.choice("aab"), internal=numbers.random() < 0.1)
+                    for _ in range(numbers.randrange(40))
+                ]
+            )
+            for _ in range(6):
+                told = [event for event in conv.events() if not event.internal]
+                start, size = numbers.randrange(len(told) + 1), numbers.randrange(1, 6)
+                texts = [event.content for event in told[start : start + size]]  # a part of it, and perhaps more
+                texts += [numbers.choice("aabc") for _ in range(numbers.randrange(3))]
+                expected = conversations.new_part(told, [Event(type=EventType.USER, content=text) for text in texts])
+                added = conv.extend({"role": "user", "content": text} for text in texts)
+                assert said(added) == [event.content for event in expected], (said(told), texts)
+
+
+def test_a_list_that_stands_long_before_the_end_is_known(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    told = messages(*(f"message {number}" for number in range(120)))
+    conv.extend(told)
+    assert conv.extend(told[10:14]) == []
+    assert said(conv.extend([*told[10:14], {"role": "user", "content": "new"}])) == [
+        *(one["content"] for one in told[10:14]), "new",
+    ]  # fmt: skip
+    edited = [*told[:3], {"role": "user", "content": "edited"}]
+    assert said(conv.extend(edited)) == ["edited"]
 
 
 def test_messages_of_other_programs_are_understood(mem: Memory) -> None:

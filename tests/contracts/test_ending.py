@@ -528,3 +528,14 @@ def test_a_checkpoint_that_cannot_be_read_is_as_if_absent(tmp_path: Path, clock:
         with raw(where) as run:
             run(f"UPDATE checkpoints SET documents = '{documents}'")
         assert mem.recover() is None
+
+
+def test_a_hand_off_that_was_left_for_the_conversation_is_kept_and_no_other_is_made(mem: Memory) -> None:
+    conv = harbour(mem)
+    mem.remember("of another talk", category="handoffs", conversation=mem.conversations.start().id)
+    mem.remember("made of a part of it", category="handoffs", tags=["compacted", "auto-handoff"], conversation=conv.id)
+    left = mem.remember("The gate is next.", category="handoffs", tags=["session-close"], conversation=conv.ref_code)
+    ended = conv.end()
+    assert ended.handoff == left
+    assert notes(mem, category="handoffs", conversation=conv.id) == ["The gate is next.", "made of a part of it"]
+    assert ended.decisions != ()

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import recollect
-from recollect import Add, Alias, ConfigError, Denied, FixedClock, Home, Invalid, Memory, Rename, Write
+from recollect import Add, Alias, Category, ConfigError, Denied, FixedClock, Home, Invalid, Memory, Rename, Write
 from recollect.clock import milliseconds
 from recollect.engine.store import Store
 
@@ -209,6 +209,7 @@ def test_no_filter_lets_better_matches_that_do_not_pass_it_hide_the_ones_that_do
     )
     for filters in (
         {"category": "lessons"},
+        {"category": ["lessons", "decisions"]},
         {"kinds": ["note"]},
         {"kinds": ["note", "archive"]},
         {"tags": ["quiet"]},
@@ -289,7 +290,8 @@ def test_of_equal_matches_the_narrower_scope_comes_first_even_at_the_limit(mem: 
 @pytest.mark.parametrize(
     "filters",
     [
-        {"scopes": ["galaxy"]}, {"kinds": ["poem"]}, {"category": "recipes"}, {"tags": [""]}, {"tags": "word"},
+        {"scopes": ["galaxy"]}, {"kinds": ["poem"]}, {"category": "recipes"},
+        {"category": ["lessons", "recipes"]}, {"category": []}, {"category": 7}, {"tags": [""]}, {"tags": "word"},
         {"since": "yesterday"}, {"until": -1}, {"since": True},
         {"source": "\ud800"}, {"source": "a\0b"}, {"conversation": "\ud800"}, {"channel": "a\0b"}, {"source": 7},
     ],
@@ -377,3 +379,16 @@ def test_reading_another_agents_memory_changes_nothing_in_it(home: Home) -> None
     assert (ben.list(), ben.history("apple")) == before
     assert ana.list() == []
     assert ana.recall("apple") == []
+
+
+def test_entries_of_several_categories_are_found_together_best_first(mem: Memory) -> None:
+    for category in (None, "decisions", "lessons", "tasks"):
+        mem.remember(f"the apple of the {category}", category=category)
+    mem.remember("apple apple", category="lessons")
+    assert found(mem, "apple", category=("lessons", "decisions")) == [
+        "apple apple", "the apple of the lessons", "the apple of the decisions",
+    ]  # fmt: skip
+    assert found(mem, "apple", category=iter(["tasks"])) == ["the apple of the tasks"]
+    assert "the apple of the None" not in found(mem, "apple", category=Category)
+    assert len(found(mem, "apple", category=Category)) == 4
+    assert len(found(mem, "apple")) == 5

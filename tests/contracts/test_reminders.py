@@ -426,3 +426,22 @@ def test_a_process_that_dies_between_claim_and_delivery_delivers_later(
         assert deliver_due(rows_of(home), later, lambda one: told.append(one.message)) == 2
         assert told == ["number 1", "number 2"]
         assert deliver_due(rows_of(home), later, lambda one: told.append(one.message)) == 0
+
+
+def test_lists_come_in_pages_and_each_reminder_once(reminders: Reminders) -> None:
+    made = [reminders.add(NOW + minutes * MINUTE, f"no. {minutes}") for minutes in (3, 1, 2, 2, 2, 5)]
+    ordered = [made[place].id for place in (1, 2, 3, 4, 0, 5)]
+    reminders.deliver(made[3])
+    for everything, expected in ((True, ordered), (False, [one for one in ordered if one != made[3].id])):
+        for by_text in (False, True):
+            found: list[str] = []
+            page = reminders.list(include_delivered=everything, limit=2)
+            while page:
+                found += [one.id for one in page]
+                last = page[-1].cursor if by_text else page[-1]
+                page = reminders.list(include_delivered=everything, limit=2, after=last)
+            assert found == expected
+    reminders.cancel(made[4])  # a place stays good when what was there is gone
+    assert [one.id for one in reminders.list(after=made[4])] == [made[0].id, made[5].id]
+    with pytest.raises(Invalid, match="no place in a list"):
+        reminders.list(after=made[0].id)

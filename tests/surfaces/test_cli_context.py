@@ -40,3 +40,22 @@ def test_a_checkpoint_is_made_once(cli: Command) -> None:
     again = cli("--home", "shop", "vault", "checkpoint", RECOLLECT_GIT_REPOSITORY="agent")
     assert again.err == "nothing was committed: nothing changed since the last commit\n"
     assert cli("--home", "shop", "vault", "history", "--json").json == {"commits": [], "diff": None}
+
+
+def test_what_the_project_is_about_is_said_and_shown(cli: Command) -> None:
+    assert "nobody has said" in cli("project").err
+    assert cli("project", "-", stdin=b"Boats and ropes.").text == "noted what the project is about\n"
+    assert cli("project", "Something else.", "--keep").text == "left as it was: it was said before\n"
+    assert cli("project").text == "Boats and ropes.\n"
+    assert cli("project", "Boats.", "--json").json == {"content": "Boats.", "written": True}
+    assert "Boats." in cli("context", "anything").text
+
+
+def test_several_categories_pages_and_chats_from_the_command_line(cli: Command) -> None:
+    for category in ("decisions", "lessons", "tasks"):
+        cli("remember", f"the gate of {category}", "--category", category)
+    assert len(cli("recall", "gate", "--category", "lessons", "--category", "tasks", "--json").json) == 2
+    refs = [cli("conversation", "start", "--chat-id", f"chat-{n}", "--json").json["ref_code"] for n in range(3)]
+    assert cli("conversation", "start", "--chat-id", "chat-1", "--resume", "--json").json["ref_code"] == refs[1]
+    older = cli("conversation", "list", "--before", refs[1], "--json").json
+    assert [one["ref_code"] for one in older] == [refs[0]]

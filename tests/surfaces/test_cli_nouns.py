@@ -16,7 +16,8 @@ REACHED = {
         "remember": "remember", "recall": "recall", "forget": "forget", "upsert": "note upsert", "apply": "note write",
         "restore": "note restore", "get": "note show", "list": "note list", "history": "note history",
         "links": "note links", "changes": "note changes", "trash": "note trash", "accesses": "note fading",
-        "context": "context", "orient": "context", "recover": "conversation recover",
+        "context": "context", "orient": "context", "recover": "conversation recover", "project": "project",
+        "set_project": "project",
     },
     recollect.Channels: {"create": "channel create", "list": "channel list", "default": "channel list"},
     recollect.Conversations: {

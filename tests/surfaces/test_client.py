@@ -209,3 +209,19 @@ def test_many_threads_share_a_client_and_lose_nothing(server: Server, remote: Re
 def test_a_server_that_is_not_there_is_unavailable() -> None:
     with connect("http://127.0.0.1:9") as remote, pytest.raises(Unavailable, match="recollect serve"):
         remote.agent("ana").list()
+
+
+def test_pages_chats_categories_and_the_project_are_within_reach(remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    made = [mem.conversations.start(chat_id=f"chat-{number}").id for number in range(3)]
+    page = mem.conversations.list(limit=2)
+    assert [one.id for one in (*page, *mem.conversations.list(before=page[-1]))] == made[::-1]
+    assert mem.conversations.start(chat_id="chat-1", resume=True).id == made[1]
+    due = [mem.reminders.add(at, "late") for at in (1, 2, 3)]
+    assert mem.reminders.list(after=due[0]) == mem.reminders.list(after=due[0].cursor) == due[1:]
+    mem.remember("the gate", category="lessons")
+    assert len(mem.recall("gate", category=["lessons", "tasks"])) == 1
+    assert mem.recall("gate", category="tasks") == []
+    assert mem.project() is None
+    assert [mem.set_project(text, replace=False) for text in ("Boats.", "Ropes.")] == [True, False]
+    assert mem.project() == "Boats."

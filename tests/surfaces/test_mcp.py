@@ -23,7 +23,14 @@ import uvicorn
 from fastapi import FastAPI
 from mcp import Client, MCPError, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
-from mcp.types import CallToolResult
+from mcp.types import (
+    CallToolResult,
+    LoggingLevel,
+    LoggingMessageNotificationParams,
+    PromptReference,
+    ResourceTemplateReference,
+    ResourceUpdatedNotification,
+)
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Route
@@ -38,6 +45,7 @@ from recollect.mcp.endpoint import Endpoint
 from recollect.mcp.server import build
 from recollect.mcp.tool import ADVICE
 from recollect.memory import Memory
+from recollect.model.operation import Remove, Write
 from recollect.reminders import Reminders
 
 MODES = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
@@ -46,6 +54,11 @@ TOOLS = {
     "memory", "memory_query", "memory_upsert", "memory_note", "memory_context", "conversation", "scratchpad",
     "memory_compact", "forge_reminder", "forge_memory_checkpoint", "memory_history",
 }  # fmt: skip
+
+
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+OLD = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+"""For what only the old revision has."""
 
 
 class Agent:
@@ -257,6 +270,20 @@ def test_a_session_has_one_conversation_that_begins_when_it_is_needed(home: Home
         assert text["results"][0]["content"] == "The harbour opens at eight"
         assert (await agent("memory_query", store="session", query="harbour"))["results"]
         assert (await agent("scratchpad", action="list"))["conversation"] != ref
+
+    told(server(home), story)
+
+
+def test_a_chat_is_gone_on_with_and_its_hand_off_is_the_models_own(home: Home) -> None:
+    async def story(agent: Agent) -> None:
+        ref = (await agent("conversation", action="start", chat_id="7"))["conversation"]["ref_code"]
+        again = await agent("conversation", action="start", chat_id="7", resume=True)
+        assert again["conversation"]["ref_code"] == ref
+        await agent("conversation", action="append", messages=[{"role": "user", "content": "The gate is blue"}])
+        await agent("memory_note", action="add", category="handoffs", content="Paint the other gate next.")
+        await agent("conversation", action="end")
+        listed = await agent("memory_note", action="list", category="handoffs")
+        assert [one["content"] for one in listed["notes"]] == ["Paint the other gate next."]
 
     told(server(home), story)
 
@@ -528,6 +555,133 @@ def test_an_access_that_may_only_read_changes_nothing(home: Home) -> None:
     assert [entry.content for entry in mem.list()] == ["We deploy on Tuesdays"]
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_what_is_wrong_with_a_prompt_is_said_and_what_nobody_expected_is_not(
+    home: Home, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object, **options: object) -> None:
+        raise ValueError("the secret is 42")
+
+    monkeypatch.setattr(Memory, "orient", broken)
+
+    async def story(agent: Agent) -> None:
+        for name, arguments, code, words in (
+            ("nothing", {}, -32602, "Unknown prompt: nothing"),
+            ("orient", {}, -32602, "Missing required arguments: {'command'}"),
+            ("orient", {"command": "x"}, -32603, "orient failed unexpectedly; the log of the server says why"),
+        ):
+            with pytest.raises(MCPError) as raised:
+                await agent.client.get_prompt(name, arguments)
+            assert (raised.value.error.code, raised.value.error.message) == (code, words)
+
+    told(server(home), story, mode)
+
+
+# What can be typed, and what is said unasked
+
+
+def test_arguments_are_completed_from_the_memory_of_the_caller_alone(location: str) -> None:
+    with recollect.open(location) as home:
+        ana, bob = home.agent("ana"), home.agent("bob")
+        for name in ("deploy day", "deploy key", "door"):
+            ana.remember(f"About the {name}", name=name)
+        ana.remember("Without a name")
+        ana.remember("Write the harbour tests", name="harbour tests", category="tasks")
+        bob.remember("Bob's", name="deploy secret", category="tasks")
+        talks = {ana.conversations.start().ref_code for _ in range(2)}
+        bobs = bob.conversations.start().ref_code
+
+        async def story(agent: Agent) -> None:
+            async def offered(ref: PromptReference | ResourceTemplateReference, name: str, value: str) -> list[str]:
+                return (await agent.client.complete(ref, {"name": name, "value": value})).completion.values
+
+            entry = ResourceTemplateReference(uri="recollect://entry/{name}")
+            assert await offered(entry, "name", "de") == ["deploy day", "deploy key"]
+            assert await offered(entry, "name", "") == ["deploy day", "deploy key", "door", "harbour tests"]
+            assert await offered(entry, "name", "x") == []
+            talk = ResourceTemplateReference(uri="recollect://conversation/{ref}")
+            assert set(await offered(talk, "ref", "")) == talks
+            assert await offered(talk, "ref", bobs) == []
+            assert await offered(PromptReference(name="orient"), "command", "") == ["harbour tests"]
+            assert await offered(PromptReference(name="orient"), "other", "") == []
+
+        for mode in MODES:
+            told(server(home), story, mode)
+
+
+def test_at_most_a_hundred_are_offered_and_it_is_said_that_there_are_more(home: Home) -> None:
+    home.agent("ana").remember_many(recollect.Add(f"Note {number}", name=f"note {number:03}") for number in range(101))
+
+    async def story(agent: Agent) -> None:
+        entry = ResourceTemplateReference(uri="recollect://entry/{name}")
+        found = (await agent.client.complete(entry, {"name": "name", "value": "note"})).completion
+        assert found.values == [f"note {number:03}" for number in range(100)]
+        assert found.has_more
+        found = (await agent.client.complete(entry, {"name": "name", "value": "note 00"})).completion
+        assert (len(found.values), found.has_more) == (10, False)
+
+    told(server(home), story)
+
+
+@OLD
+def test_who_subscribes_is_told_of_changes_by_anybody_until_they_unsubscribe(home: Home) -> None:
+    mem = home.agent("ana")
+    mem.remember("We deploy on Tuesdays", name="deploy day")
+    mem.remember("The door is red", name="door")
+    home.agent("bob").remember("Bob's day", name="bobs day")
+
+    async def live() -> None:
+        updates: asyncio.Queue[str] = asyncio.Queue()
+
+        async def heard(message: Any) -> None:
+            if isinstance(message, ResourceUpdatedNotification):
+                updates.put_nowait(message.params.uri)
+
+        async with Client(server(home), mode="legacy", message_handler=heard) as client:
+            for uri in ("recollect://entry/door", "recollect://entry/deploy%20day"):
+                await client.subscribe_resource(uri)
+            for missing in ("recollect://entry/nothing", "recollect://entry/bobs%20day"):
+                with pytest.raises(MCPError, match="nothing is remembered"):
+                    await client.subscribe_resource(missing)
+            mem.apply(Write("door", content="The door is green"))
+            assert await updates.get() == "recollect://entry/door"
+            await client.unsubscribe_resource("recollect://entry/door")
+            home.agent("bob").remember("Something else")
+            mem.apply(Write("door", content="The door is blue"))
+            mem.apply(Remove("deploy day"))
+            assert await updates.get() == "recollect://entry/deploy%20day"
+            assert updates.empty()
+
+    asyncio.run(asyncio.wait_for(live(), 60))
+
+
+@OLD
+def test_a_client_that_wants_a_log_is_told_that_a_tool_failed_and_nothing_else(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*args: object, **options: object) -> None:
+        raise RuntimeError("the secret is 42")
+
+    monkeypatch.setattr(Memory, "recall", broken)
+
+    async def live() -> None:
+        logged: list[Any] = []
+
+        async def heard(params: LoggingMessageNotificationParams) -> None:
+            logged.append((params.level, params.data))
+
+        async with Client(server(home), mode="legacy", logging_callback=heard) as client:
+            levels: tuple[LoggingLevel | None, ...] = (None, "critical", "warning")
+            for level in levels:
+                if level is not None:
+                    await client.set_logging_level(level)
+                assert (await client.call_tool("memory", {"action": "recall", "query": "x"})).is_error
+                await client.call_tool("memory", {"action": "recall"})  # wrong arguments are nothing for a log
+            assert logged == [("error", "memory failed unexpectedly; the log of the server says why")]
+
+    asyncio.run(live())
+
+
 # The same over HTTP
 
 
@@ -631,19 +785,51 @@ def test_the_session_of_another_agent_opens_nothing(home: Home) -> None:
             own = {"Authorization": f"Bearer {agent}", "Accept": "application/json, text/event-stream"}
             return http.post(url, json={"jsonrpc": "2.0", **body}, headers={**own, **headers})
 
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-        begun = post("ana", {"id": 1, "method": "initialize", "params": hello})
+        begun = post("ana", {"id": 1, "method": "initialize", "params": HELLO})
         session = {"mcp-session-id": begun.headers["mcp-session-id"], "mcp-protocol-version": "2025-11-25"}
         post("ana", {"method": "notifications/initialized"}, **session)
 
-        def call(agent: str, **arguments: Any) -> Any:
+        def call(agent: str, **arguments: Any) -> httpx2.Response:
             params = {"name": "scratchpad", "arguments": arguments}
-            return post(agent, {"id": 2, "method": "tools/call", "params": params}, **session).json()["result"]
+            return post(agent, {"id": 2, "method": "tools/call", "params": params}, **session)
 
-        ours = call("ana", action="write", key="a", value="Ana's")["structuredContent"]
-        theirs = call("bob", action="list")["structuredContent"]
-        assert theirs["conversation"] != ours["conversation"]
-        assert theirs["values"] == {}
+        written = call("ana", action="write", key="a", value="Ana's").json()["result"]["structuredContent"]
+        listen = {"Authorization": "Bearer bob", "Accept": "text/event-stream", **session}
+        assert call("bob", action="list").status_code == 404
+        assert http.get(url, headers=listen).status_code == 404
+        assert http.delete(url, headers=listen).status_code == 404
+        read = call("ana", action="list").json()["result"]["structuredContent"]
+        assert (read["conversation"], read["values"]) == (written["conversation"], {"a": "Ana's"})
+
+
+def test_over_http_many_first_requests_at_once_find_one_server(home: Home) -> None:
+    with answering(home) as url:
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+        ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+
+        async def first(http: httpx2.AsyncClient, agent: str) -> tuple[int, int]:
+            headers = {"Authorization": f"Bearer {agent}", "Accept": "application/json, text/event-stream"}
+            begun = await http.post(url, json=hello, headers=headers)
+            session = {"mcp-session-id": begun.headers["mcp-session-id"]}
+            return begun.status_code, (await http.post(url, json=ping, headers={**headers, **session})).status_code
+
+        async def ask() -> tuple[int, list[tuple[int, int]]]:
+            async with httpx2.AsyncClient(trust_env=False, timeout=30) as http:
+                stranger, *known = await asyncio.gather(
+                    http.post(url, json=hello), *(first(http, agent) for agent in ("ana", "bob") * 10)
+                )
+                return stranger.status_code, known
+
+        assert asyncio.run(ask()) == (401, [(200, 200)] * 20)
+
+
+def test_the_sdk_is_loaded_for_the_first_request_and_not_before(tmp_path: Path) -> None:
+    told = """
+import sys
+from recollect.rest import app
+assert "mcp" not in sys.modules, "the SDK is loaded at the start"
+"""
+    subprocess.run([sys.executable, "-c", told], check=True, cwd=tmp_path, env=environment())
 
 
 # The program
@@ -700,8 +886,7 @@ def test_the_program_ends_cleanly_when_it_is_told_to(tmp_path: Path, number: sig
     ) as process:  # fmt: skip
         assert process.stdin
         assert process.stdout
-        hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
-        request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+        request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
         assert json.loads(process.stdout.readline())["result"]["serverInfo"]["name"] == "recollect"
@@ -753,6 +938,8 @@ REACHED: dict[str, str] = {
 }
 LEFT_OUT: dict[str, str] = {
     "Memory.orient": "the prompt `orient`",
+    "Memory.project": "memory_context begins with it",
+    "Memory.set_project": "people say what their project is about",
     "Memory.remember_many": "for imports",
     "Memory.changes": "the feed of programs",
     "Memory.last_change": "the feed of programs",

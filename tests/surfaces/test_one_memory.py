@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +14,7 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from surfaces.command import Command
-from surfaces.server import serving, settings
+from surfaces.server import client, serving, settings
 
 import recollect
 from recollect.client import connect
@@ -75,3 +78,28 @@ def test_a_token_decides_whose_memory_the_tools_are_about_and_what_they_may_do(t
             wrong = {**accepted, "Authorization": f"Bearer {reader}"}
             assert server.client.post("/mcp", params={"agent": "bob"}, json=body, headers=wrong).status_code == 403
         assert [one.content for one in home.agent("ana").list()] == ["Ana's secret is a cat"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
+def test_a_server_that_is_told_to_stop_ends_the_streams_of_its_agents_and_says_nothing_about_it(cli: Command) -> None:
+    with cli.start("--json", "serve", "--port", "0", "--no-upkeep") as process:
+        assert process.stdout is not None
+        told = b""
+        while not told.endswith(b"}\n"):
+            told += process.stdout.readline()
+        with client(json.loads(told)["url"]) as http:
+            hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+            begun = http.post(
+                "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+                headers={"Accept": "application/json, text/event-stream"},
+            )  # fmt: skip
+            session = {"Accept": "text/event-stream", "mcp-session-id": begun.headers["mcp-session-id"]}
+            with http.stream("GET", "/mcp", headers=session) as stream:
+                assert stream.status_code == 200
+                process.send_signal(signal.SIGTERM)
+                assert b"".join(stream.iter_bytes()) == b""  # it ends as an answer should, else this raises
+        _, log = process.communicate()
+    assert process.returncode == 0
+    assert [line.split()[1:5] for line in log.decode().splitlines()] == [
+        ["info", "POST", "'/mcp'", "200"], ["info", "GET", "'/mcp'", "200"],
+    ]  # fmt: skip

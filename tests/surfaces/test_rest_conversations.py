@@ -366,3 +366,37 @@ def test_conversations_that_fell_silent_are_ended_on_request_and_recovery_ends_a
         assert server.client.get("/v1/recovery").json()["events"][0]["content"] == "We will use SSE for the stream."
         clock.advance(8 * DAY)
         assert server.client.get("/v1/recovery").json() is None
+
+
+def test_a_chat_is_gone_on_with_and_messages_keep_their_time(server: Server) -> None:
+    path = started(server, chat_id="chat-1", resume=True)
+    assert started(server, chat_id="chat-1", resume=True) == path
+    assert started(server, chat_id="chat-1") != path
+    assert server.client.post("/v1/conversations", json={"resume": True}).status_code == 422
+    messages = [{"role": "user", "content": "Hello", "at": 5_000}, {"role": "agent", "text": "hm", "internal": True}]
+    added = server.client.post(f"{path}/events", json={"messages": messages}).json()
+    assert [(one["created_at"] == 5_000, one["internal"]) for one in added] == [(True, False), (False, True)]
+    assert server.client.post(f"{path}/events", json={"messages": messages}).json() == []
+    wrong = [{"role": "user", "content": "Hello", "timestamp": "soon"}]
+    assert server.client.post(f"{path}/events", json={"messages": wrong}).status_code == 422
+
+
+def test_what_the_project_is_about_is_said_once_unless_it_is_replaced(server: Server) -> None:
+    def put(content: str, **more: bool) -> object:
+        return server.client.put("/v1/project", json={"content": content, **more}).json()
+
+    assert server.client.get("/v1/project").json() == {"content": None}
+    assert put("Boats.", replace=False) == {"written": True}
+    assert put("Ropes.", replace=False) == {"written": False}
+    assert server.client.get("/v1/project").json() == {"content": "Boats."}
+    assert put("Ropes.") == {"written": True}
+    assert server.client.put("/v1/project", json={"content": " "}).status_code == 422
+
+
+def test_several_categories_are_recalled_at_once(server: Server) -> None:
+    for category in ("decisions", "lessons", "tasks"):
+        server.client.post("/v1/entries", json={"content": f"the gate, {category}", "category": category})
+    for wanted, count in (("lessons", 1), (["lessons", "decisions"], 2), (None, 3)):
+        found = server.client.post("/v1/recall", json={"query": "gate", "category": wanted}).json()
+        assert len(found) == count, wanted
+    assert server.client.post("/v1/recall", json={"query": "gate", "category": []}).status_code == 422

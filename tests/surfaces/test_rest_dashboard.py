@@ -421,3 +421,38 @@ def test_the_dashboard_works_on_postgresql_without_a_vault(postgres_url: str) ->
         checkpoint = server.client.get("/api/memory/checkpoint", params={"agentId": "dev"}).json()["checkpoint"]
         assert said(checkpoint["messages"]) == KEPT
         assert server.client.post("/api/memory/migrate").status_code == 409
+
+
+@pytest.mark.parametrize("first", [True, False], ids=["before it is closed", "after it was closed"])
+def test_a_hand_off_that_the_page_posts_itself_is_the_only_one(server: Server, first: bool) -> None:
+    server.client.post("/api/memory", json={"agentId": "dev", "messages": TALK})
+    lines = [f"[{'User' if one['role'] == 'user' else 'Agent'}]: {one['text']}" for one in KEPT]
+    text = "Where we stopped." if first else "\n".join(lines)
+    steps = [
+        lambda: noted(server, text, "handoffs", tags=["auto-handoff", "session-close"]),
+        lambda: server.client.post("/api/memory/checkpoint", json={"agentId": "dev", "messages": TALK, "close": True}),
+    ]
+    for step in steps if first else reversed(steps):
+        step()
+    assert [one.content for one in server.home.agent("dev").list(category="handoffs")] == [text]
+    noted(server, "Another day.", "handoffs", tags=["auto-handoff", "session-close"])
+    assert len(server.home.agent("dev").list(category="handoffs")) == 2
+
+
+def test_a_search_without_a_category_finds_notes_of_all_of_them(server: Server) -> None:
+    for category in ("decisions", "lessons", "tasks", "projects", "handoffs"):
+        noted(server, f"the harbour in {category}", category)
+    server.home.agent("dev").remember("the harbour in no category")
+    found = server.client.get("/api/memory/search", params={"q": "harbour"}).json()["results"]
+    assert {one["entry"]["category"] for one in found} == {"decisions", "lessons", "tasks", "projects", "handoffs"}
+    assert len(found) == 5
+    assert len(server.client.get("/api/memory/search", params={"q": "harbour", "limit": 2}).json()["results"]) == 2
+
+
+def test_the_project_is_described_in_the_vaults_file(server: Server) -> None:
+    server.home.vault().sync()
+    init = {"action": "init-project", "agentId": "dev", "content": "A dashboard for agents."}
+    assert server.client.post("/api/memory", json=init).json() == {"ok": True, "created": True}
+    assert server.client.post("/api/memory", json=init).json() == {"ok": True, "created": False}
+    assert (server.home.vault().folder / "_project.md").read_text() == "A dashboard for agents.\n"
+    assert "A dashboard for agents." in server.home.agent("pm").context("anything").text

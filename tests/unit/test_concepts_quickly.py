@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import concepts
-from recollect.concepts import LIMIT, concept_tags
+from recollect.concepts import LIMIT, chunk_tags, concept_tags
 from recollect.storage import entries
 
 WORDS = st.sampled_from(
@@ -29,6 +29,21 @@ def plainly(text: str) -> tuple[str, ...]:
 @given(st.lists(st.one_of(WORDS, st.text(st.characters(max_codepoint=127), max_size=8))).map(" ".join))
 def test_an_ascii_text_has_the_tags_that_its_candidates_have_one_by_one(text: str) -> None:
     assert concept_tags(text) == plainly(text)
+
+
+@given(st.lists(st.one_of(WORDS, st.text(max_size=8))).map(" ".join), st.integers(-1, LIMIT + 1))
+def test_what_is_known_of_the_chunks_of_a_text_gives_the_same_tags(text: str, limit: int) -> None:
+    known = [chunk_tags(chunk) for chunk in text.split()]
+    assert concept_tags(text, limit, known) == concept_tags(text, limit)
+
+
+def test_a_term_of_the_glossary_is_found_over_several_chunks() -> None:
+    text = "hay una copia de seguridad semanal"
+    assert concept_tags(text, known=map(chunk_tags, text.split()))[0] == "copia de seguridad"
+
+
+def test_a_chunk_without_end_is_left_to_the_whole_text() -> None:
+    assert chunk_tags("a" * 1_000_000) == ("",)
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(), st.lists))

@@ -23,7 +23,7 @@ def test_what_users_and_models_say_is_a_turn(kind: EventType) -> None:
     assert not is_turn(Event(type=kind, content="hello", internal=True))
 
 
-@pytest.mark.parametrize("kind", set(EventType) - {EventType.USER, EventType.MODEL})
+@pytest.mark.parametrize("kind", sorted(set(EventType) - {EventType.USER, EventType.MODEL}))
 def test_nothing_else_is_a_turn(kind: EventType) -> None:
     assert not is_turn(Event(type=kind, content="hello"))
 

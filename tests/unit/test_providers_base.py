@@ -129,7 +129,7 @@ def test_any_finite_vectors_become_rows_of_length_one_in_the_same_direction(vect
         ([[10**400, 2, 3]] * 2, "not real numbers"),
         ("nonsense", "not real numbers"),
         ({"data": []}, "not real numbers"),
-        (iter([[1, 2, 3]] * 2), "not real numbers"),
+        pytest.param(iter([[1, 2, 3]] * 2), "not real numbers", id="an iterator"),
         ([[1, 2, 3], [1, math.nan, 3]], "1 of 2 vector(s), first in number 1"),
         ([[1, math.inf, 3], [1, 2, 3]], "1 of 2 vector(s), first in number 0"),
         ([[1, 2, -math.inf], [math.nan, 2, 3]], "2 of 2 vector(s), first in number 0"),

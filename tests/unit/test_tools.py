@@ -61,6 +61,17 @@ def test_working_memory_is_read_by_words_and_by_hash(mem: Memory) -> None:
     assert query(mem, "working", query="basalt", conversation=conv)["results"] == []
 
 
+def test_a_conversation_is_told_without_the_markers_of_compaction(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    for number in range(3):
+        conv.user(f"question {number}")
+        conv.assistant(f"answer {number}")
+        compact(conv)
+    assert sum(event.type == "CompactMarker" for event in conv.events()) > 1
+    told = query(mem, "session", "session_detail", session_id=conv.id, limit=5)["results"]
+    assert [one["content"] for one in told] == ["question 0", "answer 0", "question 1", "answer 1", "question 2"]
+
+
 def test_past_conversations_are_read_by_meaning_by_words_and_whole(home: Home, mem: Memory) -> None:
     conv = mem.conversations.start()
     first = conv.user("Which quay is closed?")

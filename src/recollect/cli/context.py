@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.call import Call, for_agent
-from recollect.cli.content import examples
+from recollect.cli.content import examples, text_of
 from recollect.cli.output import document, line, remark, safe
 
 __all__ = ["app"]
@@ -47,3 +47,29 @@ def context(
     if found.failed or not text:
         remark("; ".join(found.failed) or f"there is nothing to say about {line(command)!r} yet")
     typer.echo(safe(text), nl=False)
+
+
+@app.command(epilog=examples("project", "project 'The shop sells boats and ropes.'", "project - < notes.txt"))
+@for_agent
+def project(
+    call: Call,
+    text: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="TEXT", help="What it is about; - reads it from the standard input.", show_default=False
+        ),
+    ] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Only if nothing was said before.")] = False,
+) -> None:
+    """Show what the project is about, or say it. Every context begins with it."""
+    with call.memory() as mem:
+        written = None if text is None else mem.set_project(text_of(text), replace=not keep)
+        about = mem.project() if text is None or call.json else None
+    if call.json:
+        document({"content": about} | ({} if written is None else {"written": written}))
+    elif written is not None:
+        typer.echo("noted what the project is about" if written else "left as it was: it was said before")
+    elif about is None:
+        remark("nobody has said what the project is about yet")
+    else:
+        typer.echo(safe(about))

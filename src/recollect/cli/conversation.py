@@ -40,10 +40,13 @@ def start(
     channel: ChannelOption = None,
     chat_id: Annotated[str | None, typer.Option("--chat-id", metavar="ID", help="The chat it belongs to.")] = None,
     model_id: Annotated[str | None, typer.Option("--model-id", metavar="ID", help="The model that talks.")] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with the one of that chat id, if there is one.")
+    ] = False,
 ) -> None:
     """Begin a conversation."""
     with call.memory() as mem:
-        info = mem.conversations.start(channel, chat_id, model_id).info
+        info = mem.conversations.start(channel, chat_id, model_id, resume=resume).info
     if call.json:
         document(info)
     else:
@@ -85,10 +88,14 @@ def list_(
     everything: Annotated[bool, typer.Option("--all", help="Also those that were archived.")] = False,
     channel: ChannelOption = None,
     limit: LimitOption = 20,
+    before: Annotated[
+        str | None, typer.Option("--before", metavar="ID", help="Those older than this one: the next page.")
+    ] = None,
 ) -> None:
     """Show conversations, newest first."""
     with call.memory() as mem:
-        found = mem.conversations.list(everything, channel=channel, limit=limit)
+        last = None if before is None else mem.conversations.get(before).info
+        found = mem.conversations.list(everything, channel=channel, limit=limit, before=last)
     if call.json:
         document(list(found))
     elif not found:

@@ -72,9 +72,7 @@ def _answer(mem: Memory, event: str, given: Mapping[str, Any], profile: str) -> 
     here = None
     if isinstance(session, str) and session:
         model = given.get("model")
-        here = _going_on(mem, session) or mem.conversations.start(
-            chat_id=session, model_id=model if isinstance(model, str) else None
-        )
+        here = mem.conversations.start(chat_id=session, model_id=model if isinstance(model, str) else None, resume=True)
         _take_in(mem, here, given, session)
     if event == "user-prompt":
         return _bearing(mem, str(given.get("prompt") or ""), here)
@@ -84,10 +82,11 @@ def _answer(mem: Memory, event: str, given: Mapping[str, Any], profile: str) -> 
 
 
 def _end(mem: Memory, given: Mapping[str, Any], session: str) -> None:
-    here = _going_on(mem, session)
-    if here is None and next(_new(mem, given, session), None) is None:
+    known = mem.conversations.list(chat_id=session)
+    active = next((mem.conversations.get(info.id) for info in known if info.status is Status.ACTIVE), None)
+    if active is None and next(_new(mem, given, session), None) is None:
         return  # it was ended before
-    here = here or mem.conversations.start(chat_id=session)
+    here = active or mem.conversations.start(chat_id=session, resume=True)
     _take_in(mem, here, given, session)
     if next(here.events(), None) is None:
         here.archive()  # nothing was said, so there is nothing to hand over
@@ -104,22 +103,16 @@ def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
     return "\n".join(["Remembered, and perhaps of use here:", *(f"- {item}" for item in items)]) if items else ""
 
 
-def _going_on(mem: Memory, session: str) -> Conversation | None:
-    known = mem.conversations.list(chat_id=session)
-    found = next((info for info in known if info.status is Status.ACTIVE), None)
-    return None if found is None else mem.conversations.get(found.id)
-
-
 def _take_in(mem: Memory, here: Conversation, given: Mapping[str, Any], session: str) -> None:
-    here.extend(_new(mem, given, session))
+    here.extend(_new(mem, given, session, here.id))
 
 
-def _new(mem: Memory, given: Mapping[str, Any], session: str) -> Iterator[dict[str, str]]:
+def _new(mem: Memory, given: Mapping[str, Any], session: str, here: str | None = None) -> Iterator[dict[str, str]]:
     """The messages of the transcript, without those that earlier conversations of the same session have."""
     messages = list(_transcript(given.get("transcript_path")))
     known: list[str] = []
     for info in reversed(mem.conversations.list(True, chat_id=session)):
-        if info.status is not Status.ACTIVE:
+        if info.id != here:
             told = mem.conversations.get(info.id).events()
             known += [event.content for event in told if event.type in (EventType.USER, EventType.MODEL)]
     if [message["content"] for message in messages[: len(known)]] == known:

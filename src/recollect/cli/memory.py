@@ -26,7 +26,7 @@ from recollect.cli.content import (
 from recollect.cli.output import brief, document, line, pairs, remark, said
 from recollect.errors import Invalid
 from recollect.memory import Memory
-from recollect.model.entry import Kind, Lifetime, Scope
+from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import Hit
 from recollect.model.report import Receipt
@@ -87,7 +87,10 @@ def recall(
     mode: Annotated[
         str, typer.Option("--mode", metavar="MODE", help="keyword, or hybrid, which is the same without an embedder.")
     ] = "hybrid",
-    category: CategoryOption = None,
+    category: Annotated[
+        list[Category] | None,
+        typer.Option("--category", metavar="CATEGORY", help=f"Only {one_of(Category)}; may be repeated."),
+    ] = None,
     kind: Annotated[
         list[Kind] | None, typer.Option("--kind", metavar="KIND", help=f"Only {one_of(Kind)}; may be repeated.")
     ] = None,
@@ -133,7 +136,7 @@ def recall(
     """
     with call.memory() as mem:
         hits = mem.recall(
-            query, limit=limit, mode=mode, category=category, kinds=kind, tags=tag, since=since, until=until,
+            query, limit=limit, mode=mode, category=category or None, kinds=kind, tags=tag, since=since, until=until,
             scopes=scope, channel=channel, conversation=conversation, source=source, target_agent=target_agent,
             lifetimes=lifetime, fusion=fusion, prefix=prefix, fuzzy=fuzzy, explain=explain,
         )  # fmt: skip

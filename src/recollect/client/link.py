@@ -60,7 +60,14 @@ class Link:
         status, raw = self._answered(verb, target, payload, head)
         if status >= 400:
             raise _error(status, raw)
-        return json.loads(raw) if raw else None
+        try:
+            if status >= 300:  # nothing was done, and where it leads a token is not to be sent
+                raise ValueError
+            return json.loads(raw) if raw else None
+        except ValueError:
+            raise ConfigError(
+                f"{self._host}:{self._port} answered {status} and no memory; give the address of `recollect serve`"
+            ) from None
 
     def close(self) -> None:
         """Give back the connections; the next request opens another."""
@@ -79,6 +86,7 @@ class Link:
                 raw = response.read()
             except (OSError, HTTPException) as error:
                 connection.close()
+                self.close()  # what else is idle was as likely cut off; the next try is on a new one
                 if not left:
                     raise Unavailable(
                         f"no answer from {self._host}:{self._port} ({error}); is `recollect serve` running there?"

@@ -73,7 +73,7 @@ def _route(
     @wraps(method)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
         given = {
-            name: to_json(value)
+            name: to_json(getattr(value, "cursor", value))
             for name, value in signature.bind(self, *args, **kwargs).arguments.items()
             if name != "self"
         }
@@ -114,7 +114,7 @@ class RemoteReminders(_Remote):
     add = _route(Reminders.add, "POST", "/v1/reminders")
     due = _route(Reminders.due, "GET", "/v1/reminders/due")
     claim = _route(Reminders.claim, "POST", "/v1/reminders/claim")
-    list = _route(Reminders.list, "GET", "/v1/reminders")
+    list = _route(Reminders.list, "GET", "/v1/reminders", after="cursor")
 
     def deliver(self, reminder: Reminder | str) -> bool:
         """Mark it as delivered. False if it is already, is not there, or is claimed by somebody else."""
@@ -287,15 +287,18 @@ class RemoteConversations(_Remote):
 
     search = _route(Conversations.search, "GET", "/v1/conversations/search", query="q")
     end_stale = _route(Conversations.end_stale, "POST", "/v1/conversations/end-stale")
-    list = _route(Conversations.list, "GET", "/v1/conversations")
+    list = _route(Conversations.list, "GET", "/v1/conversations", before="cursor")
     detail = _route(Conversations.detail, "GET", "/v1/conversations/{id_or_ref}/detail")
 
     def start(
         self, channel: str | None = None, chat_id: str | None = None, model_id: str | None = None,
-        participants: Iterable[str] = (),
+        participants: Iterable[str] = (), resume: bool = False,
     ) -> RemoteConversation:  # fmt: skip
-        """Begin a conversation."""
-        given = {"channel": channel, "chat_id": chat_id, "model_id": model_id, "participants": [*participants]}
+        """Begin a conversation; with `resume` only if none of that chat id is active."""
+        given = {
+            "channel": channel, "chat_id": chat_id, "model_id": model_id, "participants": [*participants],
+            "resume": resume,
+        }  # fmt: skip
         info = self._ask("POST", "/v1/conversations", body=given)
         return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
 
@@ -382,6 +385,15 @@ class RemoteMemory(_Remote):
                 break
             query["cursor"] = answer["next"]
         return found
+
+    def project(self) -> str | None:
+        """What the project is about; None if nobody has said it."""
+        content: str | None = self._ask("GET", "/v1/project")["content"]
+        return content
+
+    def set_project(self, content: str, *, replace: bool = True) -> bool:
+        """Say what the project is about; with `replace=False` only if nothing was said before. True if written."""
+        return bool(self._ask("PUT", "/v1/project", body={"content": content, "replace": replace})["written"])
 
     def last_change(self) -> int:
         """The number of the last operation in the log of changes, 0 before the first."""

@@ -13,12 +13,12 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from recollect import text
 from recollect.clock import iso
-from recollect.engine import conversations
+from recollect.engine import conversations, project
 from recollect.engine.recall import Request, recall_each
 from recollect.engine.store import Store
 from recollect.errors import Invalid, RecollectError, Unavailable
@@ -27,7 +27,6 @@ from recollect.model.entry import Category, Entry, Scope
 from recollect.model.recall import Filters
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.ranking import DecayConfig
-from recollect.storage import entries
 
 __all__ = ["HEADINGS", "build", "orient"]
 
@@ -39,19 +38,19 @@ PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, RECOVERY = HEADINGS = (
     "Open Tasks",
     "Recovering previous session",
 )
-PROJECT_FILE = "_project.md"
 PROJECT_LENGTH = 40_000
 """Characters of the project's file that go into a prompt: some ten thousand tokens."""
 MESSAGE_LENGTH = 100
 TASKS_READ = 1_000
 OPEN = "[ ]"
 CHUNK = 500
+DAY = 86_400_000
 TRIMMED = (LESSONS, DECISIONS, HANDOFF)
 GATE_SECONDS = 5.0
 _LEADING = re.compile(
-    rf"^(\s*)(?=#|---|===|```|~~~|<!--|\[(?:user|agent|assistant|system|tool|INJECTED)\]|(?:{'|'.join(HEADINGS)}):"
+    rf"\s*(?=#|---|===|```|~~~|<!--|\[(?:user|agent|assistant|system|tool|INJECTED)\]|(?:{'|'.join(HEADINGS)}):"
     r"|(?:user|agent|assistant|system|human|tool)\s*:)",
-    re.IGNORECASE | re.MULTILINE,
+    re.IGNORECASE,
 )
 _SPELLED = r"<\\"
 _TOKENS = re.compile(r"<(?=\||/?(?:system|user|assistant|s|im_start|im_end)\b)", re.IGNORECASE)
@@ -148,18 +147,10 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
 
 def _project(store: Store, folder: Path | None) -> list[Item]:
     """The project's file, else the note of that name."""
-    if folder is not None:
-        try:
-            with (folder / PROJECT_FILE).open(encoding="utf-8", errors="replace") as file:
-                content = file.read(PROJECT_LENGTH + 1)
-        except (FileNotFoundError, NotADirectoryError):
-            pass
-        else:
-            return [Item(text=_cut(content), source=PROJECT_FILE)] if content.strip() else []
-    with store.read() as tx:
-        known = entries.find(tx, PROJECT_FILE) or entries.find(tx, "_project")
-        entry = entries.get(tx, known) if known else None
-    return [_item(entry, _cut(entry.content))] if entry else []
+    content, note = project.find(store, folder, PROJECT_LENGTH + 1)
+    if note is not None:
+        return [_item(note, _cut(note.content))]
+    return [Item(text=_cut(content), source=project.FILE)] if content.strip() else []
 
 
 def _cut(content: str) -> str:
@@ -258,9 +249,9 @@ def _lines(section: Section) -> list[str]:
 
 def _line(section: str, item: Item) -> str:
     """An item with its date and where it comes from, after its text."""
-    when = "" if item.at is None else iso(item.at)[:10]
+    when = "" if item.at is None else _date(item.at // DAY)
     origin = ", ".join(part for part in (when, _one_line(item.source)) if part)
-    told = f" ({_TOKENS.sub(_SPELLED, origin)})" if origin else ""
+    told = f" ({_spelled(origin)})" if origin else ""
     match section:
         case "Project":
             return _inert(item.text.strip())
@@ -281,5 +272,19 @@ def _one_line(content: str) -> str:
 
 def _inert(content: str) -> str:
     """The content so that it is nothing but text: no heading, no end of a section, no other speaker."""
-    lines = "\n".join(content.splitlines())  # whatever counts as a line break somewhere is one here
-    return _TOKENS.sub(_SPELLED, _LEADING.sub(r"\1\\", lines))
+    # Line by line, because a search goes through every character; and whatever counts as a line break somewhere is one.
+    return _spelled("\n".join(map(_led, content.splitlines())))
+
+
+def _led(line: str) -> str:
+    found = _LEADING.match(line)
+    return f"{found[0]}\\{line[found.end() :]}" if found else line
+
+
+def _spelled(content: str) -> str:
+    return _TOKENS.sub(_SPELLED, content) if "<" in content else content
+
+
+@lru_cache(1_000)
+def _date(day: int) -> str:
+    return iso(day * DAY)[:10]

@@ -6,7 +6,7 @@ written together or not at all.
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -36,7 +36,9 @@ __all__ = [
     "find",
     "lane_state",
     "listed",
+    "new_in_lane",
     "new_part",
+    "of_chat",
     "read_marker",
     "recover",
     "referenced",
@@ -55,6 +57,8 @@ RECOVERABLE = 7 * 24 * 3_600_000
 """Milliseconds after which a checkpoint has expired."""
 RECOVERED = 50
 """How many messages a recovery gives back."""
+PROBES = 4
+"""Texts of a list of messages that are looked for in the whole journal."""
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _OWN_FIELDS = ("speaker", "tool_calls", "internal")
 _FOLLOWS = {Status.IDLE: (Status.ACTIVE,), Status.ARCHIVED: (Status.ACTIVE, Status.IDLE)}
@@ -98,9 +102,10 @@ def create_channel(shared: Store, workspace: str, name: object, description: obj
 
 
 def start(
-    store: Store, *, channel: str, chat_id: object, model_id: object, participants: Iterable[str], now: int
-) -> ConversationInfo:
-    """Begin a conversation."""
+    store: Store, *, channel: str, chat_id: object, model_id: object, participants: Iterable[str], now: int,
+    resume: bool = False,
+) -> ConversationInfo:  # fmt: skip
+    """Begin a conversation; with `resume` only if none of that chat goes on, however many ask at once."""
     if isinstance(participants, str) or not isinstance(participants, Iterable):
         raise Invalid(f"participants are a list of agents, not {participants!r}")
     info = ConversationInfo(
@@ -114,6 +119,11 @@ def start(
         participants=tuple(dict.fromkeys(names.segment(one, "an agent") for one in participants)),
     )
     with store.database.write(store.agent) as tx:
+        if resume and info.chat_id is not None:
+            Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # of those who ask at once, all but one wait here
+            known = history.of_chat(tx, info.chat_id)
+            if known is not None:
+                return known
         while True:
             ref_code = "".join(secrets.choice(_BASE62) for _ in range(REF_LENGTH))
             if tx.run(
@@ -122,6 +132,12 @@ def start(
                 participants=json.dumps(info.participants, ensure_ascii=False),
             ):  # fmt: skip
                 return replace(info, ref_code=ref_code)
+
+
+def of_chat(store: Store, chat_id: object) -> ConversationInfo | None:
+    """The newest conversation of a chat to which something can be added."""
+    with store.read() as tx:
+        return history.of_chat(tx, names.name(chat_id, "chat id"))
 
 
 def find(store: Store, id_or_ref: object) -> ConversationInfo:
@@ -135,11 +151,12 @@ def find(store: Store, id_or_ref: object) -> ConversationInfo:
 
 
 def listed(
-    store: Store, statuses: Iterable[Status], *, channel: str | None = None, chat_id: str | None = None, limit: int
-) -> list[ConversationInfo]:
-    """Conversations, newest first."""
+    store: Store, statuses: Iterable[Status], *, channel: str | None = None, chat_id: str | None = None, limit: int,
+    before: tuple[int, str] = (history.LONGEST, ""),
+) -> list[ConversationInfo]:  # fmt: skip
+    """Conversations, newest first, older than the moment and id given."""
     with store.read() as tx:
-        return history.conversations(tx, statuses, channel=channel, chat_id=chat_id, limit=limit)
+        return history.conversations(tx, statuses, channel=channel, chat_id=chat_id, limit=limit, before=before)
 
 
 def transition(tx: Transaction, conversation: str, status: Status, now: int) -> None:
@@ -255,24 +272,83 @@ def referenced(store: Store, conversation: str, reference: object) -> Event:
     return found[0]
 
 
-def new_part(known: Sequence[Event], given: Sequence[Event]) -> Sequence[Event]:
+def new_part(
+    known: Sequence[Event], given: Sequence[Event], beginning: Callable[[], Sequence[Event]] | None = None
+) -> Sequence[Event]:
     """What is new in a list of messages that a client sends again and again, as a whole or from somewhere on.
 
     A list that stands in the journal in one piece is known. Of one that begins with the end of the journal, what
     follows is new. Any other was changed somewhere: what follows the beginning that it shares with the journal is
     looked at in the same way. Then something that is known may be told again, but nothing is lost, and the changed
-    list, sent again, is known.
+    list, sent again, is known. Where only the end of the journal is given, `beginning` gives its beginning.
     """
     old, new = [_told(event) for event in known], [_told(event) for event in given]
     matched, contained = _overlap(old, new)
     if contained:
         return ()
     if not matched:
-        matched = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(old, new, strict=False)))
+        first = old if beginning is None else [_told(event) for event in beginning()]
+        matched = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, new, strict=False)))
         while matched and given[matched].type is EventType.TOOL:
             matched -= 1  # its call has a result already, so the call is told again, too
         matched += _overlap(old, new[matched:])[0]
     return given[matched:]
+
+
+def new_in_lane(tx: Transaction, conversation: str, lane: Lane, given: Sequence[Event]) -> tuple[Sequence[Event], int]:
+    """What is new in a list of messages for a lane, and the number of the last event that is told there.
+
+    Of a long lane no more is read than its end, twice as long as the list: a list that stands before it would have all
+    its texts there, which the database is asked. Internal events count only as far as the list has them.
+    """
+    internal = {_told(event) for event in given if event.internal}
+    known, last, whole = _end(tx, conversation, lane, 2 * len(given), internal)
+    settled = whole or _overlap([_told(event) for event in known], [_told(event) for event in given])[1]
+    if not settled and _all_before(tx, conversation, lane, given, known[len(given) - 1].seq):
+        known, last, whole = _end(tx, conversation, lane, history.LONGEST, internal)
+    beginning = None if whole else lambda: _beginning(tx, conversation, lane, len(given), internal)
+    return new_part(known, given, beginning), last
+
+
+def _end(
+    tx: Transaction, conversation: str, lane: Lane, count: int, internal: Container[object]
+) -> tuple[list[Event], int, bool]:
+    """The last so many events of a lane that may be in a list, the number of the last one told, and whether these are
+    all there are."""
+    found: list[Event] = []
+    last, before, whole = 0, history.LONGEST, False
+    while len(found) < count and not whole:
+        limit = min(count + history.SPARE, history.PAGE)
+        page = history.events(tx, "lane_last", conversation=conversation, lane=str(lane), before=before, limit=limit)
+        last = last or next((event.seq for event in page if event.type is not EventType.MARKER), 0)
+        found += _listable(page, internal)
+        before, whole = (page[-1].seq if page else 0), len(page) < limit
+    return found[::-1], last, whole
+
+
+def _beginning(tx: Transaction, conversation: str, lane: Lane, count: int, internal: Container[object]) -> list[Event]:
+    """The first so many events of a lane that may be in a list."""
+    found: list[Event] = []
+    after, ended = 0, False
+    while len(found) < count and not ended:
+        limit = min(count + history.SPARE, history.PAGE)
+        page = history.events(tx, "lane_first", conversation=conversation, lane=str(lane), after=after, limit=limit)
+        found += _listable(page, internal)
+        after, ended = (page[-1].seq if page else 0), len(page) < limit
+    return found
+
+
+def _listable(events: Iterable[Event], internal: Container[object]) -> list[Event]:
+    return [
+        event for event in events if event.type.compactable and (not event.internal or _told(event) in internal)
+    ]  # fmt: skip
+
+
+def _all_before(tx: Transaction, conversation: str, lane: Lane, given: Sequence[Event], before: int) -> bool:
+    """Whether texts of a list all occur before an event: the last one, which is likely to be new, and the longest."""
+    texts = {given[-1].content, *sorted((event.content for event in given), key=len)[1 - PROBES :]}
+    rows = tx.all("history.contents_before", conversation=conversation, lane=str(lane), before=before, contents=texts)
+    return len(rows) == len(texts)
 
 
 def _overlap(old: Sequence[object], new: Sequence[object]) -> tuple[int, bool]:
@@ -295,7 +371,7 @@ def _overlap(old: Sequence[object], new: Sequence[object]) -> tuple[int, bool]:
 
 def _told(event: Event) -> tuple[object, ...]:
     calls = tuple(json.dumps(dict(call), sort_keys=True) for call in event.tool_calls)
-    return event.type, event.content, event.tool_call_id, calls
+    return event.type, event.content, event.tool_call_id, calls, event.internal
 
 
 def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:

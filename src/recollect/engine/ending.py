@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from recollect import text
 from recollect.engine import conversations, embedding, remember, summarising
-from recollect.engine.extraction import beginning, stored_beginnings
+from recollect.engine.extraction import COMPACTED, beginning, stored_beginnings
 from recollect.engine.store import Store, Work
 from recollect.errors import Conflict
 from recollect.model.entry import Category, Entry, Kind, Lifetime
@@ -81,7 +81,11 @@ def end(
 
     def handoff(work: Work, now: int) -> None:
         nonlocal result
-        result = replace(result, handoff=next(iter(written("handoff", work, now)), None))
+        # Whoever talked may have left one already, and knows best; what upkeep made of a part of it is none.
+        rows = work.tx.all("history.handoffs_of", conversation=info.id)
+        left = next((entry_id for entry_id, tags in rows if COMPACTED not in json.loads(tags)), None)
+        made = written("handoff", work, now) if left is None else [entries.get(work.tx, left)]
+        result = replace(result, handoff=next(iter(made), None))
 
     def insights(work: Work, now: int) -> None:
         nonlocal result

@@ -7,7 +7,7 @@ An operation that changes nothing leaves none.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from operator import attrgetter, is_, itemgetter
+from operator import itemgetter
 from typing import Any, TypeVar
 
 from recollect import names, text
@@ -25,7 +25,6 @@ CONTENT_BYTES = 1_000_000
 TAGS = 64
 TAG_LENGTH = 64
 SHORT_LENGTH = 256
-_given = attrgetter(*Add.__dataclass_fields__)
 _tags_of = itemgetter(3)
 
 Member = TypeVar("Member", bound=StrEnum)
@@ -42,12 +41,12 @@ def checked(operation: Operation) -> Operation:
                 raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
             kind = member(Kind, operation.kind, "kind")
             name = None if operation.name is None else names.name(operation.name)
-            final = (
+            return Add(
                 _content(operation.content),
                 name,
                 kind,
                 tag_list(operation.tags),
-                _optional(operation.context, "context"),
+                None if operation.context is None else _optional(operation.context, "context"),
                 None if operation.category is None else member(Category, operation.category, "category"),
                 scope,
                 None if operation.channel is None else names.name(operation.channel, "channel"),
@@ -56,10 +55,9 @@ def checked(operation: Operation) -> Operation:
                 _source(operation.source),
                 None if operation.lifetime is None else _lifetime(operation.lifetime, scope, kind, name),
                 None if operation.at is None else milliseconds(operation.at),
-                _number(operation.first_event),
-                _number(operation.last_event),
+                None if operation.first_event is None else _number(operation.first_event),
+                None if operation.last_event is None else _number(operation.last_event),
             )
-            return operation if all(map(is_, final, _given(operation))) else Add(*final)
         case Rename() | Alias():
             return replace(operation, target=_target(operation.target), name=names.name(operation.name))
         case Write():

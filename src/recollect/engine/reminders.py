@@ -105,10 +105,11 @@ def cancel(store: Store, reminder_id: str) -> bool:
     return _changed(store, "reminders.cancel", id=reminder_id)
 
 
-def listed(store: Store, *, include_delivered: bool, limit: int) -> list[Reminder]:
-    """The agent's reminders, those that are due first at the beginning."""
+def listed(store: Store, *, include_delivered: bool, limit: int, after: tuple[int, str] = (-1, "")) -> list[Reminder]:
+    """The agent's reminders after a moment and id, those that are due first at the beginning."""
+    query = "reminders.every" if include_delivered else "reminders.waiting"
     with store.read() as tx:
-        rows = tx.all("reminders.every" if include_delivered else "reminders.waiting", limit=limit)
+        rows = tx.all(query, limit=limit, due_at=after[0], id=after[1])
     return [_reminder(row) for row in rows]
 
 

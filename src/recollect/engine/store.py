@@ -123,8 +123,10 @@ def document(entry: Entry, content: Sequence[text.Chunk] | None = None) -> dict[
 
     `content` are the chunks of its content, where they are known already.
     """
-    name, tags = text.chunks(entry.name or ""), text.chunks(" ".join(entry.tags))
-    return text.count([*name, *(text.chunks(entry.content) if content is None else content), *tags])
+    name, tags = entry.name or "", " ".join(entry.tags)
+    if content is None:
+        return text.terms(f"{name}\n{entry.content}\n{tags}")
+    return text.count([*text.chunks(name), *content, *text.chunks(tags)] if name or tags else content)
 
 
 def every(tx: Transaction) -> Iterator[entries.Stored]:

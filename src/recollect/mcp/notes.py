@@ -297,6 +297,8 @@ def memory_note(
         case "add":
             if scope == "conversation":
                 conversation = seat().conversation(conversation).id
+            elif category == "handoffs":
+                conversation = conversation or seat().current()  # whose end then leaves no other
             made = mem.remember(
                 str(content), name=name, tags=tags or (), context=context, category=category,
                 scope=scope or Scope.WORKSPACE, channel=channel, conversation=conversation,

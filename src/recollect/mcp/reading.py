@@ -1,26 +1,45 @@
-"""Resources and prompts: what a person may put into a conversation, without a tool being called."""
+"""Resources and prompts: what a person may put into a conversation, without a tool being called; and what to type."""
 
+import logging
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, Any, ParamSpec
+from typing import Annotated, Any, ParamSpec, TypeVar
 from urllib.parse import quote
 
 from mcp.server.mcpserver import MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ResourceNotFoundError
 from mcp.server.mcpserver.resources import ResourceSecurity
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS
+from mcp.types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    Completion,
+    CompletionArgument,
+    CompletionContext,
+    PromptReference,
+    ResourceTemplateReference,
+)
 from pydantic import Field
+from starlette.concurrency import run_in_threadpool
 
 from recollect.clock import iso
 from recollect.errors import NotFound, RecollectError
 from recollect.mcp.caller import seat
 from recollect.mcp.tool import advice
+from recollect.model.entry import Category
+from recollect.model.listing import Cursor, Sort
 
-__all__ = ["add_prompts", "add_resources"]
+__all__ = ["add_completion", "add_prompts", "add_resources"]
 
 P = ParamSpec("P")
+R = TypeVar("R")
 RECENT = 50
+OFFERED = 100
+"""The most that may be offered for completion at once."""
+CONVERSATIONS = 1_000
+"""Among so many, the newest, a ref code is looked for."""
+_log = logging.getLogger("recollect.mcp")
+ENTRY, CONVERSATION = "recollect://entry/{name}", "recollect://conversation/{ref}"
 MARKDOWN = "text/markdown"
 
 END = """This session is about to end. Before it does:
@@ -63,7 +82,7 @@ def add_resources(server: MCPServer[Any]) -> None:
         return seat().memory.context("", conversation=seat().current()).text
 
     @server.resource(
-        "recollect://entry/{name}", name="entry", title="One memory", mime_type=MARKDOWN, security=anything,
+        ENTRY, name="entry", title="One memory", mime_type=MARKDOWN, security=anything,
         description="The content of the entry with this name, alias or id.",
     )  # fmt: skip
     @_resource
@@ -71,7 +90,7 @@ def add_resources(server: MCPServer[Any]) -> None:
         return seat().memory.get(name).content
 
     @server.resource(
-        "recollect://conversation/{ref}", name="conversation", title="One conversation", mime_type=MARKDOWN,
+        CONVERSATION, name="conversation", title="One conversation", mime_type=MARKDOWN,
         security=anything, description="What was said in the conversation with this ref code or id.",
     )  # fmt: skip
     @_resource
@@ -93,15 +112,42 @@ def add_prompts(server: MCPServer[Any]) -> None:
     @server.prompt(
         title="Begin with what is remembered", description="What is known that bears on a task, and the task."
     )
-    @_prompt
+    @_told
     def orient(command: Annotated[str, Field(description="What you want to do, in your own words.")]) -> str:
         known = seat().memory.orient(command, conversation=seat().current()).markdown.strip()
         return f"{known or 'Nothing is remembered yet that bears on this.'}\n\nThe task: {command}"
 
     @server.prompt(title="End the session", description="Keep what matters, and hand over to the next session.")
-    @_prompt
+    @_told
     def end_session() -> str:
         return END
+
+
+def add_completion(server: MCPServer[Any]) -> None:
+    """Offer what can be typed: names of entries, ref codes of conversations, and open tasks as commands."""
+
+    @_told
+    def offered(ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument) -> list[str]:
+        begun, where = argument.value, ref.uri if isinstance(ref, ResourceTemplateReference) else ref.name
+        if (where, argument.name) == (CONVERSATION, "ref"):
+            listed = seat().memory.conversations.list(include_archived=True, limit=CONVERSATIONS)
+            return [one.ref_code for one in listed if one.ref_code.startswith(begun)]
+        if (where, argument.name) not in ((ENTRY, "name"), ("orient", "command")):
+            return []
+        named = seat().memory.list(
+            sort=Sort.NAME, after=Cursor(begun, "").text(Sort.NAME) if begun else None, limit=OFFERED + 1,
+            category=Category.TASKS if where == "orient" else None,
+        )  # fmt: skip
+        return [one.name for one in named if one.name and one.name.startswith(begun)]
+
+    @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]
+    async def complete(
+        ref: PromptReference | ResourceTemplateReference,
+        argument: CompletionArgument,
+        context: CompletionContext | None,
+    ) -> Completion:
+        found = await run_in_threadpool(offered, ref, argument)
+        return Completion(values=found[:OFFERED], has_more=len(found) > OFFERED)
 
 
 def _resource(function: Callable[P, str]) -> Callable[P, str]:
@@ -117,12 +163,16 @@ def _resource(function: Callable[P, str]) -> Callable[P, str]:
     return read
 
 
-def _prompt(function: Callable[P, str]) -> Callable[P, str]:
+def _told(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
-    def render(*args: P.args, **kwargs: P.kwargs) -> str:
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return function(*args, **kwargs)
         except RecollectError as error:
             raise MCPError(code=INVALID_PARAMS, message=advice(error)) from error
+        except Exception as error:  # the SDK would tell a client what it says
+            _log.exception("%s failed", function.__name__)
+            failed = f"{function.__name__} failed unexpectedly; the log of the server says why"
+            raise MCPError(code=INTERNAL_ERROR, message=failed) from error
 
-    return render
+    return call

@@ -1,22 +1,29 @@
 """The server itself: the tools, resources and prompts together, and the two ways to reach it, stdio and HTTP."""
 
+import gc
 import logging
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
 from mcp.server.transport_security import TransportSecuritySettings
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.routing import Route
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 import recollect
 from recollect.home import Home
 from recollect.mcp import keeping, notes, talk
 from recollect.mcp.caller import CALLER, Caller, Seat, Seats, seated
-from recollect.mcp.reading import add_prompts, add_resources
+from recollect.mcp.reading import add_completion, add_prompts, add_resources
+from recollect.mcp.telling import add_telling
 
 __all__ = ["build", "over_http", "serve"]
 
@@ -42,6 +49,11 @@ def build(caller: Caller | None = None) -> MCPServer[Any]:
         token = seated.set(Seat(speaker, STDIO if request is None else request.headers.get(SESSION), seats))
         try:
             return await call_next(ctx)
+        except ValueError as error:
+            if ctx.method != "prompts/get" or isinstance(error, ValidationError):
+                raise
+            # no such prompt, or an argument is missing: the SDK has no code for it, and takes it for a fault of ours
+            raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
         finally:
             seated.reset(token)
 
@@ -55,12 +67,16 @@ def build(caller: Caller | None = None) -> MCPServer[Any]:
     root.handlers[:], root.level = handlers, level  # the SDK sets up logging for the whole process; that is the host's
     add_resources(server)
     add_prompts(server)
+    add_completion(server)
+    add_telling(server)
     return server
 
 
 def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = None) -> None:
     """Serve one agent's memory on the standard streams, until stdin ends."""
-    build(Caller(home=home, workspace=workspace, agent=agent, conversation=conversation)).run("stdio")
+    server = build(Caller(home=home, workspace=workspace, agent=agent, conversation=conversation))
+    gc.freeze()  # what was loaded until now stays: a collection in the middle of a call need not walk through it
+    server.run("stdio")
 
 
 def over_http(
@@ -82,4 +98,16 @@ def over_http(
         json_response=True, stateless_http=not sessions, transport_security=security, host="127.0.0.1"
     )
     (route,) = [route for route in app.routes if isinstance(route, Route)]
-    return route.app, server.session_manager.run()
+    return _Owned(route.app), server.session_manager.run()
+
+
+class _Owned:
+    """Tells the SDK whose request it is, so that a session answers to nobody but the agent that began it."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        owner = f"{scope[CALLER].workspace}/{scope[CALLER].agent}"
+        user = AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[]))
+        await self._inner({**scope, "user": user}, receive, send)

@@ -16,7 +16,7 @@ from recollect.mcp.tool import Actions, checked, tool
 __all__ = ["TOOLS"]
 
 CONVERSATION: Actions = {
-    "start": ((), ("channel", "chat_id", "model_id", "participants")),
+    "start": ((), ("channel", "chat_id", "model_id", "participants", "resume")),
     "append": (("messages",), ("conversation",)),
     "get": ((), ("conversation", "limit")),
     "list": ((), ("channel", "chat_id", "include_archived", "limit")),
@@ -82,6 +82,9 @@ def conversation(
     participants: Annotated[
         list[Line] | None, Field(max_length=100, description="For start: other agents that share its scratchpad.")
     ] = None,
+    resume: Annotated[
+        bool | None, Field(description="For start: go on with the conversation of the chat_id, if there is one.")
+    ] = None,
     include_archived: Annotated[bool | None, Field(description="For list: also those that were put away.")] = None,
     limit: Annotated[
         int | None, Field(ge=1, le=1_000, description="For get: the last events, 20. For list: the newest, 20.")
@@ -97,10 +100,11 @@ def conversation(
     """
     checked(CONVERSATION, action, {
         "conversation": conversation, "messages": messages, "channel": channel, "chat_id": chat_id,
-        "model_id": model_id, "participants": participants, "include_archived": include_archived, "limit": limit,
+        "model_id": model_id, "participants": participants, "resume": resume, "include_archived": include_archived,
+        "limit": limit,
     })  # fmt: skip
     if action == "start":
-        begun = seat().writing().conversations.start(channel, chat_id, model_id, participants or ())
+        begun = seat().writing().conversations.start(channel, chat_id, model_id, participants or (), bool(resume))
         return {"ok": True, "conversation": talk(seat().begun(begun).info)}
     if action == "list":
         listed = seat().memory.conversations.list(

@@ -7,13 +7,14 @@ from functools import cache, wraps
 from typing import Any
 
 from mcp.server.mcpserver.context import Context
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
 from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, NotFound, RecollectError, Unavailable
+from recollect.mcp.telling import tell_failure
 
 __all__ = ["Actions", "advice", "checked", "tool"]
 
@@ -112,6 +113,8 @@ class _Strict(Tool):
                 raise ToolError(_wrong(self, cause)) from cause
             if type(cause) is ToolError:  # said on purpose: without the SDK's prefix
                 raise cause from None
+            if isinstance(error, UnexpectedToolError):
+                await tell_failure(context.request_context.session, self.name)
             raise
 
 

@@ -100,6 +100,11 @@ class ConversationInfo:
     summary_by: str | None = None
     """`model`, or `fallback` where no model was there or it failed."""
 
+    @property
+    def cursor(self) -> str:
+        """Its place in a list, for the page that comes after it."""
+        return f"{self.started_at}-{self.id}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:

@@ -23,3 +23,8 @@ class Reminder:
     created_at: int
     claim: str | None = field(default=None, repr=False)
     """What shows that it was claimed by whoever holds this value; only `claim()` gives one."""
+
+    @property
+    def cursor(self) -> str:
+        """Its place in a list, for the page that comes after it."""
+        return f"{self.due_at}-{self.id}"

@@ -58,7 +58,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     settings = settings or Settings.read()
     app = FastAPI(
         title="recollect", version=recollect.__version__, description=DESCRIPTION.strip(), lifespan=_lifespan,
-        responses=problems.described(400, 401, 403, 404, 409, 413, 415, 421, 422, 429, 503), redoc_url=None,
+        responses=problems.described(400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503), redoc_url=None,
         redirect_slashes=False, generate_unique_id_function=lambda route: f"{[*route.tags, 'page'][0]}_{route.name}",
     )  # fmt: skip
     app.state.home, app.state.settings, app.state.clock = home, settings, SystemClock()

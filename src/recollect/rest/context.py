@@ -3,12 +3,12 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Response
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from recollect.model.context import Context, OrientationDocument
-from recollect.rest.caller import Reader
+from recollect.rest.caller import Reader, Writer
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Number, Short, Words, answer
+from recollect.rest.wire import Body, Content, Number, Short, Words, answer
 
 __all__ = ["router"]
 
@@ -32,6 +32,39 @@ class Direction(Body):
     command: Command
     profile: Profile = "default"
     conversation: Short | None = None
+
+
+class NewProject(Body):
+    """What the project is about."""
+
+    content: Content
+    replace: Annotated[bool, Field(strict=True, description="Whether it takes the place of what was said before.")] = (
+        True
+    )
+
+
+class Project(BaseModel):
+    """What the project is about; null when nobody has said it."""
+
+    content: str | None
+
+
+class Written(BaseModel):
+    """Whether it was written."""
+
+    written: bool
+
+
+@router.get("/project")
+def project(caller: Reader) -> Project:
+    """What the project is about: `_project.md` of the workspace's vault, else the agent's note of that name."""
+    return Project(content=caller.memory.project())
+
+
+@router.put("/project")
+def set_project(new: NewProject, caller: Writer) -> Written:
+    """Say what the project is about, in the place where it is read."""
+    return Written(written=caller.memory.set_project(new.content, replace=new.replace))
 
 
 @router.post("/context", response_model=Context)

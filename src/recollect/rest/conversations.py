@@ -62,6 +62,9 @@ class Start(Body):
     participants: Annotated[list[Agent], Field(description="Other agents that may use its scratchpad.")] = Field(
         default_factory=list
     )
+    resume: Annotated[Strict, Field(description="Give the one of the chat id that still goes on, if there is one.")] = (
+        False
+    )
 
 
 class Function(BaseModel):
@@ -145,6 +148,12 @@ class Message(BaseModel):
     name: Short | None = None
     tool_calls: list[Call | ShortCall] | None = None
     tool_call_id: Short | None = None
+    internal: Strict = False
+    created_at: Annotated[Moment | None, Field(description="When it was said; `timestamp` and `at` mean the same.")] = (
+        None
+    )
+    timestamp: Moment | None = None
+    at: Moment | None = None
 
 
 class Messages(Body):
@@ -277,12 +286,10 @@ def conversations(
     cursor: Place = None,
 ) -> Page[ConversationInfo]:
     """Conversations, newest first; archived ones only when asked for."""
-    most = limit if cursor is None else sys.maxsize
-    found = list(caller.memory.conversations.list(include_archived, channel=channel, chat_id=chat_id, limit=most))
-    if cursor is not None:
-        moment, _, last = cursor.partition("-")
-        found = [one for one in found if (one.started_at, one.id) < (int(moment), last)][:limit]
-    return page(found, limit, f"{found[-1].started_at}-{found[-1].id}" if found else None)
+    found = caller.memory.conversations.list(
+        include_archived, channel=channel, chat_id=chat_id, limit=limit, before=cursor
+    )
+    return page(found, limit, found[-1].cursor if found else None)
 
 
 @router.post("/conversations", status_code=201)

@@ -5,7 +5,6 @@ is left out, as a page may send more than is kept. Internal messages are machine
 """
 
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Annotated, Any, Literal
@@ -18,7 +17,7 @@ from starlette.exceptions import HTTPException
 
 from recollect.clock import iso
 from recollect.conversation import Conversation
-from recollect.errors import Conflict, NotFound
+from recollect.errors import NotFound
 from recollect.memory import Memory
 from recollect.model.access import Right
 from recollect.model.entry import Category, Entry, Kind
@@ -33,10 +32,8 @@ __all__ = ["router"]
 router = APIRouter(prefix="/api/memory", tags=["dashboard"], route_class=Route)
 RESULTS, MOST = 10, 100
 FUZZY = 0.2
-PROJECT = "_project.md"
+CLOSED = "session-close"
 ALL = 1_000_000
-_starting = threading.Lock()
-"""A page saves a talk and its checkpoint at the same moment; they are one conversation."""
 _TAG = re.compile(r"#(\w+)")
 _SPOKEN: dict[EventType, Literal["user", "agent"]] = {EventType.USER: "user", EventType.MODEL: "agent"}
 
@@ -256,11 +253,7 @@ def save(wanted: Annotated[Wanted, Carried()], caller: Anyone) -> dict[str, Any]
             return {"ok": True, "entry": _append(memory, wanted.category, wanted.content, wanted.tags)}
         case InitProject():
             memory = _memory(caller, wanted.agentId or caller.agent, Right.WRITE)
-            try:
-                memory.remember(wanted.content, name=PROJECT, category=Category.PROJECTS)
-            except Conflict:
-                return {"ok": True, "created": False}
-            return {"ok": True, "created": True}
+            return {"ok": True, "created": memory.set_project(wanted.content, replace=False)}
         case _:
             talks = wanted.conversations if isinstance(wanted, SaveAll) else [wanted]
             for talk in talks:
@@ -367,16 +360,18 @@ def search(
     found = []
     for agent in _agents(caller, agent_id):
         memory = _memory(caller, agent, Right.READ)
-        for one in Category if category is None else [category]:
-            hits = memory.recall(
-                q, limit=limit, mode="keyword", category=one, kinds=[Kind.NOTE], prefix=True, fuzzy=FUZZY, explain=True
-            )
-            shown = _shown(memory, one) if hits else {}
-            for hit in hits:
-                if hit.entry.id in shown:
-                    # The score of BM25 itself: that of a recall counts within that recall only.
-                    score = hit.why.words[1] if hit.why and hit.why.words else hit.score
-                    found.append(SearchResult(entry=shown[hit.entry.id], score=score, snippet=hit.snippet))
+        hits = memory.recall(
+            q, limit=limit, mode="keyword", category=category or Category, kinds=[Kind.NOTE], prefix=True, fuzzy=FUZZY,
+            explain=True,
+        )  # fmt: skip
+        shown: dict[str, VaultEntry] = {}
+        for one in {hit.entry.category for hit in hits if hit.entry.category}:
+            shown |= _shown(memory, one)
+        for hit in hits:
+            if hit.entry.id in shown:
+                # The score of BM25 itself: that of a recall counts within that recall only.
+                score = hit.why.words[1] if hit.why and hit.why.words else hit.score
+                found.append(SearchResult(entry=shown[hit.entry.id], score=score, snippet=hit.snippet))
     return Results(results=sorted(found, key=lambda result: -result.score)[:limit])
 
 
@@ -436,8 +431,7 @@ def _saved(caller: Caller, talk: Talk) -> Conversation | None:
     """The conversation with everything that is new in a talk; None when nothing has been said yet."""
     memory = _memory(caller, talk.agentId, Right.WRITE)
     said = [message for message in talk.messages if not message.internal and message.text.strip()]
-    with _starting:
-        known = _standing(memory, talk, said)
+    known = _standing(memory, talk, said)
     if known is not None and known.status is Status.ACTIVE:
         known.extend([{"role": message.role, "text": message.text} for message in said])
     return known
@@ -451,7 +445,8 @@ def _standing(memory: Memory, talk: Talk, said: Sequence[Message]) -> Conversati
         # A page that stays open sends its talk on and on, also when that was ended long ago.
         if info.status is Status.ACTIVE or not said or _messages(known.events())[-len(said) :] == said:
             return known
-    return memory.conversations.start(chat_id=chat, model_id=talk.modelId) if said else None
+    # A page saves a talk and its checkpoint at the same moment; they are one conversation.
+    return memory.conversations.start(chat_id=chat, model_id=talk.modelId, resume=True) if said else None
 
 
 def _messages(events: Iterable[Event]) -> list[Message]:
@@ -478,7 +473,17 @@ def _tags(content: str) -> list[str]:
 
 
 def _append(memory: Memory, category: Category, content: str, tags: Sequence[str] | None) -> VaultEntry:
-    made = memory.remember(content, category=category, tags=_tags(content) if tags is None else tags)
+    tags = _tags(content) if tags is None else tags
+    talk = None
+    if category is Category.HANDOFFS and CLOSED in tags:
+        # The page hands over what its conversation leaves, while that ends or before: one of the two is enough.
+        talk = next(iter(memory.conversations.list(limit=1)), None)
+        left = memory.list(category=category, conversation=talk.id, limit=ALL) if talk else []
+        for entry in left:
+            if entry.content == content:
+                return _shown(memory, category)[entry.id]
+    going_on = talk.id if talk and talk.status is Status.ACTIVE else None
+    made = memory.remember(content, category=category, tags=tags, conversation=going_on)
     return _shown(memory, category)[made.id]
 
 

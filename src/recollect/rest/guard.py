@@ -5,6 +5,7 @@ only to its own names (a name that an attacker points here is refused), and no p
 anything. What a request carries never gets into the log: no query, no header, no body.
 """
 
+import asyncio
 import json
 import logging
 from collections import OrderedDict
@@ -32,6 +33,8 @@ FEED = "/v1/feed"
 CALLERS = 10_000
 BURST = 2.0
 """Seconds of its rate that a caller may use at once."""
+SENT_WITHIN = 60.0
+"""Seconds in which a body must have come, of an import each part: else a few slow clients could keep all others out."""
 _requests = logging.getLogger("recollect.requests")
 
 
@@ -72,13 +75,18 @@ class Guard:
             await send(message)
 
         inner = {**scope, "method": "GET"} if head else scope
-        if b"%2f" in scope.get("raw_path", b"").lower():
+        if SLASH in scope["path"] or b"%2f" in scope.get("raw_path", b"").lower():
             segments = scope["raw_path"].partition(b"?")[0].decode("latin-1").split("/")
-            inner = {**inner, "path": "/".join(unquote(segment).replace("/", SLASH) for segment in segments)}
+            # What stands for a slash may itself have been sent; as a NUL it is in no name either, and no slash.
+            texts = (unquote(segment).replace(SLASH, "\0").replace("/", SLASH) for segment in segments)
+            inner = {**inner, "path": "/".join(texts)}
         try:
             await self._guarded(inner, receive, _head_only(noting) if head else noting)
         except ClientDisconnect:  # whoever asked has gone, or has all that it asked for
             pass
+        except Exception:
+            status = status or 500  # which is answered further out
+            raise
         finally:
             self._note(inner, scope["method"], status, stopwatch() - began)
 
@@ -98,6 +106,7 @@ class Guard:
         finally:
             self._feeds -= feed
             self._running -= not feed
+            self._know(scope, headers)
 
     def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, dict[str, str]] | None:
         """Why nobody may ask this way: a name that is not ours, or a page of another origin."""
@@ -109,8 +118,11 @@ class Guard:
                 {},
             )
         origin = headers.get("origin")
-        foreign = origin is not None and origin not in self._origins
-        if foreign and scope["method"] not in SAFE and str(origin).partition("://")[2] != headers.get("host"):
+        if origin is None:  # some browsers can be told to leave it out; where a request comes from they say still
+            foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        else:
+            foreign = origin not in self._origins and origin.partition("://")[2] != headers.get("host")
+        if foreign and scope["method"] not in SAFE:
             return 403, "a page of another origin may not change anything here; see [server] origins", {}
         return None
 
@@ -128,10 +140,19 @@ class Guard:
                 return 503, f"{settings.feeds:,} feeds are open, and no more may be; come again later", later
         elif self._running >= settings.concurrency:
             return 503, f"{settings.concurrency} requests are being answered; come again in a moment", later
-        caller = headers.get("authorization") or headers.get("cookie") or (scope["client"] or ("",))[0]
+        caller, peer = _credential(headers), (scope["client"] or ("",))[0]
+        if caller not in self._buckets:  # whatever it says it is: its address counts until its token was found good
+            caller = peer
         if settings.rate > 0 and not is_loopback(caller) and not self._within_rate(caller):
             return 429, f"that is more than {settings.rate:g} requests a second; come again in a moment", later
         return None
+
+    def _know(self, scope: Scope, headers: dict[str, str]) -> None:
+        """Give a caller whose token was found good a bucket of its own."""
+        caller = _credential(headers)
+        good = scope.get("state", {}).get("caller", "-") != "-"
+        if self._settings.rate > 0 and good and caller and caller not in self._buckets:
+            self._within_rate(caller)
 
     def _within_rate(self, caller: str) -> bool:
         """Take one from the caller's bucket, which fills at the rate and holds a short burst."""
@@ -153,7 +174,8 @@ class Guard:
         caller = scope.get("state", {}).get("caller", "-")
         told = {
             "at": iso(scope["app"].state.clock.now()) if "app" in scope else None, "method": method,
-            "path": scope["path"], "status": status, "ms": round(seconds * 1000, 1), "caller": caller,
+            "path": scope["path"].replace(SLASH, "%2F"), "status": status, "ms": round(seconds * 1000, 1),
+            "caller": caller,
         }  # fmt: skip
         if self._settings.log_format == "json":
             _requests.info(json.dumps(told, ensure_ascii=False))
@@ -162,21 +184,36 @@ class Guard:
 
 
 def _limited(receive: Receive, limit: int | None) -> Receive:
-    if limit is None:
-        return receive
-    left = limit
+    """The parts of a body, as long as they are not too much, and do not come too slowly."""
+    got, more, until = 0, True, stopwatch() + SENT_WITHIN
 
     async def counted() -> Message:
-        nonlocal left
-        message = await receive()
-        left -= len(message.get("body", b""))
-        if left < 0:
+        nonlocal got, more
+        if not more:  # what comes now is that the client hangs up, and it may take its time
+            return await receive()
+        try:
+            async with asyncio.timeout(SENT_WITHIN if limit is None else until - stopwatch()):
+                message = await receive()
+        except TimeoutError:
+            raise HTTPException(
+                408,
+                f"the body did not come within {SENT_WITHIN:g} seconds; nothing was changed",
+                {"Connection": "close"},
+            ) from None
+        got, more = got + len(message.get("body", b"")), message.get("more_body", False)
+        if limit is not None and got > limit:
             raise HTTPException(
                 413, f"a request may carry {limit:,} bytes; send less at once, or see [server] body_limit"
             )
         return message
 
     return counted
+
+
+def _credential(headers: dict[str, str]) -> str:
+    """What a caller shows to be let in; never to be taken for an address."""
+    shown = headers.get("authorization") or headers.get("cookie")
+    return f"by {shown}" if shown else ""
 
 
 def _head_only(send: Send) -> Send:

@@ -23,6 +23,7 @@ from recollect.errors import (
     Stale,
     Unavailable,
 )
+from recollect.rest.wire import SLASH
 
 __all__ = ["METHODS", "STATUS", "Problem", "ProblemResponse", "described", "install", "problem"]
 
@@ -39,6 +40,11 @@ STATUS: Mapping[type[RecollectError], int] = {
 """The first class that an error is an instance of decides."""
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 MOST_ERRORS = 20
+OUT_OF_ORDER = {
+    500: "the memory is damaged, and nothing was changed; the server's log says what to do",
+    503: "the memory, or what it needs, cannot be used right now; try again in a moment. The server's log says why",
+}
+"""What callers from elsewhere are told: where files and databases are is the operator's to know."""
 _log = logging.getLogger("recollect.rest")
 
 
@@ -70,7 +76,7 @@ def problem(
     """An answer for a problem with a path."""
     body = {
         "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail,
-        "instance": path, **more,
+        "instance": path.replace(SLASH, "%2F"), **more,
     }  # fmt: skip
     return ProblemResponse(body, status, dict(headers or {}))
 
@@ -91,15 +97,17 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RecollectError)
     async def ours(request: Request, error: RecollectError) -> ProblemResponse:
-        status = status_of(error)
+        status, detail = status_of(error), str(error)
         if status >= 500:
-            _log.error("%s %s: %s", request.method, request.url.path, error)
+            _log.error("%s %r: %s", request.method, request.url.path, error)
+            if request.app.state.needs_token:
+                detail = OUT_OF_ORDER[status]
         headers = {"Retry-After": "1"} if status == 503 else None
-        return problem(request.url.path, status, str(error), headers=headers)
+        return problem(request.url.path, status, detail, headers=headers)
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> ProblemResponse:
-        path, detail, headers = request.url.path, str(error.detail), error.headers
+        path, detail, headers = request.url.path.replace(SLASH, "%2F"), str(error.detail), error.headers
         if error.status_code == 405:
             allowed = _allowed(request)
             detail, headers = f"{path} takes {allowed}, not {request.method}", {"Allow": allowed}
@@ -126,7 +134,7 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> ProblemResponse:
-        _log.exception("%s %s failed", request.method, request.url.path, exc_info=error)
+        _log.exception("%s %r failed", request.method, request.url.path, exc_info=error)
         return problem(request.url.path, 500, "something went wrong here; the server's log says what")
 
 

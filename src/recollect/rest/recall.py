@@ -29,7 +29,7 @@ class Question(Body):
     scopes: Annotated[list[Scope], Field(min_length=1, max_length=8)] | None = None
     channel: Short | None = None
     conversation: Short | None = None
-    category: Category | None = None
+    category: Category | Annotated[list[Category], Field(min_length=1, max_length=8)] | None = None
     kinds: Annotated[list[Kind], Field(max_length=8)] | None = None
     tags: Tags | None = None
     source: Short | None = None

@@ -15,7 +15,6 @@ from recollect.rest.wire import Body, Content, InPath, Limit, Moment, Page, Shor
 __all__ = ["router"]
 
 router = APIRouter(prefix="/v1/reminders", tags=["reminders"], route_class=Route)
-ALL = 1_000_000
 
 Id = InPath
 At = Annotated[
@@ -54,12 +53,8 @@ def reminders(
     cursor: Place = None,
 ) -> Page[Reminder]:
     """The reminders that wait, in the order in which they are due; with those that were delivered, if asked."""
-    most = limit if cursor is None else ALL
-    found = caller.memory.reminders.list(include_delivered=include_delivered, limit=most)
-    if cursor is not None:
-        due, _, last = cursor.partition("-")
-        found = [one for one in found if (one.due_at, one.id) > (int(due), last)][:limit]
-    return page(found, limit, f"{found[-1].due_at}-{found[-1].id}" if found else None)
+    found = caller.memory.reminders.list(include_delivered=include_delivered, limit=limit, after=cursor)
+    return page(found, limit, found[-1].cursor if found else None)
 
 
 @router.post("", status_code=201)

@@ -5,17 +5,19 @@ loses nothing that was answered. Several processes share the socket and the home
 pipe, never through the environment or the command line, where other users could read a password.
 """
 
+import asyncio
 import errno
 import json
 import logging
 import multiprocessing
 import os
+import resource
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -23,6 +25,7 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from recollect.clock import iso
 from recollect.config import ServerSettings, Settings
@@ -36,6 +39,13 @@ __all__ = ["Server", "serve"]
 BACKLOG = 2_048
 KEEP_ALIVE = 75
 """Seconds for which an idle connection stays open. A proxy in front should be the first to close it."""
+HEAD_WITHIN = 30.0
+"""Seconds in which the head of a request must have come. Connections that only wait would take up all there may be."""
+FILES = 65_536
+"""Open files that are asked of the system, as far as it allows; a connection is one."""
+SPARE = 256
+"""Open files that connections leave to the databases."""
+FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 PATIENCE = 30
 """Seconds that requests under way get when the server is to stop."""
 SWITCH = 0.0005
@@ -66,6 +76,39 @@ def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Call
             _Workers(work, chosen.workers, lambda: ready(address)).run()
 
 
+class _Connection(H11Protocol):
+    """A connection that is refused while there are too many, and closed when nothing is asked on it."""
+
+    _waiting: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if len(self.connections) > max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE, 1):
+            transport.write(FULL)
+            transport.close()
+        self._wait()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._asked()
+
+    def _wait(self) -> None:
+        """Not for ever, unless a request is being answered."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._asked()
+        elif self._waiting is None:
+            self._waiting = self.loop.call_later(HEAD_WITHIN, self.transport.close)
+
+    def _asked(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+
 class Server(uvicorn.Server):
     """uvicorn over a home: it says when it listens, ends feeds before it waits for requests, and stops without fuss."""
 
@@ -78,12 +121,15 @@ class Server(uvicorn.Server):
         app = create_app(home, settings, upkeep=upkeep)
         super().__init__(
             uvicorn.Config(
-                app, log_config=None, access_log=False, ws="none", lifespan="on", server_header=False,
+                app, http=_Connection, log_config=None, access_log=False, ws="none", lifespan="on", server_header=False,
                 backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=PATIENCE,
             )
         )  # fmt: skip
         self._stopping, self._ready, self._signals = app.state.stopping, ready, signals
         sys.setswitchinterval(SWITCH)
+        _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+        with suppress(ValueError, OSError):  # then as many as there may be already
+            resource.setrlimit(resource.RLIMIT_NOFILE, (FILES if most < 0 else min(FILES, most), most))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to listen, and say so."""

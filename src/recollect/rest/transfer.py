@@ -5,7 +5,8 @@ however the connection ends; what comes in lies in one until it is taken in. Nei
 """
 
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,11 +15,11 @@ from typing import IO, Annotated
 
 from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.types import Receive, Scope, Send
 
-from recollect.errors import ConfigError, NotFound
+from recollect.errors import ConfigError, NotFound, RecollectError, Unavailable
 from recollect.home import Home
 from recollect.model.access import ANY, Right
 from recollect.model.report import Finding
@@ -34,6 +35,17 @@ BLOCK = 1 << 18
 FILE = {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}}
 FILE_NAME = r"^[^./\\\x00-\x1f\x7f-\x9f][^/\\\x00-\x1f\x7f-\x9f]*$"
 LINES = {"content": {"application/jsonl": {"schema": {"type": "string"}}}}
+
+
+def _fits(name: str) -> str:
+    if len(name.encode()) > 200:
+        raise ValueError("it is longer than 200 bytes, and a file's name is not")
+    return name
+
+
+FileName = Annotated[
+    str, Query(max_length=200, pattern=FILE_NAME, description="What the file is called."), AfterValidator(_fits)
+]
 
 
 class Repair(Body):
@@ -93,7 +105,7 @@ async def import_(
     caller: Anyone,
     format: Annotated[Format | None, Query(description="Else it is recognised.")] = None,
     dry_run: bool = False,
-    name: Annotated[str, Query(max_length=200, pattern=FILE_NAME, description="What the file is called.")] = "import",
+    name: FileName = "import",
 ) -> Imported:
     """Take in an export, or another system's file, which is the body as it is; the same one again adds nothing.
 
@@ -101,8 +113,8 @@ async def import_(
     """
     foreign = format not in (None, Format.RECOLLECT)
     caller.must(Right.ADMIN, caller.workspace if foreign else ANY, ANY)
-    with TemporaryDirectory(prefix="recollect-") as folder:
-        path = Path(folder, name)
+    with _room() as folder:
+        path = folder / name
         with path.open("wb") as file:
             async for block in request.stream():
                 await run_in_threadpool(file.write, block)
@@ -147,6 +159,20 @@ def flush(caller: Owner) -> None:
     caller.home.flush()
 
 
+@contextmanager
+def _room() -> Iterator[Path]:
+    """A folder for the file of one request. Errors are told without its place, which is no business of the caller."""
+    try:
+        with TemporaryDirectory(prefix="recollect-") as folder:
+            try:
+                yield Path(folder)
+            except RecollectError as error:
+                raise type(error)(str(error).replace(f"{folder}/", "")) from error
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise Unavailable(f"the server cannot keep the file while it works on it: {reason}; try again later") from error
+
+
 def _copied(home: Home, folder: Path) -> Path:
     try:
         home.backup(folder / "memory")
@@ -160,8 +186,8 @@ def _copied(home: Home, folder: Path) -> Path:
 
 def _sent(write: Callable[[Path], Path], kind: str) -> Response:
     """An answer with the file that `write` makes in a folder."""
-    with TemporaryDirectory(prefix="recollect-") as folder:
-        path = write(Path(folder))
+    with _room() as folder:
+        path = write(folder)
         file = path.open("rb")
         length = path.stat().st_size
     headers = {"Content-Length": str(length), "Content-Disposition": f'attachment; filename="{path.name}"'}

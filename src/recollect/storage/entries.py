@@ -1,7 +1,7 @@
 """Entries, names and the operation log: rows in, values out."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from operator import attrgetter
@@ -267,17 +267,7 @@ def removed_id(tx: Transaction, target: str) -> str | None:
     return living if living and tx.one("operations.last_removal", entry_id=living) else None
 
 
-def _encoder() -> Callable[[object], str]:
-    """JSON without spaces. `JSONEncoder.encode` makes a new encoder for each value; one in C is made once here."""
-    slow = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-    make = getattr(json.encoder, "c_make_encoder", None)
-    if make is None:
-        return slow.encode
-    encode = make(None, slow.default, json.encoder.encode_basestring, None, ":", ",", False, False, True)
-    return lambda value: "".join(encode(value, 0))
-
-
-_json = _encoder()
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _revision(row: Row) -> Revision:

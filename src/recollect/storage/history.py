@@ -13,6 +13,7 @@ from recollect.storage.database import Row, Transaction
 __all__ = [
     "LONGEST",
     "PAGE",
+    "SPARE",
     "Journal",
     "append",
     "breaks",
@@ -23,10 +24,13 @@ __all__ = [
     "event_hash",
     "events",
     "info",
+    "of_chat",
     "written_at",
 ]
 
 PAGE = 1_000
+SPARE = 16
+"""So many more events are read than are needed: some are no messages."""
 LONGEST = 9_223_372_036_854_775_807
 
 
@@ -87,14 +91,21 @@ def conversation(tx: Transaction, id_or_ref: str) -> ConversationInfo | None:
 
 
 def conversations(
-    tx: Transaction, statuses: Iterable[Status], *, channel: str | None, chat_id: str | None, limit: int
-) -> list[ConversationInfo]:
-    """Conversations, newest first."""
+    tx: Transaction, statuses: Iterable[Status], *, channel: str | None, chat_id: str | None, limit: int,
+    before: tuple[int, str] = (LONGEST, ""),
+) -> list[ConversationInfo]:  # fmt: skip
+    """Conversations, newest first, older than the moment and id given."""
     rows = tx.all(
         "history.conversations", statuses=[str(status) for status in statuses], channel=channel, chat_id=chat_id,
-        limit=limit,
+        limit=limit, started_at=before[0], id=before[1],
     )  # fmt: skip
     return [info(row) for row in rows]
+
+
+def of_chat(tx: Transaction, chat_id: str) -> ConversationInfo | None:
+    """The newest conversation of a chat to which something can be added."""
+    row = tx.one("history.of_chat", chat_id=chat_id)
+    return None if row is None else info(row)
 
 
 def info(row: Row) -> ConversationInfo:

@@ -50,6 +50,9 @@ _inherited: list[apsw.Connection] = []
 # SQLite in a child would count on the file locks of inherited connections, which only the parent has, and the parent
 # could then clear away the log under the child's writes. So no idle connection is open during a fork.
 _databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
+# Connections to an empty memory that is nowhere on disk, for reading where there is no file. They are the same for all
+# databases: whoever asks for many that are not there takes no room for each.
+_nowhere: list[apsw.Connection] = []
 
 
 def _before_fork() -> None:
@@ -58,7 +61,7 @@ def _before_fork() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork)
+    os.register_at_fork(before=_before_fork, after_in_child=_nowhere.clear)
 
 
 class SqliteTransaction(Transaction):
@@ -70,6 +73,7 @@ class SqliteTransaction(Transaction):
         self.agent = agent
         self.generation = generation
         self._connection = connection
+        self._execute = connection.cursor().execute  # one cursor for all, because each result is read at once
 
     def all(self, query: str, /, **values: Any) -> list[Row]:
         """The rows of a named query."""
@@ -77,7 +81,7 @@ class SqliteTransaction(Transaction):
         if sql is None:
             sql, values = expand(query, values, _LONG_LIST)
         values["agent"] = self.agent
-        return self._connection.execute(sql, values).fetchall()
+        return self._execute(sql, values).fetchall()
 
     def run(self, query: str, /, **values: Any) -> int:
         """Run a named query; the number of rows it changed."""
@@ -85,7 +89,7 @@ class SqliteTransaction(Transaction):
         if sql is None:
             sql, values = expand(query, values, _LONG_LIST)
         values["agent"] = self.agent
-        self._connection.execute(sql, values)
+        self._execute(sql, values)
         return self._connection.changes()
 
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -114,7 +118,6 @@ class SqliteDatabase(Database):
         self._looked = 0
         """When a transaction last ended here, in milliseconds."""
         self._generation = 0
-        self._void: apsw.Connection | None = None
         self._own()
         _databases.add(self)
 
@@ -122,7 +125,6 @@ class SqliteDatabase(Database):
         """Locks of this process; a forked child makes its own, as it may have inherited them locked."""
         self._guard = threading.Lock()
         self._writing = threading.Lock()
-        self._reading_void = threading.RLock()
         self._owner = os.getpid()
 
     def read(self, agent: str) -> "_Read":
@@ -260,7 +262,6 @@ class SqliteDatabase(Database):
             connections, self._idle = self._idle, []
             self._file = file
             self._generation += 1
-            self._void = None  # not closed: a reader may be at it, and it ends with the last one
         if self._owner != os.getpid():
             _inherited.extend(connections)
             return
@@ -272,7 +273,7 @@ class SqliteDatabase(Database):
     def _forked(self) -> None:
         """This process is a child of the one that used the database before."""
         _inherited.extend(self._idle)
-        self._idle, self._void = [], None
+        self._idle = []
         self._own()
 
     def _present(self) -> bool:
@@ -435,11 +436,14 @@ class SqliteDatabase(Database):
         self._present()
 
     def _empty(self) -> apsw.Connection:
-        """A connection to an empty memory that is nowhere on disk, for whoever holds the lock of it."""
-        if self._void is None:
-            self._void = apsw.Connection(":memory:")
-            self._apply_migrations(self._void)
-        return self._void
+        """A connection to an empty memory, for one reader."""
+        try:
+            return _nowhere.pop()
+        except IndexError:
+            made = apsw.Connection(":memory:")
+            self._apply_migrations(made)
+            made.pragma("query_only", True)  # what one database wrote there, another would read
+            return made
 
     def _errors(self, written: Path | None = None) -> "_Errors":
         """A block whose errors become recollect's own. `written` is the file that is written, if not the memory."""
@@ -519,8 +523,8 @@ class _Read:
 
     def __init__(self, database: SqliteDatabase, agent: str) -> None:
         self._database, self._agent = database, agent
-        self._nowhere: threading.RLock | None = None
-        """The lock of the empty memory, while this reads there."""
+        self._nowhere = False
+        """Whether this reads the empty memory."""
 
     def __enter__(self) -> SqliteTransaction:
         database = self._database
@@ -533,14 +537,8 @@ class _Read:
                     database._end(connection, generation, "COMMIT")
                     raise
             else:
-                lock = database._reading_void
-                lock.acquire()
-                try:
-                    connection, generation = database._empty(), database._generation
-                except BaseException:
-                    lock.release()
-                    raise
-                self._nowhere = lock
+                connection, generation = database._empty(), database._generation
+                self._nowhere = True
         except Exception as error:
             database._translate(error)
             raise
@@ -548,8 +546,8 @@ class _Read:
         return self._tx
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._nowhere is not None:
-            self._nowhere.release()
+        if self._nowhere:
+            _nowhere.append(self._tx._connection)
         else:
             self._database._end(self._tx._connection, self._tx.generation, "COMMIT")
         if error is not None:

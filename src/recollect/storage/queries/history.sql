@@ -27,7 +27,13 @@ SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id
 FROM conversations WHERE agent = :agent AND status IN (:statuses*)
     AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
     AND (CAST(:chat_id AS TEXT) IS NULL OR chat_id = :chat_id)
+    AND started_at <= :started_at AND (started_at < :started_at OR id < :id)
 ORDER BY started_at DESC, id DESC LIMIT :limit
+
+-- name: of_chat
+SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
+FROM conversations WHERE agent = :agent AND status = 'active' AND ending = '' AND chat_id = :chat_id
+ORDER BY started_at DESC, id DESC LIMIT 1
 
 -- name: status
 UPDATE conversations SET status = :status, ended_at = COALESCE(ended_at, CAST(:ended_at AS BIGINT)) WHERE agent = :agent AND id = :id
@@ -89,6 +95,26 @@ SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, has
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND type <> :marker AND seq IN (
     SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq > :after
 ) ORDER BY seq
+
+-- name: lane_first
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq IN (
+    SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq > :after
+    ORDER BY seq LIMIT :limit
+) ORDER BY seq
+
+-- name: lane_last
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq IN (
+    SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq < :before
+    ORDER BY seq DESC LIMIT :limit
+) ORDER BY seq DESC
+
+-- One way through the conversation is quicker than one look for each event of the lane.
+-- name: contents_before
+SELECT DISTINCT content FROM events
+WHERE agent = :agent AND conversation_id = :conversation AND lane || '' = :lane AND seq < :before
+    AND content IN (:contents*)
 
 -- name: told_after
 SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND type <> 'CompactMarker' AND seq IN (
@@ -162,6 +188,11 @@ DELETE FROM embeddings WHERE agent = :agent AND entry_id IN (
 
 -- name: in_conversation
 SELECT id FROM entries WHERE agent = :agent AND conversation_id = :conversation AND scope = 'conversation'
+
+-- name: handoffs_of
+SELECT id, tags FROM entries
+WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note'
+ORDER BY seq DESC
 
 -- name: age
 UPDATE entries SET lifetime = 'long_term' WHERE agent = :agent AND conversation_id = :conversation AND kind = 'chunk'

@@ -33,8 +33,11 @@ DELETE FROM reminders WHERE agent = :agent AND delivered_at < :before
 
 -- name: waiting
 SELECT id, session_id, plugin, recipient, message, due_at, claimed_at, delivered_at, created_at
-FROM reminders WHERE agent = :agent AND delivered_at IS NULL ORDER BY due_at, id LIMIT :limit
+FROM reminders WHERE agent = :agent AND delivered_at IS NULL
+    AND due_at >= :due_at AND (due_at > :due_at OR id > :id)
+ORDER BY due_at, id LIMIT :limit
 
 -- name: every
 SELECT id, session_id, plugin, recipient, message, due_at, claimed_at, delivered_at, created_at
-FROM reminders WHERE agent = :agent ORDER BY due_at, id LIMIT :limit
+FROM reminders WHERE agent = :agent AND due_at >= :due_at AND (due_at > :due_at OR id > :id)
+ORDER BY due_at, id LIMIT :limit

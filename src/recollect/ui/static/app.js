@@ -46,6 +46,9 @@ async function begin() {
   if (!query.workspace && workspaces.length && !workspaces.includes(who.workspace)) who.workspace = standard.workspace;
   // An agent that does not remember anything is shown only when it was asked for, or when nobody does.
   if (!query.agent && agents.length && !agents.includes(who.agent)) who.agent = agents.includes(standard.agent) ? standard.agent : agents[0];
+  // An address without an agent means the usual one, so this one says whose memory it is.
+  const { view: first, parts, query: { agent, workspace, ...rest } } = read();
+  history.replaceState(null, "", href([first, ...parts], rest));
   frame();
   feed.open({ anew: true });
   route();
@@ -84,33 +87,32 @@ async function logout() {
   location.reload();
 }
 
+/** Show another memory, in the same view. */
 function choose(change) {
   Object.assign(who, change);
   kept.set("workspace", who.workspace);
   kept.set("agent", who.agent);
-  view = name = null;
-  const next = href([read().view]);
-  if (next === location.hash) route();
-  else go(next);
+  view = null;
+  frame();
+  feed.open({ anew: true });
+  go(href([read().view]));
 }
 
 async function chooseWorkspace(workspace) {
   who.workspace = workspace;
   await memories();
   choose({ agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
-  frame();
-  feed.open({ anew: true });
 }
 
 // The frame around the views
 
 function frame() {
-  const named = (values, value) => [...new Set([...values, value])].sort().map((one) => [one, one]);
+  const among = (values, value) => [...new Set([...values, value])].sort().map((one) => [one, one]);
   set(document.getElementById("nav"), Object.entries(VIEWS).map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text))));
   set(document.getElementById("tools"),
     h("span", { class: "live", id: "live", role: "img", "aria-label": "Connected: changes appear as they happen", title: "Connected: changes appear as they happen" }),
-    (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(named(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace" }),
-    select(named(agents, who.agent), who.agent, (agent) => { choose({ agent }); feed.open({ anew: true }); }, { "aria-label": "Agent", title: "Agent" }),
+    (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(among(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace" }),
+    select(among(agents, who.agent), who.agent, (agent) => choose({ agent }), { "aria-label": "Agent", title: "Agent" }),
     !may("write") && h("span", { class: "badge", title: "This token may read and not change anything" }, "read-only"),
     button("Light or dark", theme, { icon: isDark() ? "sun" : "moon", quiet: true, id: "theme", key: "t" }),
     button("Keys", help, { icon: "help", quiet: true, key: "?" }),
@@ -119,6 +121,7 @@ function frame() {
 }
 
 function mark() {
+  document.querySelector(".brand").href = href(["memory"]);
   for (const link of document.querySelectorAll("#nav a")) {
     link.href = href([link.dataset.view]);
     if (link.dataset.view === name) link.setAttribute("aria-current", "page");
@@ -129,9 +132,9 @@ function mark() {
 function route() {
   if (!session) return;
   const where = read(), known = VIEWS[where.view] ? where.view : "memory";
-  const other = (where.query.agent ?? standard.agent) !== who.agent && where.query.agent;
-  if (other || (where.query.workspace && where.query.workspace !== who.workspace)) {
-    Object.assign(who, { agent: where.query.agent ?? who.agent, workspace: where.query.workspace ?? who.workspace });
+  const { agent = standard.agent, workspace = standard.workspace } = where.query;
+  if (agent !== who.agent || workspace !== who.workspace) {
+    Object.assign(who, { agent, workspace });
     view = null;
     frame();
     feed.open({ anew: true });
@@ -196,7 +199,7 @@ const feed = new Feed((kind, data) => {
     toast("Connected again.");
     if (session) view ? view.refresh() : route();
   }
-});
+}, () => get("/v1/session").catch(() => {})); // a token that is no longer good leads to the login
 
 // What this page writes comes back through the feed. Where it does not (the line is lost, or it is about the account), look anyway.
 network.addEventListener("changed", () => {

@@ -12,24 +12,34 @@ export class Feed {
   #tries = 0;
   #last = null;
   #state = "new";
+  #wanted = false;
 
-  constructor(told, state) {
+  /** `refused()` is told when the server does not let us in, before it is tried again. */
+  constructor(told, state, refused) {
     this.told = told;
     this.onstate = state;
+    this.refused = refused;
     // A page that nobody sees needs no connection of its own; browsers allow few per server.
-    document.addEventListener("visibilitychange", () => (document.hidden ? this.#close() : this.open()));
+    document.addEventListener("visibilitychange", () => {
+      if (document.hidden) this.#close();
+      else if (this.#wanted) this.open();
+    });
     network.addEventListener("unreachable", () => this.#become("lost"));
   }
 
   /** Begin to follow, or follow another memory. */
   open({ anew = false } = {}) {
+    this.#wanted = true;
     if (anew) this.#last = null;
     this.#close();
     const source = (this.#source = new EventSource(address("/v1/feed", { after: this.#last })));
     source.onopen = () => { this.#tries = 0; this.#become("live"); };
     source.onerror = () => {
       this.#become("lost");
-      if (source.readyState === EventSource.CLOSED) this.#later();
+      if (source.readyState === EventSource.CLOSED && this.#wanted) {
+        this.#later();
+        this.refused();
+      }
     };
     for (const kind of KINDS) {
       source.addEventListener(kind, (event) => {
@@ -40,6 +50,7 @@ export class Feed {
   }
 
   close() {
+    this.#wanted = false;
     this.#close();
     this.#state = "new";
   }

@@ -25,11 +25,9 @@ export function href(parts, query = {}) {
   return `#/${[parts].flat().map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }
 
-/** Go there; with `replace` without a step for the back button. */
+/** Go there, at once: what is chosen next builds on it. With `replace` without a step for the back button. */
 export function go(address, { replace = false } = {}) {
   if (address === location.hash) return;
-  if (replace) {
-    history.replaceState(null, "", address);
-    dispatchEvent(new HashChangeEvent("hashchange"));
-  } else location.hash = address;
+  history[replace ? "replaceState" : "pushState"](null, "", address);
+  dispatchEvent(new HashChangeEvent("hashchange"));
 }

@@ -177,7 +177,7 @@ export class MemoryView {
       button("Trash", () => this.#choose({ in: q.in ? "" : "trash" }), { icon: "trash", kind: "small", "aria-pressed": String(q.in === "trash"), "data-name": "trash" }));
     const range = /^\d+$/.test(q.since) || !(q.since || q.until) ? q.since : "range";
     const data = (id, values) => h("datalist", { id }, [...values].sort().slice(0, 200).map((one) => h("option", { value: one })));
-    const typed = (key, label, list) => h("input", { type: "search", "aria-label": label, "data-name": key, placeholder: label, list, value: q[key], autocomplete: "off",
+    const typed = (key, label, list) => h("input", { type: "text", "aria-label": label, "data-name": key, placeholder: label, list, value: q[key], autocomplete: "off",
       onchange: (event) => this.#choose({ [key]: event.target.value.trim().replace(/^#/, "") }) });
     const dated = (key, label) => h("input", { type: "date", "aria-label": label, "data-name": key, value: q[key], onchange: (event) => this.#choose({ [key]: event.target.value }) });
     set(this.filters,

@@ -1,0 +1,48 @@
+"""What the project is about: the file `_project.md` of the workspace's vault, else the agent's note of that name.
+
+The file is never replaced through a link, and never while somebody else edits it.
+"""
+
+from pathlib import Path
+
+from recollect.engine.store import Store
+from recollect.errors import Conflict, Unavailable
+from recollect.model.entry import Entry
+from recollect.storage import entries
+from recollect.vault.files import Edited, LeftAlone, read_bytes, replace_file
+
+__all__ = ["FILE", "find", "put_file"]
+
+FILE = "_project.md"
+NAMES = (FILE, "_project")
+
+
+def find(store: Store, folder: Path | None, length: int = -1) -> tuple[str, Entry | None]:
+    """The text, or as many characters of it as are wanted, and the note that has it, if it is no file."""
+    if folder is not None:
+        try:
+            with (folder / FILE).open(encoding="utf-8", errors="replace") as file:
+                return file.read(length), None
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+    with store.read() as tx:
+        known = next((found for found in (entries.find(tx, name) for name in NAMES) if found), None)
+        entry = entries.get(tx, known) if known else None
+    return (entry.content, entry) if entry else ("", None)
+
+
+def put_file(folder: Path, content: str, *, replace: bool) -> bool:
+    """Write the file; False if there is one that says something and must not be replaced."""
+    path = folder / FILE
+    try:
+        known = read_bytes(path)
+        if known and known.strip() and not replace:
+            return False
+        replace_file(path, f"{content.rstrip()}\n".encode(), known)
+    except Edited:
+        raise Conflict(f"{path} was edited at this moment; look at it and try again") from None
+    except LeftAlone as problem:
+        raise Conflict(f"{path} was left alone: {problem}") from None
+    except OSError as error:
+        raise Unavailable(f"{path} could not be written: {error}") from error
+    return True

@@ -1,0 +1,144 @@
+"""What the server says unasked, in the old revision: that a resource has changed, and that a tool failed unexpectedly.
+
+Who wrote does not matter: a session with subscriptions looks twice a second whether anything is new in the memory, and
+only then reads its resources again. In the new revision there is neither; nothing is said there.
+"""
+
+import asyncio
+import logging
+from contextlib import suppress
+from typing import Any, get_args
+
+from mcp.server.connection import Connection
+from mcp.server.context import ServerRequestContext
+from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.exceptions import ResourceError
+from mcp.server.session import ServerSession
+from mcp.shared.exceptions import MCPError
+from mcp.types import (
+    INVALID_PARAMS,
+    EmptyResult,
+    LoggingLevel,
+    LoggingMessageNotification,
+    LoggingMessageNotificationParams,
+    SetLevelRequestParams,
+    SubscribeRequestParams,
+    UnsubscribeRequestParams,
+)
+from starlette.concurrency import run_in_threadpool
+
+from recollect.errors import RecollectError
+from recollect.mcp.caller import seat
+
+__all__ = ["add_telling", "tell_failure"]
+
+EVERY = 0.5
+"""Seconds between two looks."""
+SUBSCRIPTIONS = 100
+"""The most for one session."""
+LEVEL, WATCH = "recollect.level", "recollect.watch"
+"""Where a connection keeps its level and its watch."""
+LEVELS: tuple[str, ...] = get_args(LoggingLevel)
+_log = logging.getLogger("recollect.mcp")
+
+
+def add_telling(server: MCPServer[Any]) -> None:
+    """Let clients subscribe to resources, and say what they want to have in their log."""
+
+    async def subscribe(ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
+        connection = _connection(ctx.session)
+        watch: _Watch = connection.state.setdefault(WATCH, _Watch(server, connection))
+        await watch.add(params.uri)
+        return EmptyResult()
+
+    async def unsubscribe(ctx: ServerRequestContext[Any, Any], params: UnsubscribeRequestParams) -> EmptyResult:
+        watch: _Watch | None = _connection(ctx.session).state.get(WATCH)
+        if watch is not None:
+            watch.seen.pop(params.uri, None)
+        return EmptyResult()
+
+    async def set_level(ctx: ServerRequestContext[Any, Any], params: SetLevelRequestParams) -> EmptyResult:
+        _connection(ctx.session).state[LEVEL] = params.level
+        return EmptyResult()
+
+    inner = server._lowlevel_server  # the server itself offers no way to add these
+    inner.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)
+    inner.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
+    inner.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
+
+
+async def tell_failure(session: ServerSession, tool: str) -> None:
+    """Put into the log of a client that asked for one that a tool failed; why is in the server's own."""
+    level = _connection(session).state.get(LEVEL)
+    if level is not None and LEVELS.index(level) <= LEVELS.index("error"):
+        told = LoggingMessageNotificationParams(
+            level="error", logger="recollect", data=f"{tool} failed unexpectedly; the log of the server says why"
+        )
+        await session.send_notification(LoggingMessageNotification(params=told))
+
+
+class _Watch:
+    """The resources that one session wants to hear about."""
+
+    def __init__(self, server: MCPServer[Any], connection: Connection) -> None:
+        self._server, self._connection = server, connection
+        self._task: asyncio.Task[None] | None = None
+        self._last: tuple[int, int] | None = None
+        self.seen: dict[str, str | None] = {}
+        """The resources by their addresses, each as it was last seen; None if it is gone."""
+
+    async def add(self, uri: str) -> None:
+        """Begin to watch a resource, which has to be there."""
+        try:
+            content = await self._read(uri)
+        except ResourceError as error:
+            raise MCPError(code=INVALID_PARAMS, message=str(error), data={"uri": uri}) from error
+        if uri not in self.seen and len(self.seen) >= SUBSCRIPTIONS:
+            full = f"a session can subscribe to {SUBSCRIPTIONS} resources, and this one has; unsubscribe from one first"
+            raise MCPError(code=INVALID_PARAMS, message=full)
+        self.seen[uri], self._last = content, None  # it may have changed since it was read, so look soon
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+            self._connection.exit_stack.push_async_callback(self._end, self._task)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY)
+            try:
+                if self.seen:
+                    await self._look()
+            except RecollectError as error:  # the store is away for a moment
+                _log.warning("subscriptions: %s", error)
+
+    async def _look(self) -> None:
+        now = await run_in_threadpool(_last)
+        if now == self._last:
+            return
+        self._last = now
+        for uri in [*self.seen]:
+            content = None
+            with suppress(ResourceError):
+                content = await self._read(uri)
+            if uri in self.seen and self.seen[uri] != content:
+                self.seen[uri] = content
+                await self._connection.send_resource_updated(uri)
+
+    async def _read(self, uri: str) -> str:
+        parts = await self._server.read_resource(uri)
+        return "".join(str(part.content) for part in parts)  # type: ignore[union-attr]
+
+    @staticmethod
+    async def _end(task: asyncio.Task[None]) -> None:
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
+
+
+def _last() -> tuple[int, int]:
+    """The last operation on entries, and the last event of a conversation."""
+    mem = seat().memory
+    return mem.last_change(), mem.conversations.last_event()
+
+
+def _connection(session: ServerSession) -> Connection:
+    return session._connection  # the SDK keeps its state for handlers, and does not hand it to them

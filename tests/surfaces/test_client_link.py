@@ -1,0 +1,60 @@
+"""The client's connection to servers and to what only looks like one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from recollect.client.link import Link
+from recollect.errors import ConfigError
+
+
+@contextmanager
+def standing_in(status: int, body: bytes, together: int = 1) -> Iterator[Link]:
+    """A link to a server that answers the same to everybody, and cuts each connection off without a word."""
+    barrier = threading.Barrier(together)
+
+    class Answer(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if self.path == "/together":
+                barrier.wait()
+            self.send_response(status)
+            self.send_header("Location", "https://elsewhere.example/")
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+            self.close_connection = True
+
+        do_DELETE = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever).start()
+        link = Link(f"http://127.0.0.1:{server.server_address[1]}", "rcl_secret", 30)
+        try:
+            yield link
+        finally:
+            link.close()
+            server.shutdown()
+
+
+def test_connections_that_were_cut_off_meanwhile_do_not_matter() -> None:
+    with standing_in(200, b"[]", together=6) as link:
+        with ThreadPoolExecutor(6) as pool:
+            assert list(pool.map(lambda _: link.ask("GET", "/together"), range(6))) == [[]] * 6
+        assert link.ask("GET", "/") == []  # six connections were kept, and none of them is good any more
+
+
+@pytest.mark.parametrize(("status", "body"), [(301, b"<html>"), (308, b""), (200, b"<html>Hello</html>")])
+def test_what_is_no_recollect_server_is_not_taken_for_one(status: int, body: bytes) -> None:
+    with standing_in(status, body) as link, pytest.raises(ConfigError, match="recollect serve"):
+        link.ask("DELETE", "/v1/entries/deploy%20day")

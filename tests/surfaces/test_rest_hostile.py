@@ -1,0 +1,252 @@
+"""What somebody may do who means harm, or whose client is broken: slow, silent, too many, too curious."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+import socket
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import quote
+
+import httpx2
+import psutil
+import pytest
+from postgres import wait_for
+from prometheus_client import CollectorRegistry
+from surfaces.server import Server, client, serving, settings
+from surfaces.test_rest_guard import is_problem
+from surfaces.test_serve import started
+
+import recollect
+from recollect.rest import guard
+from recollect.rest import serving as process
+
+HALF = b"POST /v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{"
+
+
+def address(url: str) -> tuple[str, int]:
+    host, port = url.removeprefix("http://").split(":")
+    return host, int(port)
+
+
+def everything(connection: socket.socket) -> bytes:
+    """What comes until the other side ends."""
+    parts = []
+    while part := connection.recv(65_536):
+        parts.append(part)
+    return b"".join(parts)
+
+
+# Slow and silent
+
+
+def test_a_body_that_does_not_come_makes_room_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "SENT_WITHIN", 0.2)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(concurrency=1)) as server:
+        with socket.create_connection(address(server.url), 30) as slow:
+            slow.sendall(HALF)
+            assert everything(slow).startswith(b"HTTP/1.1 408")
+        assert server.client.get("/v1/entries").status_code == 200
+
+
+def test_a_part_of_an_import_that_does_not_come_ends_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "SENT_WITHIN", 0.2)
+    head = b"POST /v1/import HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
+    with socket.create_connection(address(server.url), 30) as slow:
+        slow.sendall(head + b"x")
+        assert everything(slow).startswith(b"HTTP/1.1 408")
+
+
+@contextmanager
+def answering(tmp_path: Path) -> Iterator[str]:
+    """The address of the server that `recollect serve` has, in a thread."""
+    ready = threading.Event()
+    with recollect.open(tmp_path / "memory.db") as home, socket.create_server(("127.0.0.1", 0)) as listening:
+        running = process.Server(home, settings(), upkeep=False, ready=ready.set, signals=())
+        thread = threading.Thread(target=running.run, args=([listening],))
+        thread.start()
+        ready.wait()
+        try:
+            yield f"http://127.0.0.1:{listening.getsockname()[1]}"
+        finally:
+            running.should_exit = True
+            thread.join()
+
+
+@pytest.mark.parametrize("beginning", [b"", b"GET /healthz HTT", b"GET /healthz HTTP/1.1\r\nHost: local"])
+def test_a_connection_on_which_nothing_is_asked_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beginning: bytes
+) -> None:
+    monkeypatch.setattr(process, "HEAD_WITHIN", 0.2)
+    with answering(tmp_path) as url, socket.create_connection(address(url), 30) as silent:
+        silent.sendall(beginning)
+        assert everything(silent) == b""
+
+
+def test_a_request_after_another_must_come_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "HEAD_WITHIN", 0.2)
+    with answering(tmp_path) as url, socket.create_connection(address(url), 30) as slow:
+        slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert slow.recv(1_000).startswith(b"HTTP/1.1 200")
+        slow.sendall(b"GET /heal")
+        assert b"HTTP/1.1" not in everything(slow)
+
+
+def test_a_feed_may_be_silent_for_as_long_as_it_likes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(process, "HEAD_WITHIN", 0.01)
+    monkeypatch.setattr(guard, "SENT_WITHIN", 0.01)
+    with answering(tmp_path) as url, client(url) as one, client(url) as other, one.stream("GET", "/v1/feed") as feed:
+        lines = feed.iter_lines()
+        while next(lines) != "data: {}":
+            pass
+        other.post("/v1/entries", json={"content": "We deploy on Tuesdays.", "name": "deploy day"})
+        assert any("deploy day" in line for line in lines if line.startswith("data"))
+
+
+# Too many
+
+
+def test_connections_leave_files_to_the_databases(tmp_path: Path) -> None:
+    with started(tmp_path, "--no-upkeep") as server:
+        assert server.client.get("/healthz").status_code == 200
+        psutil.Process(server.process.pid).rlimit(psutil.RLIMIT_NOFILE, (process.SPARE + 20, process.SPARE + 20))
+        many = [socket.create_connection(address(server.url), 30) for _ in range(40)]
+        try:
+            assert many[-1].recv(1_000).startswith(b"HTTP/1.1 503")
+            assert server.client.post("/v1/entries", json={"content": "x"}).status_code == 201
+        finally:
+            for one in many:
+                one.close()
+        wait_for("room", lambda: httpx2.get(f"{server.url}/healthz", trust_env=False).status_code == 200)
+
+
+def test_a_server_takes_as_many_open_files_as_it_may_have(tmp_path: Path) -> None:
+    few, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (512, most))
+    try:
+        with started(tmp_path, "--no-upkeep") as server:
+            assert psutil.Process(server.process.pid).rlimit(psutil.RLIMIT_NOFILE)[0] == min(most, process.FILES)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
+
+
+def test_memories_that_are_not_there_take_no_room(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home, serving(home) as server:
+
+        def ask(names: range) -> int:
+            for n in names:
+                assert server.client.get("/v1/entries", params={"workspace": f"w{n}"}).json()["items"] == []
+            return psutil.Process().memory_info().rss
+
+        before = ask(range(50))
+        assert ask(range(50, 250)) - before < 40_000_000  # an empty database for each would take 120,000,000 bytes
+
+
+def refused(server: Server, *shown: dict[str, str]) -> bool:
+    return 429 in [server.client.get("/v1/session", headers=headers).status_code for headers in shown]
+
+
+def elsewhere(number: int = 7) -> dict[str, str]:
+    """A header by which the proxy on this machine says that the request came from another one."""
+    return {"X-Forwarded-For": f"10.0.0.{number}"}
+
+
+def test_who_makes_up_tokens_is_counted_by_address(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(rate=2.0)) as server:
+        assert refused(server, *({**elsewhere(), "Authorization": f"Bearer rcl_{n}"} for n in range(20)))
+        assert refused(server, *({**elsewhere(8), "Cookie": f"recollect_token=rcl_{n}"} for n in range(20)))
+        assert refused(server, *({**elsewhere(9), "Authorization": "127.0.0.1"} for n in range(20)))
+
+
+def test_a_good_token_is_counted_by_itself(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(rate=2.0)) as server:
+        _, secret = home.tokens.create("laptop")
+        good = {**elsewhere(), "Authorization": f"Bearer {secret}"}
+        assert not refused(server, good)
+        assert refused(server, *({**elsewhere(), "Authorization": f"Bearer rcl_{n}"} for n in range(20)))
+        assert not refused(server, good)
+        assert refused(server, *([good] * 20))
+
+
+# Too curious
+
+
+def test_a_page_of_another_origin_that_does_not_say_so_changes_nothing(server: Server) -> None:
+    for site in ("cross-site", "same-site"):
+        assert is_problem(server.client.post("/v1/flush", headers={"Sec-Fetch-Site": site}), 403)
+    for site in ("same-origin", "none"):
+        assert server.client.post("/v1/flush", headers={"Sec-Fetch-Site": site}).status_code == 204
+
+
+def test_only_an_encoded_slash_is_a_slash_in_a_name(server: Server) -> None:
+    server.client.post("/v1/entries", json={"content": "x", "name": "a/b"})
+    assert server.client.get("/v1/entries/a%2Fb").json()["name"] == "a/b"
+    assert is_problem(server.client.get("/v1/entries/a%1Fb"), 422)
+    assert server.client.get("/v1/entries/a%2Fc").json()["instance"] == "/v1/entries/a%2Fc"
+    assert server.client.get("/v1%2Fentries").json()["detail"].startswith("there is nothing at /v1%2Fentries;")
+
+
+def damaged(folder: Path) -> Path:
+    """A memory that is none."""
+    path = folder / "memory.db"
+    path.write_bytes(b"no database" * 1_000)
+    return path
+
+
+def test_where_things_are_is_told_on_this_machine_only(tmp_path: Path) -> None:
+    path = damaged(tmp_path)
+    with recollect.open(path) as home, serving(home) as server:
+        assert str(path) in server.client.get("/readyz").json()["detail"]
+    with recollect.open(path) as home, serving(home, settings(require_token=True)) as server:
+        answer = server.client.get("/readyz")
+        assert is_problem(answer, 500)
+        assert str(tmp_path) not in answer.text
+        assert "log" in answer.json()["detail"]
+
+
+def test_what_nobody_expected_is_counted_as_an_answer_of_500() -> None:
+    async def broken(scope: object, receive: object, send: object) -> None:
+        raise RuntimeError("unexpected")
+
+    async def never() -> dict[str, object]:
+        raise AssertionError
+
+    async def away(message: object) -> None:
+        raise AssertionError
+
+    registry = CollectorRegistry()
+    made = guard.Guard(broken, settings=settings().server, needs_token=False, registry=registry)
+    scope = {
+        "type": "http", "method": "GET", "path": "/v1/entries", "client": None, "headers": [(b"host", b"localhost")],
+    }  # fmt: skip
+    with pytest.raises(RuntimeError):
+        asyncio.run(made(scope, never, away))
+    labels = {"method": "GET", "route": "-", "status": "500"}
+    assert registry.get_sample_value("recollect_requests_total", labels) == 1
+
+
+# Files that are sent
+
+
+def test_an_error_of_an_import_names_the_file_that_was_sent(server: Server) -> None:
+    for query in ("name=notes.json", "name=notes.json&format=mem0", "name=notes.json&format=mcp-memory"):
+        detail = server.client.post(f"/v1/import?{query}", content=b'{"nothing": 1}').json()["detail"]
+        assert "notes.json" in detail
+        assert tempfile.gettempdir() not in detail
+
+
+def test_a_name_that_no_file_can_have_is_refused(server: Server) -> None:
+    assert is_problem(server.client.post(f"/v1/import?name={quote('é' * 200)}", content=b"x"), 422)
+
+
+def test_a_server_without_room_for_files_says_so(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    for answer in (server.client.post("/v1/import", content=b"x"), server.client.get("/v1/export")):
+        assert is_problem(answer, 503)
+        assert str(tmp_path) not in answer.text
