@@ -249,6 +249,7 @@ class Memory:
         prefix: bool = False,
         fuzzy: float = 0.0,
         explain: bool = False,
+        record: bool = True,
     ) -> list[Hit]:
         """Find entries by their words and, where there is an embedder, by their meaning; best first.
 
@@ -256,7 +257,8 @@ class Memory:
         is one or several. Entries of a conversation or a channel are found only when that conversation or channel is
         given. A filter never hides results that exist. `target_agent` reads another agent's knowledge; such reads are
         recorded. With `prefix` and `fuzzy` (0.2 is usual) a word that is in no entry stands for longer or similar
-        words: for search as you type. With `explain` each hit says why it is where it is.
+        words: for search as you type. With `explain` each hit says why it is where it is. With `record=False` it leaves
+        no trace: what is found does not count as used, as when somebody only looks around.
         """
         self._look()
         if mode not in MODES:
@@ -290,7 +292,8 @@ class Memory:
             narrowed = policy.of_another(self._workspace, target_agent, filters, call="recall", query=query, now=now)
             return [hit for _, hit in recall([other], replace(request, filters=narrowed))]
         found = recall(self._stores, request)
-        self._signals.record(query, [(store, hit.entry.id) for store, hit in found], now)
+        if record:
+            self._signals.record(query, [(store, hit.entry.id) for store, hit in found], now)
         return [hit for _, hit in found]
 
     def get(self, name_or_id: str) -> Entry:

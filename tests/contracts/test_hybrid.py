@@ -384,3 +384,14 @@ def test_both_databases_give_the_same_hits(tmp_path: Path, postgres_url: str) ->
     for one, other in zip(ours, theirs, strict=True):
         assert [content for content, _ in one] == [content for content, _ in other]
         assert [score for _, score in one] == pytest.approx([score for _, score in other], rel=1e-4)
+
+
+def test_the_parts_of_the_lists_are_together_the_fused_score(mem: Memory) -> None:
+    for content in ("red apple", "green apple", "a red car", "a blue car"):
+        mem.remember(content)
+    hits = mem.recall("red apple", explain=True)
+    assert any(hit.why.vector_part for hit in hits if hit.why)
+    for hit in hits:
+        assert hit.why is not None
+        assert hit.why.words_part + hit.why.vector_part == pytest.approx(hit.why.fused)
+        assert hit.score == pytest.approx(hit.why.fused * hit.why.decay)

@@ -31,6 +31,16 @@ def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "AFTER_SECONDS", 3_600.0)
 
 
+def test_a_recall_that_is_not_recorded_leaves_no_trace(home: Home, mem: Memory) -> None:
+    entry = mem.remember("We deploy on Tuesdays")
+    assert [hit.entry.id for hit in mem.recall("deploy", record=False)] == [entry.id]
+    home.flush()
+    assert (mem.get(entry.id).access_count, mem.accesses(entry.id).recalls) == (0, ())
+    mem.recall("deploy")
+    home.flush()
+    assert (mem.get(entry.id).access_count, len(mem.accesses(entry.id).recalls)) == (1, 1)
+
+
 @pytest.fixture
 def home(location: str, clock: FixedClock) -> Iterator[Home]:
     with recollect.open(location, settings=WORDS_ALONE, clock=clock) as opened:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import resource
 import socket
 import tempfile
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
 
 import httpx2
@@ -22,6 +24,8 @@ from surfaces.test_rest_guard import is_problem
 from surfaces.test_serve import started
 
 import recollect
+from recollect.mcp.caller import Caller
+from recollect.mcp.endpoint import Endpoint
 from recollect.rest import guard
 from recollect.rest import serving as process
 
@@ -62,11 +66,11 @@ def test_a_part_of_an_import_that_does_not_come_ends_it(server: Server, monkeypa
 
 
 @contextmanager
-def answering(tmp_path: Path) -> Iterator[str]:
+def answering(tmp_path: Path, **chosen: int) -> Iterator[str]:
     """The address of the server that `recollect serve` has, in a thread."""
     ready = threading.Event()
     with recollect.open(tmp_path / "memory.db") as home, socket.create_server(("127.0.0.1", 0)) as listening:
-        running = process.Server(home, settings(), upkeep=False, ready=ready.set, signals=())
+        running = process.Server(home, settings(**chosen), upkeep=False, ready=ready.set, signals=())
         thread = threading.Thread(target=running.run, args=([listening],))
         thread.start()
         ready.wait()
@@ -134,6 +138,19 @@ def test_a_server_takes_as_many_open_files_as_it_may_have(tmp_path: Path) -> Non
         resource.setrlimit(resource.RLIMIT_NOFILE, (few, most))
 
 
+def test_clients_of_mcp_that_listen_leave_room_for_requests(tmp_path: Path) -> None:
+    speaks = {"Accept": "application/json, text/event-stream"}
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+    with answering(tmp_path, concurrency=2) as url, ExitStack() as stack:
+        one = stack.enter_context(client(url, headers=speaks))
+        for _ in range(3):
+            begun = one.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello})
+            session = {"Mcp-Session-Id": begun.headers["mcp-session-id"], "Mcp-Protocol-Version": "2025-06-18"}
+            listener = stack.enter_context(client(url, headers={**speaks, **session}))
+            assert stack.enter_context(listener.stream("GET", "/mcp")).status_code == 200
+        assert one.get("/v1/entries").status_code == 200
+
+
 def test_memories_that_are_not_there_take_no_room(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "home") as home, serving(home) as server:
 
@@ -182,12 +199,52 @@ def test_a_page_of_another_origin_that_does_not_say_so_changes_nothing(server: S
         assert server.client.post("/v1/flush", headers={"Sec-Fetch-Site": site}).status_code == 204
 
 
+@pytest.mark.parametrize("site", ["cross-site", "same-site"])
+def test_a_page_of_another_origin_cannot_find_out_what_is_there(server: Server, site: str) -> None:
+    server.client.post("/v1/entries", json={"content": "x", "name": "there"})
+    picture = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "no-cors"}
+    script = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "cors", "Origin": "https://evil.example"}
+    for headers in (picture, script):
+        for name in ("there", "missing"):
+            assert is_problem(server.client.get(f"/v1/entries/{name}", headers=headers), 403)
+    link = {"Sec-Fetch-Site": site, "Sec-Fetch-Mode": "navigate"}
+    assert server.client.get("/", headers=link).status_code == 200
+    assert is_problem(server.client.post("/v1/flush", headers=link), 403)
+    own = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
+    assert server.client.get("/v1/entries/there", headers=own).status_code == 200
+
+
+def test_a_page_from_the_settings_may_still_ask(tmp_path: Path) -> None:
+    app = {"Origin": "https://app.example.org", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors"}
+    with (
+        recollect.open(tmp_path / "memory.db") as home,
+        serving(home, settings(origins="https://app.example.org")) as server,
+    ):
+        assert server.client.get("/v1/entries", headers=app).status_code == 200
+        asked = {**app, "Access-Control-Request-Method": "PATCH"}
+        assert server.client.options("/v1/entries/n", headers=asked).status_code == 200
+
+
 def test_only_an_encoded_slash_is_a_slash_in_a_name(server: Server) -> None:
     server.client.post("/v1/entries", json={"content": "x", "name": "a/b"})
     assert server.client.get("/v1/entries/a%2Fb").json()["name"] == "a/b"
     assert is_problem(server.client.get("/v1/entries/a%1Fb"), 422)
     assert server.client.get("/v1/entries/a%2Fc").json()["instance"] == "/v1/entries/a%2Fc"
     assert server.client.get("/v1%2Fentries").json()["detail"].startswith("there is nothing at /v1%2Fentries;")
+
+
+def test_who_has_lost_its_token_hears_of_nothing_that_comes_later(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        _, secret = home.tokens.create("laptop")
+        with server.as_(secret) as one, one.stream("GET", "/v1/feed") as feed:
+            lines = feed.iter_lines()
+            while next(lines) != "data: {}":
+                pass
+            home.tokens.revoke("laptop")
+            home.agent("default").remember("We deploy on Tuesdays.", name="deploy day")
+            rest = list(lines)
+    assert "event: end" in rest
+    assert not any("deploy day" in line for line in rest)
 
 
 def damaged(folder: Path) -> Path:
@@ -250,3 +307,43 @@ def test_a_server_without_room_for_files_says_so(
     for answer in (server.client.post("/v1/import", content=b"x"), server.client.get("/v1/export")):
         assert is_problem(answer, 503)
         assert str(tmp_path) not in answer.text
+
+
+def test_mcp_that_could_not_be_loaded_once_is_loaded_by_the_next_request(tmp_path: Path) -> None:
+    class Short(Endpoint):
+        """It has too little of something, the first time."""
+
+        tried = 0
+
+        def _load(self) -> Any:
+            self.tried += 1
+            if self.tried == 1:
+                raise OSError(errno.EMFILE, "Too many open files")
+            return super()._load()
+
+    async def anybody(request: object) -> Caller:
+        return Caller(home=home, workspace="default", agent="default")
+
+    async def ask(method: str) -> int:
+        told: list[int] = []
+
+        async def send(message: Any) -> None:
+            told.append(message.get("status", 0))
+
+        async def receive() -> Any:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        await made(
+            {"type": "http", "method": method, "path": "/mcp", "headers": [], "query_string": b""}, receive, send
+        )
+        return told[0]
+
+    async def twice() -> None:
+        async with made.running():
+            with pytest.raises(OSError, match="Too many open files"):
+                await ask("POST")
+            assert await ask("PATCH") == 405
+
+    with recollect.open(tmp_path / "memory.db") as home:
+        made = Short(anybody, hosts=["*"])
+        asyncio.run(twice())

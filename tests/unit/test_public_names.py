@@ -13,6 +13,8 @@ import pytest
 import recollect
 
 PACKAGE = Path(recollect.__file__).parent
+HANDED = {"command", "callback", "get", "post", "put", "patch", "delete"}
+"""Decorators of the surfaces: what they decorate is a command or a route."""
 
 
 def module_names() -> Iterator[str]:
@@ -50,7 +52,7 @@ def order(name: str) -> tuple[int, str]:
 def is_command(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:
     """Whether a decorator hands the function to a surface, which calls it; nobody imports it."""
     calls = [decorator.func for decorator in node.decorator_list if isinstance(decorator, ast.Call)]
-    return any(isinstance(call, ast.Attribute) and call.attr in ("command", "callback") for call in calls)
+    return any(isinstance(call, ast.Attribute) and call.attr in HANDED for call in calls)
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -23,7 +23,7 @@ from recollect.cli.output import columns, document, remark, safe
 from recollect.config import Settings
 from recollect.errors import Invalid, NotFound, Unavailable
 
-__all__ = ["app"]
+__all__ = ["Edit", "Kept", "app"]
 
 app = typer.Typer()
 

@@ -193,11 +193,15 @@ def _show(hit: Hit) -> None:
         why = hit.why
         pairs(
             [
-                ("by words", "" if why.words is None else f"no. {why.words[0]}, score {why.words[1]:.2f}"),
-                ("by meaning", "" if why.vector is None else f"no. {why.vector[0]}, cosine {why.vector[1]:.2f}"),
+                ("by words", _list(why.words, "score", why.words_part)),
+                ("by meaning", _list(why.vector, "cosine", why.vector_part)),
                 ("together", f"{why.fused:.3f} × {why.decay:.3f} for its age = {hit.score:.3f}"),
             ]
         )
+
+
+def _list(found: tuple[int, float] | None, unit: str, part: float) -> str:
+    return "" if found is None else f"no. {found[0]}, {unit} {found[1]:.2f}, gives {part:.3f}"
 
 
 def _show_receipt(receipt: Receipt) -> None:

@@ -21,8 +21,8 @@ from recollect.errors import (
 __all__ = ["Link"]
 
 ERRORS: Mapping[int, type[RecollectError]] = {
-    401: Denied, 403: Denied, 404: NotFound, 409: Conflict, 412: Stale, 429: Unavailable, 500: RecollectError,
-    502: Unavailable, 503: Unavailable, 504: Unavailable,
+    401: Denied, 403: Denied, 404: NotFound, 408: Unavailable, 409: Conflict, 412: Stale, 429: Unavailable,
+    500: RecollectError, 502: Unavailable, 503: Unavailable, 504: Unavailable,
 }  # fmt: skip
 TRIES = 3
 

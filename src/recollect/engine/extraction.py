@@ -29,7 +29,7 @@ from recollect.storage import entries, history
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.shift import Shift, Step
 
-__all__ = ["KEEP", "MOST", "RECENT", "beginning", "extract", "shelve", "stored_beginnings"]
+__all__ = ["COMPACTED", "KEEP", "MOST", "RECENT", "beginning", "extract", "shelve", "stored_beginnings"]
 
 RECENT = 20
 """Messages at the end of a conversation that are not read while it is longer than that."""

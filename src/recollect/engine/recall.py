@@ -43,6 +43,8 @@ SHALLOW = 30
 """The same for one list alone: what decay, which moves a score by a third at most, may bring to the top."""
 NARROW = 16
 """So many times as many are ranked at once, and a quarter of that looked at, where only some categories count."""
+DEEPEST = 1_000
+"""Where so many candidates repeat each other that they give too few hits, no more are asked for."""
 UNRELATED = 0.2
 """Up to this cosine two texts have nothing to do with each other; the vector list of a hybrid recall ends there."""
 _NARROW_FIRST = {scope: place for place, scope in enumerate(Scope)}
@@ -111,6 +113,7 @@ def _recall(
     if not words and vector is None:
         return hits
     depth = max(SHALLOW if vector is None or not words else DEPTH, 3 * max(wanted.values()))
+    deepest = max(DEEPEST, 4 * depth)
     while wanted:
         everything = [_candidates(store, words, vector, depth, request, list(wanted)) for store in stores]
         for share, limit in list(wanted.items()):
@@ -120,7 +123,7 @@ def _recall(
             # Duplicates leave gaps, and among equals one of a narrower scope may come late: then the lists are asked
             # for more, unless they have ended.
             enough = len(hits[share]) >= limit and (depth >= LIMIT or not any(_tied(one, limit) for one in found))
-            if enough or ended:
+            if enough or ended or 4 * depth > deepest:
                 del wanted[share]
         depth *= 4
     return hits
@@ -249,13 +252,13 @@ def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:
     by_vector = [(number[place, doc], score) for place, one in enumerate(found) for doc, score in one.vector]
     by_words.sort(key=lambda candidate: -candidate[1])
     unembedded = {number[place, doc] for place, one in enumerate(found) for doc in one.unembedded}
-    fused = (
-        ranking.combine(
-            by_words, by_vector, fusion=request.fusion, average=found[0].average, unembedded=unembedded
-        )
-        if by_vector or request.fusion == "rrf"
-        else by_words
-    )  # fmt: skip
+    together = bool(by_vector) or request.fusion == "rrf"
+    fusion, average = request.fusion, found[0].average
+    fused, parts = by_words, dict[int, ranking.Explanation]()
+    if together:
+        fused = ranking.combine(by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded)
+    if together and request.explain:
+        parts = ranking.explain(by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded)
     scored: list[tuple[float, int, int, int, float, float]] = []
     for n, score in fused:
         place, doc = keys[n]
@@ -276,7 +279,7 @@ def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:
                 entry=stored[n],
                 score=score,
                 snippet=text.snippet(stored[n].content, request.query),
-                why=Why(words=words_places.get(n), vector=vector_places.get(n), fused=before, decay=factor)
+                why=_why(words_places.get(n), vector_places.get(n), before, factor, parts.get(n))
                 if request.explain
                 else None,
             ),
@@ -284,6 +287,14 @@ def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:
         for score, _, _, n, before, factor in scored
         if n in chosen
     ]
+
+
+def _why(
+    words: tuple[int, float] | None, vector: tuple[int, float] | None, fused: float, decay: float,
+    parts: ranking.Explanation | None,
+) -> Why:  # fmt: skip
+    by_words, by_vector = (fused, 0.0) if parts is None else (parts.lexical_part, parts.vector_part)
+    return Why(words=words, vector=vector, fused=fused, words_part=by_words, vector_part=by_vector, decay=decay)
 
 
 def _places(ranked: Ranked) -> dict[int, tuple[int, float]]:

@@ -63,6 +63,7 @@ class Endpoint:
         try:
             inner, lifespan = await run_in_threadpool(self._load)
         except Exception as error:
+            self._loaded = None  # whoever comes next tries again
             loaded.set_exception(error)
             return
         async with lifespan:

@@ -12,7 +12,16 @@ from recollect.mcp.caller import seat
 from recollect.mcp.shapes import STRICT, Line, ReminderView, Said, reminder
 from recollect.mcp.tool import Actions, checked, tool
 
-__all__ = ["TOOLS"]
+__all__ = [
+    "TOOLS",
+    "CheckpointResult",
+    "CommitView",
+    "HistoryResult",
+    "ReminderResult",
+    "forge_memory_checkpoint",
+    "forge_reminder",
+    "memory_history",
+]
 
 REMINDER: Actions = {
     "add": (("at", "message"), ()),

@@ -26,7 +26,20 @@ from recollect.mcp.tool import Actions, checked, tool
 from recollect.model.entry import Scope
 from recollect.model.operation import Alias, Remove, Rename, Write
 
-__all__ = ["TOOLS"]
+__all__ = [
+    "TOOLS",
+    "ContextResult",
+    "MemoryResult",
+    "NoteResult",
+    "QueryHit",
+    "QueryResult",
+    "UpsertResult",
+    "memory",
+    "memory_context",
+    "memory_note",
+    "memory_query",
+    "memory_upsert",
+]
 
 Limit = Annotated[int, Field(ge=1, le=100)]
 

@@ -12,6 +12,7 @@ from recollect.model.operation import Revision
 from recollect.model.reminder import Reminder
 
 __all__ = [
+    "STRICT",
     "Change",
     "ConversationRef",
     "Found",
@@ -20,6 +21,7 @@ __all__ = [
     "Note",
     "ReminderView",
     "Said",
+    "SaidView",
     "Tags",
     "Talk",
     "Target",

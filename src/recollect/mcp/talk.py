@@ -13,7 +13,15 @@ from recollect.mcp.caller import seat
 from recollect.mcp.shapes import STRICT, ConversationRef, Line, Message, SaidView, Talk, said, talk
 from recollect.mcp.tool import Actions, checked, tool
 
-__all__ = ["TOOLS"]
+__all__ = [
+    "TOOLS",
+    "CompactResult",
+    "ConversationResult",
+    "ScratchpadResult",
+    "conversation",
+    "memory_compact",
+    "scratchpad",
+]
 
 CONVERSATION: Actions = {
     "start": ((), ("channel", "chat_id", "model_id", "participants", "resume")),

@@ -43,7 +43,11 @@ class Why:
     vector: tuple[int, float] | None
     """In the list by vectors: the score is the cosine."""
     fused: float
-    """The score after fusing the lists."""
+    """The score after fusing the lists: the sum of what each of them gave."""
+    words_part: float
+    """What the list by words gave."""
+    vector_part: float
+    """What the list by vectors gave."""
     decay: float
     """The factor by which decay moved it."""
 

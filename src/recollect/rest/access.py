@@ -11,7 +11,7 @@ from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, InPath, Moment, Name, Page, answer
 
-__all__ = ["router"]
+__all__ = ["MadeToken", "NewToken", "router"]
 
 router = APIRouter(prefix="/v1", tags=["access"], route_class=Route)
 NO_STORE = {"Cache-Control": "no-store"}

@@ -21,6 +21,7 @@ from recollect.model.access import Right, Token
 
 __all__ = [
     "COOKIE",
+    "SEGMENT",
     "Admin",
     "Anyone",
     "Caller",

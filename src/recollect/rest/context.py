@@ -10,7 +10,7 @@ from recollect.rest.caller import Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Content, Number, Short, Words, answer
 
-__all__ = ["router"]
+__all__ = ["Beginning", "Direction", "NewProject", "Project", "Written", "router"]
 
 router = APIRouter(prefix="/v1", tags=["context"], route_class=Route)
 Command = Annotated[Words, Field(examples=["deploy the web shop"])]

@@ -25,7 +25,32 @@ from recollect.rest.caller import SEGMENT, Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.wire import LINES, Body, InPath, Limit, Moment, Page, Short, page
 
-__all__ = ["Agent", "Place", "Ref", "router"]
+__all__ = [
+    "Agent",
+    "Call",
+    "Change",
+    "Context",
+    "Function",
+    "Instruction",
+    "JobStart",
+    "MemoryDelta",
+    "Message",
+    "Messages",
+    "ModelOutput",
+    "NewChannel",
+    "NewFact",
+    "OfLane",
+    "Place",
+    "Prompt",
+    "Ref",
+    "ShortCall",
+    "Skill",
+    "Start",
+    "ToolResult",
+    "UserMsg",
+    "WrappedDelta",
+    "router",
+]
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=Route)
 

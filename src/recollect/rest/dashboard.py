@@ -27,7 +27,32 @@ from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner, local_only
 from recollect.rest.once import Route
 from recollect.rest.wire import LINES, Content, Short, Tags
 
-__all__ = ["router"]
+__all__ = [
+    "Agents",
+    "Append",
+    "ChangedEntry",
+    "Checkpoint",
+    "CheckpointBody",
+    "Compaction",
+    "Conversations",
+    "Counts",
+    "Entries",
+    "InitProject",
+    "LastCompaction",
+    "Message",
+    "Migrated",
+    "NewEntry",
+    "OneEntry",
+    "Recovered",
+    "Results",
+    "SaveAll",
+    "SaveOne",
+    "Saved",
+    "SearchResult",
+    "Talk",
+    "VaultEntry",
+    "router",
+]
 
 router = APIRouter(prefix="/api/memory", tags=["dashboard"], route_class=Route)
 RESULTS, MOST = 10, 100

@@ -31,7 +31,22 @@ from recollect.rest.wire import (
     answer,
 )
 
-__all__ = ["router"]
+__all__ = [
+    "AddBody",
+    "AliasBody",
+    "Back",
+    "Changes",
+    "Draft",
+    "Drafts",
+    "Knowledge",
+    "LastChange",
+    "Linked",
+    "Naming",
+    "RemoveBody",
+    "RenameBody",
+    "WriteBody",
+    "router",
+]
 
 router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route)
 IfMatch = Annotated[

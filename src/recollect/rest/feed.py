@@ -27,7 +27,7 @@ from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, secret_of
 from recollect.rest.once import Route
 
-__all__ = ["Feeds", "router"]
+__all__ = ["Feeds", "Listener", "Position", "Source", "router"]
 
 EVERY = 0.5
 """Seconds between two looks."""
@@ -61,6 +61,8 @@ class Position:
 
 Told = tuple[Position | None, bytes]
 """A message, and where it brings its reader; None if it stays where it is."""
+News = tuple[list[Told], Position, dict[str, dict[str, Any]], bool]
+"""Messages, where the log ends, the reminders that are due, and whether there is more."""
 
 
 @dataclass(eq=False, slots=True)
@@ -104,7 +106,7 @@ class Source:
                 await self.look()
                 if stopwatch() - pinged >= PING:
                     pinged = stopwatch()
-                    await self._ping()
+                    self._tell(None, self.position.message("ping", {}))
             except RecollectError as error:  # the store is away for a moment: they wait
                 _log.warning("the feed of %s/%s: %s", self._workspace, self._agent, error)
             with suppress(TimeoutError):
@@ -115,11 +117,14 @@ class Source:
             self._leave(listener)
 
     async def look(self) -> None:
-        """Tell everybody what is new."""
+        """Tell everybody whose token is still good what is new."""
         async with self._looking:
             more = True
             while more:
-                told, end, due, more = await run_in_threadpool(self._news, self.position)
+                secrets = {listener.secret for listener in self.listeners if listener.secret is not None}
+                bad, (told, end, due, more) = await run_in_threadpool(self._news, self.position, secrets)
+                for listener in [one for one in self.listeners if one.secret in bad]:
+                    self._leave(listener)
                 for position, message in told:
                     self.position = position or self.position
                     self._tell(position, message)
@@ -129,20 +134,12 @@ class Source:
                     self._tell(None, self.position.message("reminder", due[one]))
                 self.due = due
 
-    def _news(self, since: Position) -> tuple[list[Told], Position, dict[str, dict[str, Any]], bool]:
+    def _news(self, since: Position, secrets: set[str]) -> tuple[set[str], News]:
         memory = self._home.agent(self._agent, self._workspace)
         end = _now(memory)
         told, more = _between(memory, since, end)
-        return told, end, {one.id: _reminder(one) for one in memory.reminders.due(DUE)}, more
-
-    async def _ping(self) -> None:
-        """A sign of life to everybody whose token is still good."""
-        secrets = {listener.secret for listener in self.listeners if listener.secret is not None}
-        good = await run_in_threadpool(lambda: {one for one in secrets if self._home.tokens.check(one)})
-        for listener in list(self.listeners):
-            if listener.secret is not None and listener.secret not in good:
-                self._leave(listener)
-        self._tell(None, self.position.message("ping", {}))
+        news = told, end, {one.id: _reminder(one) for one in memory.reminders.due(DUE)}, more
+        return {one for one in secrets if self._home.tokens.check(one) is None}, news
 
     def _tell(self, position: Position | None, message: bytes) -> None:
         for listener in list(self.listeners):

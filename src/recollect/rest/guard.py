@@ -2,7 +2,7 @@
 
 A browser is the danger on a machine's own address: any page can send requests there. So a server without tokens answers
 only to its own names (a name that an attacker points here is refused), and no page of another origin may change
-anything. What a request carries never gets into the log: no query, no header, no body.
+anything, or find out what is there. What a request carries never gets into the log: no query, no header, no body.
 """
 
 import asyncio
@@ -29,7 +29,8 @@ SAFE = {"GET", "HEAD", "OPTIONS"}
 UNCOUNTED = ("/healthz", "/readyz", "/metrics")
 LARGE = ("/v1/import",)
 """Bodies that may be of any length, because they are never in memory as a whole."""
-FEED = "/v1/feed"
+OPEN = ("/v1/feed", "/mcp")
+"""What stays open for as long as somebody listens, when it is asked for with GET."""
 CALLERS = 10_000
 BURST = 2.0
 """Seconds of its rate that a caller may use at once."""
@@ -97,7 +98,7 @@ class Guard:
             status, detail, more = refused
             await problem(scope["path"], status, detail, headers=more)(scope, receive, send)
             return
-        feed = scope["path"] == FEED
+        feed = _stays_open(scope)
         limit = None if scope["path"] in LARGE else self._settings.body_limit
         self._feeds += feed
         self._running += not feed
@@ -117,13 +118,15 @@ class Guard:
                 f"this server does not answer to the name {host[:80]!r}; add it to [server] hosts if it should",
                 {},
             )
-        origin = headers.get("origin")
-        if origin is None:  # some browsers can be told to leave it out; where a request comes from they say still
-            foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        origin, embedded = headers.get("origin"), headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if origin is None:  # as of pictures and scripts
+            foreign = embedded
         else:
             foreign = origin not in self._origins and origin.partition("://")[2] != headers.get("host")
-        if foreign and scope["method"] not in SAFE:
-            return 403, "a page of another origin may not change anything here; see [server] origins", {}
+        # A page learns nothing from following a link, but from whether a picture or a script is there.
+        followed = headers.get("sec-fetch-mode") == "navigate"
+        if foreign and (scope["method"] not in SAFE or (embedded and not followed)):
+            return 403, "a page of another origin may not use this server; see [server] origins", {}
         return None
 
     def _too_much(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, dict[str, str]] | None:
@@ -135,7 +138,7 @@ class Guard:
         if scope["path"] in UNCOUNTED:
             return None
         later = {"Retry-After": "1"}
-        if scope["path"] == FEED:
+        if _stays_open(scope):
             if self._feeds >= settings.feeds:
                 return 503, f"{settings.feeds:,} feeds are open, and no more may be; come again later", later
         elif self._running >= settings.concurrency:
@@ -169,7 +172,7 @@ class Guard:
         if scope["path"] in UNCOUNTED:
             return
         self._answers.labels(method if method in METHODS else "-", route, status).inc()
-        if scope["path"] != FEED:  # it is open for as long as somebody listens
+        if not _stays_open(scope):
             self._times.labels(route).observe(seconds)
         caller = scope.get("state", {}).get("caller", "-")
         told = {
@@ -208,6 +211,10 @@ def _limited(receive: Receive, limit: int | None) -> Receive:
         return message
 
     return counted
+
+
+def _stays_open(scope: Scope) -> bool:
+    return scope["method"] == "GET" and scope["path"] in OPEN
 
 
 def _credential(headers: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from recollect.rest.caller import Admin, Anyone, Owner
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Limit, Name, Page, Short
 
-__all__ = ["router"]
+__all__ = ["Order", "router"]
 
 router = APIRouter(prefix="/v1", tags=["jobs"], route_class=Route)
 

@@ -25,7 +25,7 @@ from recollect.errors import (
 )
 from recollect.rest.wire import SLASH
 
-__all__ = ["METHODS", "STATUS", "Problem", "ProblemResponse", "described", "install", "problem"]
+__all__ = ["METHODS", "STATUS", "Problem", "ProblemResponse", "described", "install", "problem", "status_of"]
 
 STATUS: Mapping[type[RecollectError], int] = {
     NotFound: 404,

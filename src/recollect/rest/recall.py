@@ -13,7 +13,20 @@ from recollect.rest.caller import SEGMENT, Caller, Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Content, Moment, Name, Number, Short, Tag, Tags, Words, answer
 
-__all__ = ["router"]
+__all__ = [
+    "Delete",
+    "Found",
+    "Insert",
+    "Knowledge",
+    "Question",
+    "SessionDetail",
+    "Sessions",
+    "Update",
+    "Working",
+    "WorkingEvent",
+    "Written",
+    "router",
+]
 
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["ana"])]
@@ -41,6 +54,7 @@ class Question(Body):
     prefix: bool = False
     fuzzy: Annotated[float, Field(ge=0, le=1), Number] = 0.0
     explain: bool = False
+    record: Annotated[bool, Field(description="Whether what is found counts as used.")] = True
 
 
 class Knowledge(Body):

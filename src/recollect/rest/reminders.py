@@ -12,7 +12,7 @@ from recollect.rest.conversations import Place
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Content, InPath, Limit, Moment, Page, Short, page
 
-__all__ = ["router"]
+__all__ = ["Claim", "Held", "NewReminder", "router"]
 
 router = APIRouter(prefix="/v1/reminders", tags=["reminders"], route_class=Route)
 

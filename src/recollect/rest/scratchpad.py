@@ -12,7 +12,7 @@ from recollect.rest.conversations import Agent, Ref
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, InPath
 
-__all__ = ["router"]
+__all__ = ["Value", "router"]
 
 router = APIRouter(prefix="/v1/conversations/{ref}/scratchpad", tags=["scratchpad"], route_class=Route)
 Owner = Annotated[

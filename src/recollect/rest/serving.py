@@ -311,6 +311,7 @@ def _write_log(format: str) -> None:
     handler.setFormatter(_Lines(as_json=format == "json"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("recollect").setLevel(logging.INFO)
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # else a line for each part of a feed that nobody takes
 
 
 class _Lines(logging.Formatter):

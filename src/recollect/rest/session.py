@@ -12,7 +12,7 @@ from recollect.rest.caller import COOKIE, Anyone
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, answer
 
-__all__ = ["router"]
+__all__ = ["Login", "Session", "router"]
 
 router = APIRouter(prefix="/v1", tags=["session"], route_class=Route)
 

@@ -28,7 +28,7 @@ from recollect.rest.caller import Anyone, Owner
 from recollect.rest.once import Route
 from recollect.rest.wire import Body
 
-__all__ = ["router"]
+__all__ = ["Checked", "Embedded", "Most", "Repair", "Sent", "router"]
 
 router = APIRouter(prefix="/v1", tags=["transfer"], route_class=Route)
 BLOCK = 1 << 18

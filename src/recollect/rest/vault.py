@@ -12,7 +12,7 @@ from recollect.rest.caller import Anyone, Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Limit, Short
 
-__all__ = ["router"]
+__all__ = ["Checkpoint", "Commit", "History", "Instructions", "Note", "Sync", "router"]
 
 router = APIRouter(prefix="/v1/vault", tags=["vault"], route_class=Route)
 

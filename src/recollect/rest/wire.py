@@ -9,6 +9,7 @@ from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
 __all__ = [
+    "LINES",
     "SLASH",
     "Body",
     "Content",

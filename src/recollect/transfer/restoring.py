@@ -439,7 +439,7 @@ class _Merging:
         )  # fmt: skip
 
     def reminders(self, tx: Transaction) -> None:
-        there = {row[0] for row in tx.all("reminders.every", limit=history.LONGEST)}
+        there = {row[0] for row in tx.all("reminders.every", limit=history.LONGEST, due_at=-1, id="")}
         for row in self._rows("reminders"):
             self._count("reminders", row["id"] not in there)
             if row["id"] not in there:

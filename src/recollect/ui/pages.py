@@ -8,7 +8,7 @@ from typing import Annotated, NamedTuple
 from fastapi import APIRouter, Header, Response
 from starlette.exceptions import HTTPException
 
-__all__ = ["POLICY", "router"]
+__all__ = ["POLICY", "page", "router", "static"]
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

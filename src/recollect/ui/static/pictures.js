@@ -36,14 +36,14 @@ export function decayCurve({ curve = [], recalls = [] }) {
 /** Why a hit is where it is: what each list says, what they give together, and what time makes of it. */
 export function whyPicture({ why, score, place, best }) {
   const rows = [
-    ["By its words", why.words, "BM25"],
-    ["By its meaning", why.vector, "cosine"],
+    ["By its words", why.words, "BM25", why.words_part],
+    ["By its meaning", why.vector, "cosine", why.vector_part],
   ];
   const width = 460, line = 34, label = 116, room = width - label - 96;
   const steps = [
-    ...rows.map(([name, list, unit]) => ({
-      name, part: list ? 1 / Math.sqrt(list[0]) : 0, kind: "list",
-      text: list ? `no. ${list[0]} · ${unit} ${number(list[1], 2)}` : "not in this list",
+    ...rows.map(([name, list, unit, given]) => ({
+      name, part: given / Math.max(best, why.fused, 1e-9), kind: "list",
+      text: list ? `no. ${list[0]} gives ${number(given, 2)} · ${unit} ${number(list[1], 2)}` : "not in this list",
     })),
     { name: "Together", part: why.fused / Math.max(best, why.fused, 1e-9), kind: "fused", text: number(why.fused, 3) },
     { name: "After time", part: score / Math.max(best, why.fused, 1e-9), kind: "score", text: `× ${number(why.decay, 2)} = ${number(score, 3)}` },

@@ -247,7 +247,7 @@ export class MemoryView {
     const q = this.#query, { since, until } = this.#span();
     if ((q.scope === "conversation" && !q.conversation) || (q.scope === "channel" && !q.channel)) return this.#filtered(signal);
     const given = { category: q.category, source: q.source, conversation: q.conversation, channel: q.channel, kinds: q.kind && [q.kind], scopes: q.scope && [q.scope], tags: q.tag && [q.tag], since, until };
-    const body = { query: q.q, limit, mode: "hybrid", prefix: true, fuzzy: 0.2, explain: true, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
+    const body = { query: q.q, limit, mode: "hybrid", prefix: true, fuzzy: 0.2, explain: true, record: false, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
     const hits = page(await post("/v1/recall", body, { signal, reads: true })).items;
     this.#hits.clear();
     const best = Math.max(...hits.map((hit) => hit.why?.fused ?? 0));
