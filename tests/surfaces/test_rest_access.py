@@ -18,7 +18,7 @@ from recollect.rest.caller import declared
 
 OPEN = {
     ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/version"), ("GET", "/openapi.json"), ("GET", "/docs"),
-    ("GET", "/docs/oauth2-redirect"), ("POST", "/v1/session"), ("DELETE", "/v1/session"),
+    ("POST", "/v1/session"), ("DELETE", "/v1/session"),
 }  # fmt: skip
 """What anybody may ask, because it tells nothing about a memory."""
 OWN_GUARD = {"/", "/static", "/mcp"}

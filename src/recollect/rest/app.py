@@ -30,6 +30,7 @@ from recollect.rest import (
     jobs,
     problems,
     recall,
+    reference,
     reminders,
     scratchpad,
     session,
@@ -48,7 +49,7 @@ One durable memory for AI agents. Every route names a memory by `workspace` and 
 """
 NOUNS = (
     system, entries, recall, jobs, vault, transfer, context, feed, access, session, conversations, scratchpad,
-    reminders, dashboard,
+    reminders, dashboard, reference,
 )  # fmt: skip
 _log = logging.getLogger("recollect.rest")
 
@@ -58,7 +59,8 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     settings = settings or Settings.read()
     app = FastAPI(
         title="recollect", version=recollect.__version__, description=DESCRIPTION.strip(), lifespan=_lifespan,
-        responses=problems.described(400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503), redoc_url=None,
+        responses=problems.described(400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503),
+        redoc_url=None, docs_url=None,
         redirect_slashes=False, generate_unique_id_function=lambda route: f"{[*route.tags, 'page'][0]}_{route.name}",
     )  # fmt: skip
     app.state.home, app.state.settings, app.state.clock = home, settings, SystemClock()
