@@ -397,7 +397,7 @@ def test_entries_of_several_categories_are_found_together_best_first(mem: Memory
 def test_where_thousands_repeat_each_other_a_recall_looks_only_so_deep(
     mem: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    mem.remember_many([*(Add("apple") for _ in range(600)), Add("apple and a text that is longer, so it comes later")])
+    mem.remember_many([*(Add("apple") for _ in range(300)), Add("apple and a text that is longer, so it comes later")])
     assert len(mem.recall("apple", mode="keyword")) == 2
     monkeypatch.setattr("recollect.engine.recall.DEEPEST", 30)
     assert len(mem.recall("apple", mode="keyword")) == 1

@@ -74,7 +74,7 @@ def test_every_option_of_the_program_is_documented() -> None:
 
 def test_the_page_speaks_of_no_option_that_is_not_there() -> None:
     own = {option for command in COMMANDS.values() for option in options(command)}
-    known = options(typer.main.get_command(app)) | own
+    known = SHARED | options(typer.main.get_command(app)) | own
     assert set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", PAGE)) - known == set()
 
 
