@@ -67,18 +67,13 @@ _KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
 _UNSURE = ("",)
-_UNSURE_PIECES = tuple(term.split()[-1] for term in _GLOSSARY)
+_UNSURE_PIECE = re.compile("|".join(sorted({re.escape(term.split()[-1]) for term in _GLOSSARY})))
 
 
 def chunk_tags(chunk: str) -> tuple[str, ...]:
     """The tags of what stands between two spaces; ("",) if that depends on the rest of the text, or is more work."""
     folded = chunk.lower()
-    if (
-        len(chunk) > LONG_CHUNK
-        or not chunk.isascii()
-        or any(map(folded.__contains__, _UNSURE_PIECES))
-        or _COMPOUND.search(folded)
-    ):
+    if len(chunk) > LONG_CHUNK or not chunk.isascii() or _UNSURE_PIECE.search(folded) or _COMPOUND.search(folded):
         return _UNSURE
     return tuple(filter(_is_quick_tag, _ascii_words(folded)))
 

@@ -28,10 +28,11 @@ locale or the clock: the same text gives the same terms everywhere.
 import re
 import threading
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain, pairwise
 from operator import itemgetter
+from typing import TypeVar
 
 import Stemmer
 
@@ -56,6 +57,7 @@ ANALYSIS_VERSION: int = 1
 
 _TERM_LIMIT = 64
 _COMPOUND_LIMIT = 512  # what is longer is data (base64, a token), and its parts would only be noise
+T = TypeVar("T")
 _CACHE_LIMIT = 200_000
 
 
@@ -331,8 +333,15 @@ def _tilde_vote(chunk: str) -> int:
     return 0 if chunk.isascii() or _TILDE.search(chunk) is None else -1
 
 
-Chunk = tuple[int, tuple[str, ...], tuple[str, ...], tuple[str, ...]]
-"""What a chunk means: its vote for a language, its terms in English and in Portuguese, its concept tags."""
+Chunk = tuple[int, tuple[str, ...], str, tuple[str, ...]]
+"""What a chunk means: its vote for a language, its terms in English, itself, and its concept tags."""
+
+
+class _Terms(dict[str, tuple[str, ...]]):
+    """The terms of chunks in Portuguese, worked out when a text in Portuguese has one that is new."""
+
+    def __missing__(self, chunk: str) -> tuple[str, ...]:
+        return _learned(self, chunk, _in_language(chunk, _PORTUGUESE_STOPS, _portuguese))
 
 
 class _Chunks(dict[str, Chunk]):
@@ -343,38 +352,36 @@ class _Chunks(dict[str, Chunk]):
     """
 
     def __missing__(self, chunk: str) -> Chunk:
-        vote = 0
-        english: list[str] = []
-        portuguese: list[str] = []
-        for kind, unit in _units(chunk):
-            if kind == _WHOLE:
-                english.append(unit)
-                portuguese.append(unit)
-            elif kind == _RUN:
-                start = len(english)
-                english.extend(_characters_and_pairs(unit))
-                portuguese.extend(english[start:])
-            else:
-                if kind == _WORD:
-                    vote += _VOTES.get(unit, 0)
-                if unit not in _ENGLISH_STOPS:
-                    english.append(_english(unit))
-                if unit not in _PORTUGUESE_STOPS:
-                    portuguese.append(_portuguese(unit))
-        in_english = tuple(english)
-        in_portuguese = in_english if english == portuguese else tuple(portuguese)
-        entry = (vote or _tilde_vote(chunk), in_english, in_portuguese, chunk_tags(chunk))
-        if len(chunk) <= _TERM_LIMIT:  # long ones hardly come twice
-            if len(self) >= _CACHE_LIMIT:
-                self.clear()
-            self[chunk] = entry
-        return entry
+        vote = sum(_VOTES.get(unit, 0) for kind, unit in _units(chunk) if kind == _WORD) or _tilde_vote(chunk)
+        terms = _in_language(chunk, _ENGLISH_STOPS, _english)
+        return _learned(self, chunk, (vote, terms, chunk, chunk_tags(chunk)))
 
 
-_CHUNKS = _Chunks()
+def _learned(known: dict[str, T], chunk: str, entry: T) -> T:
+    if len(chunk) <= _TERM_LIMIT:  # long ones hardly come twice
+        if len(known) >= _CACHE_LIMIT:
+            known.clear()
+        known[chunk] = entry
+    return entry
+
+
+def _in_language(chunk: str, stops: Container[str], stem: Callable[[str], str]) -> tuple[str, ...]:
+    """The terms of a chunk in one language."""
+    terms: list[str] = []
+    for kind, unit in _units(chunk):
+        if kind == _WHOLE:
+            terms.append(unit)
+        elif kind == _RUN:
+            terms.extend(_characters_and_pairs(unit))
+        elif unit not in stops:
+            terms.append(stem(unit))
+    return tuple(terms)
+
+
+_CHUNKS, _PORTUGUESE = _Chunks(), _Terms()
 _vote_of = itemgetter(0)
 _in_english = itemgetter(1)
-_in_portuguese = itemgetter(2)
+_itself = itemgetter(2)
 
 
 def chunks(text: str) -> list[Chunk]:
@@ -383,8 +390,9 @@ def chunks(text: str) -> list[Chunk]:
 
 
 def _terms_in_order(found: Sequence[Chunk]) -> Iterator[str]:
-    side = _in_portuguese if sum(map(_vote_of, found)) < 0 else _in_english
-    return chain.from_iterable(map(side, found))
+    if sum(map(_vote_of, found)) < 0:
+        return chain.from_iterable(map(_PORTUGUESE.__getitem__, map(_itself, found)))
+    return chain.from_iterable(map(_in_english, found))
 
 
 def analyse(text: str) -> list[str]:
