@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -41,8 +41,12 @@ class Serving:
 
     def workers(self) -> set[int]:
         """The processes that answer, where there are several."""
-        found = [one for one in psutil.Process(self.process.pid).children() if alive(one)]
-        return {one.pid for one in found if any("spawn_main" in word for word in one.cmdline())}
+        found = set()
+        for one in psutil.Process(self.process.pid).children():
+            with suppress(psutil.NoSuchProcess):  # it ended just now
+                if alive(one) and any("spawn_main" in word for word in one.cmdline()):
+                    found.add(one.pid)
+        return found
 
     def refuses(self) -> bool:
         """Whether it takes no more connections."""
