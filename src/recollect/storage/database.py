@@ -23,7 +23,7 @@ Row = tuple[Any, ...]
 FEW = 32
 """Items of a list that are a parameter each; a database that can read JSON gets more of them as one."""
 _HERE = Path(__file__).parent
-_NAME = re.compile(r"^-- name: (\S+)$", re.MULTILINE)
+_NAME = re.compile(r"^-- (name|part): (\S+)$", re.MULTILINE)
 _LIST = re.compile(r":(\w+)\*")
 _LITERAL = re.compile(r":(\w+)!")
 
@@ -140,12 +140,19 @@ def migrations() -> tuple[Migration, ...]:
 
 @cache
 def queries() -> dict[str, str]:
-    """All named queries: `entries.insert` is the query `insert` of `queries/entries.sql`."""
+    """All named queries: `entries.insert` is the query `insert` of `queries/entries.sql`.
+
+    What several queries of a file have in common stands there once as `-- part: NAME`, and in them as {NAME}.
+    """
     found: dict[str, str] = {}
     for path in sorted((_HERE / "queries").glob("*.sql")):
         parts = _NAME.split(path.read_text(encoding="utf-8"))
-        for name, sql in zip(parts[1::2], parts[2::2], strict=True):
-            found[f"{path.stem}.{name}"] = sql.strip().rstrip(";")
+        shared: dict[str, str] = {}
+        for kind, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            sql = text.strip().rstrip(";")
+            for part, meant in shared.items():
+                sql = sql.replace(f"{{{part}}}", meant)
+            (shared if kind == "part" else found)[name if kind == "part" else f"{path.stem}.{name}"] = sql
     return found
 
 

@@ -1,75 +1,48 @@
--- Lists of entries in an order, from a place in it on; each order but that by importance has an index. The conditions are the same everywhere.
+-- Lists of entries in an order, from a place in it on; each order but that by importance has an index.
 
--- name: created_down
-SELECT id FROM entries
-WHERE agent = :agent AND (created_at, id) < (:key, :id)
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
+-- part: wanted
+AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
     AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
     AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
     AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
     AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+
+-- name: created_down
+SELECT id FROM entries
+WHERE agent = :agent AND (created_at, id) < (:key, :id)
+    {wanted}
 ORDER BY created_at DESC, id DESC LIMIT :limit
 
 -- name: created_up
 SELECT id FROM entries
 WHERE agent = :agent AND (created_at, id) > (:key, :id)
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
-    AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+    {wanted}
 ORDER BY created_at, id LIMIT :limit
 
 -- name: updated_down
 SELECT id FROM entries
 WHERE agent = :agent AND (updated_at, id) < (:key, :id)
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
-    AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+    {wanted}
 ORDER BY updated_at DESC, id DESC LIMIT :limit
 
 -- name: updated_up
 SELECT id FROM entries
 WHERE agent = :agent AND (updated_at, id) > (:key, :id)
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
-    AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+    {wanted}
 ORDER BY updated_at, id LIMIT :limit
 
 -- name: importance_down
 SELECT id FROM entries
 WHERE agent = :agent AND (importance, id) < (:key, :id)
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
-    AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+    {wanted}
 ORDER BY importance DESC, id DESC LIMIT :limit
 
 -- name: importance_up
 SELECT id FROM entries
 WHERE agent = :agent AND (importance, id) > (:key, :id)
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
-    AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+    {wanted}
 ORDER BY importance, id LIMIT :limit
 
 -- Entries without a name follow those that have one, see below.
@@ -77,26 +50,14 @@ ORDER BY importance, id LIMIT :limit
 SELECT entries.id FROM names CROSS JOIN entries
 WHERE names.agent = :agent AND names.name < :key AND names.canonical = 1
     AND entries.agent = :agent AND entries.id = names.entry_id
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
-    AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+    {wanted}
 ORDER BY names.name DESC LIMIT :limit
 
 -- name: name_up
 SELECT entries.id FROM names CROSS JOIN entries
 WHERE names.agent = :agent AND names.name > :key AND names.canonical = 1
     AND entries.agent = :agent AND entries.id = names.entry_id
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
-    AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+    {wanted}
 ORDER BY names.name LIMIT :limit
 
 -- name: unnamed
@@ -107,13 +68,7 @@ WHERE agent = :agent AND id > :id
             SELECT own.name FROM names AS own WHERE own.agent = :agent AND own.entry_id = entries.id
         )
     )
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
-    AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
+    {wanted}
 ORDER BY id LIMIT :limit
 
 -- In two steps: else SQLite goes through the whole log.
