@@ -9,7 +9,6 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
-from itertools import chain
 
 __all__ = ["LIMIT", "chunk_tags", "concept_tags"]
 
@@ -66,29 +65,39 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(\.\w+)?")
 _KANA = re.compile(r"[\u3040-\u30ff\uff66-\uff9f]+")
 _CJK = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uff66-\uff9f]")
 _EDGES = re.compile(r"^[\W_]+|[\W_]+$")
-_UNSURE = ("",)
 _UNSURE_PIECE = re.compile("|".join(sorted({re.escape(term.split()[-1]) for term in _GLOSSARY})))
 
 
-def chunk_tags(chunk: str) -> tuple[str, ...]:
-    """The tags of what stands between two spaces; ("",) if that depends on the rest of the text, or is more work."""
-    folded = chunk.lower()
-    if len(chunk) > LONG_CHUNK or not chunk.isascii() or _UNSURE_PIECE.search(folded) or _COMPOUND.search(folded):
-        return _UNSURE
+def chunk_tags(chunk: str) -> tuple[str, ...] | None:
+    """The tags of what stands between two spaces; None if that depends on the rest of the text, or is more work."""
+    folded = chunk if chunk.islower() else chunk.lower()
+    if len(chunk) > LONG_CHUNK or not chunk.isascii() or _UNSURE_PIECE.search(folded):
+        return None
+    if folded.isalpha():
+        return (folded,) if _is_quick_tag(folded) else ()
+    if _COMPOUND.search(folded):
+        return None
     return tuple(filter(_is_quick_tag, _ascii_words(folded)))
 
 
-def concept_tags(text: str, limit: int = LIMIT, known: Iterable[tuple[str, ...]] | None = None) -> tuple[str, ...]:
+def concept_tags(
+    text: str, limit: int = LIMIT, known: Iterable[tuple[str, ...] | None] = (None,)
+) -> tuple[str, ...]:  # fmt: skip
     """The concepts of a text, at most eight. `known` are the `chunk_tags` of all of it, where they are known."""
     most = max(min(limit, LIMIT), 0)
-    if known is not None and len(text) <= SCANNED:
-        tags = dict.fromkeys(chain.from_iterable(known))
-        if "" not in tags:
-            return tuple(tags)[:most]
+    found: dict[str, None] = {}
+    for tags in known if len(text) <= SCANNED else (None,):
+        if tags is None:
+            break
+        if len(found) < most:
+            for tag in tags:
+                found[tag] = None
+    else:
+        return tuple(found)[:most]
     start = text[:SCANNED]
     ascii_only = start.isascii()
     folded = start.lower() if ascii_only else unicodedata.normalize("NFKC", start)
-    found: dict[str, None] = dict.fromkeys(_glossary(folded.lower()))
+    found = dict.fromkeys(_glossary(folded.lower()))
     if any(map(folded.__contains__, _JOINTS)):
         for chunk in folded.split():
             found.update(dict.fromkeys(_compounds(chunk)))

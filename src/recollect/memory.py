@@ -108,9 +108,8 @@ class Memory:
             channel = implied if scope == Scope.CHANNEL else channel
         return self.apply(
             Add(
-                content, name=name, tags=tags, context=context, category=category, scope=scope,
-                channel=channel, conversation=conversation, importance=importance, source=source, lifetime=lifetime,
-                at=at,
+                content, name, Kind.NOTE, tags, context, category, scope, channel, conversation, importance, source,
+                lifetime, at,
             )
         )  # fmt: skip
 
@@ -544,13 +543,15 @@ class Memory:
         return entry
 
     def _apply_in(self, store: Store, operation: Operation, if_version: str | None = None) -> Entry:
-        embedding.compare_models(store)
-        content = operation.content if isinstance(operation, Add | Write) else None
-        (vector,) = embedding.at_once(store, [content]) if content is not None else (None,)
+        content = operation.content if store.embedder and isinstance(operation, Add | Write) else None
+        vector = None
+        if content is not None:
+            embedding.compare_models(store)
+            (vector,) = embedding.at_once(store, [content])
         with store.write() as work:
             before = work.counters.operations
             entry = remember.apply(work, operation, actor=self.agent, now=self._clock.now(), if_version=if_version)
-            if work.counters.operations > before:
+            if vector is not None and work.counters.operations > before:
                 embedding.attach(store, work, entry, vector)
         if content is not None and vector is None:
             self._later.wake(store)

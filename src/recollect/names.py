@@ -5,6 +5,7 @@ import os
 import re
 import threading
 import unicodedata
+from random import Random
 
 from recollect.errors import Invalid
 
@@ -25,17 +26,25 @@ class _Ids:
     """Hands out UUIDv7s; those of one millisecond and process count up, so that ids sort in the order of making."""
 
     def __init__(self) -> None:
+        self._start()
+        if hasattr(os, "register_at_fork"):  # a child must not go on where its parent does, too
+            os.register_at_fork(after_in_child=self._start)
+
+    def _start(self) -> None:
         self._lock = threading.Lock()
         self._last = (-1, 0)
+        self._bits = Random().getrandbits  # its own: a program that seeds the common one gets no id twice
 
     def next(self, now: int) -> str:
         with self._lock:
             moment, random = self._last
             # 73 random bits leave room to count up within the 74 that the form has.
-            random = random + 1 if moment == now else int.from_bytes(os.urandom(10), "big") >> 7
+            random = random + 1 if moment == now else self._bits(73)
             self._last = (now, random)
-        when, rest = f"{now & 0xFFFF_FFFF_FFFF:012x}", f"{1 << 63 | random & 0x3FFF_FFFF_FFFF_FFFF:016x}"
-        return f"{when[:8]}-{when[8:]}-7{random >> 62 & 0xFFF:03x}-{rest[:4]}-{rest[4:]}"
+        return (
+            f"{now >> 16 & 0xFFFF_FFFF:08x}-{now & 0xFFFF:04x}-7{random >> 62 & 0xFFF:03x}-"
+            f"{1 << 15 | random >> 48 & 0x3FFF:04x}-{random & 0xFFFF_FFFF_FFFF:012x}"
+        )
 
 
 new_id = _Ids().next

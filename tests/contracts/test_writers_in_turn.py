@@ -81,6 +81,43 @@ def test_an_append_that_was_undone_leaves_no_trace_in_the_chain(home: Home) -> N
     assert breaks(home) == []
 
 
+def test_numbers_are_dense_whoever_writes_and_whatever_was_undone(home: Home, location: str, clock: FixedClock) -> None:
+    with recollect.open(location, clock=clock) as other:
+        here, there, stranger = home.agent("ana"), other.agent("ana"), home.agent("zoe")
+        for content in ("one", "two"):
+            here.remember(content)
+        there.remember("three")
+        here.remember("four", name="four")
+        stranger.remember("hers")
+        here.remember("five")
+        with pytest.raises(Conflict):
+            here.remember("taken", name="four")
+        here.remember("six")
+        with suppress(ZeroDivisionError), here._workspace.write() as work:
+            work.counters.entries += 7
+            raise ZeroDivisionError
+        there.remember("seven")
+        there.forget("four")
+        here.remember("eight")
+        found = sorted(here.list(), key=lambda entry: entry.seq)
+        assert [(entry.seq, entry.content) for entry in found] == [
+            (1, "one"), (2, "two"), (3, "three"), (5, "five"), (6, "six"), (7, "seven"), (8, "eight"),
+        ]  # fmt: skip
+        assert [entry.seq for entry in stranger.list()] == [1]
+        assert home.check().ok
+
+
+def test_numbers_go_on_with_a_file_that_took_the_place_of_another(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        mem = home.agent("ana")
+        mem.remember("one")
+        home.backup(tmp_path / "backup.db")
+        mem.remember("lost")
+        os.replace(tmp_path / "backup.db", tmp_path / "memory.db")
+        assert mem.remember("two").seq == 2
+        assert home.check().ok
+
+
 def test_the_chain_begins_anew_with_a_file_that_took_the_place_of_another(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home:
         conv = home.agent("ana").conversations.start()

@@ -43,7 +43,7 @@ def test_a_term_of_the_glossary_is_found_over_several_chunks() -> None:
 
 
 def test_a_chunk_without_end_is_left_to_the_whole_text() -> None:
-    assert chunk_tags("a" * 1_000_000) == ("",)
+    assert chunk_tags("a" * 1_000_000) is None
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(), st.lists))

@@ -1,5 +1,7 @@
 """Ids, names and path segments."""
 
+import os
+import random
 import threading
 import uuid
 
@@ -42,6 +44,29 @@ def test_threads_never_get_the_same_id() -> None:
     for thread in threads:
         thread.join()
     assert len(set(made)) == 8_000
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_forked_process_never_gets_an_id_of_its_parent() -> None:
+    names.new_id(MOMENT)
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.write(writer, names.new_id(MOMENT).encode())
+        os._exit(0)
+    own = names.new_id(MOMENT)
+    os.waitpid(child, 0)
+    with open(reader) as pipe:
+        os.close(writer)
+        assert own != pipe.read()
+
+
+def test_a_program_that_seeds_its_random_numbers_gets_other_ids() -> None:
+    random.seed(1)
+    first = names.new_id(MOMENT + 1)
+    random.seed(1)
+    assert names.new_id(MOMENT + 2)[14:] != first[14:]
 
 
 @pytest.mark.parametrize(

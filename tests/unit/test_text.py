@@ -413,6 +413,16 @@ def test_composed_and_decomposed_accents_give_the_same_terms(text: str) -> None:
     assert query_terms(composed) == query_terms(decomposed)
 
 
+@given(st.text("abcdenorstuy", min_size=1, max_size=66) | st.sampled_from(["the", "no", "about", "router", "kv", "s"]))
+@example("a" * 64)
+@example("a" * 65)
+def test_a_comma_after_a_word_changes_nothing(word: str) -> None:
+    ((vote, found, _, tags),) = text_module.chunks(word)
+    ((vote_with_comma, found_with_comma, _, tags_with_comma),) = text_module.chunks(f"{word},")
+    assert (vote, found) == (vote_with_comma, found_with_comma)
+    assert tags == tags_with_comma or len(word) >= 64  # a chunk of 65 characters is looked at as part of its text
+
+
 @given(anything | awkward)
 def test_analysing_again_gives_the_same_terms(text: str) -> None:
     first = analyse(text)

@@ -1,19 +1,16 @@
 """The verbs on a home as a whole: check, backup and reembed."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 import recollect
 from recollect.cli.call import Call, for_home
 from recollect.cli.content import examples
 from recollect.cli.exits import EXIT_CODES
 from recollect.cli.output import columns, document, line, pairs, safe
+from recollect.cli.progress import progress
 from recollect.errors import Corrupt
 from recollect.model.report import Report
 
@@ -68,8 +65,8 @@ def reembed(call: Call) -> None:
 
     It can be stopped and started again at any time. Meanwhile entries are found by their words.
     """
-    with recollect.open(call.home) as home, _progress() as progress:
-        made = home.reembed(progress)
+    with recollect.open(call.home) as home, progress() as tell:
+        made = home.reembed(tell)
     if call.json:
         document({"embedded": made})
     elif made:
@@ -88,27 +85,6 @@ def compact(call: Call) -> None:
         document(done)
     else:
         pairs((name, str(value)) for name, value in done.items())
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on stderr for each agent, where somebody can see it."""
-    console = Console(stderr=True)
-    parts = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*parts, console=console, disable=not console.is_terminal, transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def tell(where: str, done: int, total: int) -> None:
-            if where not in tasks:
-                tasks[where] = bars.add_task(safe(where))
-            bars.update(tasks[where], completed=done, total=total)
-
-        yield tell
 
 
 def _show(report: Report) -> None:

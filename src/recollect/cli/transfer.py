@@ -1,18 +1,16 @@
 """Memory that travels: export, import and move."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
 import recollect
 from recollect.cli.call import Call, for_agent, for_home
 from recollect.cli.content import examples, one_of
 from recollect.cli.output import columns, document, line, remark, safe
+from recollect.cli.progress import progress
 from recollect.model.transfer import Format, Imported
 
 __all__ = ["app"]
@@ -33,8 +31,8 @@ def export(
     vectors: Annotated[bool, typer.Option("--vectors", help="With the vectors, which can be made anew.")] = False,
 ) -> None:
     """Write everything to one file, while others may go on writing. `import` restores it, on either database."""
-    with recollect.open(call.home) as home, _progress() as progress:
-        done = home.export(path, include_vectors=vectors, progress=progress)
+    with recollect.open(call.home) as home, progress() as tell:
+        done = home.export(path, include_vectors=vectors, progress=tell)
     if call.json:
         document(done)
     else:
@@ -62,9 +60,9 @@ def import_(
 
     An export says itself whose it is. Other files go to the agent of the call, except where they name agents.
     """
-    with recollect.open(call.home) as home, _progress() as progress:
+    with recollect.open(call.home) as home, progress() as tell:
         done = home.import_(
-            path, agent=call.agent, workspace=call.workspace, format=format_, dry_run=dry_run, progress=progress
+            path, agent=call.agent, workspace=call.workspace, format=format_, dry_run=dry_run, progress=tell
         )
     if call.json:
         document(done)
@@ -80,29 +78,13 @@ def move(
     target: Annotated[str, typer.Argument(metavar="TO", help="A location that is empty.", show_default=False)],
 ) -> None:
     """Copy everything to another place, unchanged: from a file to a server, or back. The first one stays as it is."""
-    with recollect.open(source) as home, recollect.open(target) as other, _progress() as progress:
-        done = home.move_to(other, progress=progress)
+    with recollect.open(source) as home, recollect.open(target) as other, progress() as tell:
+        done = home.move_to(other, progress=tell)
     if call.json:
         document(done)
     else:
         _table(done)
         print(f"everything is in {safe(target)} now; {safe(source)} is as it was")
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
-    """A bar on stderr, where somebody can see it."""
-    console = Console(stderr=True)
-    parts = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    with Progress(*parts, console=console, disable=not console.is_terminal, transient=True) as bars:
-        tasks: dict[str, TaskID] = {}
-
-        def tell(where: str, done: int, total: int) -> None:
-            if where not in tasks:
-                tasks[where] = bars.add_task(safe(where))
-            bars.update(tasks[where], completed=done, total=total)
-
-        yield tell
 
 
 def _show(done: Imported) -> None:

@@ -7,7 +7,7 @@ An operation that changes nothing leaves none.
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from operator import itemgetter
+from operator import attrgetter, is_, itemgetter
 from typing import Any, TypeVar
 
 from recollect import names, text
@@ -26,6 +26,7 @@ TAGS = 64
 TAG_LENGTH = 64
 SHORT_LENGTH = 256
 _tags_of = itemgetter(3)
+_fields = attrgetter(*Add.__dataclass_fields__)
 
 Member = TypeVar("Member", bound=StrEnum)
 
@@ -41,7 +42,7 @@ def checked(operation: Operation) -> Operation:
                 raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
             kind = member(Kind, operation.kind, "kind")
             name = None if operation.name is None else names.name(operation.name)
-            return Add(
+            fields = (
                 _content(operation.content),
                 name,
                 kind,
@@ -52,12 +53,13 @@ def checked(operation: Operation) -> Operation:
                 None if operation.channel is None else names.name(operation.channel, "channel"),
                 None if conversation is None else names.name(conversation, "conversation"),
                 _importance(operation.importance),
-                _source(operation.source),
+                operation.source if operation.source == "agent" else _source(operation.source),
                 None if operation.lifetime is None else _lifetime(operation.lifetime, scope, kind, name),
                 None if operation.at is None else milliseconds(operation.at),
                 None if operation.first_event is None else _number(operation.first_event),
                 None if operation.last_event is None else _number(operation.last_event),
             )
+            return operation if all(map(is_, fields, _fields(operation))) else Add(*fields)
         case Rename() | Alias():
             return replace(operation, target=_target(operation.target), name=names.name(operation.name))
         case Write():
@@ -139,20 +141,23 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
     work.counters.entries += 1
     at = add.at if isinstance(add.at, int) else now
     chunks = text.chunks(add.content)
-    kind, scope = member(Kind, add.kind, "kind"), member(Scope, add.scope, "scope")
+    kind, scope, category = add.kind, add.scope, add.category
+    assert isinstance(kind, Kind)
+    assert isinstance(scope, Scope)
+    assert category is None or isinstance(category, Category)
     entry = Entry(
         id=names.new_id(now),
         seq=work.counters.entries,
         kind=kind,
         content=add.content,
         name=add.name,
-        category=None if add.category is None else member(Category, add.category, "category"),
+        category=category,
         scope=scope,
         lifetime=_lifetime(add.lifetime, scope, kind, add.name),
         context=add.context,
         tags=tuple(add.tags),
         concept_tags=concept_tags(add.content, known=map(_tags_of, chunks)),
-        importance=float(add.importance),
+        importance=add.importance,
         source=add.source,
         conversation_id=add.conversation,
         channel_id=add.channel,

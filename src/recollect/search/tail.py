@@ -10,6 +10,8 @@ MOST = 255
 
 def pack(terms: Mapping[str, int]) -> str:
     """Terms and counts as one line; a term never contains a space."""
+    if terms and sum(terms.values()) == len(terms):  # the same as below, but quick: each is there once
+        return f"{' 1 '.join(terms)} 1"
     return " ".join([f"{term} {count}" for term, count in terms.items()])
 
 

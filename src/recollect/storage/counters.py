@@ -1,6 +1,7 @@
 """The last numbers an agent handed out. A writer locks the row first, so numbers are dense and in commit order."""
 
 from dataclasses import dataclass
+from operator import attrgetter
 
 from recollect.storage.database import Transaction
 
@@ -40,7 +41,7 @@ class Counters:
     def lock(cls, tx: Transaction, analysis: int) -> "Counters":
         """The counters, for a writer: another writer of the same agent waits until this transaction ends."""
         query = "counters.get" if tx.alone else "counters.lock"
-        row = tx.one(query)
+        row, tx.counters = tx.counters or tx.one(query), None
         if row is None:
             tx.run("counters.start", analysis=analysis)
             row = tx.one(query)
@@ -54,3 +55,7 @@ class Counters:
             flushed=self.flushed, live=self.live, tokens=self.tokens, removals=self.removals, layout=self.layout,
             analysis=self.analysis, vectors=self.vectors,
         )  # fmt: skip
+        tx.counters = _fields(self)
+
+
+_fields = attrgetter(*Counters.__dataclass_fields__)

@@ -38,6 +38,8 @@ class Transaction(ABC):
     """Whether the database can search vectors by itself."""
     alone: bool = False
     """Whether nobody else writes while this writes, so that a row need not be locked before it is read."""
+    counters: Row | None = None
+    """The agent's row of counters, where it is certain what it holds without looking."""
 
     @abstractmethod
     def all(self, query: str, /, **values: Any) -> list[Row]:

@@ -1,7 +1,7 @@
 """Entries, names and the operation log: rows in, values out."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from operator import attrgetter
@@ -267,7 +267,17 @@ def removed_id(tx: Transaction, target: str) -> str | None:
     return living if living and tx.one("operations.last_removal", entry_id=living) else None
 
 
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+def _encoder() -> Callable[[Any], str]:
+    """What makes JSON of a value: the standard library's, but not set up anew for each, as every write makes two."""
+    encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+    quick = getattr(json.encoder, "c_make_encoder", None)
+    if quick is None:
+        return encoder.encode
+    pieces = quick(None, encoder.default, json.encoder.encode_basestring, None, ":", ",", False, False, True)
+    return lambda value: "".join(pieces(value, 0))
+
+
+_json = _encoder()
 
 
 def _revision(row: Row) -> Revision:

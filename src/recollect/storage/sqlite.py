@@ -118,6 +118,8 @@ class SqliteDatabase(Database):
         self._looked = 0
         """When a transaction last ended here, in milliseconds."""
         self._generation = 0
+        self._left: tuple[apsw.Connection, int, str, Row] | None = None
+        """What the last write left: its connection, the state of the file as that knows it, its agent's counters."""
         self._own()
         _databases.add(self)
 
@@ -582,6 +584,9 @@ class _Write:
             database._translate(error)
             raise
         self._tx = SqliteTransaction(connection, self._agent, generation)
+        left, database._left = database._left, None
+        if left is not None and left[:3] == (connection, connection.data_version(), self._agent):
+            self._tx.counters = left[3]
         return self._tx
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
@@ -590,6 +595,8 @@ class _Write:
             try:
                 if error is None:
                     tx._connection.execute("COMMIT")
+                    if tx.counters is not None:
+                        database._left = tx._connection, tx._connection.data_version(), tx.agent, tx.counters
             finally:
                 database._end(tx._connection, tx.generation, "ROLLBACK")
         except Exception as failure:
