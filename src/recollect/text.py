@@ -45,6 +45,7 @@ __all__ = [
     "chunks",
     "count",
     "estimate_tokens",
+    "figures",
     "normalise",
     "query_terms",
     "sentences",
@@ -470,6 +471,14 @@ def _alternatives(word: str, *, portuguese_first: bool) -> tuple[str, ...]:
 def estimate_tokens(text: str) -> int:
     """About how many tokens a language model counts: a quarter of the characters, rounded up."""
     return (len(text) + 3) // 4
+
+
+_FIGURE = re.compile(r"\d+")
+
+
+def figures(text: str) -> list[str]:
+    """The numbers in a text, sorted. Texts that differ in them say different things, however alike they are."""
+    return sorted(_FIGURE.findall(text))
 
 
 def normalise(text: str) -> str:

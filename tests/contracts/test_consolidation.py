@@ -18,6 +18,7 @@ from recollect import Add, Entry, FixedClock, Home, Memory, Write
 from recollect.engine import consolidation as module
 from recollect.model.upkeep import Change, Run
 from recollect.storage import entries
+from recollect.text import figures
 
 NEW_YEAR_2026 = 1_767_225_600_000
 HOUR = 3_600_000
@@ -40,6 +41,14 @@ class Angles:
                 angle = math.radians(float(degrees))
                 row[2 * int(plane) : 2 * int(plane) + 2] = math.cos(angle), math.sin(angle)
         return rows
+
+
+@pytest.fixture(autouse=True, scope="module")
+def directions_are_no_numbers() -> Iterator[None]:
+    """The direction that a text begins with is told to the embedder; it is not among the numbers of the note."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "figures", lambda text: figures(text.partition(" ")[2]))
+        yield
 
 
 @pytest.fixture
@@ -234,6 +243,13 @@ def test_notes_with_the_same_words_are_one_with_and_without_vectors(home: Home, 
         mem.remember(text)
     consolidate(home)
     assert contents(mem) == {"- Green  tea", "- black tea", "0:0 Coffee"}
+
+
+def test_notes_that_differ_in_a_number_say_different_things(home: Home, mem: Memory) -> None:
+    for text in ("0:0 port 8080", "0:1 port 8081", "0:2 port", "0:3 the port is 8080", "0:4 port 8080 or 8081"):
+        mem.remember(text)
+    consolidate(home)
+    assert contents(mem) == {"0:0 port 8080", "0:1 port 8081", "0:2 port", "0:4 port 8080 or 8081"}
 
 
 def test_without_an_embedder_words_decide(location: str, clock: FixedClock) -> None:

@@ -65,14 +65,15 @@ def tidy(said: Callable[[], None] = lambda: None) -> Job:
     def work(shift: Shift, store: Store) -> None:
         with shift.read(store) as tx:
             found = sorted((one.entry for one in every(tx)), key=lambda entry: (entry.content, entry.id))
-        rights = {entry.content.partition(" ")[2]: entry for entry in found if entry.content.startswith("right ")}
+        rights = [entry for entry in found if entry.content.startswith("right ")]
         for entry in found:
             said()
             kind, _, number = entry.content.partition(" ")
             if kind == "left":
-                other = rights.pop(number, None)
+                other = next((entry for entry in rights if entry.content == f"right {number}"), None)
                 if other is None:
                     continue
+                rights.remove(other)
                 with shift.step(store) as step:
                     step.add(recollect.Add(f"joined {number}", tags=["made"]), f"left and right {number} are a pair")
                     step.remove(entry, "it is a part of a pair")

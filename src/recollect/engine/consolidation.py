@@ -6,9 +6,10 @@ once where its score says so. The rest are compared with each other, in their sc
 scope):
 
 - Notes with the same words are one note, whatever their vectors say.
-- Then notes whose vectors have a cosine above SAME. All pairs would be too many, so there are BANDS of BITS random
-  planes, and only notes that lie on the same side of all the planes of a band are compared: at a cosine of 0.95 a pair
-  is missed in 6 of 1,000 cases, and the nearer it is, the less often. The planes are the same in every run.
+- Then notes whose vectors have a cosine above SAME, unless they hold different numbers: for vectors port 8080 is as
+  good as port 8081. All pairs would be too many, so there are BANDS of BITS random planes, and only notes that lie on
+  the same side of all the planes of a band are compared: at a cosine of 0.95 a pair is missed in 6 of 1,000 cases, and
+  the nearer it is, the less often. The planes are the same in every run.
 - In the order of importance, then age, each note takes over what is near it and ranks lower, and is not compared any
   further itself when it was taken over. So of a chain a-b-c (a near b, b near c, a not near c) a takes over b, and c
   stays. Of what is left no two are near each other, which is why a second run finds nothing to do; and a merge changes
@@ -30,7 +31,7 @@ from recollect.model.entry import Entry, Kind, Lifetime, Scope
 from recollect.search.ranking import relevance
 from recollect.storage import entries
 from recollect.storage.database import Transaction
-from recollect.text import normalise
+from recollect.text import figures, normalise
 from recollect.upkeep.shift import Shift
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class _Pool:
         self.groups: dict[tuple[str, str], array[int]] = {}
         """The notes of a scope, or of a channel."""
         self.relevance, self.importance = array("d"), array("d")
-        self.created, self.text = array("q"), array("q")
+        self.created, self.text, self.figures = array("q"), array("q"), array("q")
         self.left = bytearray()
         """Whether a note is no longer among them."""
         self.placed = array("q")
@@ -95,20 +96,22 @@ class _Pool:
         self._with_keys = 0
 
     def add(
-        self, entry_id: str, group: tuple[str, str], score: float, importance: float, created: int, text: int
+        self, entry_id: str, group: tuple[str, str], score: float, importance: float, created: int, content: str
     ) -> None:
         self.groups.setdefault(group, array("q")).append(len(self.ids))
         self.ids.append(entry_id)
         self.relevance.append(score)
         self.importance.append(importance)
         self.created.append(created)
-        self.text.append(text)
+        words = normalise(content)
+        self.text.append(_fingerprint(words))
+        self.figures.append(_fingerprint(" ".join(figures(words))))
         self.left.append(0)
 
     def unchanged(self, number: int, found: Mapping[str, Entry]) -> Entry | None:
         """A note among those found, unless somebody has written it anew since it was read."""
         note = found.get(self.ids[number])
-        return note if note is not None and _fingerprint(note.content) == self.text[number] else None
+        return note if note is not None and _fingerprint(normalise(note.content)) == self.text[number] else None
 
     def add_vectors(self, vectors: Sequence[bytes | None]) -> None:
         """The vectors of the notes that were added last; only on which side of the planes they lie is kept."""
@@ -151,7 +154,7 @@ def _score(shift: Shift, store: Store, pool: _Pool) -> None:
                 deserving.append(entry_id)
                 continue
             group = (scope, channel if scope == Scope.CHANNEL else "")
-            pool.add(entry_id, group, score, importance, created, _fingerprint(content))
+            pool.add(entry_id, group, score, importance, created, content)
             vectors.append(raw)
         pool.add_vectors(vectors)
         _judge(shift, store, deserving)
@@ -253,6 +256,7 @@ def _plan(shift: Shift, store: Store, pool: _Pool) -> Iterator[tuple[int, list[i
     keys = np.concatenate(pool.keys) if pool.keys else np.empty((0, BANDS), np.uint32)
     importance, created = np.frombuffer(pool.importance), np.frombuffer(pool.created, np.int64)
     text, placed = np.frombuffer(pool.text, np.int64), np.frombuffer(pool.placed, np.int64)
+    numbered = np.frombuffer(pool.figures, np.int64)
     for group in sorted(pool.groups):
         numbers = np.array(pool.groups[group])
         ranked = numbers[np.lexsort((created[numbers], -importance[numbers]))]
@@ -260,8 +264,9 @@ def _plan(shift: Shift, store: Store, pool: _Pool) -> Iterator[tuple[int, list[i
         into = first[which]
         different = np.flatnonzero((into == np.arange(len(ranked))) & (placed[ranked] >= 0))
         if len(different) > 1:
-            ids = [pool.ids[number] for number in ranked[different]]
-            into[different] = different[_Near(shift, store, ids, keys[placed[ranked[different]]]).into]
+            some = ranked[different]
+            near = _Near(shift, store, [pool.ids[number] for number in some], numbered[some], keys[placed[some]])
+            into[different] = different[near.into]
             into = into[into]
         taken: dict[int, list[int]] = {}
         for other in np.flatnonzero(into != np.arange(len(ranked))).tolist():
@@ -271,16 +276,18 @@ def _plan(shift: Shift, store: Store, pool: _Pool) -> Iterator[tuple[int, list[i
 
 
 class _Near:
-    """Which of some notes is taken over by which, as their vectors say; `into` is itself where it stays.
+    """Which of some notes is taken over by which, as their vectors and numbers say; `into` is itself where it stays.
 
     The notes come in the order of their rank. They are compared block by block with those that stay of the blocks
     before, then among themselves: so a thousand notes that say the same are compared with one, not with each other.
     """
 
-    def __init__(self, shift: Shift, store: Store, ids: Sequence[str], keys: "Keys") -> None:
+    def __init__(
+        self, shift: Shift, store: Store, ids: Sequence[str], numbered: "NDArray[np.int64]", keys: "Keys"
+    ) -> None:
         import numpy as np
 
-        self._shift, self._store, self._ids, self._keys = shift, store, ids, keys
+        self._shift, self._store, self._ids, self._numbered, self._keys = shift, store, ids, numbered, keys
         self.into: Numbers = np.arange(len(ids))
         staying = [np.empty(0, np.uint64)] * BANDS
         for start in range(0, len(ids), PAGE):
@@ -303,6 +310,7 @@ class _Near:
 
     def _settle(self, notes: "Numbers", tables: "Sequence[Table]") -> None:
         pairs = self._likely(notes, tables)
+        pairs = pairs[self._numbered[pairs[:, 0]] == self._numbered[pairs[:, 1]]]
         for later, earlier in pairs[self._near(pairs)].tolist():
             if self.into[later] == later and self.into[earlier] == earlier:
                 self.into[later] = earlier
@@ -424,9 +432,9 @@ def _relevance(
     return relevance(importance, shift.decay.rate(Scope(scope)), hours, access_count)
 
 
-def _fingerprint(content: str) -> int:
-    """A number that two texts share only when they have the same words."""
-    return int.from_bytes(blake2b(normalise(content).encode(), digest_size=8).digest(), signed=True)
+def _fingerprint(text: str) -> int:
+    """A number that only equal texts share."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), signed=True)
 
 
 def _short(content: str) -> str:

@@ -1,13 +1,14 @@
 """Hits that say the same: the second one leaves. Pure.
 
-Two hits are the same when both have vectors and their cosine is above SAME; when one has none, when their texts are
-equal after normalising case and white space.
+Two hits are the same when both have vectors, their cosine is above SAME, and they hold the same numbers: for vectors
+port 8080 is as good as port 8081. When one has no vector, when their texts are equal after normalising case and white
+space.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from recollect.text import normalise
+from recollect.text import figures, normalise
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,10 +28,15 @@ def distinct(ranked: Iterable[tuple[int, str]], vectors: "Mapping[int, NDArray[n
 
     kept: list[int] = []
     texts: set[str] = set()
+    compared: list[str] = []
+    """The texts of those that stay and have a vector, in the order of `rows`."""
     rows, filled = np.empty((0, 0), np.float32), 0
     for number, text in ranked if limit > 0 else ():
         own, normal = vectors.get(number), normalise(text)
-        if normal in texts or (own is not None and filled and float((rows[:filled] @ own).max()) > SAME):
+        if normal in texts:
+            continue
+        near = np.flatnonzero(rows[:filled] @ own > SAME).tolist() if own is not None and filled else []
+        if near and figures(normal) in [figures(compared[one]) for one in near]:
             continue
         kept.append(number)
         if len(kept) >= limit:
@@ -40,5 +46,6 @@ def distinct(ranked: Iterable[tuple[int, str]], vectors: "Mapping[int, NDArray[n
             if not filled:
                 rows = np.empty((limit, len(own)), np.float32)
             rows[filled] = own
+            compared.append(normal)
             filled += 1
     return kept
