@@ -48,6 +48,11 @@ def main() -> None:
     print(f"import apsw               {(seconds('-c', 'import apsw') - bare) * 1000:6.0f} ms more")
     print(f"import recollect          {(seconds('-c', 'import recollect') - bare) * 1000:6.0f} ms more")
     print(f"recollect --help          {seconds('-m', 'recollect', '--help') * 1000:6.0f} ms")
+    with tempfile.TemporaryDirectory() as folder:
+        with recollect.open(folder) as home:
+            home.agent("default").remember("We chose SQLite because it is one file.")
+        command = "-m", "recollect", "--home", folder, "recall", "why did we choose this database"
+        print(f"recollect recall          {seconds(*command) * 1000:6.0f} ms")
     sizes = [int(size) for size in sys.argv[1:]] or [1_000, 10_000, 100_000]
     with tempfile.TemporaryDirectory() as folder:
         print("entries      open   first list   first recall   first remember   (ms, in a new process)")
