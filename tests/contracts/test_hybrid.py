@@ -301,6 +301,19 @@ def test_a_word_that_is_in_no_entry_stands_for_longer_and_similar_ones(words_alo
     assert found(words_alone, "zebra", prefix=True, fuzzy=0.2) == []
 
 
+def test_it_stands_for_words_of_segments_and_of_the_tail_alike(
+    words_alone: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index_module, "TAIL", 2)
+    words_alone.remember_many([Add("we deploy on Tuesdays"), Add("they play")])  # a segment
+    words_alone.remember("the employer pays")
+    assert found(words_alone, "deplay", fuzzy=0.3) == ["we deploy on Tuesdays", "they play"]
+    words_alone.remember("deplane here")  # now there is another segment
+    assert set(found(words_alone, "depla", prefix=True)) == {"deplane here"}
+    words_alone.remember("we deplore that")  # in the tail
+    assert set(found(words_alone, "depl", prefix=True)) == {"we deploy on Tuesdays", "deplane here", "we deplore that"}
+
+
 def test_a_word_that_is_in_an_entry_stands_for_itself_alone(words_alone: Memory) -> None:
     words_alone.remember("the cat sleeps")
     words_alone.remember("the catalogue is old")

@@ -1,10 +1,12 @@
 """Terms that may stand for one that was typed: which, and with what weight."""
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.search.vocabulary import MOST, Vocabulary, distance
+from recollect.search.vocabulary import MOST, Vocabulary
 
 WORDS = ["car", "card", "care", "carpet", "cart", "cat", "dog", "scar", "naïve", "日本", "日本語"]
 
@@ -24,13 +26,7 @@ def plain_distance(one: str, other: str) -> int:
     return before[-1]
 
 
-short = st.text("abcä日", max_size=9)
 terms = st.text("abcä日", min_size=1, max_size=9)
-
-
-@given(short, short, st.integers(0, 6))
-def test_the_distance_is_the_number_of_changed_letters_up_to_a_bound(one: str, other: str, farthest: int) -> None:
-    assert distance(one, other, farthest) == min(plain_distance(one, other), farthest + 1)
 
 
 def test_a_prefix_stands_for_longer_terms_the_longer_the_less() -> None:
@@ -46,6 +42,7 @@ def test_a_near_term_counts_less_the_farther_it_is() -> None:
     assert like("cirpet", fuzzy=0.2, words=["carpet", "trumpet"]) == pytest.approx({"carpet": 0.45 * 6 / 7})
     assert like("cirpot", fuzzy=0.4, words=["carpet"]) == pytest.approx({"carpet": 0.45 * 6 / 8})
     assert like("naive", fuzzy=0.2) == pytest.approx({"naïve": 0.45 * 5 / 6})
+    assert list(like("car🙂", fuzzy=0.3, words=["car", "cat"])) == ["car"]
 
 
 @pytest.mark.parametrize(
@@ -80,14 +77,39 @@ def test_the_best_sixty_four_are_taken_and_always_the_same() -> None:
     assert set(found) == {f"word{number}" for number in (*range(10), *range(10, 64))}
 
 
+def by_the_definition(term: str, *, prefix: bool, fuzzy: float, words: list[str]) -> dict[str, float]:
+    """Every word compared, and the best of all taken."""
+    farthest = min(6, int(fuzzy * len(term) + 0.5))
+    found = {}
+    for word in words:
+        steps = plain_distance(term, word)
+        if prefix and word.startswith(term):
+            found[word] = 0.375 * len(word) / (len(word) + 0.3 * (len(word) - len(term)))
+        elif 0 < farthest >= steps:
+            found[word] = 0.45 * len(word) / (len(word) + steps)
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MOST])
+
+
 @given(st.lists(terms, max_size=20), terms, st.sampled_from([0.0, 0.2, 0.5, 1.0]), st.booleans())
 def test_no_near_term_is_overlooked_and_no_other_one_taken(
     words: list[str], typed: str, fuzzy: float, prefix: bool
 ) -> None:
-    farthest = min(6, int(fuzzy * len(typed) + 0.5))
-    expected = {word for word in words if farthest > 0 and plain_distance(typed, word) <= farthest}
-    if prefix:
-        expected |= {word for word in words if word.startswith(typed)}
+    assert like(typed, prefix=prefix, fuzzy=fuzzy, words=words) == by_the_definition(
+        typed, prefix=prefix, fuzzy=fuzzy, words=words
+    )
+
+
+@pytest.mark.parametrize("prefix", [False, True])
+@pytest.mark.parametrize("fuzzy", [0.2, 0.5, 1.0])
+@pytest.mark.parametrize("typed", ["a", "abab", "abacab", "bbbbbbbb", "cabacabac"])
+def test_among_more_near_terms_than_are_taken_it_is_the_best(typed: str, fuzzy: float, prefix: bool) -> None:
+    words = ["".join(letters) for length in range(1, 8) for letters in product("abc", repeat=length)]
+    words += ["abab" * 4, "cabacabacab"]
+    expected = by_the_definition(typed, prefix=prefix, fuzzy=fuzzy, words=words)
     found = like(typed, prefix=prefix, fuzzy=fuzzy, words=words)
-    assert set(found) == expected
-    assert all(0 <= weight <= 0.45 for weight in found.values())
+    assert list(found.items()) == list(expected.items())
+
+
+def test_terms_of_hundreds_of_letters_are_compared_as_well() -> None:
+    words = ["x" * 299, "x" * 306, "x" * 307, "y" + "x" * 298 + "y", "z" * 300]
+    assert list(like("x" * 300, fuzzy=0.2, words=words)) == ["x" * 299, "y" + "x" * 298 + "y", "x" * 306]

@@ -191,17 +191,20 @@ class Index(Segmented):
         """The query with other terms in place of each word that is not in the index: longer ones, or near ones."""
         if not (prefix or fuzzy > 0) or not counters.live:
             return query
+        from recollect.search.vocabulary import best
+
         with self._lock:
             view = self._current(tx, counters)
             known = view.known(tx, [term for word in query for term in word])
             unknown = [place for place, word in enumerate(query) if not known.intersection(word)][:EXPANDED]
             if not unknown:
                 return query
-            vocabulary = view.vocabulary(tx)
+            vocabularies = view.vocabularies(tx)
         expanded = list(query)
         for place in unknown:
-            like = vocabulary.like(next(iter(query[place])), prefix=prefix, fuzzy=fuzzy)
-            expanded[place] = like or query[place]
+            typed = next(iter(query[place]))
+            segments, tail = (one.like(typed, prefix=prefix, fuzzy=fuzzy) for one in vocabularies)
+            expanded[place] = best(segments | tail) or query[place]
         return expanded
 
     def rebuild(self, tx: Transaction, counters: Counters) -> None:

@@ -35,7 +35,8 @@ class View:
         self._tail: dict[str, tuple[array[int], bytearray]] = {}
         self._lengths: array[int] = array("I")
         self._gone: Counter[str] = Counter()
-        self._vocabulary: tuple[tuple[int, int], Vocabulary] | None = None
+        self._of_segments: tuple[int, Vocabulary] | None = None
+        self._of_tail: tuple[tuple[int, int], Vocabulary] | None = None
 
     def precedes(self, tx: Transaction, counters: Counters) -> bool:
         """Whether this state can be brought forward to the transaction's."""
@@ -91,13 +92,15 @@ class View:
         """Those of the terms that a document has."""
         return {term for term, count in self.postings(tx, terms)[1].items() if count > 0}
 
-    def vocabulary(self, tx: Transaction) -> Vocabulary:
-        """All terms of the index, kept until it changes."""
-        state = self.layout, self.documents
-        if self._vocabulary is None or self._vocabulary[0] != state:
+    def vocabularies(self, tx: Transaction) -> tuple[Vocabulary, Vocabulary]:
+        """All terms of the segments, which take long to read and seldom change, and those of the tail."""
+        if self._of_segments is None or self._of_segments[0] != self.layout:
             rows = tx.all("index.vocabulary", segments=list(self._segments))
-            self._vocabulary = state, Vocabulary([*(term for (term,) in rows), *self._tail])
-        return self._vocabulary[1]
+            self._of_segments = self.layout, Vocabulary(term for (term,) in rows)
+        state = self.layout, self.documents
+        if self._of_tail is None or self._of_tail[0] != state:
+            self._of_tail = state, Vocabulary(self._tail)
+        return self._of_segments[1], self._of_tail[1]
 
     def _read_segments(self, tx: Transaction, counters: Counters) -> None:
         known, self._segments = self._segments, {}

@@ -3,18 +3,26 @@
 Only a term that is not in the index is looked up here: expanding terms that are there makes a good ranking worse.
 The weights are those of MiniSearch: a prefix match counts up to 0.375, a near match up to 0.45, both less the further
 the term is from what was typed.
+
+A near term counts more the fewer steps it is away and the longer it is. So those one step away are looked for first,
+then those two away, and as soon as there are enough, only those long enough to count as much as the last one of them.
+All terms that may be near are compared at once, letter by letter.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterable
+from heapq import nsmallest
 
 import numpy as np
+from numpy.typing import NDArray
 
-__all__ = ["MOST", "Vocabulary", "distance"]
+__all__ = ["MOST", "Vocabulary", "best"]
 
 MOST = 64
 """How many terms may stand for one that was typed."""
 _FARTHEST = 6
+_CHUNK = 8_192
+"""So many terms are compared at once: their table fits into a processor's cache."""
 
 
 class Vocabulary:
@@ -22,48 +30,86 @@ class Vocabulary:
 
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = sorted(set(terms))
-        self._lengths = np.array([len(term) for term in self._terms], np.int16)
-        self._letters = np.array([_letters(term) for term in self._terms], np.uint64)
+        self._codes = _codes("".join(self._terms))
+        """The letters of all terms, one term after the other."""
+        lengths = np.fromiter(map(len, self._terms), np.int64, len(self._terms))
+        # What follows is in the order of lengths, so that terms of about a length are next to each other.
+        self._places = np.argsort(lengths, kind="stable")
+        self._lengths = lengths[self._places]
+        self._starts = (np.cumsum(lengths) - lengths)[self._places]
+        self._letters = np.fromiter(map(_letters, self._terms), np.uint64, len(self._terms))[self._places]
 
     def like(self, term: str, *, prefix: bool, fuzzy: float) -> dict[str, float]:
         """The terms that may stand for one that is not there, with their weights. A prefix goes before a near match."""
-        found: dict[str, float] = {}
-        if fuzzy > 0:
-            for other, steps in self._near(term, min(_FARTHEST, int(fuzzy * len(term) + 0.5))):
-                found[other] = 0.45 * len(other) / (len(other) + steps)
-        if prefix:
-            for other in self._beginning_with(term):
-                found[other] = 0.375 * len(other) / (len(other) + 0.3 * (len(other) - len(term)))
-        best = sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MOST]
-        return dict(best)
-
-    def _beginning_with(self, term: str) -> list[str]:
         start = bisect_left(self._terms, term)
-        end = bisect_left(self._terms, term + "\U0010ffff")
-        return self._terms[start:end]
+        end = bisect_left(self._terms, term + "\U0010ffff") if prefix else start
+        found = {
+            other: 0.375 * len(other) / (len(other) + 0.3 * (len(other) - len(term)))
+            for other in nsmallest(MOST, self._terms[start:end], key=len)
+        }
+        farthest = min(_FARTHEST, int(fuzzy * len(term) + 0.5))
+        return best(found | self._near(term, farthest, range(start, end)))
 
-    def _near(self, term: str, farthest: int) -> list[tuple[str, int]]:
-        if farthest < 1 or not self._terms:
-            return []
-        # Each step changes at most two letters of the set and one of the length: most terms are ruled out by that.
-        differing = np.bitwise_count(self._letters ^ np.uint64(_letters(term)))
-        candidates = np.flatnonzero((np.abs(self._lengths - len(term)) <= farthest) & (differing <= 2 * farthest))
-        near = ((self._terms[i], distance(term, self._terms[i], farthest)) for i in candidates.tolist())
-        return [(other, steps) for other, steps in near if steps <= farthest]
+    def _near(self, term: str, farthest: int, taken: range) -> dict[str, float]:
+        """The best terms that are up to so many steps away, without those at the places that are taken."""
+        found: dict[str, float] = {}
+        letters, bar = np.uint64(_letters(term)), 0.0
+        for steps in range(farthest + 1) if farthest else ():  # 0 for a term that was in the index, and is gone from it
+            # A step changes the length by at most one, takes at most one letter away, and adds at most one.
+            first, end = np.searchsorted(self._lengths, [len(term) - steps, len(term) + steps + 1])
+            lengths, others = self._lengths[first:end], self._letters[first:end]
+            fits = 0.45 * lengths / (lengths + steps) >= bar
+            fits &= np.bitwise_count(letters & ~others) <= steps
+            fits &= np.bitwise_count(others & ~letters) <= steps
+            maybe = first + np.flatnonzero(fits)
+            for start in range(0, len(maybe), _CHUNK):
+                chunk = maybe[start : start + _CHUNK]
+                near = chunk[_within(steps, term, self._codes, self._starts[chunk], self._lengths[chunk])]
+                for place in self._places[near].tolist():
+                    other = self._terms[place]
+                    if place not in taken and other not in found:
+                        found[other] = 0.45 * len(other) / (len(other) + steps)
+            found = best(found)
+            bar = min(found.values()) if len(found) == MOST else 0.0
+        return found
 
 
-def distance(one: str, other: str, farthest: int) -> int:
-    """How many letters must be changed, added or left out; anything beyond `farthest` is farthest + 1."""
-    if abs(len(one) - len(other)) > farthest:
-        return farthest + 1
-    row = list(range(len(other) + 1))
-    for i, letter in enumerate(one, start=1):
-        before, row[0] = row[0], i
-        for j, against in enumerate(other, start=1):
-            before, row[j] = row[j], min(row[j] + 1, row[j - 1] + 1, before + (letter != against))
-        if min(row) > farthest:
-            return farthest + 1
-    return min(row[-1], farthest + 1)
+def best(found: dict[str, float]) -> dict[str, float]:
+    """The terms that count most, as many as may stand for one."""
+    return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MOST])
+
+
+def _within(
+    steps: int, typed: str, codes: NDArray[np.integer], starts: NDArray[np.int64], lengths: NDArray[np.int64]
+) -> NDArray[np.intp]:
+    """Which of the terms, each a stretch of `codes`, are at most so many steps from what was typed.
+
+    This is the table of distances between beginnings, row by row for all terms at once: row i tells how far the first i
+    letters typed are from the first i - steps … i + steps letters of a term; any others are too far. Letters before the
+    first one are like none, and those after the last one do not matter.
+    """
+    which = np.arange(len(starts))
+    width = 2 * steps + 1
+    offsets = np.arange(-steps, len(typed) + steps)[:, None]
+    others = codes.take(starts + offsets, mode="clip")
+    others[:steps] = 0
+    row = np.repeat(np.abs(offsets[:width]).astype(np.min_scalar_type(len(typed) + width)), len(starts), axis=1)
+    for i, letter in enumerate(map(ord, typed)):
+        before = row
+        row = before + (others[i : i + width] != letter)
+        np.minimum(row[:-1], before[1:] + 1, out=row[:-1])
+        for j in range(1, width):
+            np.minimum(row[j], row[j - 1] + 1, out=row[j])
+        alive = row.min(axis=0) <= steps
+        if 2 * np.count_nonzero(alive) < len(which):
+            which, row, others = which[alive], row[:, alive], others[:, alive]
+    return which[row[lengths[which] - len(typed) + steps, np.arange(len(which))] <= steps]
+
+
+def _codes(text: str) -> NDArray[np.integer]:
+    """A text's letters as numbers, each in as few bytes as will do."""
+    codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
+    return codes.astype(np.min_scalar_type(codes.max(initial=0)))
 
 
 def _letters(term: str) -> int:
