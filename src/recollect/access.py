@@ -6,7 +6,7 @@ random. Both belong to the home, not to an agent.
 
 import secrets
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
 
@@ -133,7 +133,7 @@ class Requests:
         """None for a new request, which is then under way; the answer for one that was done already.
 
         A Conflict when the key came with another fingerprint, when the request is still under way (or was broken off,
-        so that nobody knows whether it was done), and when its answer was too long to keep.
+        so that nobody knows whether it was done), and when its answer is not kept.
         """
         key, fingerprint, now = _key(key), names.name(fingerprint, "fingerprint"), self._clock.now()
         with self._store.database.write(self._store.agent) as tx:
@@ -151,8 +151,8 @@ class Requests:
             raise Conflict(f"the request {key!r} is under way, or was broken off; look whether it was done")
         if answer is None:
             raise Conflict(
-                f"the request {key!r} was done (status {status}), but its answer was longer than {LONGEST_BODY:,} "
-                "bytes and was not kept; ask for the result itself"
+                f"the request {key!r} was done (status {status}), but its answer is not kept: it was longer than "
+                f"{LONGEST_BODY:,} bytes, or something was erased since; ask for the result itself"
             )
         return answer
 
@@ -161,6 +161,17 @@ class Requests:
         key, kept = _key(key), len(body.encode()) <= LONGEST_BODY
         with self._store.database.write(self._store.agent) as tx:
             access.finish(tx, key, status, body if kept else None, headers or {})
+
+    def forget_answers(self) -> tuple[int, Sequence[str]]:
+        """Forget what was answered, but not that it was done: a text that is erased may be in it.
+
+        How many answers, and the places where they may still be read.
+        """
+        if not self._store.exists():
+            return 0, ()
+        with self._store.database.write(self._store.agent) as tx:
+            forgotten = tx.run("access.answers_forget")
+        return forgotten, self._store.database.scrub(self._store.agent)[1] if forgotten else ()
 
     def drop(self, key: str) -> None:
         """Forget a request that is under way, because nothing was done; it may come again."""

@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Iterable
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from recollect.access import Requests, Tokens
 from recollect.clock import Clock
@@ -20,7 +20,7 @@ from recollect.config import Settings
 from recollect.conversation import Channels, Conversation, Conversations, Scratchpad
 from recollect.home import Home
 from recollect.memory import Memory
-from recollect.model.history import Channel, ConversationInfo, Event
+from recollect.model.history import Channel, ConversationInfo, Event, Recovery
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.reminders import Reminders
 from recollect.storage.history import LONGEST
@@ -56,11 +56,15 @@ def _forward(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[Any
     return call
 
 
-class AsyncChannels:
-    """`Channels`, awaitable."""
+class _Around(Generic[S]):
+    """Something whose methods run in worker threads."""
 
-    def __init__(self, inner: Channels) -> None:
+    def __init__(self, inner: S) -> None:
         self._inner = inner
+
+
+class AsyncChannels(_Around[Channels]):
+    """`Channels`, awaitable."""
 
     create = _forward(Channels.create)
     list = _forward(Channels.list)
@@ -70,11 +74,8 @@ class AsyncChannels:
         return await asyncio.to_thread(lambda: self._inner.default)
 
 
-class AsyncScratchpad:
+class AsyncScratchpad(_Around[Scratchpad]):
     """`Scratchpad`, awaitable: the methods of a mapping by name."""
-
-    def __init__(self, inner: Scratchpad) -> None:
-        self._inner = inner
 
     get = _forward(Scratchpad.get)
     pop = _forward(Scratchpad.pop)
@@ -89,11 +90,11 @@ class AsyncScratchpad:
         return await asyncio.to_thread(lambda: dict(self._inner))
 
 
-class AsyncConversation:
+class AsyncConversation(_Around[Conversation]):
     """`Conversation`, awaitable."""
 
     def __init__(self, inner: Conversation) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.id, self.ref_code = inner.id, inner.ref_code
         self.scratchpad = AsyncScratchpad(inner.scratchpad)
 
@@ -121,16 +122,19 @@ class AsyncConversation:
         """Everything about it, as it is now."""
         return await asyncio.to_thread(lambda: self._inner.info)
 
-    async def events(self, after: Event | int | None = None, *, limit: int = LONGEST) -> list[Event]:
-        """The events in order; with `after` those that follow an event, or its number."""
-        return await asyncio.to_thread(lambda: [*self._inner.events(after, limit=limit)])
+    async def saved(self) -> Recovery | None:
+        """Its checkpoint, as long as it is kept: the one that was saved last."""
+        return await asyncio.to_thread(lambda: self._inner.saved)
+
+    async def events(
+        self, after: Event | int | None = None, *, before: Event | int | None = None, limit: int = LONGEST
+    ) -> list[Event]:
+        """The events in order; with `after` those that follow an event; with `before` those before it, newest first."""
+        return await asyncio.to_thread(lambda: [*self._inner.events(after, before=before, limit=limit)])
 
 
-class AsyncConversations:
+class AsyncConversations(_Around[Conversations]):
     """`Conversations`, awaitable."""
-
-    def __init__(self, inner: Conversations) -> None:
-        self._inner = inner
 
     list = _forward(Conversations.list)
     search = _forward(Conversations.search)
@@ -160,11 +164,8 @@ class AsyncConversations:
         return AsyncScratchpad(await asyncio.to_thread(self._inner.scratchpad, id_or_ref, owner))
 
 
-class AsyncReminders:
+class AsyncReminders(_Around[Reminders]):
     """`Reminders`, awaitable."""
-
-    def __init__(self, inner: Reminders) -> None:
-        self._inner = inner
 
     add = _forward(Reminders.add)
     due = _forward(Reminders.due)
@@ -175,11 +176,8 @@ class AsyncReminders:
     list = _forward(Reminders.list)
 
 
-class AsyncJobs:
+class AsyncJobs(_Around[Jobs]):
     """`Jobs`, awaitable."""
-
-    def __init__(self, inner: Jobs) -> None:
-        self._inner = inner
 
     run = _forward(Jobs.run)
     run_due = _forward(Jobs.run_due)
@@ -190,11 +188,8 @@ class AsyncJobs:
     stop = _forward(Jobs.stop)
 
 
-class AsyncTokens:
+class AsyncTokens(_Around[Tokens]):
     """`Tokens`, awaitable."""
-
-    def __init__(self, inner: Tokens) -> None:
-        self._inner = inner
 
     create = _forward(Tokens.create)
     list = _forward(Tokens.list)
@@ -203,22 +198,19 @@ class AsyncTokens:
     any = _forward(Tokens.any)
 
 
-class AsyncRequests:
+class AsyncRequests(_Around[Requests]):
     """`Requests`, awaitable."""
-
-    def __init__(self, inner: Requests) -> None:
-        self._inner = inner
 
     begin = _forward(Requests.begin)
     finish = _forward(Requests.finish)
     drop = _forward(Requests.drop)
 
 
-class AsyncMemory:
+class AsyncMemory(_Around[Memory]):
     """`Memory`, awaitable."""
 
     def __init__(self, inner: Memory) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.agent, self.profiles = inner.agent, inner.profiles
         self.channels, self.conversations = AsyncChannels(inner.channels), AsyncConversations(inner.conversations)
         self.reminders = AsyncReminders(inner.reminders)
@@ -246,11 +238,11 @@ class AsyncMemory:
     recover = _forward(Memory.recover)
 
 
-class AsyncHome:
+class AsyncHome(_Around[Home]):
     """`Home`, awaitable."""
 
     def __init__(self, inner: Home) -> None:
-        self._inner = inner
+        super().__init__(inner)
         self.jobs, self.tokens = AsyncJobs(inner.jobs), AsyncTokens(inner.tokens)
         self.requests = AsyncRequests(inner.requests)
 

@@ -25,6 +25,7 @@ from recollect.model.history import (
     Event,
     EventType,
     Lane,
+    Recovery,
     Status,
     Turn,
 )
@@ -256,6 +257,11 @@ class Conversation:
         return self.info.status
 
     @property
+    def saved(self) -> Recovery | None:
+        """Its checkpoint, as long as it is kept: the one that `checkpoint()` or `end()` saved last."""
+        return conversations.saved(self._talk.store, self.id)
+
+    @property
     def scratchpad(self) -> "Scratchpad":
         """Its temporary values."""
         return Scratchpad(self._talk.store, self._talk.clock, self.id)
@@ -329,10 +335,19 @@ class Conversation:
                 return stored
         return []
 
-    def events(self, after: Event | int | None = None, *, limit: int = history.LONGEST) -> Iterator[Event]:
-        """The events in order; with `after` those that follow an event, or its number."""
-        first = after.seq if isinstance(after, Event) else _count(after or 0, "events")
-        return conversations.events(self._talk.store, self.id, first, _count(limit, "events"))
+    def events(
+        self, after: Event | int | None = None, *, before: Event | int | None = None, limit: int = history.LONGEST
+    ) -> Iterator[Event]:
+        """The events in order; with `after` those that follow an event, or its number.
+
+        With `before` those that precede it, newest first; a number that is higher than any gives them from the end.
+        """
+        most = _count(limit, "events")
+        if before is None:
+            return conversations.events(self._talk.store, self.id, _place(after or 0), most)
+        if after is not None:
+            raise Invalid("give `after` or `before`, not both: the one reads on from an event, the other back")
+        return conversations.events_back(self._talk.store, self.id, _place(before), most)
 
     def event(self, reference: str) -> Event:
         """The event with this hash, or with a hash that begins so."""
@@ -583,6 +598,10 @@ def _text(content: object) -> str:
 
 def _optional(value: object, what: str) -> str | None:
     return None if value is None else names.name(value, what)
+
+
+def _place(event: Event | int) -> int:
+    return event.seq if isinstance(event, Event) else _count(event, "events")
 
 
 def _count(value: object, what: str) -> int:

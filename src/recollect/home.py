@@ -84,16 +84,16 @@ class Home:
         summary_timeout: float = 30.0, vault: Path | None = None, settings: Settings | None = None,
     ) -> None:  # fmt: skip
         self._place, self._embedder, self._vault = place, embedder, vault
+        shared = Store(place.account(), SHARED)
+        self.requests = Requests(shared, clock)
         self._shared = Shared(
             clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(), stale_after,
-            summary_timeout, (settings or Settings()).profiles,
+            summary_timeout, (settings or Settings()).profiles, self.requests.forget_answers,
         )  # fmt: skip
         self.jobs = Jobs(
             self._workplaces, clock, settings or Settings(), self._shared.decay, model, self._shared.signals.flush
         )
-        shared = Store(place.account(), SHARED)
         self.tokens = Tokens(shared, clock, self._shared.background)
-        self.requests = Requests(shared, clock)
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._vaults: dict[str, Vault] = {}

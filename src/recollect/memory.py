@@ -25,7 +25,7 @@ from recollect.model.history import Recovery
 from recollect.model.listing import Cursor, Removed, Sort, Wanted
 from recollect.model.operation import Add, Alias, Operation, Remove, Revision, Write
 from recollect.model.recall import Accesses, Filters, Hit
-from recollect.model.report import Receipt
+from recollect.model.report import Erased, Receipt
 from recollect.model.vault import Report
 from recollect.providers.base import LanguageModel
 from recollect.reminders import Reminders
@@ -61,6 +61,8 @@ class Shared:
     stale_after: int
     summary_timeout: float
     profiles: Mapping[str, Profile]
+    forget_answers: Callable[[], tuple[int, Sequence[str]]]
+    """Forgets the answers to requests that are kept in case they come twice; see `Requests`."""
 
 
 class Memory:
@@ -80,6 +82,7 @@ class Memory:
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._later, self._model, self._profiles = shared.later, shared.model, shared.profiles
+        self._forget_answers = shared.forget_answers
         self.profiles = tuple(sorted(shared.profiles))
         self._folder, self._vault = None if folder is None else folder.parent, vault
         self._stores = [workspace] if account is workspace else [workspace, account]
@@ -198,10 +201,15 @@ class Memory:
             with store.read() as tx:
                 known = entries.find(tx, target) or entries.removed_id(tx, target)
             if known is not None:
-                return erasing.erase(
+                receipt = erasing.erase(
                     store, known, actor=self.agent, now=self._clock.now(), if_version=_text(if_version, "version"),
                     elsewhere=self._left_in_files,
                 )  # fmt: skip
+                answers, left = self._forget_answers()
+                if not answers:
+                    return receipt
+                removed = *receipt.removed, Erased(place="answers to requests", removed=answers)
+                return replace(receipt, removed=removed, remaining=tuple(dict.fromkeys((*receipt.remaining, *left))))
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
@@ -382,19 +390,30 @@ class Memory:
         store, entry = self._holder(names.name(name_or_id, "name or id"))
         return fading.accesses(store, entry, self._decay, self._clock.now())
 
-    def changes(self, after: int = 0, *, limit: int = 100) -> Sequence[Revision]:
+    def changes(self, after: int = 0, *, limit: int = 100, account: bool = False) -> Sequence[Revision]:
         """What was done to the entries of this workspace, in order, after the operation with that number.
 
-        It is the workspace's log; where the account is a store of its own, its entries are not in it.
+        With `account` what was done to those of the account, whose log has numbers of its own. In a single file there
+        is one log for both, the workspace's; the account's is empty there, so that nothing is told twice.
         """
         seq, limit = _number(after, "after"), min(_limit(limit, "operations"), 1_000_000)
-        with self._workspace.read() as tx:
+        store = self._log(account)
+        if store is None:
+            return []
+        with store.read() as tx:
             return entries.logged_after(tx, seq, limit)
 
-    def last_change(self) -> int:
+    def last_change(self, *, account: bool = False) -> int:
         """The number of the last operation in that log, 0 before the first; quick, to be asked often."""
-        with self._workspace.read() as tx:
+        store = self._log(account)
+        if store is None:
+            return 0
+        with store.read() as tx:
             return Counters.get(tx).operations
+
+    def _log(self, account: bool) -> Store | None:
+        """The store whose log is meant; None for the account's, where it has none of its own."""
+        return self._workspace if not account else self._account if self._account is not self._workspace else None
 
     def history(self, name_or_id: str) -> Sequence[Revision]:
         """What was done to an entry, oldest first; also for one that was forgotten."""

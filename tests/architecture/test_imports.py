@@ -43,6 +43,7 @@ STARTERS = {("__main__", "cli"), ("cli.mcp", "mcp"), ("cli.serve", "rest"), ("re
 DRIVERS = {"apsw": "storage.sqlite", "psycopg": "storage.postgres", "psycopg_pool": "storage.postgres"}
 BACKENDS = {"storage.sqlite", "storage.postgres"}
 HEAVY = {"numpy", "psycopg", "psycopg_pool", "tokenizers", "wordllama", "pygit2", "fastapi", "uvicorn", "mcp", "openai"}
+HEAVY |= {"rich.progress"}
 """Third-party packages that are loaded when they are needed, because they are optional or slow to import."""
 
 
@@ -185,7 +186,9 @@ def hidden(package: dict[str, ast.Module]) -> list[str]:
         f"{name} imports {found.module} inside a function, line {found.line}; it is neither optional nor heavy"
         for name in package
         for found in imports(package, name)
-        if found.inside and not found.typing and not (heavy(found.module) if found.ours else found.root in HEAVY)
+        if found.inside
+        and not found.typing
+        and not (heavy(found.module) if found.ours else HEAVY.intersection((found.root, found.module)))
     ]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from playwright.sync_api import Error, Page, Route, expect
 from surfaces.command import Command
-from surfaces.server import Server
+from surfaces.server import Server, serving
 
 import recollect
 
@@ -26,6 +26,19 @@ def test_what_another_process_writes_appears_without_reloading(server: Server, v
     expect(page.locator(".entry-row").first).to_contain_text("Written by another process.")
     other("--home", str(tmp_path / "memory.db"), "note", "write", "first", "Changed by another process.")
     expect(page.locator(".content")).to_have_text("Changed by another process.")
+
+
+def test_what_another_process_does_to_the_account_appears_without_reloading(visit: Visit, tmp_path: Path) -> None:
+    where = tmp_path / "home"  # the account has a file of its own there
+    with recollect.open(where) as home, serving(home) as server, recollect.open(where) as elsewhere:
+        home.agent("default").remember("Short answers.", name="style", scope="account")
+        page = visit(server, "#/memory/style")
+        expect(page.locator(".content")).to_have_text("Short answers.")
+        other = elsewhere.agent("default")
+        other.apply(recollect.Write("style", "Long answers."))
+        expect(page.locator(".content")).to_have_text("Long answers.")
+        other.remember("Tea, no coffee.", scope="account")
+        expect(page.locator(".entry-row").first).to_contain_text("Tea, no coffee.")
 
 
 def test_what_changes_while_one_reads_further_down_does_not_move_the_list(server: Server, visit: Visit) -> None:

@@ -13,7 +13,8 @@ Visit = Callable[..., Page]
 
 VIEWS = [
     *("#/memory?q=deploy", "#/memory/web%20shop", "#/memory/deploy%20day", "#/memory/new", "#/memory?in=trash"),
-    *("#/memory?agent=nobody", "#/conversations", "#/context?command=refund&budget=150", "#/upkeep"),
+    *("#/memory?agent=nobody", "#/conversations", "#/context?command=refund&budget=150", "#/reminders"),
+    "#/upkeep",
 ]
 LOOK = (Path(__file__).parent / "look.js").read_text(encoding="utf-8")
 """Finds texts that stand out too little, and controls without a name."""

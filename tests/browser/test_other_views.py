@@ -7,6 +7,9 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 from surfaces.server import Server
 
+from recollect import Conversation
+from recollect.model.history import Event, EventType
+
 Visit = Callable[..., Page]
 
 
@@ -52,6 +55,77 @@ def test_a_search_over_what_was_said_opens_at_the_turn(demo: Server, visit: Visi
     expect(sought).to_be_in_viewport()
 
 
+def long_talk(server: Server) -> Conversation:
+    """260 turns and the marker of a compaction. The last page begins with the result of a call that is not in it."""
+    talk = server.home.agent("default").conversations.start(chat_id="long")
+    turns = [Event(type=EventType.USER, content=f"This was turn {number}.") for number in range(260)]
+    turns[160] = Event(
+        type=EventType.MODEL, content="", tool_calls=({"id": "c", "name": "look_up", "arguments": "{}"},)
+    )
+    turns[161] = Event(type=EventType.TOOL, content="It is 8080.", tool_call_id="c")
+    talk.append(turns)
+    return talk
+
+
+def turns(page: Page) -> list[str]:
+    """The turns that are shown, in order."""
+    found: list[str] = page.locator(".said").evaluate_all(
+        "all => all.map((one) => one.textContent.match(/turn \\d+/)?.[0])"
+    )
+    return [one for one in found if one]
+
+
+def test_a_long_transcript_opens_at_its_end_and_older_turns_come_when_one_scrolls_up(
+    server: Server, visit: Visit
+) -> None:
+    talk = long_talk(server)
+    page = visit(server, f"#/conversations/{talk.ref_code}")
+    said = page.locator(".said")
+    expect(said.get_by_text("turn 259.")).to_be_in_viewport()
+    assert turns(page) == [f"turn {number}" for number in range(162, 260)]
+    expect(page.get_by_text("Result of a tool")).to_have_count(1)
+    talk.user("Is anybody there?")
+    expect(page.get_by_text("Is anybody there?")).to_be_in_viewport()
+    said.get_by_text("turn 170.").scroll_into_view_if_needed()
+    expect(said.get_by_text("turn 61.")).to_have_count(1)
+    expect(said.get_by_text("turn 170.")).to_be_in_viewport()
+    expect(page.get_by_text("Result of a tool")).to_have_count(0)
+    page.get_by_text("Called look_up").click()
+    expect(page.get_by_text("It is 8080.")).to_be_visible()
+    page.get_by_role("button", name="About").click()
+    expect(page.locator(".facts")).to_be_in_viewport()
+    assert turns(page)[0] == "turn 61"
+    page.get_by_role("button", name="Show what was said before").click()
+    expect(said.get_by_text("turn 0.")).to_have_count(1)
+    expect(page.get_by_role("button", name="Show what was said before")).to_have_count(0)
+    assert turns(page) == [f"turn {number}" for number in range(260) if number not in (160, 161)]
+
+
+def test_a_transcript_that_opens_at_a_turn_goes_on_in_both_directions(server: Server, visit: Visit) -> None:
+    talk = long_talk(server)
+    page = visit(server, f"#/conversations/{talk.ref_code}/{[*talk.events()][100].seq}")
+    said = page.locator(".said")
+    expect(page.locator(".sought")).to_contain_text("turn 100.")
+    expect(page.locator(".sought")).to_be_in_viewport()
+    assert (turns(page)[0], turns(page)[-1]) == ("turn 80", "turn 199")
+    said.get_by_text("turn 81.").scroll_into_view_if_needed()
+    expect(said.get_by_text("turn 0.")).to_have_count(1)
+    said.get_by_text("turn 198.").scroll_into_view_if_needed()
+    expect(said.get_by_text("turn 259.")).to_have_count(1)
+    assert turns(page) == [f"turn {number}" for number in range(260) if number not in (160, 161)]
+
+
+def test_each_conversation_shows_its_own_checkpoint(demo: Server, visit: Visit) -> None:
+    memory = demo.home.agent("default")
+    page = visit(demo, f"#/conversations/{memory.conversations.list(chat_id='friday-trouble')[0].ref_code}")
+    expect(page.get_by_text("Checkpoint: saved")).to_be_visible()
+    talk = memory.conversations.start(chat_id="new")
+    page.goto(f"{demo.url}/#/conversations/{talk.ref_code}")
+    expect(page.get_by_text("There is no checkpoint of it.")).to_be_visible()
+    page.get_by_role("button", name="Save a checkpoint").click()
+    expect(page.get_by_text("Checkpoint: saved just now")).to_be_visible()
+
+
 def test_a_conversation_is_ended_by_its_rules(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/conversations")
     page.locator(".entry-row", has_text="morning-support").click()
@@ -95,6 +169,40 @@ def test_the_context_shows_its_sections_their_tokens_and_what_did_not_fit(demo: 
     expect(page.locator(".raw pre")).to_contain_text("## MEMORY CONTEXT")
     page.go_back()
     expect(page.get_by_text("nothing had to leave")).to_be_visible()
+
+
+# Reminders
+
+
+def test_reminders_are_made_listed_and_cancelled_without_a_mouse(server: Server, visit: Visit) -> None:
+    reminders = server.home.agent("default").reminders
+    page = visit(server)
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("r")
+    expect(page.get_by_text("Nobody is to be reminded of anything.")).to_be_visible()
+    page.keyboard.press("/")
+    page.keyboard.type("water the plants")
+    page.get_by_label("When").fill("2090-05-01T08:30")
+    page.keyboard.press("Enter")
+    coming = page.get_by_label("To come")
+    expect(coming).to_contain_text("water the plants")
+    expect(page.get_by_label("Remind of")).to_be_focused()
+    (made,) = reminders.list()
+    assert page.evaluate("new Date('2090-05-01T08:30').getTime()") == made.due_at
+    page.reload()
+    expect(coming).to_contain_text("water the plants")
+    reminders.add(0, "pay the harbour", recipient="Ana")  # somebody else; the feed tells when one is due
+    due = page.get_by_label("Past due")
+    expect(due).to_contain_text("pay the harbour")
+    expect(due).to_contain_text("for Ana")
+    page.get_by_role("button", name="Cancel: pay the harbour").focus()
+    page.keyboard.press("Enter")
+    expect(due).to_have_count(0)
+    expect(page.get_by_role("button", name="Cancel: water the plants")).to_be_focused()
+    page.keyboard.press("u")
+    expect(due).to_contain_text("for Ana")
+    assert [one.message for one in reminders.list()] == ["pay the harbour", "water the plants"]
 
 
 # Upkeep
@@ -154,6 +262,8 @@ def test_the_other_views_of_an_empty_memory_say_that_there_is_nothing(server: Se
     expect(page.get_by_text("No conversations yet.")).to_be_visible()
     page.get_by_role("link", name="Context").click()
     expect(page.get_by_text("There is nothing to say yet")).to_be_visible()
+    page.get_by_role("link", name="Reminders").click()
+    expect(page.get_by_text("Nobody is to be reminded of anything.")).to_be_visible()
     page.get_by_role("link", name="Upkeep").click()
     expect(page.get_by_text("This agent remembers nothing yet.")).to_be_visible()
     page.get_by_role("link", name="Memory", exact=True).click()

@@ -24,7 +24,7 @@ PAIRS = [
     (recollect.Tokens, aio.AsyncTokens),
     (recollect.Requests, aio.AsyncRequests),
 ]
-PROPERTIES = {aio.AsyncConversation: {"info"}, aio.AsyncChannels: {"default"}}
+PROPERTIES = {aio.AsyncConversation: {"info", "saved"}, aio.AsyncChannels: {"default"}}
 """What is a property otherwise has to be awaited here."""
 
 

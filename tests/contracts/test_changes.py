@@ -126,6 +126,16 @@ def test_changes_give_the_log_in_order_and_page_by_page(mem: Memory) -> None:
     assert mem.last_change() == 4
 
 
+def test_both_logs_together_tell_every_change_once(mem: Memory) -> None:
+    mem.remember("one", name="a")
+    mem.remember("two", name="b", scope="account")
+    mem.forget("b")
+    own, account = mem.changes(), mem.changes(account=True)
+    assert [one.operation for one in (*own, *account)] == ["add", "add", "remove"]
+    assert (mem.last_change(), mem.last_change(account=True)) == (len(own), len(account))
+    assert mem.changes(1, account=True) == account[1:]
+
+
 @pytest.mark.parametrize("wrong", [{"after": "1"}, {"after": None}, {"after": True}, {"limit": -1}, {"limit": "1"}])
 def test_changes_refuse_what_is_no_number(mem: Memory, wrong: dict[str, Any]) -> None:
     with pytest.raises(Invalid):

@@ -269,6 +269,16 @@ def test_the_journal_is_read_from_an_event_on_and_in_pages(mem: Memory) -> None:
     assert list(conv.events(every[1_000].seq, limit=5)) == every[1_001:1_006]
     assert list(conv.events(limit=1_500)) == every[:1_500]
     assert list(conv.events(limit=0)) == []
+    back = every[::-1]
+    assert list(conv.events(before=2**63)) == back
+    assert list(conv.events(before=back[1_000])) == back[1_001:]
+    assert list(conv.events(before=back[1_000].seq, limit=5)) == back[1_001:1_006]
+    assert list(conv.events(before=2**63, limit=1_500)) == back[:1_500]
+    assert list(conv.events(before=0)) == []
+    with pytest.raises(Invalid, match="not both"):
+        conv.events(every[0], before=every[9])
+    with pytest.raises(Invalid):
+        conv.events(before=-1)
 
 
 def test_many_events_are_appended_together_or_not_at_all(mem: Memory, location: str) -> None:

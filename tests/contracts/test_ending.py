@@ -496,6 +496,25 @@ def test_a_checkpoint_on_request_counts_from_when_it_was_saved(mem: Memory, cloc
     assert mem.recover() is None
 
 
+def test_each_conversation_has_its_own_checkpoint_and_keeps_the_last_one(mem: Memory, clock: FixedClock) -> None:
+    first, second = mem.conversations.start(), mem.conversations.start()
+    assert first.saved is None
+    first.user("one")
+    first.checkpoint()
+    clock.advance(1_000)
+    first.user("two")
+    first.checkpoint()
+    saved_at = clock.now()
+    clock.advance(1_000)
+    first.user("three")
+    second.user("elsewhere")
+    second.checkpoint()
+    found = first.saved
+    assert found is not None
+    assert (said(found.events), found.saved_at, found.conversation.id) == (["one", "two"], saved_at, first.id)
+    assert second.saved == mem.recover()
+
+
 def test_archived_conversations_are_not_recovered_and_ended_ones_are(mem: Memory, clock: FixedClock) -> None:
     first, second = mem.conversations.start(), mem.conversations.start()
     first.user("first")
@@ -527,7 +546,7 @@ def test_a_checkpoint_that_cannot_be_read_is_as_if_absent(tmp_path: Path, clock:
         assert mem.recover() is not None
         with raw(where) as run:
             run(f"UPDATE checkpoints SET documents = '{documents}'")
-        assert mem.recover() is None
+        assert (mem.recover(), conv.saved) == (None, None)
 
 
 def test_a_hand_off_that_was_left_for_the_conversation_is_kept_and_no_other_is_made(mem: Memory) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from postgres import Server
 
 import recollect
-from recollect import Alias, Home, Memory, NotFound, Receipt, Rename, Write, text
+from recollect import Alias, Conflict, Home, Memory, NotFound, Receipt, Rename, Write, text
 from recollect.search import index
 
 LONG = " ".join(f"page{number}of{number * 7919 % 100_003}" for number in range(13_000))
@@ -311,6 +311,22 @@ def test_entries_of_the_account_are_erased_from_where_they_are(home: Home, locat
     with pytest.raises(NotFound):
         mem.get(entry.id)
     assert home.check().findings == ()
+
+
+def test_an_answer_that_is_kept_for_a_repeated_request_holds_no_word_of_an_erased_entry(
+    home: Home, location: str
+) -> None:
+    mem = home.agent("ana")
+    entry = mem.remember(secret(6))
+    assert home.requests.begin("key", "fingerprint") is None
+    home.requests.finish("key", 201, entry.content)
+    receipt = mem.forget(entry.id, erase=True)
+    assert figures(receipt)["answers to requests"] == 1
+    assert left_of([token(6)], in_tables(location)) == []
+    if not location.startswith("postgresql"):
+        assert left_of([token(6)], on_disk(location)) == []
+    with pytest.raises(Conflict, match="was done"):
+        home.requests.begin("key", "fingerprint")
 
 
 def test_what_is_not_there_cannot_be_erased_and_nothing_changes(mem: Memory, location: str) -> None:

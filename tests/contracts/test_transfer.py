@@ -416,6 +416,21 @@ def test_a_dry_run_tells_what_would_be_done_and_does_nothing(source: Home, targe
     assert target.workspaces() == []
 
 
+def test_a_dry_run_foresees_the_parts_that_the_import_makes(target: Home, tmp_path: Path, clock: FixedClock) -> None:
+    with recollect.open(tmp_path / "one.db", clock=clock) as one:
+        preferences(one)  # in a single file the account's are among the others
+        one.agent("bob").remember("The door is green")
+        export(one, tmp_path / "one.jsonl")
+    told: list[tuple[int, int]] = []
+    before = bring(target, tmp_path / "one.jsonl", dry_run=True)
+    after = bring(target, tmp_path / "one.jsonl", progress=lambda what, done, total: told.append((done, total)))
+    assert before.parts == after.parts
+    assert max(done for done, _ in told) == told[0][1]
+    again = bring(target, tmp_path / "one.jsonl", dry_run=True)
+    assert [part.where for part in again.parts] == [part.where for part in after.parts]
+    assert not again.changed
+
+
 def test_an_export_never_overwrites_a_file(source: Home, tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text("mine")
     with pytest.raises(Conflict, match="exists already"):

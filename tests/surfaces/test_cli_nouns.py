@@ -60,6 +60,7 @@ NOT_REACHED = {
     "event": "found by `conversation show` and `conversation find`",
     "window": "`conversation messages` shows it as a model gets it",
     "apply_delta": "written by models",
+    "saved": "`conversation recover` shows the newest of all; the page shows each",
     "release": "`reminder claim` delivers at once",
     "backfill": "the job `embed` does it",
     "on_reminder": "a function of a program",

@@ -87,6 +87,7 @@ def test_an_entry_is_remembered_found_changed_forgotten_and_restored(server: Ser
     receipt = mem.forget("release day", erase=True)
     assert receipt.entry_id == made.id
     assert mem.changes()[-1].seq == mem.last_change() == local.last_change()
+    assert (mem.changes(account=True), mem.last_change(account=True)) == ([], 0)
 
 
 def test_names_with_slashes_spaces_and_emoji_reach_their_entry(remote: RemoteHome) -> None:
@@ -119,7 +120,10 @@ def test_a_conversation_runs_from_its_start_to_its_end(server: Server, remote: R
     made = conv.append([Event(type=EventType.MODEL, content="Noted."), Event(type=EventType.USER, content="Thanks!")])
     assert [one.content for one in made] == ["Noted.", "Thanks!"]
     assert list(conv.events()) == [*server.home.agent("ana").conversations.get(conv.id).events()]
+    assert list(conv.events(before=made[1])) == [*conv.events()][-2::-1]
+    assert list(conv.events(before=2**63 - 1, limit=2)) == made[::-1]
     assert conv.event(made[0].hash) == made[0]
+    assert conv.saved is None
     conv.scratchpad["plan"] = {"step": 1}
     assert (dict(conv.scratchpad), "none" in conv.scratchpad) == ({"plan": {"step": 1}}, False)
     conv.apply_delta("edge", Delta(summary_update="They talk about deploying."))
@@ -128,7 +132,8 @@ def test_a_conversation_runs_from_its_start_to_its_end(server: Server, remote: R
     turn = mem.conversations.search("when do we deploy?")[0]
     assert (turn.speaker, turn.conversation.ref_code) == ("Bob", conv.ref_code)
     conv.checkpoint()
-    assert mem.recover().conversation.id == conv.id
+    assert conv.saved == mem.recover()
+    assert conv.saved.conversation.id == conv.id
     ended = conv.end()
     assert ended.conversation.id == conv.id
     assert conv.status == "idle"

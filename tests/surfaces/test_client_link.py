@@ -58,3 +58,49 @@ def test_connections_that_were_cut_off_meanwhile_do_not_matter() -> None:
 def test_what_is_no_recollect_server_is_not_taken_for_one(status: int, body: bytes) -> None:
     with standing_in(status, body) as link, pytest.raises(ConfigError, match="recollect serve"):
         link.ask("DELETE", "/v1/entries/deploy%20day")
+
+
+@contextmanager
+def losing_answers(lost: int) -> Iterator[tuple[Link, list[tuple[str, str | None]]]]:
+    """A link to a server that hangs up on the first so many requests after it has read them, and what it read."""
+    read: list[tuple[str, str | None]] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            read.append((self.command, self.headers.get("Idempotency-Key")))
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            if len(read) > lost:
+                self.send_response(204)
+                self.end_headers()
+
+        do_DELETE = do_PATCH = do_POST = do_PUT = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever).start()
+        link = Link(f"http://127.0.0.1:{server.server_address[1]}", None, 30)
+        try:
+            yield link, read
+        finally:
+            link.close()
+            server.shutdown()
+
+
+@pytest.mark.parametrize("verb", ["DELETE", "PATCH", "POST", "PUT"])
+def test_whatever_changes_something_is_sent_again_under_the_same_key(verb: str) -> None:
+    with losing_answers(2) as (link, read):
+        link.ask(verb, "/v1/entries/deploy%20day", body=None if verb == "DELETE" else {"content": "Tuesday"})
+        assert [one for one, _ in read] == [verb] * 3
+        first, *others = {key for _, key in read}
+        assert first is not None
+        assert others == []
+        link.ask(verb, "/v1/entries/deploy%20day")
+        assert read[-1][1] not in (first, None)  # another change has another key
+
+
+def test_what_only_reads_needs_no_key() -> None:
+    with losing_answers(1) as (link, read):
+        assert link.ask("GET", "/v1/entries") is None
+        assert read == [("GET", None)] * 2

@@ -38,7 +38,7 @@ from surfaces.command import Command, environment
 
 import recollect
 from recollect import conversation as talk
-from recollect.errors import RecollectError
+from recollect.errors import ConfigError, Corrupt, RecollectError, Unavailable
 from recollect.home import Home
 from recollect.mcp.caller import Caller
 from recollect.mcp.endpoint import Endpoint
@@ -686,13 +686,15 @@ def test_a_client_that_wants_a_log_is_told_that_a_tool_failed_and_nothing_else(
 
 
 @contextmanager
-def answering(home: Home) -> Iterator[str]:
+def answering(home: Home, *, tokens: bool = True) -> Iterator[str]:
     """The server over HTTP, within another application, where a token is the name of the agent."""
 
     async def who(request: Request) -> Caller:
         scheme, _, name = request.headers.get("authorization", "").partition(" ")
         if scheme != "Bearer":
             raise HTTPException(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
+        if tokens:
+            request.state.caller = name
         return Caller(home=home, workspace="default", agent=name)
 
     endpoint = Endpoint(who)
@@ -800,6 +802,91 @@ def test_the_session_of_another_agent_opens_nothing(home: Home) -> None:
         assert http.delete(url, headers=listen).status_code == 404
         read = call("ana", action="list").json()["result"]["structuredContent"]
         assert (read["conversation"], read["values"]) == (written["conversation"], {"a": "Ana's"})
+
+
+def test_one_token_gets_a_share_of_the_sessions_and_leaves_the_others_to_others(
+    home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("recollect.mcp.server.SHARE", 2)
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+    ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
+    with answering(home) as url, httpx2.Client(trust_env=False) as http:
+
+        def post(agent: str, body: dict[str, Any], **headers: str) -> httpx2.Response:
+            own = {"Authorization": f"Bearer {agent}", "Accept": "application/json, text/event-stream"}
+            return http.post(url, json=body, headers={**own, **headers})
+
+        sessions = [{"mcp-session-id": post("ana", hello).headers["mcp-session-id"]} for _ in range(2)]
+        refused = post("ana", hello)
+        assert refused.status_code == 429
+        assert refused.headers["retry-after"] == "60"
+        assert refused.json()["error"]["message"] == (
+            "2 sessions are open for the token 'ana', and no more may be; end one of them, or come again later"
+        )
+        assert [post("ana", ping, **session).status_code for session in sessions] == [200, 200]
+        assert post("bob", hello).status_code == 200
+        http.delete(url, headers={"Authorization": "Bearer ana", **sessions[0]})
+        assert [post("ana", hello).status_code for _ in range(2)] == [200, 429]
+        by_http(url, "ana", "2026-07-28", no_trouble)  # which has no sessions
+
+
+async def no_trouble(agent: Agent) -> None:
+    assert (await agent("memory", action="recall", query="x"))["results"] == []
+
+
+def test_without_tokens_an_address_has_the_share(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("recollect.mcp.server.SHARE", 1)
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+    with answering(home, tokens=False) as url, httpx2.Client(trust_env=False) as http:
+        headers = {"Authorization": "Bearer ana", "Accept": "application/json, text/event-stream"}
+        assert http.post(url, json=hello, headers=headers).status_code == 200
+        refused = http.post(url, json=hello, headers=headers | {"Authorization": "Bearer bob"})
+        assert refused.status_code == 429
+        assert "for the address 127.0.0.1" in refused.json()["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("error", "told_instead"),
+    [
+        (Unavailable("/srv/ana/memory.db is in use"), "cannot be used right now"),
+        (Corrupt("/srv/ana/memory.db is damaged"), "is damaged"),
+        (ConfigError("cannot use /srv/ana/memory.db: no permission"), "not set up for this"),
+    ],
+)
+@pytest.mark.parametrize("mode", MODES)
+def test_over_http_no_error_tells_where_files_are(
+    home: Home, mode: str, error: RecollectError, told_instead: str, monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:  # fmt: skip
+    def fails(*args: Any, **options: Any) -> Any:
+        raise error from OSError("/srv/ana")
+
+    monkeypatch.setattr(Memory, "recall", fails)
+    monkeypatch.setattr(Memory, "list", fails)
+
+    async def story(agent: Agent) -> None:
+        text = await agent.refused("memory", action="recall", query="x")
+        assert told_instead in text
+        assert "/srv" not in text
+        with pytest.raises(MCPError) as raised:
+            await agent.read("recollect://entries")
+        assert "/srv" not in str(raised.value)
+
+    with answering(home) as url:
+        by_http(url, "ana", mode, story)
+    assert "/srv/ana/memory.db" in caplog.text  # for the operator
+
+
+def test_over_the_streams_the_user_is_told_what_the_system_says(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: Any, **options: Any) -> Any:
+        raise Unavailable("/srv/ana/memory.db is in use; try again")
+
+    monkeypatch.setattr(Memory, "recall", fails)
+
+    async def story(agent: Agent) -> None:
+        assert "/srv/ana/memory.db is in use" in await agent.refused("memory", action="recall", query="x")
+
+    told(server(home), story)
 
 
 def test_over_http_many_first_requests_at_once_find_one_server(home: Home) -> None:

@@ -52,7 +52,8 @@ REACHED: dict[type, dict[str, str]] = {
         "find": f"GET {CONVERSATION}/find", "id": f"GET {CONVERSATION}", "idle": f"POST {CONVERSATION}/idle",
         "info": f"GET {CONVERSATION}", "instruct": f"POST {CONVERSATION}/events", "job": f"POST {CONVERSATION}/events",
         "messages": f"POST {CONVERSATION}/messages", "ref_code": f"GET {CONVERSATION}",
-        "replay": f"GET {CONVERSATION}/replay", "scratchpad": f"GET {CONVERSATION}/scratchpad",
+        "replay": f"GET {CONVERSATION}/replay", "saved": f"GET {CONVERSATION}/checkpoint",
+        "scratchpad": f"GET {CONVERSATION}/scratchpad",
         "status": f"GET {CONVERSATION}", "summary": f"GET {CONVERSATION}/summary",
         "tool": f"POST {CONVERSATION}/events", "user": f"POST {CONVERSATION}/events",
         "window": f"GET {CONVERSATION}/window",
@@ -112,6 +113,7 @@ LEFT_OUT: dict[type, dict[str, str]] = {
         "begin": "the header Idempotency-Key",
         "drop": "the header Idempotency-Key",
         "finish": "the header Idempotency-Key",
+        "forget_answers": "erasing an entry does it",
     },
 }
 

@@ -179,3 +179,25 @@ def test_a_body_is_not_read_for_somebody_unknown(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
         wrong = server.client.post("/v1/entries", content=b"{", headers={"Content-Type": "application/json"})
         assert wrong.status_code == 401
+
+
+def test_a_token_for_one_workspace_reaches_its_agents_account_entries_and_no_others(tmp_path: Path) -> None:
+    with (
+        recollect.open(tmp_path / "home") as home,
+        serving(home, settings(require_token=True)) as server,
+    ):
+        home.agent("ana", "private").remember("Ana likes short answers", name="answers", scope="account")
+        home.agent("ana", "private").remember("Ana's diary", name="diary")
+        home.agent("bob", "web").remember("Bob likes long answers", name="bobs", scope="account")
+        _, reader = home.tokens.create("reader", workspace="web", agents=["ana"], right="read")
+        _, writer = home.tokens.create("writer", workspace="web", agents=["ana"], right="write")
+        with server.as_(reader) as asks:
+            assert [entry["name"] for entry in asks.get("/v1/entries").json()["items"]] == ["answers"]
+            assert asks.get("/v1/entries/answers").json()["content"] == "Ana likes short answers"
+            assert asks.get("/v1/entries/diary").status_code == 404
+            assert asks.get("/v1/entries/bobs").status_code == 404
+            assert asks.delete("/v1/entries/answers").status_code == 403
+        with server.as_(writer) as asks:
+            changed = asks.patch("/v1/entries/answers", json={"content": "Ana likes long answers"})
+            assert changed.status_code == 200
+        assert home.agent("ana", "private").get("answers").content == "Ana likes long answers"

@@ -47,8 +47,10 @@ def a_whole_life(server: Server) -> None:
     assert (done["folded"], done["by"]) == (4, "fallback")
     assert [event["content"] for event in client.get(f"{path}/window").json()] == ["And who deploys?"]
     assert [message["role"] for message in client.get(f"{path}/replay").json()] == ["user", "user"]
+    assert client.get(f"{path}/checkpoint").json() is None
     assert client.post(f"{path}/checkpoint").status_code == 204
     recovery = client.get("/v1/recovery").json()
+    assert client.get(f"{path}/checkpoint").json() == recovery
     assert recovery["conversation"]["chat_id"] == "chat-7"
     assert recovery["events"][-1]["content"] == "And who deploys?"
     hit = client.get("/v1/conversations/search", params={"q": "deploy Tuesdays", "limit": 1}).json()[0]
@@ -98,6 +100,10 @@ def test_events_come_in_pages_by_their_numbers(server: Server) -> None:
     rest = server.client.get(f"{path}/events", params={"after": 2}).json()
     assert ([event["seq"] for event in rest["items"]], rest["next"]) == ([3, 4, 5], None)
     assert server.client.get(f"{path}/events", params={"cursor": "2"}).json() == rest
+    last = server.client.get(f"{path}/events", params={"before": 2**53 - 1, "limit": 2}).json()
+    assert ([event["seq"] for event in last["items"]], last["next"]) == ([5, 4], "4")
+    older = {"before": 2**53 - 1, "cursor": "4"}
+    assert [event["seq"] for event in server.client.get(f"{path}/events", params=older).json()["items"]] == [3, 2, 1]
 
 
 def test_conversations_come_in_pages_newest_first_and_each_once(server: Server) -> None:
@@ -241,6 +247,8 @@ def test_other_wrong_requests_are_refused_with_what_is_wrong(server: Server) -> 
         "/v1/conversations/search?q=x&unit=word",
         "/v1/conversations/search?q=x&since=yesterday",
         f"{path}/events?after=-1",
+        f"{path}/events?before=-1",
+        f"{path}/events?after=1&before=5",
         f"{path}/events?cursor=one",
         f"{path}/find",
         f"{path}/window?lane=side",

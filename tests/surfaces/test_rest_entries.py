@@ -220,3 +220,10 @@ def test_a_body_that_cannot_be_taken_is_a_clear_problem(server: Server, body: by
 def test_a_body_that_is_not_json_is_asked_for_as_json(server: Server) -> None:
     answer = server.client.post("/v1/entries", data={"content": "x"})
     assert (answer.status_code, "application/json" in answer.json()["detail"]) == (415, True)
+
+
+def test_digits_are_those_of_every_program(server: Server) -> None:
+    assert server.client.get("/v1/trash", params={"cursor": "1"}).status_code == 200
+    assert server.client.get("/v1/trash", params={"cursor": "\u0661"}).status_code == 422
+    refused = server.client.post("/v1/entries", json={"content": "x", "at": "202\u0666-03-16"})
+    assert (refused.status_code, refused.json()["errors"][0]["where"].split(".")[:2]) == (422, ["body", "at"])

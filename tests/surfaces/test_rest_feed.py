@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ import pytest
 from surfaces.server import Server, client, serving, settings
 
 import recollect
+from recollect.home import Home
 from recollect.rest import feed
 from recollect.rest.feed import Feeds
 
@@ -66,7 +67,7 @@ def test_a_write_is_told_as_it_happens_without_its_text(server: Server) -> None:
     with listening(server) as told:
         made = server.client.post("/v1/entries", json={"content": "heliotrope", "name": "n"}).json()
         first = told.next()
-        assert (first.event, first.id) == ("operation", "2.0")
+        assert (first.event, first.id) == ("operation", "2.0.0")
         assert first.data == {
             "seq": 2, "at": made["created_at"], "actor": "default", "operation": "add", "entry_id": made["id"],
             "name": "n",
@@ -101,6 +102,42 @@ def test_who_comes_back_with_the_last_id_misses_nothing(server: Server) -> None:
         assert told.next().data["name"] == "four"
 
 
+def test_changes_of_the_account_are_told_once_wherever_they_live(home: Home) -> None:
+    ana, bob = home.agent("ana"), home.agent("bob")
+    ana.remember("before", name="before", scope="account")
+    with serving(home) as server:
+        with listening(server, "?agent=ana") as told:
+            bob.remember("not for ana", name="bob's", scope="account")
+            style = ana.remember("Short answers.", name="style", scope="account")
+            day = ana.remember("We deploy on Tuesdays", name="deploy day")
+            first, second = told.next(), told.next()
+            assert {first.data["name"], second.data["name"]} == {"style", "deploy day"}
+        ana.forget("style")
+        said = ana.conversations.start().user("hello")
+        ana.apply(recollect.Write("deploy day", "We deploy on Mondays"))
+        with listening(server, "?agent=ana", **{"Last-Event-ID": second.id}) as told:
+            missed = [told.next() for _ in range(3)]
+            what = [one.data.get("hash") or (one.data["operation"], one.data["entry_id"]) for one in missed]
+            assert set(what) == {("remove", style.id), ("write", day.id), said.hash}
+            ana.restore("style")
+            last = told.next().data
+            assert last["name"] == "style"
+        for place, known in enumerate(missed):
+            with listening(server, f"?agent=ana&after={known.id}") as told:
+                rest = [one.data for one in missed[place + 1 :]] + [last]
+                heard = [told.next().data for _ in rest]
+                assert sorted(heard, key=str) == sorted(rest, key=str)  # the order of different logs is not fixed
+
+
+def test_an_id_of_two_numbers_is_still_known_and_hears_of_the_account_from_now_on(home: Home) -> None:
+    ana = home.agent("default")
+    ana.remember("before", name="before")
+    with serving(home) as server, listening(server, "?after=0.0") as told:
+        assert told.next().data["name"] == "before"
+        ana.remember("Short answers.", name="style", scope="account")
+        assert told.next().data["name"] == "style"
+
+
 def test_more_than_a_page_is_missed_and_told(server: Server) -> None:
     mem = server.home.agent("default")
     mem.remember_many([recollect.Add(f"note {number}") for number in range(450)])
@@ -128,7 +165,7 @@ def test_other_memories_are_not_heard(server: Server) -> None:
         assert told.next().data["name"] == "ana's"
 
 
-@pytest.mark.parametrize("last", ["x", "1", "1.", "-1.0", "1.0.0", "9" * 30 + ".0"])
+@pytest.mark.parametrize("last", ["x", "1", "1.", "-1.0", "1.0.0.0", "1.0.", "9" * 30 + ".0"])
 def test_an_id_that_no_feed_gave_is_refused(server: Server, last: str) -> None:
     assert server.client.get("/v1/feed", headers={"Last-Event-ID": last}).status_code == 422
 
@@ -201,6 +238,30 @@ def test_a_listener_that_is_too_slow_is_sent_away_and_can_come_back(
         heard = asyncio.run(slow(home))
     assert heard[-1].startswith(b"event: end")
     assert 2 <= len(heard) <= 6
+
+
+def test_who_knows_more_than_others_who_listen_hears_nothing_twice(tmp_path: Path) -> None:
+    async def ahead(home: recollect.Home) -> list[dict[str, Any]]:
+        stopping, ana = asyncio.Event(), home.agent("ana")
+        feeds = Feeds(home, stopping)
+        before = await feeds.now("default", "ana")
+        ana.remember("one", name="one")
+        ana.remember("two", name="two", scope="account")
+        ana.conversations.start().user("three")
+        now = await feeds.now("default", "ana")
+        told = feeds.told("default", "ana", None, replace(now, event=before.event), before)
+        assert (await anext(told)).startswith(b"retry")
+        heard = [await anext(told)]
+        ana.remember("four", name="four")
+        feeds.wake()
+        heard.append(await anext(told))
+        stopping.set()
+        await told.aclose()
+        return [json.loads(message.split(b"data: ")[1]) for message in heard]
+
+    with recollect.open(tmp_path / "home") as home:
+        heard = asyncio.run(ahead(home))
+    assert [one.get("type") or one["name"] for one in heard] == ["UserMsg", "four"]
 
 
 def test_a_feed_ends_when_its_token_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

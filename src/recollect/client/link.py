@@ -50,7 +50,7 @@ class Link:
         head = {"Accept": "application/json", **(headers or {})}
         if self._token is not None:
             head["Authorization"] = f"Bearer {self._token}"
-        if verb == "POST":
+        if verb != "GET":
             head["Idempotency-Key"] = uuid.uuid4().hex
         payload = None
         if body is not None:

@@ -23,7 +23,7 @@ from recollect.conversation import Channels, Conversation, Conversations
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.entry import Entry
-from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Status
+from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Recovery, Status
 from recollect.model.operation import Add, Operation
 from recollect.model.reminder import Reminder
 from recollect.model.report import Receipt, Report
@@ -206,6 +206,14 @@ class RemoteConversation(_Remote):
         return self.info.status
 
     @property
+    def saved(self) -> Recovery | None:
+        """Its checkpoint, as long as it is kept: the one that was saved last."""
+        found: Recovery | None = from_json(
+            Recovery | None, self._ask("GET", f"/v1/conversations/{self.ref_code}/checkpoint")
+        )
+        return found
+
+    @property
     def scratchpad(self) -> RemoteScratchpad:
         """Its temporary values."""
         return RemoteScratchpad(self._link, self._where, ref=self.ref_code)
@@ -246,11 +254,16 @@ class RemoteConversation(_Remote):
 
     extend = _route(Conversation.extend, "POST", "/v1/conversations/{ref}/events")
 
-    def events(self, after: Event | int | None = None, *, limit: int = LONGEST) -> Iterator[Event]:
-        """The events in order; with `after` those that follow an event, or its number."""
-        place, left = getattr(after, "seq", after) or 0, limit
+    def events(
+        self, after: Event | int | None = None, *, before: Event | int | None = None, limit: int = LONGEST
+    ) -> Iterator[Event]:
+        """The events in order; with `after` those that follow an event; with `before` those before it, newest first."""
+        if after is not None and before is not None:
+            raise Invalid("give `after` or `before`, not both: the one reads on from an event, the other back")
+        way, first = ("after", after or 0) if before is None else ("before", before)
+        place, left = getattr(first, "seq", first), limit
         while left > 0:
-            query = {"after": place, "limit": min(PAGE, left)}
+            query = {way: place, "limit": min(PAGE, left)}
             found = self._ask("GET", f"/v1/conversations/{self.ref_code}/events", query=query)
             yield from from_json(list[Event], found["items"])
             left -= len(found["items"])
@@ -395,9 +408,10 @@ class RemoteMemory(_Remote):
         """Say what the project is about; with `replace=False` only if nothing was said before. True if written."""
         return bool(self._ask("PUT", "/v1/project", body={"content": content, "replace": replace})["written"])
 
-    def last_change(self) -> int:
-        """The number of the last operation in the log of changes, 0 before the first."""
-        return int(self._ask("GET", "/v1/changes/last")["seq"])
+    def last_change(self, *, account: bool = False) -> int:
+        """The number of the last operation in the log of changes, or in that of the account; 0 before the first."""
+        query = {"account": "true"} if account else {}
+        return int(self._ask("GET", "/v1/changes/last", query=query)["seq"])
 
 
 class RemoteHome:

@@ -260,6 +260,18 @@ def events(store: Store, conversation: str, after: int, limit: int) -> Iterator[
         after, limit = page[-1].seq, limit - len(page)
 
 
+def events_back(store: Store, conversation: str, before: int, limit: int) -> Iterator[Event]:
+    """The events of a conversation from its end, or from before an event, newest first and page by page."""
+    while limit > 0:
+        with store.read() as tx:
+            most = min(limit, history.PAGE)
+            page = history.events(tx, "events_back", conversation=conversation, before=before, limit=most)
+        yield from page
+        if len(page) < history.PAGE:
+            return
+        before, limit = page[-1].seq, limit - len(page)
+
+
 def referenced(store: Store, conversation: str, reference: object) -> Event:
     """The event of the conversation whose hash is, or begins with, the reference."""
     digest = names.name(reference, "hash").lower()
@@ -518,6 +530,20 @@ def checkpoint(tx: Transaction, conversation: str, now: int) -> int:
         documents=json.dumps(documents, ensure_ascii=False),
     )  # fmt: skip
     return int(upto)
+
+
+def saved(store: Store, conversation: str) -> Recovery | None:
+    """The checkpoint of a conversation: the one that was saved last, as no other is kept. None if it cannot be read."""
+    with store.read() as tx:
+        row, info = tx.one("history.checkpoint", conversation=conversation), history.conversation(tx, conversation)
+        if row is None or info is None:
+            return None
+        upto, documents, saved_at = row
+        try:
+            summaries, last = _documents(tx, conversation, documents), _last_messages(tx, conversation, upto)
+        except Corrupt:
+            return None
+    return Recovery(conversation=info, events=last, summaries=summaries, saved_at=saved_at)
 
 
 def recover(store: Store, now: int) -> Recovery | None:

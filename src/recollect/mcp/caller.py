@@ -12,7 +12,7 @@ from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.history import Status
 
-__all__ = ["CALLER", "Caller", "Seat", "Seats", "seat", "seated"]
+__all__ = ["CALLER", "SESSIONS", "Caller", "Seat", "Seats", "seat", "seated"]
 
 CALLER = "recollect.caller"
 """Where the endpoint leaves the caller for the handlers, in the scope of a request."""
@@ -71,6 +71,8 @@ class Seat:
     caller: Caller
     session: str | None
     seats: Seats
+    over_http: bool = False
+    """Whether it came from elsewhere, where nobody is to know what is where on this machine."""
 
     @property
     def memory(self) -> Memory:

@@ -17,9 +17,10 @@ class Endpoint:
     """What answers MCP at a route, while the application is within `running`.
 
     `who` is asked for every request before anything else, and what it raises goes to the exception handlers of the
-    application. `hosts` are the values of the Host header that are answered, `*` for any; by default those of the
-    loopback addresses. Sessions, which only the old revision has, are in this process alone: where several processes
-    answer, do without them.
+    application. It may leave the name of a token as `request.state.caller`: sessions are counted by it, and else by
+    address. `hosts` are the values of the Host header that are answered, `*` for any; by default those of the loopback
+    addresses. Sessions, which only the old revision has, are in this process alone: where several processes answer, do
+    without them.
     """
 
     def __init__(

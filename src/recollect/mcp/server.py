@@ -10,24 +10,31 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
-from mcp.types import INVALID_PARAMS
+from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
+from mcp.types import INVALID_PARAMS, INVALID_REQUEST, ErrorData, JSONRPCError
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 from pydantic import ValidationError
+from starlette.datastructures import Headers
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import recollect
 from recollect.home import Home
 from recollect.mcp import keeping, notes, talk
-from recollect.mcp.caller import CALLER, Caller, Seat, Seats, seated
+from recollect.mcp.caller import CALLER, SESSIONS, Caller, Seat, Seats, seated
 from recollect.mcp.reading import add_completion, add_prompts, add_resources
 from recollect.mcp.telling import add_telling
 
 __all__ = ["build", "over_http", "serve"]
 
 SESSION = "mcp-session-id"
+SHARE = SESSIONS // 10
+"""So many of the sessions may be one caller's."""
 STDIO = "stdio"
 """What stands for the one session of a process that is talked to over its streams."""
 INSTRUCTIONS = (
@@ -46,7 +53,8 @@ def build(caller: Caller | None = None) -> MCPServer[Any]:
         request = ctx.request if isinstance(ctx.request, Request) else None
         speaker = caller if request is None else request.scope[CALLER]
         assert speaker is not None, "without HTTP a server needs its caller"
-        token = seated.set(Seat(speaker, STDIO if request is None else request.headers.get(SESSION), seats))
+        session = STDIO if request is None else request.headers.get(SESSION)
+        token = seated.set(Seat(speaker, session, seats, over_http=request is not None))
         try:
             return await call_next(ctx)
         except ValueError as error:
@@ -98,16 +106,36 @@ def over_http(
         json_response=True, stateless_http=not sessions, transport_security=security, host="127.0.0.1"
     )
     (route,) = [route for route in app.routes if isinstance(route, Route)]
-    return _Owned(route.app), server.session_manager.run()
+    return _Owned(route.app, server.session_manager), server.session_manager.run()
 
 
 class _Owned:
-    """Tells the SDK whose request it is, so that a session answers to nobody but the agent that began it."""
+    """Tells the SDK whose request it is, so that a session answers to nobody but the agent that began it.
 
-    def __init__(self, inner: ASGIApp) -> None:
-        self._inner = inner
+    Nobody may have more than a share of the sessions, so that there are some for others. Who somebody is tells the name
+    of the token that the application left as `request.state.caller`; without one the address.
+    """
+
+    def __init__(self, inner: ASGIApp, sessions: StreamableHTTPSessionManager) -> None:
+        self._inner, self._sessions = inner, sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        owner = f"{scope[CALLER].workspace}/{scope[CALLER].agent}"
-        user = AuthenticatedUser(AccessToken(token="", client_id=owner, scopes=[]))
+        agent = f"{scope[CALLER].workspace}/{scope[CALLER].agent}"
+        token = scope.get("state", {}).get("caller", "-")
+        who = f"the token {token!r}" if token != "-" else f"the address {(scope['client'] or ('',))[0]}"
+        owners = self._sessions._session_owners.values()  # the SDK knows them, and has no other way to ask
+        if _opens(scope) and sum(owner["subject"] == who for owner in owners) >= SHARE:
+            said = f"{SHARE:,} sessions are open for {who}, and no more may be; end one of them, or come again later"
+            error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=said))
+            body = error.model_dump_json(by_alias=True, exclude_unset=True)
+            await Response(body, 429, {"Retry-After": "60"}, "application/json")(scope, receive, send)
+            return
+        user = AuthenticatedUser(AccessToken(token="", client_id=agent, scopes=[], subject=who))
         await self._inner({**scope, "user": user}, receive, send)
+
+
+def _opens(scope: Scope) -> bool:
+    """Whether the SDK takes it for the first request of a session: one of the old revisions that names none."""
+    headers = Headers(scope=scope)
+    revision = headers.get(MCP_PROTOCOL_VERSION_HEADER)
+    return SESSION not in headers and (revision is None or revision in HANDSHAKE_PROTOCOL_VERSIONS)

@@ -83,7 +83,7 @@ class _Watch:
     def __init__(self, server: MCPServer[Any], connection: Connection) -> None:
         self._server, self._connection = server, connection
         self._task: asyncio.Task[None] | None = None
-        self._last: tuple[int, int] | None = None
+        self._last: tuple[int, int, int] | None = None
         self.seen: dict[str, str | None] = {}
         """The resources by their addresses, each as it was last seen; None if it is gone."""
 
@@ -134,10 +134,10 @@ class _Watch:
             await task
 
 
-def _last() -> tuple[int, int]:
-    """The last operation on entries, and the last event of a conversation."""
+def _last() -> tuple[int, int, int]:
+    """The last operation on entries of the workspace and of the account, and the last event of a conversation."""
     mem = seat().memory
-    return mem.last_change(), mem.conversations.last_event()
+    return mem.last_change(), mem.last_change(account=True), mem.conversations.last_event()
 
 
 def _connection(session: ServerSession) -> Connection:

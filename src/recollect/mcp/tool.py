@@ -14,6 +14,7 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, NotFound, RecollectError, Unavailable
+from recollect.mcp.caller import seat
 from recollect.mcp.telling import tell_failure
 
 __all__ = ["Actions", "advice", "checked", "tool"]
@@ -27,6 +28,12 @@ ADVICE: Mapping[type[RecollectError], str] = {
     Corrupt: "Tell the user to run `recollect check` where the memory is.",
     ConfigError: "You cannot change this; tell the user.",
 }
+OUT_OF_ORDER: Mapping[type[RecollectError], str] = {
+    Unavailable: "The memory, or what it needs, cannot be used right now; the log of the server says why",
+    Corrupt: "The memory is damaged, nothing was read or changed",
+    ConfigError: "The server is not set up for this; its log says what is wrong",
+}
+"""What is said instead where files of the machine would be named."""
 _log = logging.getLogger("recollect.mcp")
 
 Actions = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -35,11 +42,14 @@ Actions = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 
 def advice(error: RecollectError) -> str:
     """What a model is told about an error: what is wrong, and what to do next."""
-    if isinstance(error, Corrupt):  # what is damaged, and where, is the operator's to know
+    kind = next((kind for kind in ADVICE if isinstance(error, kind)), RecollectError)
+    said = str(error).rstrip(".")
+    # What is damaged, and over HTTP also what the system said of which file, is the operator's to know.
+    by_system = kind is Unavailable or (kind is ConfigError and error.__cause__ is not None)
+    if kind is Corrupt or (by_system and seat().over_http):
         _log.error("%s", error)
-        return f"The memory is damaged, nothing was read or changed. {ADVICE[Corrupt]}"
-    next_step = next((words for kind, words in ADVICE.items() if isinstance(error, kind)), "")
-    return f"{str(error).rstrip('.')}. {next_step}".strip()
+        said = OUT_OF_ORDER[kind]
+    return f"{said}. {ADVICE.get(kind, '')}".strip()
 
 
 def checked(actions: Actions, action: str, given: Mapping[str, Any]) -> None:

@@ -385,11 +385,18 @@ def get(conversation: Read) -> ConversationInfo:
 def events(
     conversation: Read,
     after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the event before the first.")] = 0,
+    before: Annotated[
+        int | None, Query(ge=0, le=sys.maxsize, description="Backwards: the events before the one of this number.")
+    ] = None,
     limit: Limit = 100,
-    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="The same as after.")] = None,
+    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="`next` of the page before.")] = None,
 ) -> Page[Event]:
-    """What happened, in order."""
-    found = list(conversation.events(int(cursor) if cursor is not None else after, limit=limit))
+    """What happened, in order; with `before` newest first, from the end if that number is higher than any."""
+    place = None if cursor is None else int(cursor)
+    if before is None:
+        found = list(conversation.events(after if place is None else place, limit=limit))
+    else:
+        found = list(conversation.events(after or None, before=before if place is None else place, limit=limit))
     return page(found, limit, str(found[-1].seq) if found else None)
 
 
@@ -471,6 +478,12 @@ def compact(conversation: Written, which: OfLane | None = None) -> Compacted | N
 def checkpoint(conversation: Written) -> None:
     """Save where it stands, so that /v1/recovery finds it for seven days from now."""
     conversation.checkpoint()
+
+
+@router.get("/conversations/{ref}/checkpoint")
+def saved(conversation: Read) -> Recovery | None:
+    """Its checkpoint: its last messages and summaries as they were saved last. Null if none is kept."""
+    return conversation.saved
 
 
 # Its life

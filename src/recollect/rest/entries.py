@@ -49,6 +49,7 @@ __all__ = [
 ]
 
 router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route)
+OfAccount = Annotated[bool, Query(description="What was done to entries of the account, where it has its own log.")]
 IfMatch = Annotated[
     str | None,
     Header(description="Change it only if it still has this ETag.", max_length=200, pattern=r"^[\x20-\x7e]*$"),
@@ -298,7 +299,7 @@ def restore(name_or_id: InPath, caller: Writer, back: Back | None = None) -> Res
 def trash(
     caller: Reader,
     limit: Limit = 100,
-    cursor: Annotated[str | None, Query(pattern=r"^-?\d{1,15}$", description="`next` of the page before.")] = None,
+    cursor: Annotated[str | None, Query(pattern=r"^-?[0-9]{1,15}$", description="`next` of the page before.")] = None,
 ) -> Response:
     """What was forgotten and can be restored, newest first."""
     found = caller.memory.trash(limit=limit, before=None if cursor is None else int(cursor))
@@ -310,16 +311,17 @@ def changes(
     caller: Reader,
     after: Annotated[int, Query(ge=0, le=2**63 - 1, description="The number of the last change that is known.")] = 0,
     limit: Limit = 100,
+    account: OfAccount = False,
 ) -> Response:
     """What was done to the entries of this workspace, in order; `next` is what to give as `after`."""
-    found = caller.memory.changes(after, limit=limit)
+    found = caller.memory.changes(after, limit=limit, account=account)
     return answer({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
 
 
 @router.get("/changes/last")
-def last_change(caller: Reader) -> LastChange:
+def last_change(caller: Reader, account: OfAccount = False) -> LastChange:
     """The number of the last change, 0 before the first: quick, to be asked often."""
-    return LastChange(seq=caller.memory.last_change())
+    return LastChange(seq=caller.memory.last_change(account=account))
 
 
 def _apply(caller: Caller, operation: Rename | Alias | Write | Remove, if_match: str | None) -> Response:

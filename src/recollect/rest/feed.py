@@ -2,9 +2,10 @@
 
 Who listens costs nothing but a connection: one task for each memory that anybody listens to looks twice a second for
 what is new, whoever wrote it, and hands it to all listeners; a write through this process wakes it at once. An id
-names the place in the log of operations and in the journal, so a client that comes back with the last id it has seen
-misses nothing. A client that reads too slowly is sent away, and comes back by the same rule. No text is in the feed:
-it says what there is to read.
+names the place in the workspace's log of operations, in the journal and in the account's log, so a client that comes
+back with the last id it has seen misses nothing and hears nothing twice. Each listener keeps its own place: which of
+the three is ahead differs from one to the next. A client that reads too slowly is sent away, and comes back by the same
+rule. No text is in the feed: it says what there is to read.
 """
 
 import asyncio
@@ -12,7 +13,7 @@ import json
 import logging
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Header, Query, Request
@@ -23,11 +24,13 @@ from recollect.clock import stopwatch
 from recollect.errors import RecollectError
 from recollect.home import Home
 from recollect.memory import Memory
+from recollect.model.history import Event
+from recollect.model.operation import Revision
 from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, secret_of
 from recollect.rest.once import Route
 
-__all__ = ["Feeds", "Listener", "Position", "Source", "router"]
+__all__ = ["Feeds", "Listener", "News", "Position", "Source", "Told", "router"]
 
 EVERY = 0.5
 """Seconds between two looks."""
@@ -36,7 +39,8 @@ PAGE = 200
 WAITING = 1_000
 """Messages that wait for a slow client before it is sent away."""
 DUE = 100
-ID = r"^\d{1,18}\.\d{1,18}$"
+ID = r"^[0-9]{1,18}(\.[0-9]{1,18}){1,2}$"
+"""Two numbers are an id of a feed that did not tell of the account yet."""
 _log = logging.getLogger("recollect.rest")
 
 router = APIRouter(prefix="/v1", tags=["feed"], route_class=Route)
@@ -44,25 +48,51 @@ router = APIRouter(prefix="/v1", tags=["feed"], route_class=Route)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far somebody has read: the number of the last operation and of the last event."""
+    """How far somebody has read: the number of the last operation, of the last event, and of the account's last one."""
 
     operation: int
     event: int
+    account: int
 
-    def is_behind(self, other: "Position") -> bool:
-        """Whether it is further on than the other one."""
-        return self.operation > other.operation or self.event > other.event
+    @classmethod
+    def read(cls, id: str, now: "Position") -> "Position":
+        """The position that an id names; what it does not name is as now."""
+        numbers = [int(part) for part in id.split(".")]
+        return cls(*numbers, *(now.account,)[len(numbers) - 2 :])
 
-    def message(self, kind: str, data: dict[str, Any]) -> bytes:
+    def moved(self, log: str, number: int) -> "Position":
+        """The position after something in one of the logs."""
+        return replace(self, **{log: max(getattr(self, log), number)})
+
+    def message(self, message: bytes) -> bytes:
         """A message that brings its reader here."""
-        text = json.dumps(data, ensure_ascii=False)
-        return f"id: {self.operation}.{self.event}\nevent: {kind}\ndata: {text}\n\n".encode()
+        return f"id: {self.operation}.{self.event}.{self.account}\n".encode() + message
 
 
-Told = tuple[Position | None, bytes]
-"""A message, and where it brings its reader; None if it stays where it is."""
-News = tuple[list[Told], Position, dict[str, dict[str, Any]], bool]
-"""Messages, where the log ends, the reminders that are due, and whether there is more."""
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A message, and which number of which log it is about; no log if it leaves its reader where it is."""
+
+    message: bytes
+    log: str | None = None
+    number: int = 0
+
+    def is_new(self, position: Position) -> bool:
+        """Whether somebody who has read so far does not know it."""
+        return self.log is None or self.number > getattr(position, self.log)
+
+    def brings(self, position: Position) -> Position:
+        """Where it brings somebody who has read so far."""
+        return position if self.log is None else position.moved(self.log, self.number)
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What happened, how far it goes, and whether there is more before the end that was asked for."""
+
+    told: list[Told]
+    reached: Position
+    more: bool
 
 
 @dataclass(eq=False, slots=True)
@@ -106,7 +136,7 @@ class Source:
                 await self.look()
                 if stopwatch() - pinged >= PING:
                     pinged = stopwatch()
-                    self._tell(None, self.position.message("ping", {}))
+                    self._tell(Told(_message("ping", {})))
             except RecollectError as error:  # the store is away for a moment: they wait
                 _log.warning("the feed of %s/%s: %s", self._workspace, self._agent, error)
             with suppress(TimeoutError):
@@ -122,28 +152,25 @@ class Source:
             more = True
             while more:
                 secrets = {listener.secret for listener in self.listeners if listener.secret is not None}
-                bad, (told, end, due, more) = await run_in_threadpool(self._news, self.position, secrets)
+                bad, news, due = await run_in_threadpool(self._news, self.position, secrets)
                 for listener in [one for one in self.listeners if one.secret in bad]:
                     self._leave(listener)
-                for position, message in told:
-                    self.position = position or self.position
-                    self._tell(position, message)
-                if not more:
-                    self.position = end
+                self.position, more = news.reached, news.more
+                for told in news.told:
+                    self._tell(told)
                 for one in due.keys() - self.due.keys():
-                    self._tell(None, self.position.message("reminder", due[one]))
+                    self._tell(Told(_message("reminder", due[one])))
                 self.due = due
 
-    def _news(self, since: Position, secrets: set[str]) -> tuple[set[str], News]:
+    def _news(self, since: Position, secrets: set[str]) -> tuple[set[str], News, dict[str, dict[str, Any]]]:
         memory = self._home.agent(self._agent, self._workspace)
-        end = _now(memory)
-        told, more = _between(memory, since, end)
-        news = told, end, {one.id: _reminder(one) for one in memory.reminders.due(DUE)}, more
-        return {one for one in secrets if self._home.tokens.check(one) is None}, news
+        news = _between(memory, since, _now(memory))
+        due = {one.id: _reminder(one) for one in memory.reminders.due(DUE)}
+        return {one for one in secrets if self._home.tokens.check(one) is None}, news, due
 
-    def _tell(self, position: Position | None, message: bytes) -> None:
+    def _tell(self, told: Told) -> None:
         for listener in list(self.listeners):
-            if not listener.tell((position, message)):
+            if not listener.tell(told):
                 self._leave(listener)
 
     def _leave(self, listener: Listener) -> None:
@@ -176,22 +203,24 @@ class Feeds:
         source = self._join(workspace, agent, listener, now)
         begin, more = source.position, True
         try:
-            yield b"retry: 1000\n" + after.message("ping", {})
+            yield b"retry: 1000\n" + after.message(_message("ping", {}))
             for one in source.due.values():
-                yield after.message("reminder", one)
+                yield after.message(_message("reminder", one))
             while more:
-                missed, more = await run_in_threadpool(self._missed, workspace, agent, after, begin)
-                for position, message in missed:
-                    after = position or after
-                    yield message
+                missed = await run_in_threadpool(self._missed, workspace, agent, after, begin)
+                for told in missed.told:
+                    after = told.brings(after)
+                    yield after.message(told.message)
+                after, more = missed.reached, missed.more
             while (news := await listener.queue.get()) is not None:
-                if news[0] is None or news[0].is_behind(after):
-                    yield news[1]
+                if news.is_new(after):
+                    after = news.brings(after)
+                    yield after.message(news.message)
             yield b'event: end\ndata: {"reason": "come again with the last id"}\n\n'
         finally:
             source.listeners.discard(listener)
 
-    def _missed(self, workspace: str, agent: str, after: Position, begin: Position) -> tuple[list[Told], bool]:
+    def _missed(self, workspace: str, agent: str, after: Position, begin: Position) -> News:
         return _between(self._home.agent(agent, workspace), after, begin)
 
     def _join(self, workspace: str, agent: str, listener: Listener, now: Position) -> Source:
@@ -229,43 +258,55 @@ async def feed(
     known = last_event_id or after
     feeds: Feeds = request.app.state.feeds
     now = await feeds.now(caller.workspace, caller.agent)
-    begin = now if known is None else Position(*map(int, known.split(".")))
+    begin = now if known is None else Position.read(known, now)
     told = feeds.told(caller.workspace, caller.agent, secret_of(request), begin, now)
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(told, media_type="text/event-stream", headers=headers)
 
 
 def _now(memory: Memory) -> Position:
-    return Position(memory.last_change(), memory.conversations.last_event())
+    return Position(memory.last_change(), memory.conversations.last_event(), memory.last_change(account=True))
 
 
-def _between(memory: Memory, begin: Position, end: Position) -> tuple[list[Told], bool]:
-    """What happened between two positions, a page of it; and whether there is more."""
-    told: list[Told] = []
-    here, full = begin, False
-    if begin.operation < end.operation:
-        found = memory.changes(begin.operation, limit=PAGE)
-        full = len(found) == PAGE
-        for one in found:
-            if one.seq <= end.operation:
-                here = Position(one.seq, here.event)
-                name = one.after.get("name") or one.before.get("name")
-                data = {"seq": one.seq, "at": one.at, "actor": one.actor, "operation": one.operation}
-                told.append((here, here.message("operation", {**data, "entry_id": one.entry_id, "name": name})))
-    if begin.event < end.event:
-        happened = memory.conversations.journal(begin.event, limit=PAGE)
-        full = full or len(happened) == PAGE
-        for event in happened:
-            if event.seq <= end.event:
-                here = Position(here.operation, event.seq)
-                data = {"seq": event.seq, "at": event.created_at, "type": event.type, "lane": event.lane}
-                told.append(
-                    (
-                        here,
-                        here.message("event", {**data, "conversation_id": event.conversation_id, "hash": event.hash}),
-                    )
-                )
-    return told, full and bool(told)
+def _between(memory: Memory, begin: Position, end: Position) -> News:
+    """What happened between two positions, a page of each log."""
+    logs: dict[str, Callable[[int], list[Told]]] = {
+        "operation": lambda after: [_operation(one) for one in memory.changes(after, limit=PAGE)],
+        "event": lambda after: [_event(one) for one in memory.conversations.journal(after, limit=PAGE)],
+        "account": lambda after: [
+            _operation(one, account=True) for one in memory.changes(after, limit=PAGE, account=True)
+        ],
+    }
+    told, reached, more = list[Told](), begin, False
+    for log, read in logs.items():
+        first, last = getattr(begin, log), getattr(end, log)
+        if first < last:
+            found = read(first)
+            told += [one for one in found if one.number <= last]
+            full = len(found) == PAGE and found[-1].number < last
+            reached, more = reached.moved(log, found[-1].number if full else last), more or full
+    return News(told, reached, more)
+
+
+def _message(kind: str, data: dict[str, Any]) -> bytes:
+    return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
+
+
+def _operation(one: Revision, *, account: bool = False) -> Told:
+    data = {
+        "seq": one.seq, "at": one.at, "actor": one.actor, "operation": one.operation, "entry_id": one.entry_id,
+        "name": one.after.get("name") or one.before.get("name"),
+    }  # fmt: skip
+    log, more = ("account", {"account": True}) if account else ("operation", {})
+    return Told(_message("operation", data | more), log, one.seq)
+
+
+def _event(one: Event) -> Told:
+    data = {
+        "seq": one.seq, "at": one.created_at, "type": one.type, "lane": one.lane,
+        "conversation_id": one.conversation_id, "hash": one.hash,
+    }  # fmt: skip
+    return Told(_message("event", data), "event", one.seq)
 
 
 def _reminder(one: Reminder) -> dict[str, Any]:

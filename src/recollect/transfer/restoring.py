@@ -69,11 +69,7 @@ def import_(
     parts: list[Part] = []
     remarks: list[str] = []
     with opened(path) as file:
-        for section, database in zip(sections, databases, strict=True):
-            store = Store(database, section.agent)
-            if dry_run:
-                parts.append(_foreseen(store, section))
-                continue
+        for number, (section, database) in enumerate(zip(sections, databases, strict=True), 1):
 
             def tables(section: Section = section) -> Tables:
                 return tables_of(rows_of(file, section))
@@ -81,10 +77,13 @@ def import_(
             # An export of a single file has the account's entries among those of the workspace.
             apart = database is not place.account() and all(one.workspace is not None for one in sections)
             found = account_rows.found_in(tables()) if apart else account_rows.NOTHING
-            goals = [(store, section.workspace, False)]
+            goals = [(Store(database, section.agent), section.workspace, False)]
             goals += [(Store(place.account(), section.agent), None, True)] if found.ids else []
             for into, workspace, account in goals:
                 where, rows = label(workspace, section.agent), partial(_part_of, tables, found, account=account)
+                if dry_run:
+                    parts.append(_foreseen(into, where, rows))
+                    continue
                 try:
                     parts.append(
                         _restore(into, where, rows)
@@ -93,7 +92,7 @@ def import_(
                 except (Conflict, Corrupt) as error:
                     raise Invalid(f"the rows of {where} in {path} cannot be stored, and none was: {error}") from error
                 touched(workspace, section.agent)
-            progress(path.name, total // 2 + (total // 2) * len(parts) // len(sections), total)
+            progress(path.name, total // 2 + (total // 2) * number // len(sections), total)
     return Imported(
         format=Format.RECOLLECT, path=str(path), dry_run=dry_run, parts=tuple(parts), remarks=tuple(remarks)
     )
@@ -194,14 +193,14 @@ def _not_empty(where: str) -> str:
 # An agent that is not there
 
 
-def _foreseen(store: Store, section: Section) -> Part:
+def _foreseen(store: Store, where: str, tables: Callable[[], Tables]) -> Part:
     """What an import would do: all of it where the agent is new; else nobody knows before it is compared."""
     present = False
     if store.exists():
         with store.read() as tx:
             present = tx.one("transfer.present") == (1,)
-    figures = _figures(section.counts)
-    return Part(where=section.where, known=figures) if present else Part(where=section.where, added=figures)
+    figures = _figures({table: sum(1 for _ in rows) for table, _, rows in tables()})
+    return Part(where=where, known=figures) if present else Part(where=where, added=figures)
 
 
 def _restore(store: Store, where: str, tables: Callable[[], Tables]) -> Part | None:

@@ -46,6 +46,9 @@ SELECT fingerprint, status, body, headers FROM requests WHERE agent = :agent AND
 UPDATE requests SET status = :status, body = :body, headers = :headers
 WHERE agent = :agent AND key = :key AND status IS NULL
 
+-- name: answers_forget
+UPDATE requests SET body = NULL WHERE agent = :agent AND body IS NOT NULL
+
 -- name: request_drop
 DELETE FROM requests WHERE agent = :agent AND key = :key AND status IS NULL
 

@@ -177,6 +177,9 @@ VALUES (:agent, :conversation_id, :upto, :documents, :saved_at)
 ON CONFLICT (agent, conversation_id) DO UPDATE SET upto = excluded.upto, documents = excluded.documents,
     saved_at = excluded.saved_at
 
+-- name: checkpoint
+SELECT upto, documents, saved_at FROM checkpoints WHERE agent = :agent AND conversation_id = :conversation
+
 -- name: checkpoints
 SELECT conversation_id, upto, documents, saved_at FROM checkpoints WHERE agent = :agent AND saved_at >= :since
 ORDER BY saved_at DESC

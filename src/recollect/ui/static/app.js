@@ -7,16 +7,18 @@ import { go, href, read, standard } from "./route.js";
 import { ContextView } from "./views/context.js";
 import { ConversationsView } from "./views/conversations.js";
 import { MemoryView } from "./views/memory.js";
+import { RemindersView } from "./views/reminders.js";
 import { UpkeepView } from "./views/upkeep.js";
 
 const VIEWS = {
   memory: ["Memory", MemoryView],
   conversations: ["Conversations", ConversationsView],
   context: ["Context", ContextView],
+  reminders: ["Reminders", RemindersView],
   upkeep: ["Upkeep", UpkeepView],
 };
 const KEYS = [["/", "Search"], ["j  ↓", "Next in the list"], ["k  ↑", "Previous in the list"], ["Enter", "Open it"], ["Esc", "Back to the list"], ["e", "Edit the entry"], ["n", "New entry"],
-  ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g x", "Context preview"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
+  ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g x", "Context preview"], ["g r", "Reminders"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
 const BATCH = 120; // milliseconds in which changes are taken together
 
 const main = document.getElementById("main"), offline = document.getElementById("offline");
@@ -188,7 +190,10 @@ async function reminded({ id }) {
 }
 
 const feed = new Feed((kind, data) => {
-  if (kind === "reminder") return void reminded(data);
+  if (kind === "reminder") {
+    if (name === "reminders") soon([]);
+    return void reminded(data);
+  }
   clearTimeout(own);
   soon([data]);
 }, (state, before) => {
@@ -201,7 +206,7 @@ const feed = new Feed((kind, data) => {
   }
 }, () => get("/v1/session").catch(() => {})); // a token that is no longer good leads to the login
 
-// What this page writes comes back through the feed. Where it does not (the line is lost, or it is about the account), look anyway.
+// What this page writes comes back through the feed. Where it does not (the line is lost, or it is a reminder), look anyway.
 network.addEventListener("changed", () => {
   clearTimeout(own);
   own = setTimeout(() => soon([]), 600);
@@ -217,7 +222,7 @@ addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]") || document.body.classList.contains("outside")) return;
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
   if (typing) return;
-  const jump = went && { m: "memory", c: "conversations", x: "context", u: "upkeep" }[event.key];
+  const jump = went && { m: "memory", c: "conversations", x: "context", r: "reminders", u: "upkeep" }[event.key];
   went = event.key === "g";
   const done = jump ? (go(href([jump])), true)
     : event.key === "/" ? (view?.focusSearch?.(), true)

@@ -41,6 +41,7 @@ const ICONS = {
   memory: "M4 6h16M4 12h16M4 18h10",
   conversations: "M4 5h16v11H9l-5 4z",
   context: "M7 4h10v16H7zM10 8h4M10 12h4M10 16h2",
+  reminders: "M6 17V11a6 6 0 0 1 12 0v6l1.5 1.5h-15zM10 21h4M12 5V3",
   upkeep: "M4 19V9M10 19V5M16 19v-7M22 19H2",
   search: "M10.5 4a6.5 6.5 0 1 0 0 13 6.5 6.5 0 0 0 0-13zM20 20l-4.8-4.8",
   close: "M6 6l12 12M18 6L6 18",

@@ -8,8 +8,10 @@ import { go, href } from "../route.js";
 import { excerpt, marked, needles } from "../words.js";
 import { notesOf } from "./memory.js";
 
-const PAGE = 200;
+const PAGE = 100;
 const BEFORE = 20; // events shown above a turn that was searched for
+const AHEAD = 800; // pixels before the end of what is there, at which more is fetched
+const END = Number.MAX_SAFE_INTEGER; // no event has so high a number
 const STATUSES = [["", "All"], ["active", "Active"], ["idle", "Idle"], ["archived", "Archived"]];
 
 export class ConversationsView {
@@ -20,7 +22,11 @@ export class ConversationsView {
   #info = null;
   #cursor = null;
   #all = [];
-  #shown = 0;
+  #first = END; // the numbers of the first and the last event that are shown
+  #last = 0;
+  #busy = 0;
+  #top = 0;
+  #line = Promise.resolve();
 
   constructor(root) {
     this.root = root;
@@ -30,7 +36,7 @@ export class ConversationsView {
     this.chips = h("div", { class: "chips", role: "group", "aria-label": "Status" });
     this.channel = select([["", "All channels"]], "", (value) => this.#choose({ channel: value }), { "aria-label": "Channel" });
     this.count = h("p", { class: "count", role: "status", "aria-live": "polite" });
-    this.detail = h("section", { class: "detail", "aria-label": "Conversation" });
+    this.detail = h("section", { class: "detail", "aria-label": "Conversation", onscroll: () => this.#scrolled() });
     this.side = h("section", { class: "side", "aria-label": "Conversations" }, h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search)),
       this.chips, h("div", { class: "status-line" }, this.count, this.channel), this.list.node);
     set(root, h("div", { class: "split" }, this.side, this.detail));
@@ -164,53 +170,102 @@ export class ConversationsView {
     set(this.detail, waiting());
     this.#info = null;
     try {
-      const [info, summary, pad, recovery] = await Promise.all([get(at(ref)), get(`${at(ref)}/summary`).catch(() => null), get(`${at(ref)}/scratchpad`).catch(() => ({})), get("/v1/recovery").catch(() => null)]);
+      const turn = Number(this.#turn) || 0;
+      const [info, about, older, newer] = await Promise.all([get(at(ref)), this.#told(ref), this.#events({ before: turn || END, limit: turn ? BEFORE : PAGE }), turn ? this.#events({ after: turn - 1, limit: PAGE }) : { items: [], next: null }]);
       if (ref !== this.#open) return;
       this.#info = info;
+      [this.#first, this.#last, this.calls] = [END, 0, new Map()];
+      this.about = h("div", { class: "about", tabindex: -1 });
+      this.before = h("div", { class: "more" });
       this.events = h("div", { class: "transcript" });
       this.after = h("div", { class: "more" });
-      this.calls = new Map();
-      set(this.detail, h("article", { class: "pane", "aria-label": `Conversation ${info.ref_code}` }, this.#head(info), this.#about(info, summary, pad, recovery), this.events, this.after));
-      await this.#begin();
+      this.#about(info, about);
+      set(this.detail, h("article", { class: "pane talk", "aria-label": `Conversation ${info.ref_code}` }, this.#head(info), this.about, this.before, this.events, this.after,
+        info.closing_summary && h("section", { class: "card" }, h("h2", {}, "What came of it"), said(info.closing_summary))));
+      this.#earlier(older);
+      this.#later(newer);
+      const found = turn && this.events.querySelector(`[data-seq="${turn}"]`);
+      if (found) {
+        found.closest("details")?.setAttribute("open", "");
+        found.classList.add("sought");
+        found.tabIndex = -1;
+        found.scrollIntoView({ block: "center" });
+        found.focus({ preventScroll: true });
+      } else this.detail.scrollTop = this.detail.scrollHeight;
+      this.#top = this.detail.scrollTop;
     } catch (error) {
       if (ref === this.#open) set(this.detail, failed(error, () => this.#show()));
     }
   }
 
-  async #begin() {
-    const turn = Number(this.#turn) || 0;
-    const first = turn ? await this.#earlier(turn) : 0;
-    this.#shown = first;
-    set(this.events, first > 0 && button("Show what was said before", () => { this.#turn = null; this.#show(); }, { kind: "small" }));
-    await this.#next();
-    const found = turn && this.events.querySelector(`[data-seq="${turn}"]`);
-    if (found) {
-      found.classList.add("sought");
-      found.tabIndex = -1;
-      found.scrollIntoView({ block: "center" });
-      found.focus({ preventScroll: true });
-    } else this.detail.scrollTop = 0;
+  #events(query) {
+    return get(`${at(this.#open)}/events`, query).then(page);
   }
 
-  /** Events are numbered over all conversations of an agent, so the one so many before is not so many less. */
-  async #earlier(turn) {
-    const all = [];
-    let cursor = null;
-    do {
-      const found = page(await get(`${at(this.#open)}/events`, { limit: 1_000, cursor }));
-      all.push(...found.items.map((one) => one.seq));
-      cursor = all.at(-1) >= turn ? null : found.next;
-    } while (cursor);
-    const place = all.indexOf(turn);
-    return place > BEFORE ? all[place - BEFORE] : 0;
+  /** What stands above the transcript. */
+  #told(ref) {
+    return Promise.all([get(`${at(ref)}/summary`).catch(() => null), get(`${at(ref)}/scratchpad`).catch(() => ({})), get(`${at(ref)}/checkpoint`).catch(() => null)]);
   }
 
-  async #next() {
-    const found = page(await get(`${at(this.#open)}/events`, { after: this.#shown, limit: PAGE }));
-    for (const event of found.items) this.#append(event);
-    this.#shown = found.items.at(-1)?.seq ?? this.#shown;
-    set(this.after, found.next && button("Show more", () => this.#next(), { kind: "small" }), !this.events.childElementCount && h("p", { class: "hint" }, "Nothing was said yet."));
-    return found.next;
+  /** More is fetched when one comes near it, in both directions. Who reads what stands above the transcript is left there. */
+  #scrolled() {
+    const before = this.#top, top = (this.#top = this.detail.scrollTop);
+    if (!this.#info || this.#busy) return;
+    const view = this.detail.getBoundingClientRect(), start = this.before.getBoundingClientRect().bottom, end = this.after.getBoundingClientRect().top;
+    if (top < before && this.before.firstChild && start > view.top - AHEAD && start < view.top + view.height / 2) this.#reach("before");
+    else if (top > before && this.after.querySelector("button") && end < view.bottom + AHEAD) this.#reach("after");
+  }
+
+  /** Fetch what was said before or after what is shown; one after the other, so that nothing is shown twice. */
+  #fetch(way) {
+    const info = this.#info;
+    this.#busy += 1;
+    return (this.#line = this.#line.catch(() => {}).then(async () => {
+      if (info !== this.#info) return;
+      const found = await this.#events(way === "before" ? { before: this.#first, limit: PAGE } : { after: this.#last, limit: PAGE });
+      if (info === this.#info) way === "before" ? this.#earlier(found) : this.#later(found);
+    }).finally(() => { this.#busy -= 1; }));
+  }
+
+  async #reach(way) {
+    const focused = this[way].contains(document.activeElement);
+    try {
+      await this.#fetch(way);
+      if (focused) (this[way].querySelector("button") ?? this.about).focus({ preventScroll: true });
+    } catch (error) {
+      toast(error.message, { bad: true });
+    }
+  }
+
+  /** Put what was said before, newest first as it comes, above what is shown, which stays where it is. */
+  #earlier({ items, next }) {
+    const below = this.events.querySelector(":scope > :not([data-lone])"), place = below?.getBoundingClientRect().top;
+    const whole = this.events, known = this.calls;
+    this.events = h("div");
+    this.calls = new Map();
+    for (const event of [...items].reverse()) this.#append(event);
+    for (const lone of whole.querySelectorAll("[data-lone]")) { // results whose calls had not been there
+      const call = this.calls.get(lone.dataset.lone);
+      if (!call || call.querySelector(".result")) continue;
+      call.append(lone.querySelector(".result"));
+      lone.remove();
+    }
+    whole.prepend(...this.events.childNodes);
+    this.events = whole;
+    this.calls = new Map([...this.calls, ...known]);
+    this.#note(items);
+    set(this.before, next && button("Show what was said before", () => this.#reach("before"), { kind: "small" }));
+    if (below?.isConnected) this.detail.scrollTop += below.getBoundingClientRect().top - place;
+  }
+
+  #later({ items, next }) {
+    for (const event of items) this.#append(event);
+    this.#note(items);
+    set(this.after, next && button("Show more", () => this.#reach("after"), { kind: "small" }), !this.events.childElementCount && h("p", { class: "hint" }, "Nothing was said yet."));
+  }
+
+  #note(items) {
+    for (const { seq } of items) [this.#first, this.#last] = [Math.min(this.#first, seq), Math.max(this.#last, seq)];
   }
 
   /** What was said since, and how it stands now. */
@@ -220,7 +275,7 @@ export class ConversationsView {
       if (info.id !== this.#info?.id) return;
       if (info.status !== this.#info.status) return void (await this.#show());
       const end = this.detail.scrollTop + this.detail.clientHeight > this.detail.scrollHeight - 80;
-      if (!this.after.querySelector("button")) await this.#next();
+      if (!this.after.querySelector("button")) await this.#fetch("after");
       if (end) this.detail.scrollTop = this.detail.scrollHeight;
     } catch { /* the next thing that happens tries again */ }
   }
@@ -238,30 +293,30 @@ export class ConversationsView {
     });
     return h("header", { class: "pane-head" }, button("Back", () => go(href(["conversations"], this.#query)), { icon: "back", quiet: true, kind: "back" }),
       h("h1", {}, info.chat_id ?? `Conversation ${info.ref_code}`),
-      may("write") && h("div", { class: "actions" },
-        info.status === "active" && act("Idle", "idle", "Set it idle?", "It is marked as over, and nothing else is done: no summary, and its own entries stay. There is no way back to active."),
+      h("div", { class: "actions" }, button("About", () => { this.#top = this.detail.scrollTop = 0; this.about.focus({ preventScroll: true }); }, { title: "What there is to know about it, above what was said" }),
+        may("write") && [info.status === "active" && act("Idle", "idle", "Set it idle?", "It is marked as over, and nothing else is done: no summary, and its own entries stay. There is no way back to active."),
         info.status !== "archived" && act("Archive", "archive", "Archive it?", "It leaves the usual lists. Everything that was said stays, and so does its scratchpad. There is no way back."),
-        info.status === "active" && act("End", "end", "End it?", ["A summary and a hand-off are written, decisions and lessons are kept, and what was said can be found as past talk.", "Entries of the conversation's own scope go to the trash, and it becomes idle."])));
+        info.status === "active" && act("End", "end", "End it?", ["A summary and a hand-off are written, decisions and lessons are kept, and what was said can be found as past talk.", "Entries of the conversation's own scope go to the trash, and it becomes idle."])]));
   }
 
-  #about(info, summary, pad, recovery) {
+  #about(info, [summary, pad, saved]) {
     const notes = notesOf(pad), facts = summary?.facts ?? [];
     const save = async () => {
       try {
         await post(`${at(info.ref_code)}/checkpoint`);
         toast("Saved: for seven days it can be taken up again here.");
-        this.#show();
+        const told = await this.#told(info.ref_code);
+        if (this.#info === info) this.#about(info, told);
       } catch (error) { toast(error.message, { bad: true }); }
     };
-    return h("div", { class: "about" },
+    set(this.about,
       h("dl", { class: "facts" }, [["Status", status(info)], ["Channel", info.channel_id], ["Ref code", h("code", {}, info.ref_code)], ["Began", moment(info.started_at)], ["Ended", info.ended_at && moment(info.ended_at)], ["Model", info.model_id], ["With", info.participants?.join(", ")]]
         .map(([name, value]) => value && h("div", {}, h("dt", {}, name), h("dd", {}, value)))),
-      info.closing_summary && h("section", { class: "card" }, h("h2", {}, "What came of it"), said(info.closing_summary)),
       summary?.summary && h("section", { class: "card" }, h("h2", {}, "What stands for the part that left the window"), said(summary.summary),
         facts.length > 0 && h("dl", { class: "pairs" }, facts.map((fact) => h("div", {}, h("dt", {}, fact.key), h("dd", {}, fact.value))))),
       notes.length > 0 && h("section", { class: "card", "aria-label": "Scratchpad" }, h("h2", {}, "Scratchpad ", h("span", { class: "badge working" }, "Working Note")),
         h("dl", { class: "pairs" }, notes.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, typeof value === "string" ? value : h("pre", { tabindex: 0 }, JSON.stringify(value, null, 2))))))),
-      h("p", { class: "hint" }, recovery?.conversation.id === info.id ? ["Checkpoint: saved ", time(recovery.saved_at), ` with the last ${many(recovery.events.length, "message", "messages")}. `] : "There is no checkpoint of it. ",
+      h("p", { class: "hint" }, saved ? ["Checkpoint: saved ", time(saved.saved_at, `${ago(saved.saved_at)}, ${hour(saved.saved_at)}`), ` with the last ${many(saved.events.length, "message", "messages")}. `] : "There is no checkpoint of it. ",
         may("write") && info.status !== "archived" && button("Save a checkpoint", save, { kind: "small" })));
   }
 
@@ -273,7 +328,7 @@ export class ConversationsView {
       const call = this.calls.get(event.tool_call_id);
       const result = h("div", { class: "result", "data-seq": event.seq }, h("h4", {}, "Result"), h("pre", { tabindex: 0 }, event.content));
       if (call) return void call.append(result);
-      return void this.events.append(h("details", { class: "tool" }, h("summary", {}, "Result of a tool"), result));
+      return void this.events.append(h("details", { class: "tool", "data-lone": event.tool_call_id }, h("summary", {}, "Result of a tool"), result));
     }
     const who = event.speaker ?? role(event);
     const last = this.events.lastElementChild;
