@@ -542,11 +542,14 @@ def _is_shortened(block: str, start: int, end: re.Match[str]) -> bool:
 
 
 def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
-    """`width` characters around the first word of the query that the text has, `before` of them ahead of it.
+    """Up to `width` characters around the first word of the query that the text has, up to `before` ahead of it.
 
-    Words are compared without case and accents, in the order of the query, stop words only when there is nothing else.
-    When no word is there as typed, a word that begins like one of the query's terms counts; else the text's beginning.
+    A text that is no longer is there as a whole; else it is cut between words, where it has spaces. Words are compared
+    without case and accents, in the order of the query, stop words only when there is nothing else. When no word is
+    there as typed, a word that begins like one of the query's terms counts; else the text's beginning.
     """
+    if len(text) <= width:
+        return text.strip()
     typed, stems = _needles(query)
     folded = _fold(text)
     places = chain(
@@ -554,8 +557,15 @@ def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
         (_find(folded, stem, inside=not stem.isascii()) for stem in stems),  # unspaced scripts show no word starts
     )
     at = next((place for place in places if place >= 0), 0)
-    start = max(0, _unfolded_index(text, at) - before)
-    return text[start : start + width].strip()
+    place = _unfolded_index(text, at)
+    start = max(0, place - before)
+    if 0 < start < place and not text[start - 1].isspace():
+        start = next((n + 1 for n in range(start, place) if text[n].isspace()), start)
+    shown = text[start : start + width]
+    if start + width < len(text) and not text[start + width].isspace():
+        whole = "".join(re.split(r"(\s)", shown)[:-1])
+        shown = whole if start + len(whole) > place else shown
+    return shown.strip()
 
 
 @lru_cache(maxsize=16)  # the hits of one recall share a query, and a query may be long

@@ -56,6 +56,17 @@ def test_the_sections_stand_in_their_order_with_date_and_source(filled: Memory) 
     assert filled.context("deploy the shop") == found
 
 
+def test_a_decision_is_told_whole_if_it_is_short_and_else_as_a_marked_part(mem: Memory) -> None:
+    rule = "We decided that a refund goes back the way the money came, " + "whatever the customer says, " * 5
+    mem.remember(f"{rule}and never as a voucher.", category="decisions")
+    mem.remember("tide " * 60 + "a refund after a storm is paid by hand " + "tide " * 60, category="lessons")
+    found = {section.name: section.items[0].text for section in mem.context("handle a refund").sections}
+    assert found == {
+        "Relevant Decisions": f"{rule}and never as a voucher.",
+        "Relevant Lessons": "… tide tide tide tide tide a refund after a storm is paid by hand" + " tide" * 11 + " …",
+    }
+
+
 def test_without_anything_to_say_the_block_is_empty(mem: Memory) -> None:
     found = mem.context("anything")
     assert (found.text, found.tokens, found.sections, found.recovering) == ("", 0, (), False)

@@ -615,18 +615,30 @@ CONTENT = (
 )
 
 
-def test_a_snippet_starts_30_characters_before_the_word_and_has_120() -> None:
-    start = CONTENT.index("PostgreSQL") - 30
-    assert snippet(CONTENT, "postgresql") == CONTENT[start : start + 120].strip()
+def test_a_snippet_has_up_to_120_characters_in_whole_words_and_up_to_30_before_the_word() -> None:
+    assert snippet(CONTENT, "postgresql") == (
+        "the weather and then chose PostgreSQL for the sales reports, because" + " reason" * 7
+    )
+
+
+def test_a_short_text_is_its_own_snippet() -> None:
+    assert snippet(" We decided to use PostgreSQL 16 for billing.\n", "which database for billing?") == (
+        "We decided to use PostgreSQL 16 for billing."
+    )
+
+
+def test_a_word_that_is_longer_than_the_snippet_is_cut() -> None:
+    assert snippet("so " + "x" * 200, "nothing") == "so"
+    assert snippet("so " + "x" * 200, "x" * 64) == f"so {'x' * 117}"
+    assert snippet("x" * 100 + "needle" + "x" * 200, "needle") == f"{'x' * 30}needle{'x' * 84}"
 
 
 def test_a_word_near_the_beginning_gives_the_beginning() -> None:
-    assert snippet(CONTENT, "HOUR") == CONTENT[:120].strip()
+    assert snippet(CONTENT, "HOUR") == CONTENT[: CONTENT.index("reason reason") + 20].strip()
 
 
 def test_the_first_word_of_the_query_that_is_there_counts() -> None:
-    start = CONTENT.index("sales") - 30
-    assert snippet(CONTENT, "zebra sales postgresql") == CONTENT[start : start + 120].strip()
+    assert snippet(CONTENT, "zebra sales postgresql").startswith("then chose PostgreSQL for the sales reports")
 
 
 def test_stop_words_of_the_query_do_not_place_a_snippet() -> None:
@@ -634,27 +646,27 @@ def test_stop_words_of_the_query_do_not_place_a_snippet() -> None:
 
 
 def test_without_any_word_of_the_query_a_snippet_is_the_beginning() -> None:
-    assert snippet(CONTENT, "zebra") == snippet(CONTENT, "") == CONTENT[:120].strip()
+    assert snippet(CONTENT, "zebra") == snippet(CONTENT, "") == snippet(CONTENT, "HOUR")
 
 
 def test_a_snippet_is_found_without_case_and_accents_in_the_raw_text() -> None:
     raw = "ﬁ straße İ " * 10 + "o RELATO\u0301RIO de vendas"
     assert snippet(raw, "relatorio", before=0) == "RELATO\u0301RIO de vendas"
-    assert snippet("é" * 50 + " o relatorio", "Relatório", before=0) == "relatorio"
+    assert snippet("é" * 150 + " o relatorio", "Relatório", before=0) == "relatorio"
 
 
 def test_a_snippet_prefers_the_beginning_of_a_word() -> None:
-    assert snippet("concatenate the cat", "cat", before=0) == "cat"
-    assert snippet("concatenate it", "cat", before=0) == "catenate it"
+    assert snippet("concatenate the cat", "cat", width=9, before=0) == "cat"
+    assert snippet("concatenate it", "cat", width=12, before=0) == "catenate it"
 
 
 def test_a_snippet_shows_another_form_of_the_word_when_the_word_is_not_there() -> None:
     assert snippet(CONTENT, "choosing report", before=0).startswith("reports")
-    assert snippet("x " * 50 + "two decisions", "deciding decision's", before=0) == "decisions"
+    assert snippet("x " * 60 + "two decisions", "deciding decision's", before=0) == "decisions"
 
 
 def test_a_snippet_shows_a_part_of_an_unspaced_query() -> None:
-    assert snippet("これは東京の天気です", "大阪と東京", before=0) == "東京の天気です"
+    assert snippet("これは東京の天気です", "大阪と東京", width=8, before=0) == "東京の天気です"
 
 
 @given(anything, anything, st.integers(1, 200), st.integers(0, 50))

@@ -24,7 +24,7 @@ from recollect.engine.store import Store
 from recollect.errors import Invalid, RecollectError, Unavailable
 from recollect.model.context import Context, Item, OrientationDocument, Profile, Section
 from recollect.model.entry import Category, Entry, Scope
-from recollect.model.recall import Filters
+from recollect.model.recall import Filters, Hit
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.ranking import DecayConfig
 
@@ -40,6 +40,8 @@ PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, RECOVERY = HEADINGS = (
 )
 PROJECT_LENGTH = 40_000
 """Characters of the project's file that go into a prompt: some ten thousand tokens."""
+TOLD = 300
+"""Characters of a decision or lesson that is told as a whole; those that are taken from conversations have no more."""
 MESSAGE_LENGTH = 100
 TASKS_READ = 1_000
 OPEN = "[ ]"
@@ -176,7 +178,16 @@ def _found(
         filters=Filters(scopes=(Scope.CHANNEL, Scope.WORKSPACE), conversation=conversation),
     )  # fmt: skip
     hits = recall_each([store], request, limits)
-    return {category: [_item(hit.entry, hit.snippet) for _, hit in hits[category]] for category in limits}
+    return {category: [_item(hit.entry, _told(hit)) for _, hit in hits[category]] for category in limits}
+
+
+def _told(hit: Hit) -> str:
+    """A decision or lesson as it is told: whole, if it is short; else the part that was found, marked as such."""
+    content = hit.entry.content.strip()
+    if len(content) <= TOLD:
+        return content
+    start, end = content.startswith(hit.snippet), content.endswith(hit.snippet)
+    return f"{'' if start else '… '}{hit.snippet}{'' if end else ' …'}"
 
 
 def _tasks(store: Store) -> list[Item]:
