@@ -2,7 +2,7 @@
 
 import os
 import threading
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -116,6 +116,18 @@ def test_numbers_go_on_with_a_file_that_took_the_place_of_another(tmp_path: Path
         os.replace(tmp_path / "backup.db", tmp_path / "memory.db")
         assert mem.remember("two").seq == 2
         assert home.check().ok
+
+
+def test_of_many_readers_at_once_only_some_keep_their_connection(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        mem = home.agent("ana")
+        mem.remember("one")
+        with ExitStack() as stack:
+            for _ in range(20):
+                stack.enter_context(mem._workspace.read())
+        assert len(mem._workspace.database._idle) == 8  # type: ignore[attr-defined]
+        mem.remember("two")
+        assert len(mem.list()) == 2
 
 
 def test_the_chain_begins_anew_with_a_file_that_took_the_place_of_another(tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ def test_the_pages_of_note_list_follow_each_other(cli: Command) -> None:
     for name in ("a", "b", "c"):
         cli("note", "add", name, f"note {name}")
     first = cli("note", "list", "--limit", "2")
-    assert first.err == "there may be more; the next page: --before 'b'\n"
+    assert first.err == "more may follow; the next page: --before 'b'\n"
     assert cli("note", "list", "--limit", "2", "--before", "b").lines[1] == "  note a"
 
 

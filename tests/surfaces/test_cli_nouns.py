@@ -188,3 +188,6 @@ def test_figures_show_what_is_there(cli: Command) -> None:
 def test_a_shell_completes_commands(cli: Command) -> None:
     asked = {"_RECOLLECT_COMPLETE": "complete_bash", "COMP_WORDS": "recollect chan", "COMP_CWORD": "1"}
     assert cli(**asked).text.split() == ["channel"]
+    for words, found in [("connect claude", ["claude-code", "claude-desktop"]), ("hook s", ["session-start", "stop"])]:
+        asked |= {"COMP_WORDS": f"recollect {words}", "COMP_CWORD": "2"}
+        assert set(found) <= set(cli(**asked).text.split())

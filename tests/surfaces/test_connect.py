@@ -41,6 +41,7 @@ class Desk:
         self.variables = {"HOME": str(self.user), "USERPROFILE": str(self.user)}
         for name, value in self.variables.items():
             monkeypatch.setenv(name, value)
+        monkeypatch.delenv("CLAUDE_PROJECT_DIR", raising=False)
 
     def __call__(self, *args: str, stdin: bytes = b"", code: int = 0) -> Ended:
         """The command, in this process: there are many of them here, and a process each takes its time."""
@@ -74,7 +75,8 @@ def test_every_client_is_connected_for_the_user_and_put_back(desk: Desk, name: s
     file = desk.user / client.user
     read = tomllib.loads if client.toml else json.loads
     entry = read(file.read_text())[client.key]["recollect"]
-    assert entry["args"][-3:] == ["mcp", "--home", str(desk.user / ".recollect")]
+    args = ["mcp", "--home", str(desk.user / ".recollect"), *(["--workspace", "."] if client.projects else [])]
+    assert entry["args"][-len(args) :] == args
     assert Path(entry["command"]).is_absolute()
     desk("connect", name, "--undo")
     assert desk.files() == {}
@@ -96,6 +98,43 @@ def test_a_client_without_files_for_projects_says_so(desk: Desk) -> None:
     assert "no configuration for a single project" in desk("connect", "windsurf", "--project", code=2).err
     assert "there are claude-code" in desk("connect", "emacs", code=3).err
     assert desk.files() == {}
+
+
+def test_a_misspelt_client_is_told_which_are_near(desk: Desk) -> None:
+    assert "did you mean claude-code" in desk("connect", "claude", code=3).err
+    assert "did you mean vscode?" in desk("connect", "vs-code", code=3).err
+
+
+def test_what_is_written_is_said_to_be_of_which_memory(desk: Desk) -> None:
+    said = desk("connect", "codex").err
+    assert f"the memory in {desk.user / '.recollect'} (a workspace for each project)" in said
+    assert f"--home {desk.user / '.recollect'} workspace list" in said
+    assert f"the memory in {desk.user / '.recollect'} " in desk("connect", "codex").err  # connected already
+    told = desk("connect", "codex", "--home", ".recollect", "--json").json
+    assert (told["home"], told["workspace"]) == (str(desk.project / ".recollect"), ".")
+    assert "a workspace for" not in desk("connect", "codex", "--home", "team.db").err
+    home = "postgresql://memory:secret@localhost/memory"
+    said = desk("connect", "codex", "--home", home).err
+    assert "the memory in postgresql://memory@localhost/memory (" in said
+    assert home in (desk.user / ".codex/config.toml").read_text()
+
+
+def test_a_workspace_that_is_given_is_the_one_of_all_projects(desk: Desk) -> None:
+    for name, written in (("default", []), ("shop", ["--workspace", "shop"])):
+        desk("connect", "cursor", "--workspace", name)
+        entry = json.loads((desk.user / ".cursor/mcp.json").read_text())["mcpServers"]["recollect"]
+        assert entry["args"][entry["args"].index("--home") + 2 :] == written
+
+
+def test_without_the_packages_of_the_server_nothing_is_connected(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:  # fmt: skip
+    monkeypatch.setitem(sys.modules, "mcp", None)
+    said = desk("connect", "codex", code=8).err
+    assert "pip install '.[server]'" in said
+    assert "recollect[server]" not in said
+    assert desk.files() == {}
+    assert "[mcp_servers.recollect]" in desk("connect", "codex", "--dry-run").text
 
 
 def test_the_list_names_every_client_and_its_files(desk: Desk) -> None:
@@ -391,6 +430,73 @@ def test_a_session_is_told_the_context_and_leaves_a_conversation_behind(desk: De
         newest, oldest = conversations.list(chat_id="s-1")
         assert oldest.id == info.id
         assert [event.content for event in conversations.get(newest.id).events()] == ["Tuesday."]
+
+
+def test_what_nobody_said_is_not_taken_in(desk: Desk) -> None:
+    path = transcript(
+        desk.project,
+        entry("user", "<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
+        entry("user", "<local-command-stdout>Set model to opus</local-command-stdout>"),
+        entry("user", "<command-name>/fix</command-name><command-args>the harbour</command-args>"),
+        entry("user", [{"type": "text", "text": "<system-reminder>\nbe brief\n</system-reminder>"},
+                       {"type": "text", "text": "Why is it closed?"}]),
+        entry("assistant", "A <system-reminder>tag</system-reminder> is what the program adds."),
+        entry("user", "[Request interrupted by user]"),
+        entry("user", "This session is being continued", isCompactSummary=True),
+    )  # fmt: skip
+    hook(desk, "session-end", transcript_path=path)
+    with recollect.open(desk.project / ".recollect") as home:
+        (info,) = home.agent("default").conversations.list()
+        talk = [event.content for event in home.agent("default").conversations.get(info.id).events()]
+        assert talk == [
+            "the harbour",
+            "Why is it closed?",
+            "A <system-reminder>tag</system-reminder> is what the program adds.",
+        ]
+
+
+def test_the_last_answer_of_a_session_that_is_killed_is_kept(desk: Desk) -> None:
+    hook(desk, "stop")  # nothing was said
+    path = transcript(desk.project, entry("user", "When does the harbour open?"), entry("assistant", "At eight."))
+    assert hook(desk, "stop", transcript_path=path, stop_hook_active=False) == ""
+    assert hook(desk, "pre-compact", transcript_path=path, trigger="auto") == ""
+    with recollect.open(desk.project / ".recollect") as home:
+        (info,) = home.agent("default").conversations.list(True)
+        assert info.status is Status.ACTIVE
+        talk = [event.content for event in home.agent("default").conversations.get(info.id).events()]
+        assert talk == ["When does the harbour open?", "At eight."]
+
+
+def test_a_prompt_is_told_the_names_of_notes(desk: Desk) -> None:
+    with recollect.open(desk.project / ".recollect") as home:
+        home.agent("default").remember("theirs", name="refunds", category="decisions")
+    assert "- refunds: theirs" in hook(desk, "user-prompt", prompt="who pays refunds?")
+
+
+def test_each_project_has_a_workspace_of_its_own(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("shop", "boats"):
+        (desk.user / name / "src").mkdir(parents=True)
+    (desk.user / "shop/.git").mkdir()
+    (desk.user / ".git").mkdir()  # the home folder is no project, whatever it is for git
+    options = ["--home", str(desk.user / ".recollect"), "--workspace", "."]
+
+    def told(event: str, folder: Path, **given: object) -> str:
+        said = json.dumps({"session_id": "s-1", "cwd": str(folder), **given}).encode()
+        ended = desk("hook", event, *options, stdin=said)
+        assert ended.err == ""
+        return ended.text
+
+    monkeypatch.chdir(desk.user / "shop/src")
+    desk("remember", "Prices include tax", "--category", "handoffs", *options)
+    assert "Prices include tax" in told("session-start", desk.user / "shop/src")
+    assert "Prices include tax" not in told("session-start", desk.user / "boats/src")
+    told("session-start", desk.user)
+    monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(desk.user / "boats"))  # a session may go into another folder
+    told("user-prompt", desk.user / "shop", prompt="Prices?")
+    monkeypatch.setenv("RECOLLECT_WORKSPACE", ".")
+    assert "Prices include tax" in desk("note", "list", *options[:2]).text
+    with recollect.open(desk.user / ".recollect") as home:
+        assert home.workspaces() == ["boats", "default", "shop", "src"]
 
 
 def test_a_session_in_which_nothing_was_said_leaves_no_hand_off(desk: Desk) -> None:

@@ -269,7 +269,8 @@ def test_a_session_has_one_conversation_that_begins_when_it_is_needed(home: Home
         text = await agent("memory_query", store="session", mode="text", query="harbour")
         assert text["results"][0]["content"] == "The harbour opens at eight"
         assert (await agent("memory_query", store="session", query="harbour"))["results"]
-        assert (await agent("scratchpad", action="list"))["conversation"] != ref
+        assert (await agent("scratchpad", action="list"))["conversation"] == ref
+        assert (await agent("scratchpad", action="write", key="a", value=1))["conversation"] != ref
 
     told(server(home), story)
 
@@ -284,6 +285,55 @@ def test_a_chat_is_gone_on_with_and_its_hand_off_is_the_models_own(home: Home) -
         await agent("conversation", action="end")
         listed = await agent("memory_note", action="list", category="handoffs")
         assert [one["content"] for one in listed["notes"]] == ["Paint the other gate next."]
+
+    told(server(home), story)
+
+
+def test_only_what_adds_to_a_conversation_begins_one(home: Home) -> None:
+    said = [{"role": "assistant", "content": "We decided to paint the gate blue."}]
+    acts: list[tuple[str, dict[str, Any]]] = [
+        *(("conversation", {"action": action}) for action in ("get", "idle", "archive", "end")),
+        *(("scratchpad", arguments) for arguments in ({"action": "list"}, {"action": "read", "key": "a"})),
+        ("scratchpad", {"action": "clear"}),
+        ("memory_compact", {}),
+        ("memory_query", {"store": "working", "mode": "keyword", "query": "gate"}),
+    ]
+
+    async def story(agent: Agent) -> None:
+        for tool, arguments in acts:
+            message = await agent.refused(tool, **arguments)
+            assert "which conversation? This session has none yet" in message
+            assert "`start` or `append`" in message
+        assert (await agent("conversation", action="list"))["conversations"] == []
+        ref = (await agent("conversation", action="append", messages=said))["conversation"]["ref_code"]
+        assert (await agent("conversation", action="idle"))["conversation"]["ref_code"] == ref
+        assert f"{ref} has ended already; it is idle" in await agent.refused("conversation", action="end")
+        put_away = await agent("conversation", action="archive")
+        assert (put_away["conversation"]["ref_code"], put_away["conversation"]["status"]) == (ref, "archived")
+        second = (await agent("conversation", action="append", messages=said))["conversation"]["ref_code"]
+        ended = await agent("conversation", action="end")
+        assert (ended["conversation"]["ref_code"], len(ended["decisions"])) == (second, 1)
+        assert (await agent("conversation", action="archive"))["conversation"]["ref_code"] == second
+        everything = await agent("conversation", action="list", include_archived=True)
+        assert {one["ref_code"] for one in everything["conversations"]} == {ref, second}
+
+    told(server(home), story)
+
+
+def test_what_is_not_found_is_looked_for_where_it_would_be(home: Home) -> None:
+    async def story(agent: Agent) -> None:
+        await agent("scratchpad", action="write", key="a", value=1)
+        for tool, arguments, place in [
+            ("scratchpad", {"action": "read", "key": "b"}, "Its action `list` shows the keys"),
+            ("conversation", {"action": "get", "conversation": "nowhere-1"}, "`conversation` (action `list`)"),
+            ("memory_compact", {"conversation": "nowhere-1"}, "`conversation` (action `list`)"),
+            ("forge_reminder", {"action": "done", "id": "01900000-0000-7000-8000-000000000000"}, "the reminders"),
+        ]:
+            message = await agent.refused(tool, **arguments)
+            assert place in message
+            assert "recall" not in message
+            assert "()" not in message
+        assert "`recall`" in await agent.refused("memory_note", action="show", target="nothing")
 
     told(server(home), story)
 
@@ -421,6 +471,7 @@ def test_making_a_server_leaves_the_logging_of_the_process_alone(home: Home, mon
 
 def test_a_model_is_told_what_is_wrong_and_what_to_do_next(home: Home) -> None:
     async def story(agent: Agent) -> None:
+        await agent("conversation", action="start")
         cases = [
             (("memory", {"action": "forget", "id": "nothing"}), ["nothing is remembered under 'nothing'", "recall"]),
             (("memory", {"action": "remember"}), ["needs `content`", "Nothing was changed"]),
@@ -933,7 +984,7 @@ def test_the_program_serves_on_its_streams(tmp_path: Path, mode: str) -> None:
     async def story(agent: Agent) -> None:
         assert agent.client.protocol_version == MODES[mode]
         await agent("memory", action="remember", content="We deploy on Tuesdays")
-        assert (await agent("scratchpad", action="list"))["conversation"]
+        assert (await agent("scratchpad", action="write", key="a", value=1))["conversation"]
 
     told(parameters(tmp_path, "--home", "team.db", "--agent", "ana"), story, mode)
     with recollect.open(tmp_path / "team.db") as home:

@@ -302,6 +302,9 @@ def test_upkeep_is_for_this_machine_only_whatever_the_headers_say(server: Server
         {"X-Real-IP": "203.0.113.9"},
         {"Forwarded": "for=203.0.113.9;proto=https"},
         {"Forwarded": 'for="[2001:db8::1]:443"'},
+        {"Forwarded": "proto=https; For = 203.0.113.9"},
+        {"Forwarded": "for=127.0.0.1, for=203.0.113.9;for=127.0.0.1"},
+        {"Forwarded": "for=127.0.0.1, proto=https"},
     ):
         answer = server.client.post(f"/api/memory/{route}", headers=headers)
         assert (answer.status_code, answer.json()["title"]) == (403, "Forbidden"), headers
@@ -456,3 +459,13 @@ def test_the_project_is_described_in_the_vaults_file(server: Server) -> None:
     assert server.client.post("/api/memory", json=init).json() == {"ok": True, "created": False}
     assert (server.home.vault().folder / "_project.md").read_text() == "A dashboard for agents.\n"
     assert "A dashboard for agents." in server.home.agent("pm").context("anything").text
+
+
+def test_conversations_are_what_a_body_is_about_and_the_description_says_so(server: Server) -> None:
+    body = {"action": "init-project", "content": "A shop for tea", "conversations": []}
+    assert server.client.post("/api/memory", json=body).status_code == 200
+    assert server.client.get("/v1/project").json() == {"content": None}
+    schemas = server.client.get("/openapi.json").json()["components"]["schemas"]
+    assert [schemas[name]["not"] for name in ("SaveOne", "Append", "InitProject")] == [
+        {"required": ["conversations"]}
+    ] * 3

@@ -227,3 +227,9 @@ def test_digits_are_those_of_every_program(server: Server) -> None:
     assert server.client.get("/v1/trash", params={"cursor": "\u0661"}).status_code == 422
     refused = server.client.post("/v1/entries", json={"content": "x", "at": "202\u0666-03-16"})
     assert (refused.status_code, refused.json()["errors"][0]["where"].split(".")[:2]) == (422, ["body", "at"])
+
+
+@pytest.mark.parametrize("blank", [" \n\t", "\x1c\x1f", "\x85", "\u2028\u3000"])
+def test_what_is_blank_is_refused_by_the_pattern_of_the_description(server: Server, blank: str) -> None:
+    refused = server.client.post("/v1/entries", json={"content": blank})
+    assert (refused.status_code, refused.json()["errors"][0]["where"]) == (422, "body.content")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -128,6 +129,17 @@ def test_a_wrong_method_is_told_the_right_ones(server: Server) -> None:
     assert answer.headers["allow"] == "DELETE, GET, HEAD, PATCH"
     assert server.client.delete("/v1/entries").headers["allow"] == "GET, HEAD, POST"
     assert server.client.request("TRACE", "/v1/recall").headers["allow"] == "GET, HEAD, POST"
+    assert server.client.options("/openapi.json").headers["allow"] == "GET, HEAD"
+
+
+def test_a_path_of_its_own_takes_its_own_methods_only(server: Server) -> None:
+    # /v1/reminders/{id} is deleted, and /v1/conversations/{ref} read: these are no such things.
+    for path, methods in (
+        ("reminders/due", "GET, HEAD"),
+        ("reminders/claim", "POST"),
+        ("conversations/end-stale", "POST"),
+    ):
+        assert server.client.options(f"/v1/{path}").headers["allow"] == methods
 
 
 def test_a_head_is_what_a_get_would_begin_with(server: Server) -> None:
@@ -185,6 +197,15 @@ def test_figures_count_answers_by_route(server: Server) -> None:
     assert 'recollect_requests_total{method="GET",route="/v1/entries/{name_or_id}",status="404"} 1.0' in figures
     assert 'method="-"' in figures
     assert "no such thing" not in figures
+    assert "worker=" not in figures
+
+
+def test_figures_of_one_of_several_processes_say_so(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(workers=2)) as server:
+        server.client.get("/version")
+        figures = [line for line in server.client.get("/metrics").text.splitlines() if not line.startswith("#")]
+    assert len(figures) > 10
+    assert [line for line in figures if f'worker="{os.getpid()}"' not in line] == []
 
 
 def test_requests_under_way_are_answered_before_the_server_ends(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gzip
+import json
 import resource
 import socket
 import tempfile
@@ -89,6 +91,16 @@ def test_a_connection_on_which_nothing_is_asked_is_closed(
     with answering(tmp_path) as url, socket.create_connection(address(url), 30) as silent:
         silent.sendall(beginning)
         assert everything(silent) == b""
+
+
+@pytest.mark.parametrize("sent", [b"\x16\x03\x01 hello\r\n\r\n", b"GET /" + b"x" * 65_600], ids=["no HTTP", "too long"])
+def test_what_is_no_request_gets_a_problem_as_well(tmp_path: Path, sent: bytes) -> None:
+    with answering(tmp_path) as url, socket.create_connection(address(url), 30) as broken:
+        broken.sendall(sent)
+        head, _, body = everything(broken).partition(b"\r\n\r\n")
+        assert head.startswith(b"HTTP/1.1 400 Bad Request\r\n")
+        assert b"content-type: application/problem+json" in head.lower()
+        assert json.loads(body)["status"] == 400
 
 
 def test_a_request_after_another_must_come_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -287,6 +299,22 @@ def test_what_nobody_expected_is_counted_as_an_answer_of_500() -> None:
 
 
 # Files that are sent
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        '{"content": "x"}'.encode("utf-16"), '{"content": "x"}'.encode("utf-16-le"),
+        '{"content": "x"}'.encode("utf-32"), '{"content": "\xe9"}'.encode("latin-1"), b'{"content": "\xff"}',
+        gzip.compress(b'{"content": "x"}'), b'{"content": "x"} {}', b"[" * 100_000,
+        b'{"content": "x", "at": ' + b"9" * 5_000 + b"}",
+    ],
+    ids=["utf-16", "utf-16-le", "utf-32", "latin-1", "bytes", "gzip", "two values", "deep", "long number"],
+)  # fmt: skip
+def test_a_body_that_is_not_one_json_value_in_utf_8_is_refused(server: Server, body: bytes) -> None:
+    headers = {"Content-Type": "application/json"}
+    assert is_problem(server.client.post("/v1/entries", content=body, headers=headers), 400)
+    assert server.client.get("/v1/entries").json()["items"] == []
 
 
 def test_an_error_of_an_import_names_the_file_that_was_sent(server: Server) -> None:

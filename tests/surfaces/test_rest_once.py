@@ -33,12 +33,35 @@ def test_the_second_time_the_same_answer_comes_and_nothing_is_done(server: Serve
     assert count(server) == 1
 
 
+def test_a_change_and_a_removal_are_done_once_as_well(server: Server) -> None:
+    place = f"/v1/entries/{server.client.post('/v1/entries', json={'content': 'tea'}).json()['id']}"
+    for verb, body, key in (("PATCH", {"content": "coffee"}, "a"), ("DELETE", None, "b")):
+        headers = {"Idempotency-Key": key}
+        first, second = (server.client.request(verb, place, json=body, headers=headers) for _ in range(2))
+        assert first.status_code < 300
+        assert (first.status_code, first.content) == (second.status_code, second.content)
+        assert second.headers["idempotency-replayed"] == "true"
+    assert server.client.delete(place).status_code == 404
+
+
+def test_what_only_reads_is_read_again_and_not_kept(server: Server) -> None:
+    send(server, {"content": "tea"})
+    for query, found in (("tea", 1), ("coffee", 0)):
+        answer = server.client.post("/v1/recall", json={"query": query}, headers=KEY)
+        assert (answer.status_code, len(answer.json())) == (200, found)
+    described = server.client.get("/openapi.json").json()["paths"]
+    taking = {
+        path for path in ("/v1/recall", "/v1/context", "/v1/entries") if "Idempotency-Key" in str(described[path])
+    }
+    assert taking == {"/v1/entries"}
+
+
 def test_a_key_belongs_to_one_request(server: Server) -> None:
     send(server, {"content": "tea"})
     for answer in (
         send(server, {"content": "coffee"}),
         server.client.post("/v1/entries?agent=bob", json={"content": "tea"}, headers=KEY),
-        server.client.post("/v1/recall", json={"query": "tea"}, headers=KEY),
+        server.client.post("/v1/channels", json={"name": "tea"}, headers=KEY),
     ):
         assert answer.status_code == 409
         assert "'7f3a' belongs to another request" in answer.json()["detail"]

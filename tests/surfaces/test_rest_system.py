@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from surfaces.server import Server
 
 import recollect
@@ -20,3 +22,56 @@ def test_the_page_with_all_routes_names_each_and_loads_nothing_from_elsewhere(se
     for path in server.client.get("/openapi.json").json()["paths"]:
         assert f"<code>{path}</code>" in told.text
     assert server.client.get("/static/reference.css").headers["content-type"].startswith("text/css")
+
+
+BEGINNINGS = {
+    "entries_remember": ("/v1/entries", {"content": "We deploy on Tuesdays"}),
+    "entries_upsert": ("/v1/entries/tea/knowledge", {"content": "Assam"}),
+    "entries_list_entries": ("/v1/entries?limit=1", None),
+    "entries_trash": ("/v1/trash?limit=1", None),
+    "conversations_start": ("/v1/conversations", {}),
+    "conversations_append": ("/v1/conversations/{talk}/events", {"type": "UserMsg", "content": "When?"}),
+    "scratchpad_put": ("/v1/conversations/{talk}/scratchpad/mood", {"value": "good"}),
+    "reminders_add": ("/v1/reminders", {"at": "10m", "message": "tea"}),
+    "jobs_run": ("/v1/jobs/age/run", {}),
+    "access_create_token": ("/v1/tokens", {"name": "laptop"}),
+}
+"""A request for each route whose answer leads to others."""
+
+
+def test_every_link_of_the_description_leads_on(server: Server) -> None:
+    api = server.client.get("/openapi.json").json()
+    operations = {
+        one["operationId"]: (method, path, one)
+        for path, methods in api["paths"].items() for method, one in methods.items()
+    }  # fmt: skip
+    linked = {name for name, (_, _, one) in operations.items() if "links" in str(one["responses"])}
+    assert {name for name in linked if name != "entries_links"} == BEGINNINGS.keys()
+    for name in "ab":
+        server.client.post("/v1/entries", json={"content": name, "name": name})
+        server.client.delete(f"/v1/entries/{name}")
+    talk = server.client.post("/v1/conversations", json={}).json()["ref_code"]
+    for name, (path, body) in BEGINNINGS.items():
+        method, template, one = operations[name]
+        path = path.format(talk=talk)
+        answer = server.client.request(method, path, json=body)
+        sent = dict(zip(template.split("/"), path.split("/"), strict=True))
+        for target, link in one["responses"][str(answer.status_code)]["links"].items():
+            method, template, other = operations[link["operationId"]]
+            assert target == link["operationId"]
+            assert link["parameters"].keys() <= {one["name"] for one in other["parameters"]}
+            values = {key: value_of(place, answer.json(), sent) for key, place in link["parameters"].items()}
+            assert all(values.values()), (name, target)
+            if method == "get":
+                rest = {key: value for key, value in values.items() if f"{{{key}}}" not in template}
+                rest |= {"q": "tea"} if target.endswith("_find") else {}
+                assert server.client.get(template.format(**values), params=rest).status_code == 200, (name, target)
+
+
+def value_of(place: str, body: Any, sent: dict[str, str]) -> Any:
+    """What an expression of a link means."""
+    if place.startswith("$request.path."):
+        return sent["{" + place.removeprefix("$request.path.") + "}"]
+    for step in place.removeprefix("$response.body#/").split("/"):
+        body = body[int(step) if isinstance(body, list) else step]
+    return body

@@ -21,6 +21,7 @@ from surfaces.command import Command, environment
 from surfaces.server import client
 
 import recollect
+from recollect.wiring import program
 
 EXPORT_HEAD = "POST /v1/import HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
 
@@ -106,12 +107,29 @@ def test_it_says_where_to_go_next_and_ends_with_code_0(cli: Command) -> None:
         lines = [process.stdout.readline().decode() for _ in range(7)]
         process.send_signal(signal.SIGINT)
         _, log = process.communicate()
-    assert lines[0].startswith(f"recollect {recollect.__version__} serves team.db on http://127.0.0.1:")
+    place = cli.folder / "team.db"
+    assert lines[0].startswith(f"recollect {recollect.__version__} serves {place} on http://127.0.0.1:")
     url = lines[0].split()[-1]
     shown = "".join(lines)
-    for part in (f"{url}/", f"{url}/docs", f"{url}/mcp", "recollect connect claude-code", "recollect token create"):
+    command = " ".join([*program(), "--home", str(place)])
+    for part in (f"{url}/", f"{url}/docs", f"{url}/mcp", f"{command} connect claude-code", f"{command} token create"):
         assert part in shown
+    assert "other machines" not in shown
     assert (process.returncode, log) == (0, b"")
+
+
+def test_a_server_for_other_machines_says_where_they_reach_it(cli: Command) -> None:
+    cli("token", "create", "laptop", "--home", "team.db")
+    with cli.start("serve", "--port", "0", "--host", "0.0.0.0", "--home", "team.db") as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline().decode() for _ in range(8)]
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+    port = urlsplit(lines[0].split()[-1]).port
+    (told,) = [line for line in lines if "from other machines, with a token" in line]
+    assert f":{port}/ " in told
+    assert "127.0.0.1" not in told
+    assert "0.0.0.0" not in told
 
 
 def test_requests_under_way_are_answered_before_it_ends(tmp_path: Path) -> None:
@@ -193,9 +211,9 @@ def test_a_port_that_is_taken_is_named(cli: Command) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (("--port", "70000"), "port is 0 (any free one) to 65535, not 70000"),
-        (("--workers", "0"), "workers is 1 to 256, not 0"),
-        (("--log-format", "xml"), "log_format is text or json, not 'xml'"),
+        (("--port", "70000"), "port must be a whole number from 0 to 65,535, not 70000"),
+        (("--workers", "0"), "workers must be a whole number from 1 to 256, not 0"),
+        (("--log-format", "xml"), "log_format must be one of text, json, not 'xml'"),
         (("--host", "no.such.host.invalid"), "no.such.host.invalid"),
     ],
 )
@@ -258,7 +276,7 @@ def test_a_missing_extra_is_named_with_the_command_that_installs_it(cli: Command
     (cli.folder / "uvicorn.py").write_text("raise ModuleNotFoundError('No module named uvicorn', name='uvicorn')")
     source = Path(recollect.__file__).parents[1]
     ended = cli("serve", code=8, PYTHONPATH=f"{cli.folder}:{source}")
-    assert "pip install 'recollect[server]'" in ended.err
+    assert "pip install '.[server]'" in ended.err
 
 
 def test_the_command_line_loads_no_server_before_it_is_asked_for() -> None:

@@ -122,7 +122,7 @@ class _Owned:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         agent = f"{scope[CALLER].workspace}/{scope[CALLER].agent}"
         token = scope.get("state", {}).get("caller", "-")
-        who = f"the token {token!r}" if token != "-" else f"the address {(scope['client'] or ('',))[0]}"
+        who = f"the token {token!r}" if token != "-" else f"the address {(scope.get('client') or ('',))[0]}"
         owners = self._sessions._session_owners.values()  # the SDK knows them, and has no other way to ask
         if _opens(scope) and sum(owner["subject"] == who for owner in owners) >= SHARE:
             said = f"{SHARE:,} sessions are open for {who}, and no more may be; end one of them, or come again later"

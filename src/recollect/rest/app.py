@@ -70,9 +70,10 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.stopping = asyncio.Event()  # set when the server is to stop: feeds end then
     app.state.feeds = feed.Feeds(home, app.state.stopping)
     problems.install(app)
-    for noun in NOUNS:
-        app.include_router(noun.router)
-    app.include_router(pages.router)
+    routers = [*(noun.router for noun in NOUNS), pages.router]
+    for router in routers:
+        app.include_router(router)
+    app.state.routes = [route for router in routers for route in router.routes]
     # The guard has looked at hosts and origins already. Sessions live in one process, so several do without them.
     app.state.mcp = Endpoint(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
     app.router.routes.append(Route("/mcp", endpoint=app.state.mcp))

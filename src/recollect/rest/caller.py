@@ -184,12 +184,10 @@ async def local_only(request: Request) -> None:
     peers = [request.client.host if request.client else ""]
     for header in ("x-forwarded-for", "x-real-ip"):
         peers += [part for value in request.headers.getlist(header) for part in value.split(",")]
-    forwarded = request.headers.getlist("forwarded")
-    peers += [
-        pair.split("=", 1)[1].strip('" ')
-        for value in forwarded
-        for pair in value.replace(";", ",").split(",")
-        if pair.strip().lower().startswith("for=")
-    ]
+    for value in request.headers.getlist("forwarded"):
+        for hop in value.split(","):
+            pairs = [pair.partition("=") for pair in hop.split(";")]
+            # One that does not say for whom it asks is not from here.
+            peers += [peer.strip('" ') for name, _, peer in pairs if name.strip().lower() == "for"] or [""]
     if not all(is_loopback(peer) for peer in peers):
         raise Denied("this is allowed from the server's own machine only")

@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query
 from fastapi import Body as Carried
-from pydantic import BaseModel, Discriminator, Field
+from pydantic import BaseModel, ConfigDict, Discriminator, Field
 from pydantic import Tag as Choice
 from starlette.exceptions import HTTPException
 
@@ -66,6 +66,8 @@ AgentId = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, exa
 OneAgent = Annotated[AgentId, Query(alias="agentId")]
 AgentQuery = Annotated[AgentId | None, Query(alias="agentId", description="One agent; else all that may be read.")]
 CategoryQuery = Annotated[Category | None, Query()]
+ALONE = ConfigDict(json_schema_extra={"not": {"required": ["conversations"]}})
+"""For what is described as something else than saving several conversations, which is meant wherever they are sent."""
 
 
 # What is sent and what comes back
@@ -91,6 +93,8 @@ class Talk(BaseModel):
 class SaveOne(Talk):
     """Save a conversation."""
 
+    model_config = ALONE
+
     action: Literal["save"] = "save"
 
 
@@ -103,6 +107,8 @@ class SaveAll(BaseModel):
 class Append(BaseModel):
     """Add to what an agent remembers."""
 
+    model_config = ALONE
+
     action: Literal["append"]
     agentId: AgentId
     content: Content
@@ -112,6 +118,8 @@ class Append(BaseModel):
 
 class InitProject(BaseModel):
     """Say what the project is about, unless that was said before."""
+
+    model_config = ALONE
 
     action: Literal["init-project"]
     content: Content

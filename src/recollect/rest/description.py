@@ -1,12 +1,16 @@
-"""The description of the app for machines (OpenAPI): what the framework finds, and what holds for every route."""
+"""The description of the app for machines (OpenAPI): what the framework finds, and what holds for every route.
+
+Links say which answer names what another route asks for, so that a program can go on from there by itself.
+"""
 
 from typing import Any
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
+from recollect.rest.caller import declared
 from recollect.rest.guard import LARGE
-from recollect.rest.once import HEADER
+from recollect.rest.once import HEADER, changes
 from recollect.rest.once import KEY as KEY_PATTERN
 from recollect.rest.problems import Problem
 
@@ -22,6 +26,32 @@ KEY = {
 }
 
 
+ENTRY = (
+    "entries_get_entry", "entries_write_entry", "entries_forget", "entries_history", "entries_links",
+    "entries_accesses", "entries_rename", "entries_alias", "entries_restore",
+)  # fmt: skip
+TALK = (
+    "conversations_get", "conversations_append", "conversations_events", "conversations_detail",
+    "conversations_find", "conversations_window", "conversations_messages", "conversations_replay",
+    "conversations_summary", "conversations_apply_delta", "conversations_compact", "conversations_checkpoint",
+    "conversations_idle", "conversations_archive", "conversations_end",
+    "scratchpad_everything", "scratchpad_put", "scratchpad_clear",
+)  # fmt: skip
+LINKS = {
+    ("entries_remember", "name_or_id", "$response.body#/id"): ENTRY,
+    ("entries_upsert", "name_or_id", "$response.body#/id"): ENTRY,
+    ("entries_list_entries", "cursor", "$response.body#/next"): ("entries_list_entries",),
+    ("entries_trash", "cursor", "$response.body#/next"): ("entries_trash",),
+    ("conversations_start", "ref", "$response.body#/ref_code"): TALK,
+    ("conversations_append", "hash", "$response.body#/0/hash"): ("conversations_event",),
+    ("scratchpad_put", "key", "$request.path.key"): ("scratchpad_get", "scratchpad_drop"),
+    ("reminders_add", "id", "$response.body#/id"): ("reminders_cancel", "reminders_deliver"),
+    ("jobs_run", "run_id", "$response.body#/id"): ("jobs_undo",),
+    ("access_create_token", "id_or_name", "$response.body#/token/id"): ("access_revoke_token",),
+}
+"""By the route, the parameter of others that it gives, and where that is in its answer: those others."""
+
+
 def of(app: FastAPI) -> dict[str, Any]:
     """The description of an app, made once."""
     if app.openapi_schema is None:
@@ -29,11 +59,37 @@ def of(app: FastAPI) -> dict[str, Any]:
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
         )
         made["components"]["schemas"]["Problem"] = Problem.model_json_schema()
-        for path, operations in made["paths"].items():
-            if "post" in operations and path not in LARGE:
-                operations["post"].setdefault("parameters", []).append(KEY)
+        for route in app.state.routes:
+            for method in route.methods if route.path not in LARGE else ():
+                if changes(method, declared(route.dependant)):
+                    made["paths"][route.path][method.lower()].setdefault("parameters", []).append(KEY)
+        described = {one["operationId"]: one for operations in made["paths"].values() for one in operations.values()}
+        for operation in described.values():
+            for parameter in operation.get("parameters", []):
+                _without_null(parameter["schema"])
+        _link(described)
         app.openapi_schema = _lists(made)
     return app.openapi_schema
+
+
+def _without_null(schema: dict[str, Any]) -> None:
+    """A parameter is given or not; there is no way to send null outside of a body."""
+    kinds = [one for one in schema.pop("anyOf", []) if one != {"type": "null"}]
+    schema.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {})
+
+
+def _link(operations: dict[str, dict[str, Any]]) -> None:
+    """Say which answers lead where. What both have in their paths, as a conversation, goes along."""
+    for (origin, parameter, place), targets in LINKS.items():
+        answers, taken = operations[origin]["responses"], _in_path(operations[origin])
+        links = answers["201" if "201" in answers else "200"].setdefault("links", {})
+        for target in targets:
+            along = {name: f"$request.path.{name}" for name in sorted(taken & _in_path(operations[target]))}
+            links[target] = {"operationId": target, "parameters": {**along, parameter: place}}
+
+
+def _in_path(operation: dict[str, Any]) -> set[str]:
+    return {one["name"] for one in operation["parameters"] if one["in"] == "path"}
 
 
 def _lists(value: Any) -> Any:

@@ -2,7 +2,8 @@
 
 A client that got no answer cannot know whether its request was done. With a key of its own choice in the header
 `Idempotency-Key` it may simply send it again: what was done is answered as before, and not done again. A request that
-failed has done nothing, so its key is free again. An answer that must not be stored (`Cache-Control: no-store`) is not.
+failed has done nothing, so its key is free again. An answer that must not be stored (`Cache-Control: no-store`) is not,
+and neither is that of a request which only reads, by whatever method: it may simply be read again.
 """
 
 import re
@@ -18,11 +19,11 @@ from starlette.exceptions import HTTPException
 
 from recollect.errors import Conflict
 from recollect.home import Home
-from recollect.model.access import Answer
+from recollect.model.access import Answer, Right
 from recollect.rest.caller import declared, identify
 from recollect.rest.guard import LARGE, SAFE
 
-__all__ = ["HEADER", "KEY", "Route"]
+__all__ = ["HEADER", "KEY", "Route", "changes"]
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -48,13 +49,21 @@ class Route(APIRoute):
                 raise HTTPException(422, f"there is no parameter {min(unknown)[:80]!r} here; {_listed(known)}")
             if takes_json:
                 _must_be_json(request)
-            key = request.headers.get(HEADER) if request.method == "POST" and request.url.path not in LARGE else None
+                if b"\0" in await request.body():  # which UTF-16 and UTF-32 have, and JSON in UTF-8 never has
+                    raise HTTPException(400, "the body cannot be read; send JSON in UTF-8")
+            writes = changes(request.method, asks)
+            key = request.headers.get(HEADER) if writes and request.url.path not in LARGE else None
             response = await (inner(request) if key is None else _once(request, key, inner))
-            if request.method not in SAFE:
+            if writes:
                 request.app.state.feeds.wake()
             return response
 
         return handle
+
+
+def changes(method: str, asks: str | None) -> bool:
+    """Whether a request may change something, by its method and by what its route asks of a caller."""
+    return method not in SAFE and asks != Right.READ
 
 
 async def _once(request: Request, key: str, inner: Handler) -> Response:

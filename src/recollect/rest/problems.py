@@ -10,7 +10,6 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
-from starlette.routing import Match
 
 from recollect.errors import (
     ConfigError,
@@ -140,14 +139,6 @@ def install(app: FastAPI) -> None:
 
 def _allowed(request: Request) -> str:
     """Every method that a path takes. The framework names only those of the first route that has the path."""
-    scope = {
-        "type": "http",
-        "path": request.scope["path"],
-        "root_path": request.scope.get("root_path", ""),
-        "headers": [],
-    }
-    found = {
-        method for method in METHODS
-        if any(route.matches({**scope, "method": method})[0] is Match.FULL for route in request.app.routes)
-    }  # fmt: skip
+    path = getattr(request.scope.get("route"), "path", request.url.path)
+    found = set().union(*(route.methods for route in request.app.state.routes if route.path == path)) or {"GET"}
     return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))

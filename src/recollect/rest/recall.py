@@ -182,7 +182,7 @@ def recall(question: Question, caller: Reader) -> Response:
 @router.get("/recall", response_model=list[Hit])
 def recall_by_link(
     caller: Reader,
-    q: Annotated[Words, Query(description="What to look for.")],
+    q: Annotated[Words, Query(max_length=4_000, description="What to look for; a longer question goes with POST.")],
     limit: Annotated[int, Query(ge=0, le=1_000)] = 5,
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid",
     channel: Annotated[Short | None, Query()] = None,

@@ -32,6 +32,7 @@ from recollect.config import ServerSettings, Settings
 from recollect.errors import ConfigError, Unavailable
 from recollect.home import Home
 from recollect.rest.caller import is_loopback
+from recollect.rest.problems import problem
 from recollect.wiring import open_home
 
 __all__ = ["Server", "serve"]
@@ -46,6 +47,10 @@ FILES = 65_536
 SPARE = 256
 """Open files that connections leave to the databases."""
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
+NO_REQUEST = problem(
+    "/", 400, "this is no HTTP request, or its first lines are longer than 64 KB; nothing was changed. "
+    "A long text goes into the body of a POST", headers={"Connection": "close"},
+)  # fmt: skip
 PATIENCE = 30
 """Seconds that requests under way get when the server is to stop."""
 SWITCH = 0.0005
@@ -95,6 +100,13 @@ class _Connection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         super().connection_lost(exc)
         self._asked()
+
+    def send_400_response(self, msg: str) -> None:
+        """Refuse what cannot be read as a request, in the form of every problem, unless an answer is under way."""
+        if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
+            head = b"".join(b"%s: %s\r\n" % header for header in NO_REQUEST.raw_headers)
+            self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + NO_REQUEST.body)
+        self.transport.close()
 
     def _wait(self) -> None:
         """Not for ever, unless a request is being answered."""

@@ -1,5 +1,6 @@
 """Logging in for the page in a browser: the token as a cookie that no script can read."""
 
+from pathlib import Path
 from typing import Annotated
 
 from fastapi import APIRouter, Request, Response
@@ -11,6 +12,7 @@ from recollect.model.access import ANY, Right, Token
 from recollect.rest.caller import COOKIE, Anyone
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, answer
+from recollect.wiring import program, shown
 
 __all__ = ["Login", "Session", "router"]
 
@@ -33,6 +35,12 @@ class Session(BaseModel):
     needs_token: bool = Field(description="Whether this server asks for tokens.")
     default_workspace: str
     default_agent: str
+    home: str | None = Field(
+        default=None, description="Where the memory is, without a password; null where tokens are needed."
+    )
+    program: list[str] | None = Field(
+        default=None, description="What starts recollect on the server's machine; null where tokens are needed."
+    )
 
 
 @router.post("/session", response_model=Session)
@@ -71,4 +79,6 @@ def _session(request: Request, token: Token | None) -> Response:
         "default_workspace": settings.workspace,
         "default_agent": settings.agent,
     }
+    if not request.app.state.needs_token and (Path(settings.home).is_absolute() or "://" in settings.home):
+        told |= {"home": shown(settings.home), "program": program()}
     return answer(told, headers={"Cache-Control": "no-store"})

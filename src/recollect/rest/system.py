@@ -1,10 +1,13 @@
 """Is it alive, is it ready, how is it doing, which version."""
 
+import os
+from collections.abc import Iterator
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
-from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
+from prometheus_client.registry import Collector
 
 import recollect
 from recollect.rest.caller import Anyone
@@ -32,8 +35,23 @@ def ready(request: Request) -> str:
 
 @router.get("/metrics", response_class=PlainTextResponse)
 def metrics(request: Request, caller: Anyone) -> Response:
-    """Figures for Prometheus."""
-    return Response(generate_latest(request.app.state.registry), media_type=CONTENT_TYPE_LATEST)
+    """Figures for Prometheus. Where several processes answer, those of one, under the label `worker`."""
+    state = request.app.state
+    figures = _OfWorker(state.registry) if state.settings.server.workers > 1 else state.registry
+    return Response(generate_latest(figures), media_type=CONTENT_TYPE_LATEST)
+
+
+class _OfWorker(Collector):
+    """Figures that say which process they are of: else those of several would be taken for one that counts back."""
+
+    def __init__(self, figures: Collector) -> None:
+        self._figures = figures
+
+    def collect(self) -> Iterator[Metric]:
+        for metric in self._figures.collect():
+            own = {"worker": str(os.getpid())}
+            metric.samples = [one._replace(labels={**one.labels, **own}) for one in metric.samples]
+            yield metric
 
 
 @router.get("/version")

@@ -35,8 +35,8 @@ SLASH = "\x1f"
 """Stands for a slash inside a segment of a path (%2F), which else would be taken for the end of the segment."""
 LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f\x7f-\x9f\u2028\u2029][^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
 """One line with something to see on it."""
-LINES = r"^[^\x00]*[^\s\x00][^\x00]*$"
-"""Lines of text with something to see on them."""
+LINES = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$"
+"""Lines of text with something to see on them. Some separators are blank to Python, and not to every pattern."""
 
 
 def _no_truth(value: object) -> object:
@@ -53,10 +53,12 @@ Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE, examples=[
 Tags = Annotated[tuple[Tag, ...], Field(max_length=64, examples=[["ops"]])]
 Content = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=LINES, examples=["We deploy on Tuesdays."])]
 Importance = Annotated[float, Field(ge=0, le=1, description="From 0 to 1."), Number]
-_LEAP = r"(19(7[26]|8[048]|9[26])|[2-9]\d(0[48]|[2468][048]|[13579][26])|([2468][048]|[3579][26])00)-02-29"
-_DAY = r"((0[13578]|1[02])-(0[1-9]|[12]\d|3[01])|(0[469]|11)-(0[1-9]|[12]\d|30)|02-(0[1-9]|1\d|2[0-8]))"
-_HOUR = r"([01]\d|2[0-3]):[0-5]\d"
-DATE = rf"^((19[7-9]\d|[2-9]\d{{3}})-{_DAY}|{_LEAP})([T ]{_HOUR}(:[0-5]\d(\.\d{{1,6}})?)?(Z|[+-]{_HOUR})?)?$"
+_LEAP = r"(19(7[26]|8[048]|9[26])|[2-9][0-9](0[48]|[2468][048]|[13579][26])|([2468][048]|[3579][26])00)-02-29"
+_DAY = r"((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
+_HOUR = r"([01][0-9]|2[0-3]):[0-5][0-9]"
+DATE = (
+    rf"^((19[7-9][0-9]|[2-9][0-9]{{3}})-{_DAY}|{_LEAP})([T ]{_HOUR}(:[0-5][0-9](\.[0-9]{{1,6}})?)?(Z|[+-]{_HOUR})?)?$"
+)
 """Days that there are, since 1970, with or without a time and a zone."""
 Moment = Annotated[
     Annotated[int, Field(ge=0, le=253_402_300_799_999)]

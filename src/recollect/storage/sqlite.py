@@ -27,6 +27,8 @@ __all__ = ["SqliteDatabase", "SqliteTransaction"]
 
 APPLICATION_ID = 0x52434C54  # "RCLT"
 BUSY_MS = 30_000
+IDLE = 8
+"""Connections that wait for the next transaction; each may keep 16 MB of the file in memory."""
 SMALLEST = 512
 """Bytes of the smallest file that SQLite makes."""
 TIDY_PAGES, TIDY_STEPS = 1_000, 1_000
@@ -340,7 +342,7 @@ class SqliteDatabase(Database):
         return self._connect(), generation
 
     def _end(self, connection: apsw.Connection, generation: int, statement: str | None = None) -> None:
-        """Finish a connection's transaction and put it back; one of another file, or that cannot, is closed."""
+        """Finish a connection's transaction and put it back; of another file, broken, or too many, it is closed."""
         try:
             if statement and connection.in_transaction:
                 connection.execute(statement)
@@ -349,11 +351,12 @@ class SqliteDatabase(Database):
             return
         with self._guard:
             if generation == self._generation:
-                self._idle.append(connection)
                 if self._log is None:
                     self._log = (self._log_now() or (None,))[0]
                 self._looked = _CLOCK.now() + 1
-                return
+                if len(self._idle) < IDLE:
+                    self._idle.append(connection)
+                    return
         connection.close()
 
     def _connect(self) -> apsw.Connection:
