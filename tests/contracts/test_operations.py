@@ -181,6 +181,21 @@ def test_a_write_replaces_the_fields_given_and_keeps_the_others(mem: Memory, clo
     assert mem.recall("8080") == []
 
 
+def test_an_empty_category_or_context_takes_away_what_is_there(mem: Memory) -> None:
+    mem.remember("8080", name="port", context="c", category="tasks")
+    written = mem.apply(Write("port", category="", context=""))
+    assert (written.category, written.context, mem.get("port")) == (None, None, written)
+    assert mem.list(category="tasks") == []
+    log = mem.history("port")
+    assert (log[-1].before, log[-1].after) == (
+        {"category": "tasks", "context": "c"}, {"category": None, "context": None},
+    )  # fmt: skip
+    mem.apply(Write("port", category="", context=""))
+    assert len(mem.history("port")) == len(log)
+    mem.forget("port")
+    assert mem.restore("port").category is None
+
+
 def test_kind_and_the_time_of_making_outlive_every_operation(mem: Memory, clock: FixedClock) -> None:
     made = mem.apply(Add("talk", kind="archive", name="a"))
     for operation in (Rename("a", "b"), Alias("b", "c"), Write("b", content="other", category="handoffs")):

@@ -26,6 +26,14 @@ def test_an_entry_is_made_read_changed_and_forgotten(server: Server) -> None:
     assert client.delete("/v1/entries/deploy day").status_code == 404
 
 
+def test_an_empty_category_or_context_is_taken_away(server: Server) -> None:
+    server.home.agent("default").remember("tea", name="tea", category="tasks", context="noon")
+    kept = server.client.patch("/v1/entries/tea", json={"category": None, "context": None, "importance": 0.9}).json()
+    assert (kept["category"], kept["context"]) == ("tasks", "noon")
+    changed = server.client.patch("/v1/entries/tea", json={"category": "", "context": ""}).json()
+    assert (changed["category"], changed["context"]) == (None, None)
+
+
 def test_a_change_with_an_old_version_is_refused(server: Server) -> None:
     client = server.client
     old = client.post("/v1/entries", json={"content": "one", "name": "n"}).headers["etag"]

@@ -72,7 +72,7 @@ def checked(operation: Operation) -> Operation:
                 content=None if operation.content is None else _content(operation.content),
                 tags=None if operation.tags is None else tag_list(operation.tags),
                 context=_optional(operation.context, "context"),
-                category=None if operation.category is None else member(Category, operation.category, "category"),
+                category=operation.category and member(Category, operation.category, "category"),
                 importance=None if operation.importance is None else _importance(operation.importance),
                 source=None if operation.source is None else _source(operation.source),
             )
@@ -222,6 +222,11 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
         "source": write.source,
     }
     changes = {name: value for name, value in given.items() if value is not None and value != getattr(entry, name)}
+    for name in ("category", "context"):  # an empty one takes away what is there
+        if changes.get(name) == "":
+            del changes[name]
+            if getattr(entry, name):
+                changes[name] = None
     if not changes:
         return entry
     content = changes.get("content", entry.content)

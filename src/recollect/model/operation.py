@@ -50,7 +50,10 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Replace an entry's content, and those of the other fields that are given."""
+    """Replace an entry's content, and those of the other fields that are given.
+
+    An empty category or context takes away what is there.
+    """
 
     target: str
     content: str | None = None

@@ -83,12 +83,12 @@ class Drafts(Body):
 
 
 class Changes(Body):
-    """What is to be different about an entry; what is not given stays."""
+    """What is to be different about an entry; what is not given stays. An empty category or context is taken away."""
 
     content: Content | None = None
     tags: Tags | None = None
-    context: Content | None = None
-    category: Category | None = None
+    context: Content | Literal[""] | None = None
+    category: Category | Literal[""] | None = None
     importance: Importance | None = None
     source: Short | None = None
 
