@@ -541,10 +541,13 @@ def _is_shortened(block: str, start: int, end: re.Match[str]) -> bool:
     return "." in before and block[end.end() + 1 : end.end() + 2].islower()
 
 
+_LONG_WORD = 16
+
+
 def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
     """Up to `width` characters around the first word of the query that the text has, up to `before` ahead of it.
 
-    A text that is no longer is there as a whole; else it is cut between words, where it has spaces. Words are compared
+    A text that is no longer is there as a whole; else it is cut between words, unless they are long. Words are compared
     without case and accents, in the order of the query, stop words only when there is nothing else. When no word is
     there as typed, a word that begins like one of the query's terms counts; else the text's beginning.
     """
@@ -560,11 +563,12 @@ def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
     place = _unfolded_index(text, at)
     start = max(0, place - before)
     if 0 < start < place and not text[start - 1].isspace():
-        start = next((n + 1 for n in range(start, place) if text[n].isspace()), start)
+        start = next((n + 1 for n in range(start, min(place, start + _LONG_WORD)) if text[n].isspace()), start)
     shown = text[start : start + width]
     if start + width < len(text) and not text[start + width].isspace():
-        whole = "".join(re.split(r"(\s)", shown)[:-1])
-        shown = whole if start + len(whole) > place else shown
+        last = range(len(shown) - 1, max(len(shown) - _LONG_WORD, 0), -1)
+        end = next((n for n in last if shown[n].isspace()), -1)
+        shown = shown[:end] if start + end > place else shown
     return shown.strip()
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from surfaces.server import Server
 
 import recollect
@@ -109,6 +109,44 @@ def test_an_older_text_can_be_brought_back(demo: Server, visit: Visit) -> None:
     expect(page.locator(".content")).to_contain_text("up to 50 EUR")
 
 
+def test_an_undo_takes_back_a_first_category_and_context_and_both_can_be_removed(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember("It opens at eight.", name="harbour", context="")
+    page = visit(server, "#/memory/harbour")
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text", exact=True).fill("It opens at nine.")
+    page.locator("form").get_by_label("Category").select_option("tasks")
+    page.get_by_label("Context").fill("a sign at the gate")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator(".content")).to_have_text("It opens at nine.")
+    page.keyboard.press("u")
+    expect(page.get_by_text("As it was before.")).to_be_visible()
+    expect(page.locator(".content")).to_have_text("It opens at eight.")
+    assert (memory.get("harbour").category, memory.get("harbour").context) == (None, None)
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Context").fill("a sign at the quay")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".history ins", has_text="a sign at the quay")).to_be_visible()
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Context").fill("")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".history del", has_text="a sign at the quay")).to_be_visible()
+    assert memory.get("harbour").context is None
+    expect(page.get_by_role("button", name="Bring back the text before")).to_have_count(2)  # of four changes
+
+
+def test_an_undo_that_fails_is_told(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory/refunds", allowed=("412",))
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Text", exact=True).fill("Mine.")
+    page.get_by_role("button", name="Save").click()
+    expect(page.locator(".content")).to_have_text("Mine.")
+    demo.home.agent("default").apply(recollect.Write("refunds", content="Theirs."))
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("alert")).to_contain_text("changed since")
+    assert demo.home.agent("default").get("refunds").content == "Theirs."
+
+
 def test_two_who_write_at_once_see_both_texts_before_anything_is_overwritten(demo: Server, visit: Visit) -> None:
     memory = demo.home.agent("default")
     page = visit(demo, "#/memory/carts", allowed=("412",))
@@ -119,10 +157,13 @@ def test_two_who_write_at_once_see_both_texts_before_anything_is_overwritten(dem
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("Carts are kept for 60 days.")
     expect(dialog).to_contain_text("Carts are kept for 7 days.")
+    expect(dialog.get_by_role("button", name="Go on editing")).to_be_focused()  # Enter overwrites nothing
     assert memory.get("carts").content == "Carts are kept for 7 days."
     dialog.get_by_role("button", name="Keep mine").click()
     expect(page.locator(".content")).to_have_text("Carts are kept for 60 days.")
     assert memory.get("carts").content == "Carts are kept for 60 days."
+    page.keyboard.press("u")
+    expect(page.locator(".content")).to_have_text("Carts are kept for 7 days.")
 
 
 def test_a_name_can_be_changed_and_added(demo: Server, visit: Visit) -> None:
@@ -165,6 +206,21 @@ def test_what_is_in_the_trash_can_be_restored_also_when_its_name_was_taken(demo:
     assert memory.get("spare thought")
 
 
+def test_the_trash_is_opened_whole_and_can_be_searched(demo: Server, visit: Visit) -> None:
+    page = visit(demo, "#/memory?q=refund&tag=support")
+    expect(page.locator(".entry-row")).to_have_count(1)
+    page.get_by_role("button", name="Trash").click()
+    expect(page.locator(".entry-row")).to_have_count(2)
+    search = page.get_by_label("Search the memory")
+    expect(search).to_have_value("")
+    search.fill("zebra")
+    expect(page.get_by_text("Nothing in the trash matches “zebra”.")).to_be_visible()
+    page.get_by_role("button", name="Show all of the trash").click()
+    expect(page.locator(".entry-row")).to_have_count(2)
+    search.fill("spare")
+    expect(page.locator(".entry-row")).to_have_count(1)
+
+
 def test_an_entry_that_was_forgotten_says_so_and_offers_the_way_back(demo: Server, visit: Visit) -> None:
     forgotten = demo.home.agent("default").trash()[0].entry
     page = visit(demo, f"#/memory/{forgotten.id}", allowed=("404",))
@@ -193,7 +249,30 @@ def test_what_was_typed_and_not_saved_is_there_when_one_comes_back(demo: Server,
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
     page.go_back()
     expect(page.get_by_label("Text", exact=True)).to_have_value("Half a thought")
+    page.keyboard.press("Escape")
+    expect(page.get_by_text("What you typed is there when you come back.")).to_be_visible()
+    page.keyboard.press("n")
+    expect(page.get_by_label("Text", exact=True)).to_have_value("Half a thought")
+    page.get_by_role("button", name="Discard it").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("")
+    expect(page.get_by_role("button", name="Discard it")).to_be_hidden()
+
+
+def test_a_draft_does_not_overwrite_what_came_after_it(demo: Server, visit: Visit) -> None:
+    memory = demo.home.agent("default")
+    page = visit(demo, "#/memory/carts", allowed=("412",))
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Tags").fill("basket")
     page.get_by_role("button", name="Cancel").click()
+    memory.apply(recollect.Write("carts", content="Carts are kept for 7 days."))
+    expect(page.locator(".content")).to_have_text("Carts are kept for 7 days.")
+    page.get_by_role("button", name="Edit").click()
+    expect(page.get_by_label("Text", exact=True)).to_have_value("Carts are kept for 7 days.")
+    expect(page.get_by_label("Tags")).to_have_value("basket")
+    page.get_by_role("button", name="Save").click()
+    page.get_by_role("dialog").get_by_role("button", name="Keep mine").click()
+    expect(page.locator(".facts")).to_contain_text("#basket")
+    assert memory.get("carts").content == "Carts are kept for 7 days."
 
 
 def test_a_name_that_is_taken_is_explained_and_nothing_typed_is_lost(demo: Server, visit: Visit) -> None:
@@ -203,7 +282,8 @@ def test_a_name_that_is_taken_is_explained_and_nothing_typed_is_lost(demo: Serve
     page.get_by_role("button", name="Remember").click()
     expect(page.get_by_role("alert")).to_contain_text("refunds")
     expect(page.get_by_label("Text", exact=True)).to_have_value("Something else")
-    page.get_by_role("button", name="Cancel").click()
+    page.get_by_role("alert").get_by_role("link").click()
+    expect(page.get_by_role("article").get_by_role("heading", name="refunds")).to_be_visible()
 
 
 def test_working_notes_stand_in_the_conversation_scope_and_cannot_be_changed(demo: Server, visit: Visit) -> None:
@@ -224,6 +304,32 @@ def test_a_result_says_why_it_was_found(demo: Server, visit: Visit) -> None:
     page.get_by_role("button", name="Why this?").click()
     expect(page.get_by_role("img", name="by its words it is number 1")).to_be_visible()
     expect(page.locator("#why")).to_contain_text("not in this list")  # there is no embedder here
+    page.get_by_role("button", name="Edit").click()
+    page.get_by_label("Tags").fill("figures")
+    page.get_by_role("button", name="Save").click()
+    expect(page.get_by_role("article").get_by_role("heading", level=1)).to_be_focused()
+    expect(page.get_by_role("button", name="Why this?", expanded=False)).to_be_visible()
+
+
+def test_the_weakest_result_is_explained_in_words_and_without_empty_bars(server: Server, visit: Visit) -> None:
+    page = visit(server)
+    drawn = page.evaluate("""async () => {
+        const { whyPicture } = await import("/static/pictures.js");
+        const why = { words: [2, 0.31], vector: null, fused: 0, words_part: 0, vector_part: 0, decay: 0.9 };
+        return whyPicture({ why, score: 0, place: 2, best: 2 }).outerHTML;
+    }""")
+    assert "Number 2: by its words it is number 2. It fits, but the others stand out more" in drawn
+    assert "svg" not in drawn
+    assert "0.00" not in drawn
+
+
+def test_a_table_may_follow_a_line_of_text_and_only_telling_words_are_marked(server: Server, visit: Visit) -> None:
+    text = "Who opens the harbour:\n| day | who |\n|---|---|\n| Monday | Ana |"
+    server.home.agent("default").remember(text, name="the harbour")
+    page = visit(server, "#/memory/the%20harbour?q=the%20harbour")
+    expect(page.locator(".content p")).to_have_text("Who opens the harbour:")
+    expect(page.locator(".content").get_by_role("cell", name="Ana")).to_be_visible()
+    expect(page.locator(".entry-row mark")).to_have_text(["harbour", "harbour"])
 
 
 def test_a_long_list_shows_few_rows_at_a_time_and_comes_to_its_end(server: Server, visit: Visit) -> None:
@@ -252,6 +358,22 @@ def test_another_agent_can_be_chosen_and_linked_to(demo: Server, visit: Visit) -
     expect(page.get_by_text("The carrier has delays in the north")).to_be_visible()
     page.goto(f"{demo.url}/")  # the browser remembers whom one looked at last
     expect(page).to_have_url(f"{demo.url}/#/memory?agent=scout")
+
+
+def test_an_answer_that_comes_late_is_not_shown_as_another_agents(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    expect(page.locator(".entry-row").first).to_be_visible()
+    held: list[Route] = []
+    page.route("**/v1/entries?*agent=default*", lambda route: held.append(route))
+    page.get_by_role("button", name="Decision").click()
+    page.get_by_label("Agent").select_option("scout")
+    expect(page.locator(".entry-row")).to_have_count(2)
+    for route in held:
+        with page.expect_request_finished(lambda request, route=route: request == route.request):
+            route.continue_()
+    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+    assert held
+    expect(page.locator(".entry-row")).to_have_count(2)
 
 
 @pytest.mark.parametrize("where", ["#/memory/nothing-here", "#/conversations/nothing-here"])

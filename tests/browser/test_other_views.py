@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
 
 from playwright.sync_api import Page, expect
-from surfaces.server import Server
+from surfaces.server import Server, serving, settings
 
+import recollect
 from recollect import Conversation
 from recollect.model.history import Event, EventType
+from recollect.wiring import program
 
 Visit = Callable[..., Page]
 
@@ -171,6 +175,26 @@ def test_the_context_shows_its_sections_their_tokens_and_what_did_not_fit(demo: 
     expect(page.get_by_text("nothing had to leave")).to_be_visible()
 
 
+def test_the_context_follows_what_is_typed_and_says_when_it_is_old(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    expect(page.locator(".entry-row").first).to_be_visible()
+    page.keyboard.press("g")
+    page.keyboard.press("x")
+    expect(page.get_by_label("What is the agent about to do?")).to_be_focused()
+    decisions = page.locator(".card", has_text="Relevant Decisions")
+    expect(page.get_by_text("nothing had to leave")).to_be_visible()
+    expect(decisions).to_have_count(0)
+    page.route("**/v1/context?*", lambda _: None)  # the answer does not come
+    page.keyboard.type("refund")
+    expect(page.get_by_text("This block is for what was typed before")).to_be_visible()
+    page.unroute("**/v1/context?*")
+    page.keyboard.type(" an order")
+    expect(decisions).to_contain_text("80 EUR")
+    expect(page.get_by_text("nothing had to leave")).to_be_visible()
+    page.get_by_label("Budget in tokens").fill("-1")
+    expect(page.get_by_text("The budget:")).to_be_visible()
+
+
 # Reminders
 
 
@@ -243,9 +267,20 @@ def test_upkeep_shows_how_the_memory_grows_and_whether_it_is_well(demo: Server, 
 def test_an_empty_memory_shows_how_to_connect_an_agent(server: Server, visit: Visit) -> None:
     page = visit(server)
     expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
-    expect(page.get_by_text("recollect connect claude-code --agent default")).to_be_visible()
+    expect(page.get_by_text(f"claude mcp add --transport http recollect {server.url}/mcp")).to_be_visible()
     server.home.agent("default").remember("The first one came from an agent.")
     expect(page.locator(".entry-row")).to_contain_text("The first one came from an agent.")
+
+
+def test_the_command_that_connects_an_agent_names_the_home_that_is_served(tmp_path: Path, visit: Visit) -> None:
+    place = tmp_path / "my memory"
+    with recollect.open(place) as home, serving(home, replace(settings(), home=str(place))) as running:
+        home.agent("default", "shop").remember("Prices include tax.")
+        page = visit(running)
+        command = " ".join([*program(), "--home", f"'{place}'", "connect claude-code"])
+        expect(page.locator(".ways")).to_contain_text(command)
+        page.get_by_role("link", name="shop", exact=True).click()
+        expect(page.locator(".entry-row")).to_contain_text("Prices include tax.")
 
 
 def test_the_first_entry_can_be_written_by_hand(server: Server, visit: Visit) -> None:

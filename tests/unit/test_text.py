@@ -627,9 +627,8 @@ def test_a_short_text_is_its_own_snippet() -> None:
     )
 
 
-def test_a_word_that_is_longer_than_the_snippet_is_cut() -> None:
-    assert snippet("so " + "x" * 200, "nothing") == "so"
-    assert snippet("so " + "x" * 200, "x" * 64) == f"so {'x' * 117}"
+def test_a_long_word_is_cut() -> None:
+    assert snippet("so " + "x" * 200, "nothing") == snippet("so " + "x" * 200, "x" * 64) == f"so {'x' * 117}"
     assert snippet("x" * 100 + "needle" + "x" * 200, "needle") == f"{'x' * 30}needle{'x' * 84}"
 
 

@@ -33,6 +33,7 @@ __all__ = [
     "checkpoint",
     "create_channel",
     "events",
+    "events_back",
     "find",
     "lane_state",
     "listed",
@@ -42,6 +43,7 @@ __all__ = [
     "read_marker",
     "recover",
     "referenced",
+    "saved",
     "set_document",
     "start",
     "told",
@@ -94,7 +96,7 @@ def create_channel(shared: Store, workspace: str, name: object, description: obj
         if not any(channel.is_default for channel in history.channels(tx, workspace)):
             tx.run("history.channel_put", id=DEFAULT_CHANNEL, description="", is_default=1, created_at=now)
         if not tx.run("history.channel_put", id=name, description=description, is_default=0, created_at=now):
-            raise Conflict(f"there is a channel {name!r} already; `channels.list()` shows them")
+            raise Conflict(f"there is a channel {name!r} already; choose another name, or use it as it is")
     return Channel(id=name, workspace=workspace, name=name, description=description, created_at=now)
 
 
@@ -146,7 +148,7 @@ def find(store: Store, id_or_ref: object) -> ConversationInfo:
     with store.read() as tx:
         found = history.conversation(tx, target)
     if found is None:
-        raise NotFound(f"there is no conversation {target!r} of this agent; `conversations.list()` shows them")
+        raise NotFound(f"there is no conversation {target!r} of this agent; the list of conversations shows them")
     return found
 
 

@@ -110,7 +110,8 @@ async function chooseWorkspace(workspace) {
 
 function frame() {
   const among = (values, value) => [...new Set([...values, value])].sort().map((one) => [one, one]);
-  set(document.getElementById("nav"), Object.entries(VIEWS).map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text))));
+  const views = Object.entries(VIEWS).filter(([key]) => key !== "upkeep" || may("admin"));
+  set(document.getElementById("nav"), views.map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text))));
   set(document.getElementById("tools"),
     h("span", { class: "live", id: "live", role: "img", "aria-label": "Connected: changes appear as they happen", title: "Connected: changes appear as they happen" }),
     (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(among(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace" }),

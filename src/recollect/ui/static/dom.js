@@ -62,11 +62,20 @@ export function icon(name) {
   return s("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, s("path", { d: ICONS[name] }));
 }
 
+/** Run something that somebody asked for; if it fails, now or later, say so. */
+async function attempt(run) {
+  try {
+    await run();
+  } catch (error) {
+    if (error.name !== "AbortError") toast(error.message, { bad: true });
+  }
+}
+
 /** A button. With `label` alone it shows text; with an icon and `quiet` the label is only spoken and shown on hover. */
 export function button(label, run, { icon: drawn, kind = "", quiet = false, key, ...props } = {}) {
   return h(
     "button",
-    { type: "button", class: `button ${kind}${quiet ? " quiet" : ""}`, onclick: run, "aria-label": quiet ? label : null,
+    { type: "button", class: `button ${kind}${quiet ? " quiet" : ""}`, onclick: (event) => attempt(() => run(event)), "aria-label": quiet ? label : null,
       title: quiet ? label : null, "aria-keyshortcuts": key ?? null, ...props },
     drawn && icon(drawn), !quiet && label,
   );
@@ -148,7 +157,7 @@ export function toast(text, { undo, bad = false } = {}) {
     onmouseenter: () => clearTimeout(took.timer), onmouseleave: wait,
     onfocusin: () => clearTimeout(took.timer), onfocusout: wait }, h("span", {}, text));
   if (undo) {
-    took.run = async () => { leave(); await undo(); };
+    took.run = () => { leave(); return attempt(undo); };
     undos.push(took);
     made.append(button("Undo", took.run, { kind: "link", key: "u" }));
   }

@@ -55,14 +55,14 @@ function blocks(all, links, depth) {
       const [list, end] = listed(all, at, links, depth);
       made.push(list);
       at = end;
-    } else if (ROW.test(line) && COLUMNS.test(all[at + 1] ?? "")) {
+    } else if (tabled(all, at)) {
       let end = at + 2;
       while (end < all.length && ROW.test(all[end])) end++;
       made.push(table(line, all.slice(at + 2, end), links));
       at = end;
     } else {
       let end = at + 1;
-      while (end < all.length && all[end].trim() && !starts(all[end])) end++;
+      while (end < all.length && all[end].trim() && !starts(all[end]) && !tabled(all, end)) end++;
       made.push(h("p", {}, inline(all.slice(at, end).map((one) => one.trimStart()).join("\n"), links)));
       at = end;
     }
@@ -71,6 +71,9 @@ function blocks(all, links, depth) {
 }
 
 const starts = (line) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ITEM.test(line);
+
+/** Whether a table begins here: a row, and below it the line that says that it is a head. */
+const tabled = (all, at) => ROW.test(all[at]) && COLUMNS.test(all[at + 1] ?? "");
 
 function listed(all, at, links, depth) {
   const first = ITEM.exec(all[at]), ordered = first[3] !== undefined, indent = first[1].length;

@@ -35,6 +35,7 @@ export function decayCurve({ curve = [], recalls = [] }) {
 
 /** Why a hit is where it is: what each list says, what they give together, and what time makes of it. */
 export function whyPicture({ why, score, place, best }) {
+  const whole = Math.max(best, why.fused, 1e-9), nothing = (given) => given / whole < 0.005;
   const rows = [
     ["By its words", why.words, "BM25", why.words_part],
     ["By its meaning", why.vector, "cosine", why.vector_part],
@@ -42,22 +43,25 @@ export function whyPicture({ why, score, place, best }) {
   const width = 460, line = 34, label = 116, room = width - label - 96;
   const steps = [
     ...rows.map(([name, list, unit, given]) => ({
-      name, part: given / Math.max(best, why.fused, 1e-9), kind: "list",
-      text: list ? `no. ${list[0]} gives ${number(given, 2)} · ${unit} ${number(list[1], 2)}` : "not in this list",
+      name, part: given / whole, kind: "list",
+      text: list ? `no. ${list[0]}${nothing(given) ? ", the weakest" : ` gives ${number(given, 2)}`} · ${unit} ${number(list[1], 2)}` : "not in this list",
     })),
-    { name: "Together", part: why.fused / Math.max(best, why.fused, 1e-9), kind: "fused", text: number(why.fused, 3) },
-    { name: "After time", part: score / Math.max(best, why.fused, 1e-9), kind: "score", text: `× ${number(why.decay, 2)} = ${number(score, 3)}` },
+    { name: "Together", part: why.fused / whole, kind: "fused", text: number(why.fused, 3) },
+    { name: "After time", part: score / whole, kind: "score", text: `× ${number(why.decay, 2)} = ${number(score, 3)}` },
   ];
   const found = rows.filter(([, list]) => list).map(([name, list]) => `${name.toLowerCase()} it is number ${list[0]}`);
+  if (nothing(why.fused)) {
+    return h("p", {}, `Number ${place}: ${found.join(", ") || "in no list"}. It fits, but the others stand out more: a list counts how far an entry is above the weakest in it, and this one is at that end.`);
+  }
   const words = `Number ${place}: ${found.join(", ") || "in no list"}; together ${number(why.fused, 3)}, times ${number(why.decay, 2)} for its age, importance and use, is ${number(score, 3)}.`;
-  return figure(words, s("svg", { viewBox: `0 0 ${width} ${steps.length * line + 4}`, class: "picture why", role: "img", "aria-label": words },
+  return [figure(words, s("svg", { viewBox: `0 0 ${width} ${steps.length * line + 4}`, class: "picture why", role: "img", "aria-label": words },
     steps.map(({ name, part, kind, text }, index) => [
       s("text", { class: "name", x: 0, y: index * line + 21 }, name),
       s("rect", { class: "track", x: label, y: index * line + 9, width: room, height: 14, rx: 3 }),
       s("rect", { class: `bar ${kind}`, x: label, y: index * line + 9, width: Math.max(0, Math.min(1, part)) * room, height: 14, rx: 3 }),
       s("text", { class: "value", x: label + room + 8, y: index * line + 20 }, text.split(" · ")[0]),
       text.includes(" · ") && s("text", { class: "value small", x: label + room + 8, y: index * line + 32 }, text.split(" · ")[1]),
-    ])));
+    ]))), h("p", { class: "hint" }, "Each list is one way to look. Ranks and scores are put together, then time, importance and use move the result a little: a factor of 1 changes nothing.")];
 }
 
 /** Days as bars: [[at, count], …]. */

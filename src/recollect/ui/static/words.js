@@ -5,11 +5,22 @@ import { h } from "./dom.js";
 const WORD = /[\p{L}\p{N}]+/gu;
 const fold = (text) => text.normalize("NFD").replace(/\p{M}+/gu, "").toLowerCase();
 
-/** The words of a query, folded as search folds them. Very short ones only when there is nothing else. */
+/** Words that are everywhere, so that marking them shows nothing. Search leaves them out, too. */
+const COMMON = new Set(`the and for are was were been has have had does did can will would should could not but you your our his her its their them
+  they this that these those there then than from into with without what when where which who whom whose why how all any some
+  para por com uma que não foi são ele ela seu sua`.split(/\s+/).map(fold));
+
+/** The words of a query, folded as search folds them. Very short and very common ones only when there is nothing else. */
 export function needles(query) {
   const words = [...new Set((fold(query).match(WORD) ?? []))];
-  const long = words.filter((word) => word.length > 2 || !/^[a-z]+$/.test(word));
-  return long.length ? long : words;
+  const telling = words.filter((word) => (word.length > 2 || !/^[a-z]+$/.test(word)) && !COMMON.has(word));
+  return telling.length ? telling : words;
+}
+
+/** Whether a text has all the words that are looked for, also as parts of others. */
+export function holds(text, wanted) {
+  const folded = fold(text);
+  return wanted.every((word) => folded.includes(word));
 }
 
 /** Whether a word is one of those looked for: it begins so, or shares a stem. */

@@ -5,47 +5,79 @@ import { button, copy, failed, field, h, many, number, set, time } from "../dom.
 import { stacked } from "../pictures.js";
 import { go, href } from "../route.js";
 
+const PAUSE = 300; // milliseconds after the last key before the block is asked for
 const short = (text) => text.replace(/\n{2,}/g, "\n").trim();
 const tokens = (text) => Math.ceil(text.length / 4);
 
 export class ContextView {
   #newest = latest();
-  #query = null;
+  #wanted = {};
+  #opened = false;
 
   constructor(root) {
-    this.command = h("input", { type: "text", name: "command", placeholder: "deploy the web shop", autocomplete: "off", id: "search" });
+    this.command = h("input", { type: "text", name: "command", placeholder: "deploy the web shop", autocomplete: "off", id: "search",
+      onkeydown: (event) => { if (event.key === "Escape") this.command.blur(); } });
     this.profile = h("select", { name: "profile" }, h("option", { value: "default" }, "default"));
     this.budget = h("input", { type: "number", name: "budget", min: 0, max: 1_000_000, placeholder: "2000" });
-    this.result = h("div", { class: "result", "aria-live": "polite" });
-    const form = h("form", { class: "ask", onsubmit: (event) => { event.preventDefault(); this.#go(); } },
+    this.total = h("p", { class: "total", role: "status" });
+    this.result = h("div", { class: "result" });
+    this.form = h("form", { class: "ask", oninput: () => this.#typed(), onsubmit: (event) => { event.preventDefault(); this.#go(); } },
       field("What is the agent about to do?", this.command), field("Profile", this.profile), field("Budget in tokens", this.budget),
       h("button", { class: "button strong" }, "Show"));
     set(root, h("div", { class: "page" }, h("h1", {}, "Context preview"),
-      h("p", { class: "lead" }, "Type a command and see the block that an agent would start with: what was chosen, how much room it takes, and what had to leave."), form, this.result));
+      h("p", { class: "lead" }, "Type a command and see the block that an agent would start with: what was chosen, how much room it takes, and what had to leave."), this.form, this.total, this.result));
     get("/v1/profiles").then((names) => {
       set(this.profile, names.map((name) => h("option", { value: name }, name)));
-      this.profile.value = this.#query?.profile || "default";
+      this.profile.value = this.#wanted.profile || "default";
     }).catch(() => {});
   }
 
   focusSearch() { this.command.focus(); }
 
+  #fields() {
+    return { command: this.command.value.trim(), profile: this.profile.value === "default" ? "" : this.profile.value, budget: this.budget.value };
+  }
+
+  /** What is shown follows what is typed, and until it does, it is said to be old. The address follows when it is asked for. */
+  #typed() {
+    clearTimeout(this.timer);
+    this.#newest(() => undefined); // an answer that is under way is one to another question
+    this.#wanted = this.#fields();
+    this.#outdated("This block is for what was typed before …");
+    this.timer = setTimeout(() => this.refresh(), PAUSE);
+  }
+
+  #outdated(text) {
+    set(this.total, text);
+    this.#old(true);
+  }
+
+  #old(old) {
+    this.result.inert = old;
+    this.result.style.opacity = old ? "0.4" : "";
+  }
+
   #go() {
-    const address = href(["context"], { command: this.command.value.trim(), profile: this.profile.value === "default" ? "" : this.profile.value, budget: this.budget.value });
-    if (address === location.hash) this.refresh();
-    else go(address);
+    const address = href(["context"], this.#fields());
+    if (address !== location.hash) return go(address);
+    clearTimeout(this.timer);
+    this.refresh();
   }
 
   async update({ query }) {
-    this.#query = query;
+    clearTimeout(this.timer);
     this.command.value = query.command ?? "";
-    if (query.profile) this.profile.value = query.profile;
+    this.profile.value = query.profile || "default";
     this.budget.value = query.budget ?? "";
+    this.#wanted = { ...query, budget: this.budget.value };
+    if (!this.#opened) this.command.focus(); // so that what is typed is a command, and no keys
+    this.#opened = true;
     await this.refresh();
   }
 
   async refresh() {
-    const query = this.#query, wanted = { command: query.command ?? "", profile: query.profile || "default" };
+    if (!this.form.checkValidity()) return this.#outdated(`The budget: ${this.budget.validationMessage}`);
+    const query = this.#wanted, wanted = { command: query.command ?? "", profile: query.profile || "default" };
     try {
       const found = await this.#newest((signal) => Promise.all([
         post("/v1/context", { ...wanted, ...(query.budget && { budget: Number(query.budget) }) }, { signal, reads: true }),
@@ -53,12 +85,16 @@ export class ContextView {
       ]));
       if (found) this.#show(...found);
     } catch (error) {
+      this.#old(false);
+      set(this.total);
       set(this.result, failed(error, () => this.refresh()));
     }
   }
 
   #show(block, whole) {
+    this.#old(false);
     if (!block.text && !whole.text) {
+      set(this.total);
       return void set(this.result, h("p", { class: "empty" }, "There is nothing to say yet: no project, hand-off, decision, lesson or open task fits."));
     }
     const key = (item) => `${item.entry_id} ${item.text}`;
@@ -67,11 +103,11 @@ export class ContextView {
       const chosen = new Set(kept.map(key));
       return { name: section.name, kept, left: section.items.filter((item) => !chosen.has(key(item))), tokens: kept.length ? tokens(`### ${section.name}\n${kept.map((item) => item.text).join("\n")}\n`) : 0 };
     });
-    const budget = Number(this.#query.budget) || 2_000;
+    const budget = Number(this.#wanted.budget) || 2_000;
     const left = parts.reduce((sum, part) => sum + part.left.length, 0);
+    set(this.total, h("strong", {}, `about ${many(block.tokens, "token", "tokens")}`), ` of ${number(budget)}`, left ? `; ${many(left, "item", "items")} did not fit` : "; nothing had to leave",
+      " ", button("Copy the block", () => copy(block.text), { icon: "copy", kind: "small" }));
     set(this.result,
-      h("p", { class: "total" }, h("strong", {}, `about ${many(block.tokens, "token", "tokens")}`), ` of ${number(budget)}`, left ? `; ${many(left, "item", "items")} did not fit` : "; nothing had to leave",
-        " ", button("Copy the block", () => copy(block.text), { icon: "copy", kind: "small" })),
       stacked(parts.filter((part) => part.tokens).map((part) => [part.name, part.tokens]), Math.max(budget, block.tokens), "Tokens of each section"),
       block.failed.length > 0 && h("p", { class: "problem", role: "alert" }, `Could not be had: ${block.failed.join("; ")}`),
       parts.map((part, index) => this.#section(part, parts.slice(0, index).filter((one) => one.tokens).length)),

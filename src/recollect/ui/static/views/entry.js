@@ -6,7 +6,7 @@ import { markdown } from "../markdown.js";
 import { decayCurve, whyPicture } from "../pictures.js";
 import { href } from "../route.js";
 import { diffNodes } from "../words.js";
-import { called, entryForm, forget, restore } from "./form.js";
+import { called, tellChange, entryForm, explained, forget, restore, reversed } from "./form.js";
 
 const DID = { add: "Made", write: "Changed", rename: "Renamed", alias: "Got one more name", remove: "Forgotten", restore: "Restored", erase: "Erased" };
 const LIFETIMES = { conversation: "the conversation", short_term: "short term", mid_term: "mid term", long_term: "long term" };
@@ -47,14 +47,18 @@ export class EntryPane {
   /** Read it again, because something happened to it. What is being written stays. */
   async reload() {
     if (!this.#editing) return this.#load();
-    const note = this.root.querySelector(".elsewhere");
+    const note = this.root.querySelector(".pane > .elsewhere");
     if (note) note.hidden = false;
   }
 
   edit() {
     if (!this.#entry || !may("write") || this.#editing) return;
     this.#editing = true;
-    const done = () => { this.#editing = false; this.#load(); };
+    const done = async () => {
+      this.#editing = false;
+      await this.#load();
+      this.root.querySelector("h1")?.focus({ preventScroll: true });
+    };
     set(this.root, h("div", { class: "pane" }, this.#head([]),
       h("p", { class: "elsewhere", hidden: true, role: "status" }, "It was changed elsewhere meanwhile. Saving will show both texts."),
       entryForm({ entry: this.#entry, etag: this.#etag, saved: done, left: done })));
@@ -74,8 +78,9 @@ export class EntryPane {
       else set(this.root, failed(error, () => this.#load()));
       return;
     }
-    const scroll = this.root.scrollTop, known = new Set([...this.root.querySelectorAll("details[open]")].map((one) => one.dataset.part));
+    const scroll = this.root.scrollTop, explaining = this.root.querySelector("#why")?.hidden === false, known = new Set([...this.root.querySelectorAll("details[open]")].map((one) => one.dataset.part));
     this.#draw();
+    if (explaining) this.root.querySelector("[aria-controls=why]")?.click();
     for (const one of this.root.querySelectorAll("details")) if (known.has(one.dataset.part)) one.open = true;
     this.root.scrollTop = scroll;
   }
@@ -107,8 +112,7 @@ export class EntryPane {
       asked.setAttribute("aria-expanded", String(!why.hidden));
     }, { "aria-expanded": "false", "aria-controls": "why" });
     if (hit?.why) {
-      set(why, h("h2", {}, `Why “${hit.query}” finds this`), whyPicture(hit),
-        h("p", { class: "hint" }, "Each list is one way to look. Ranks and scores are put together, then time, importance and use move the result a little: a factor of 1 changes nothing."));
+      set(why, h("h2", {}, `Why “${hit.query}” finds this`), whyPicture(hit));
     }
     const links = h("div"), curve = h("div"), past = h("div");
     set(this.root, h("article", { class: "pane", "aria-label": title(entry) },
@@ -148,10 +152,13 @@ export class EntryPane {
       try {
         await ask("POST", `${at(entry.id)}/${path}`, { body: { name }, etag: this.#etag });
         toast(path === "rename" ? `It is now called “${name}”.` : `“${name}” leads here, too.`,
-          path === "rename" && entry.name ? { undo: () => ask("POST", `${at(entry.id)}/rename`, { body: { name: entry.name } }) } : {});
+          path === "rename" && entry.name ? { undo: async () => {
+            await ask("POST", `${at(entry.id)}/rename`, { body: { name: entry.name } });
+            toast(`It is called “${entry.name}” again; “${name}” still leads here.`);
+          } } : {});
         this.#load();
       } catch (error) {
-        toast(error.message, { bad: true });
+        toast(explained(error), { bad: true });
         if (error.status === 412) this.#load();
       }
     };
@@ -195,17 +202,16 @@ export class EntryPane {
     return [
       changed.filter((field) => field !== "content").map((field) => h("p", { class: "changed" }, `${field}: `, shown(one.before[field]) && [h("del", {}, shown(one.before[field])), " "], shown(one.after[field]) && h("ins", {}, shown(one.after[field])))),
       changed.includes("content") && diffNodes(String(one.before.content ?? ""), String(one.after.content ?? "")),
-      one.operation === "write" && may("write") && button("Bring back the text before", () => this.#revert(one), { kind: "small" }),
+      one.operation === "write" && changed.includes("content") && may("write") && button("Bring back the text before", () => this.#revert(one), { kind: "small" }),
     ];
   }
 
   /** Put the fields back that a change replaced. It is a change like any other: nothing is lost by it. */
   async #revert(one) {
-    const back = Object.fromEntries(Object.entries(one.before).filter(([field, value]) => ["content", "tags", "context", "category", "importance"].includes(field) && value !== null));
+    const entry = this.#entry, fields = Object.keys(one.before).filter((field) => ["content", "tags", "context", "category", "importance"].includes(field));
     try {
-      const { etag } = await ask("PATCH", at(this.#entry.id), { body: back, etag: this.#etag });
-      const was = Object.fromEntries(Object.keys(back).map((field) => [field, this.#entry[field]]).filter(([, value]) => value !== null));
-      toast(`As it was before ${day(one.at)}.`, { undo: () => ask("PATCH", at(this.#id), { body: was, etag }) });
+      const { etag } = await ask("PATCH", at(entry.id), { body: reversed(fields, one.before), etag: this.#etag });
+      tellChange(`As it was before ${day(one.at)}.`, entry.id, fields, entry, etag);
       this.#load();
     } catch (error) {
       toast(error.message, { bad: true });

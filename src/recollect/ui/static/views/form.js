@@ -1,38 +1,66 @@
 // Writing an entry: the form for a new one and for a change, and what to do when somebody else was faster.
 
-import { Problem, ask, entry as at, may } from "../api.js";
-import { askText, button, dialog, field, h, select, toast } from "../dom.js";
+import { Problem, ask, entry as at, may, who } from "../api.js";
+import { askText, button, dialog, field, h, select, set, toast } from "../dom.js";
+import { href } from "../route.js";
 import { diffNodes } from "../words.js";
 
 export const CATEGORIES = ["decisions", "lessons", "tasks", "projects", "handoffs"];
 const SINGULAR = { decisions: "Decision", lessons: "Lesson", tasks: "Task", projects: "Project", handoffs: "Handoff" };
 export const called = (category) => SINGULAR[category] ?? category;
 
-/** What was typed and not saved, by entry: going away and coming back loses nothing. */
+/** What was typed and not saved, by entry, and what it was typed over: going away and coming back loses nothing. */
 const drafts = new Map();
 addEventListener("beforeunload", (event) => { if (drafts.size) event.preventDefault(); });
 
 const tagsOf = (text) => [...new Set(text.split(",").map((one) => one.replace(/^#/, "").trim()).filter(Boolean))];
 
+const ID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
+
+/** What the server says went wrong, with the entries that it names as links. */
+export function explained(error) {
+  const ids = [...error.message.matchAll(ID)];
+  let end = 0;
+  const parts = ids.map(({ 0: id, index }) => {
+    const before = error.message.slice(end, index);
+    end = index + id.length;
+    return [before, h("a", { href: href(["memory", id]) }, id)];
+  });
+  return [parts, error.message.slice(end)];
+}
+
+/** What gives fields their old values again; an empty one takes away a category or a context that was not there. */
+export const reversed = (fields, was) => Object.fromEntries(fields.map((field) => [field, was[field] ?? ""]));
+
+/** Tell of a change of these fields, with an undo. */
+export function tellChange(text, id, fields, was, etag) {
+  toast(text, { undo: async () => {
+    await ask("PATCH", at(id), { body: reversed(fields, was), etag });
+    toast("As it was before.");
+  } });
+}
+
 /** The form. `entry` is null for a new one. `saved(entry, etag)` and `left()` are told how it ended. */
 export function entryForm({ entry, etag, saved, left }) {
-  const key = entry?.id ?? "new";
-  const draft = drafts.get(key);
+  const key = entry?.id ?? `new ${who.workspace} ${who.agent}`;
+  const draft = drafts.get(key), current = etag;
   const was = entry ?? { content: "", tags: [], importance: 0.5, category: null, context: null };
-  const input = (name, props) => h("input", { ...props, name, value: draft?.[name] ?? props.value ?? "" });
+  const input = (name, props) => h("input", { ...props, name });
   const name = entry ? null : input("name", { type: "text", maxlength: 256, placeholder: "deploy day", autocomplete: "off" });
-  const content = h("textarea", { name: "content", required: true, rows: 10, maxlength: 1_000_000, value: draft?.content ?? was.content,
+  const content = h("textarea", { name: "content", required: true, rows: 10, maxlength: 1_000_000, value: was.content,
     placeholder: "What is worth keeping? Markdown works, and [[names]] link to other entries." });
-  const category = select([...(was.category ? [] : [["", "None"]]), ...CATEGORIES.map((one) => [one, called(one)])],
-    draft?.category ?? was.category ?? "", () => changed(), { name: "category" });
+  const category = select([["", "None"], ...CATEGORIES.map((one) => [one, called(one)])],
+    was.category ?? "", () => changed(), { name: "category" });
   const tags = input("tags", { type: "text", value: was.tags.join(", "), placeholder: "ops, release", autocomplete: "off" });
   const context = input("context", { type: "text", value: was.context ?? "", placeholder: "Where it comes from, or why it matters" });
   const importance = input("importance", { type: "range", min: 0, max: 1, step: 0.05, value: String(was.importance) });
-  const shown = h("output", {}, Number(importance.value).toFixed(2));
-  const scope = entry ? null : select([["workspace", "Workspace"], ["account", "Account (all workspaces)"]], draft?.scope ?? "workspace", () => changed(), { name: "scope" });
+  const shown = h("output");
+  const scope = entry ? null : select([["workspace", "Workspace"], ["account", "Account (all workspaces)"]], "workspace", () => changed(), { name: "scope" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const kept = h("p", { class: "elsewhere", role: "status", hidden: true }, "You typed this before and did not save it. ", button("Discard it", discard, { kind: "small" }));
   const save = h("button", { class: "button strong", "aria-keyshortcuts": "Control+Enter" }, entry ? "Save" : "Remember");
   const form = h("form", { class: "form stack", "aria-label": entry ? "Edit the entry" : "New entry", onsubmit: submit, oninput: changed, onkeydown: keys },
+    kept,
     name && field("Name", name, "Optional. By it the entry can be addressed and linked."),
     field("Text", content),
     h("div", { class: "columns" }, field("Category", category), field("Tags", tags), scope && field("Scope", scope),
@@ -40,10 +68,31 @@ export function entryForm({ entry, etag, saved, left }) {
     field("Context", context), problem,
     h("div", { class: "row end" }, h("span", { class: "hint grow" }, "Ctrl+Enter saves, Esc leaves."), button("Cancel", leave), save));
   const fields = [name, content, category, tags, context, importance, scope].filter(Boolean);
+  const original = new Map(fields.map((one) => [one, one.value])); // as the browser has it: a slider rounds, a text has other line ends
+  if (draft) {
+    for (const one of fields) one.value = draft.typed[one.name] ?? one.value;
+    etag = draft.etag; // so that a change that came after it is not overwritten unasked
+    kept.hidden = false;
+  }
+  tellImportance();
+
+  function tellImportance() {
+    shown.textContent = Number(importance.value).toFixed(2);
+  }
 
   function changed() {
-    shown.textContent = Number(importance.value).toFixed(2);
-    drafts.set(key, Object.fromEntries(fields.map((one) => [one.name, one.value])));
+    tellImportance();
+    const typed = Object.fromEntries(fields.filter((one) => one.value !== original.get(one)).map((one) => [one.name, one.value]));
+    if (Object.keys(typed).length) drafts.set(key, { typed, etag });
+    else drafts.delete(key);
+  }
+
+  function discard() {
+    for (const [one, value] of original) one.value = value;
+    etag = current;
+    changed();
+    kept.hidden = true;
+    content.focus();
   }
 
   function keys(event) {
@@ -52,7 +101,7 @@ export function entryForm({ entry, etag, saved, left }) {
   }
 
   function leave() {
-    drafts.delete(key);
+    if (drafts.has(key)) toast("Not saved. What you typed is there when you come back.");
     left();
   }
 
@@ -71,17 +120,19 @@ export function entryForm({ entry, etag, saved, left }) {
   }
 
   function complain(error) {
-    problem.textContent = error.message;
+    set(problem, explained(error));
     problem.hidden = false;
   }
 
+  /** What the form says; what was not touched stays exactly as it was. */
   function values() {
-    return { content: content.value, tags: tagsOf(tags.value), importance: Number(importance.value),
-      ...(category.value && { category: category.value }), ...(context.value.trim() && { context: context.value.trim() }) };
+    const given = (one, value) => [one.name, one.value === original.get(one) ? was[one.name] : value];
+    return Object.fromEntries([given(content, content.value), given(tags, tagsOf(tags.value)), given(importance, Number(importance.value)), given(category, category.value), given(context, context.value.trim())]);
   }
 
   async function create() {
-    const { body, etag: made } = await ask("POST", "/v1/entries", { body: { ...values(), scope: scope.value, source: "user", ...(name.value.trim() && { name: name.value.trim() }) } });
+    const given = Object.fromEntries(Object.entries(values()).filter(([, value]) => value !== null && value !== ""));
+    const { body, etag: made } = await ask("POST", "/v1/entries", { body: { ...given, scope: scope.value, source: "user", ...(name.value.trim() && { name: name.value.trim() }) } });
     drafts.delete(key);
     toast("Remembered.", { undo: () => forgetAgain(body) });
     saved(body, made);
@@ -92,19 +143,18 @@ export function entryForm({ entry, etag, saved, left }) {
     toast("Taken back.");
   }
 
-  async function write(known) {
+  async function write(known, before = was) {
     const body = values();
     for (const [field, value] of Object.entries(body)) {
       if (JSON.stringify(was[field]) === JSON.stringify(value)) delete body[field];
     }
-    if (!Object.keys(body).length) return leave();
+    if (!Object.keys(body).length) {
+      drafts.delete(key);
+      return left();
+    }
     const { body: now, etag: made } = await ask("PATCH", at(entry.id), { body, etag: known });
     drafts.delete(key);
-    const back = Object.fromEntries(Object.keys(body).map((field) => [field, was[field]]).filter(([, value]) => value !== null));
-    toast("Saved.", { undo: async () => {
-      await ask("PATCH", at(entry.id), { body: back, etag: made });
-      toast("As it was before.");
-    } });
+    tellChange("Saved.", entry.id, Object.keys(body), before, made);
     saved(now, made);
   }
 
@@ -117,14 +167,14 @@ export function entryForm({ entry, etag, saved, left }) {
         h("section", {}, h("h3", {}, "Yours"), h("pre", { class: "text" }, content.value)),
         h("section", {}, h("h3", {}, "Theirs"), h("pre", { class: "text" }, theirs.content))),
       h("h3", {}, "From theirs to yours"), diffNodes(theirs.content, content.value),
-      h("div", { class: "row end wrap" }, button("Go on editing", () => close()), button("Take theirs", () => close("theirs")),
-        button("Keep mine", () => close("mine"), { kind: "strong", autofocus: true }))), { wide: true });
+      h("div", { class: "row end wrap" }, button("Go on editing", () => close(), { kind: "strong", autofocus: true }), button("Take theirs", () => close("theirs")),
+        button("Keep mine", () => close("mine")))), { wide: true });
     if (choice === "theirs") {
       drafts.delete(key);
       saved(theirs, newest);
     } else if (choice === "mine") {
       etag = newest;
-      await write(newest).catch(complain);
+      await write(newest, theirs).catch(complain); // an undo brings theirs back
     } else complain(new Error("Not saved: the entry was changed in the meantime. Saving again shows both texts."));
   }
 
@@ -153,7 +203,7 @@ export async function restore(entry, done) {
       done?.(back);
       return back;
     } catch (error) {
-      if (!(error instanceof Problem) || error.status !== 409 || body.name) return void toast(error.message, { bad: true });
+      if (!(error instanceof Problem) || error.status !== 409 || body.name) return void toast(explained(error), { bad: true });
       const name = await askText("Its name was taken meanwhile", "Bring it back as", `${entry.name} (restored)`, "Bring back");
       if (!name) return undefined;
       body = { name };

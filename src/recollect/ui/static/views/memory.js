@@ -4,7 +4,7 @@ import { Problem, conversation, get, latest, may, page, post } from "../api.js";
 import { ago, button, h, icon, many, select, set, time, toast } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { go, href } from "../route.js";
-import { excerpt, marked, needles } from "../words.js";
+import { excerpt, holds, marked, needles } from "../words.js";
 import { EntryPane } from "./entry.js";
 import { CATEGORIES, called, entryForm, readOnly, restore } from "./form.js";
 import { welcome } from "./welcome.js";
@@ -57,7 +57,8 @@ export class MemoryView {
       h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search),
         may("write") && button("New", () => this.create(), { icon: "plus", kind: "strong", key: "n" })),
       this.chips, this.toggle, this.filters, h("div", { class: "status-line" }, this.count, this.order), this.list.node);
-    set(this.root, h("div", { class: "split" }, this.side, this.detail));
+    this.split = h("div", { class: "split" }, this.side, this.detail);
+    set(this.root, this.split);
   }
 
   /** Show what an address says. */
@@ -71,7 +72,7 @@ export class MemoryView {
       this.#filters();
       this.#load();
     }
-    this.root.firstElementChild.classList.toggle("opened", id !== null);
+    this.split.classList.toggle("opened", id !== null);
     this.list.mark(id);
     if (id === this.#open && id !== null) return;
     this.#open = id;
@@ -143,6 +144,13 @@ export class MemoryView {
     go(href(this.#open && this.#open !== "new" ? ["memory", this.#open] : ["memory"], query), { replace });
   }
 
+  /** The trash is opened whole: what was typed and chosen before was meant for what is remembered. */
+  #toTrash(open) {
+    clearTimeout(this.timer);
+    this.timer = null;
+    this.#choose({ ...Object.fromEntries(FILTERS.map((key) => [key, ""])), in: open ? "trash" : "" });
+  }
+
   #show(id) {
     go(href(id ? ["memory", id] : ["memory"], this.#query));
     if (!id) this.list.node.querySelector("[aria-current]")?.focus();
@@ -174,7 +182,7 @@ export class MemoryView {
       onclick: () => this.#choose({ category: value, in: "" }) }, value && h("span", { class: `spot ${value}` }), text);
     set(this.chips, chip("", "All"), CATEGORIES.map((one) => chip(one, `${called(one)}s`)));
     set(this.order, q.in !== "trash" && select(q.q ? [["", "Best match"], ["created", "Newest"], ...SORTS.slice(1)] : SORTS, q.sort, (value) => this.#choose({ sort: value }), { "aria-label": "Sort", "data-name": "sort" }),
-      button("Trash", () => this.#choose({ in: q.in ? "" : "trash" }), { icon: "trash", kind: "small", "aria-pressed": String(q.in === "trash"), "data-name": "trash" }));
+      button("Trash", () => this.#toTrash(!q.in), { icon: "trash", kind: "small", "aria-pressed": String(q.in === "trash"), "data-name": "trash" }));
     const range = /^\d+$/.test(q.since) || !(q.since || q.until) ? q.since : "range";
     const data = (id, values) => h("datalist", { id }, [...values].sort().slice(0, 200).map((one) => h("option", { value: one })));
     const typed = (key, label, list) => h("input", { type: "text", "aria-label": label, "data-name": key, placeholder: label, list, value: q[key], autocomplete: "off",
@@ -192,6 +200,8 @@ export class MemoryView {
       FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
     if (focused) this.side.querySelector(`[data-name="${focused}"]`)?.focus();
     const chosen = FILTERS.filter((key) => !["q", "in", "category", "sort"].includes(key) && q[key]).length;
+    this.search.placeholder = q.in === "trash" ? "Search the trash" : "Search the memory";
+    this.filters.hidden = this.toggle.hidden = q.in === "trash"; // there only what is typed narrows the list
     this.toggle.lastChild.textContent = chosen ? `Filters (${chosen})` : "Filters";
   }
 
@@ -259,14 +269,20 @@ export class MemoryView {
   /** A recall finds entries of one conversation or channel. Those of all are looked through here: there are few. */
   async #filtered(signal) {
     const found = page(await get("/v1/entries", { limit: 1_000, scope: this.#query.scope, category: this.#query.category }, signal)).items;
-    const fits = (entry) => this.#wanted.every((word) => `${entry.name ?? ""} ${entry.content}`.toLowerCase().includes(word));
-    return { items: found.filter(fits).map((one) => slim(one)), next: null };
+    return { items: found.filter((one) => this.#fits(one)).map((one) => slim(one)), next: null };
   }
 
   async #trash(cursor, signal) {
-    const answer = page(await get("/v1/trash", { limit: PAGE, cursor }, signal));
-    const fits = (entry) => this.#wanted.every((word) => `${entry.name ?? ""} ${entry.content}`.toLowerCase().includes(word));
-    return { items: answer.items.filter((one) => fits(one.entry)).map((one) => slim(one.entry, { removed_at: one.removed_at })), next: answer.next };
+    for (let next = cursor; ;) {
+      const answer = page(await get("/v1/trash", { limit: PAGE, cursor: next }, signal));
+      const items = answer.items.filter((one) => this.#fits(one.entry)).map((one) => slim(one.entry, { removed_at: one.removed_at }));
+      next = answer.next;
+      if (items.length || !next) return { items, next };
+    }
+  }
+
+  #fits(item) {
+    return holds(`${item.name ?? ""} ${item.content}`, this.#wanted);
   }
 
   async #workingNotes() {
@@ -275,7 +291,7 @@ export class MemoryView {
     return pads.flatMap(([one, pad]) => notesOf(pad).map(([key, value]) => ({
       id: `scratchpad:${one.ref_code}:${key}`, working: true, name: key, content: typeof value === "string" ? value : JSON.stringify(value, null, 2),
       ref: one.ref_code, tags: [], scope: "conversation", created_at: one.started_at,
-    }))).filter((note) => this.#wanted.every((word) => `${note.name} ${note.content}`.toLowerCase().includes(word)));
+    }))).filter((note) => this.#fits(note));
   }
 
   async #more() {
@@ -328,16 +344,21 @@ export class MemoryView {
     const words = q.in === "trash" ? many(count, "forgotten entry", "forgotten entries") : q.q ? many(count, "result", "results") : many(count, "entry", "entries");
     this.count.textContent = none ? "" : ended ? words : `${words} and more`;
     if (none && !this.empty) {
-      this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? "The trash is empty." : h("p", {}, "Nothing found", q.q && [" for “", q.q, "”"], "."),
-        FILTERS.some((key) => !["q", "in"].includes(key) && q[key]) && h("p", { class: "hint" }, "A filter is on; perhaps it hides what you look for.")));
+      this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? this.#noTrash() : h("p", {}, "Nothing found", q.q && [" for “", q.q, "”"], "."),
+        !q.in && FILTERS.some((key) => key !== "q" && q[key]) && h("p", { class: "hint" }, "A filter is on; perhaps it hides what you look for.")));
     }
+  }
+
+  #noTrash() {
+    const { q } = this.#query;
+    return q ? [h("p", {}, `Nothing in the trash matches “${q}”.`), button("Show all of the trash", () => this.#toTrash(true))] : "The trash is empty.";
   }
 
   /** The first screen of an empty memory takes the whole page; anything else has the list and, beside it, an entry. */
   #whole(empty) {
-    const split = this.root.firstElementChild;
-    if (empty) set(split, h("section", { class: "whole" }, welcome(() => this.create())));
-    else if (!this.side.isConnected) set(split, this.side, this.detail);
+    // Its own part of the page: an answer may come when another view, perhaps of another agent, is there already.
+    if (empty) set(this.split, h("section", { class: "whole" }, welcome(() => this.create())));
+    else if (this.side.parentNode !== this.split) set(this.split, this.side, this.detail);
   }
 
   #changed() {

@@ -32,7 +32,8 @@ export class UpkeepView {
     if (changes.length && changes.every((one) => one.conversation_id)) return;
     if (!may("admin")) {
       for (const part of [this.jobs, this.runs, this.health]) part.hidden = true;
-      return void set(this.figures, h("p", { class: "empty" }, "Upkeep is for tokens with the right “admin”."));
+      return void set(this.figures, h("div", { class: "empty" }, h("p", {}, "Upkeep is for tokens with the right “admin”."),
+        h("p", { class: "hint" }, `This one may ${who.right}. On the server's machine, `, h("code", {}, "recollect token create NAME --right admin"), " makes one that may do this, too.")));
     }
     await Promise.all([this.#stats(), this.#jobs(), this.#runs()]);
   }
@@ -156,6 +157,7 @@ function figures(stats) {
   const numbers = [["Entries", mine.entries], ["Conversations", sum(mine.conversations)], ["Things said", mine.events], ["With a vector", mine.vectors], ["In the trash", mine.trash], ["On disk", size(stats.bytes)]];
   return [
     h("dl", { class: "numbers" }, numbers.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, typeof value === "number" ? number(value) : value)))),
+    h("p", { class: "hint" }, "What this agent has in this workspace. Where its account is a store of its own, what is in there is not counted here."),
     h("div", { class: "charts" },
       h("div", { class: "card" }, bars(mine.entries_by_day ?? [], { title: "Entries written a day", unit: "entry", units: "entries" })),
       h("div", { class: "card" }, bars(mine.recalls_by_day ?? [], { title: "Entries recalled a day", unit: "recall", units: "recalls" }))),
