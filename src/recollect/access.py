@@ -76,7 +76,7 @@ class Tokens:
         with self._store.read() as tx:  # asking creates nothing
             known = access.find(tx, target)
         if known is None:
-            raise NotFound(f"there is no token {target!r}; `tokens.list()` shows those that are there")
+            raise NotFound(f"there is no token {target!r}; the list of tokens shows those that are there")
         with self._store.database.write(self._store.agent) as tx:
             tx.run("access.token_revoke", id=known.id, revoked_at=self._clock.now())
             revoked = access.find(tx, known.id)

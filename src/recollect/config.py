@@ -10,9 +10,10 @@ For example:
 
 import math
 import os
+import re
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -42,19 +43,62 @@ PROFILES = {
     "brief": Profile(budget=500, decisions=1, lessons=1, recovery=0),
 }
 """The contexts that everybody has."""
+OWN = ("RECOLLECT_CONFIG", "RECOLLECT_CONVERSATION")
+"""Variables that are no settings: where the file is, and which conversation `recollect mcp` goes on with."""
+CLUSTER = re.compile(r"RECOLLECT_(\w+_)?(SERVICE_(HOST|PORT)|PORT_\d)\w*|RECOLLECT_(\w+_)?PORT=\w+://.*")
+"""Variables that Kubernetes sets in every pod beside a service whose name begins with recollect."""
+HOUR, DAY, CENTURY = 3_600, 86_400, 36_525
+"""Seconds, seconds, and days."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Allowed:
+    """The values that a setting may have: numbers from `least` (or above it) to `most`, or one of a few words."""
+
+    least: int = 0
+    most: float = math.inf
+    above: bool = False
+    words: tuple[str, ...] = ()
+
+    def holds(self, value: Any) -> bool:
+        """Whether a value of the right kind is one of them."""
+        if isinstance(value, str):
+            return not self.words or value in self.words
+        return self.least <= value <= self.most and not (self.above and value == self.least)
+
+    def said(self, kind: str) -> str:
+        """What is allowed, in words that follow `must be`."""
+        if self.words:
+            return f"one of {', '.join(self.words)}"
+        if kind not in ("a number", "a whole number"):
+            return kind
+        limits = f"above {self.least:,}" if self.above else f"{self.least:,} or more"
+        if self.most < math.inf:
+            limits = f"{limits}, at most {self.most:,}" if self.above else f"from {self.least:,} to {self.most:,}"
+        return f"{kind}{',' if 'or more' in limits else ''} {limits}"
+
+
+def _number(default: float, least: int = 0, most: float = math.inf, *, above: bool = False) -> Any:
+    """A setting that is a number within limits; without them it is 0 or more."""
+    return field(default=default, metadata={"allowed": _Allowed(least, most, above)})
+
+
+def _word(*words: str, default: str | None = None) -> Any:
+    """A setting that is one of a few words, by default the one that is named."""
+    return field(default=default, metadata={"allowed": _Allowed(words=words)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
     """What makes vectors."""
 
-    kind: str = "auto"
+    kind: str = _word("auto", "local", "openai", "none", default="auto")
     """auto (the local model where it is installed), local, openai (any compatible endpoint), none."""
     base_url: str = field(default="https://api.openai.com/v1", repr=False)
     model: str = "text-embedding-3-small"
-    dimension: int = 1536
+    dimension: int = _number(1536, 1, 65_536)
     api_key: str | None = field(default=None, repr=False)
-    timeout: float = 30.0
+    timeout: float = _number(30.0, most=HOUR, above=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,24 +108,24 @@ class ModelSettings:
     name: str | None = None
     base_url: str = field(default="https://api.openai.com/v1", repr=False)
     api_key: str | None = field(default=None, repr=False)
-    context_tokens: int = 128_000
-    timeout: float = 60.0
+    context_tokens: int = _number(128_000, 1)
+    timeout: float = _number(60.0, most=HOUR, above=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowSettings:
     """How much of a conversation stays in the prompt: events, and a share of what the context has room for."""
 
-    events: int = 50
-    compact_at: float = 0.8
+    events: int = _number(50, 2)
+    compact_at: float = _number(0.8, most=1, above=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationSettings:
     """When a silent conversation is taken for dead (hours), and how long its summary may take (seconds)."""
 
-    stale_after: float = 24.0
-    summary_timeout: float = 30.0
+    stale_after: float = _number(24.0, most=24 * CENTURY, above=True)
+    summary_timeout: float = _number(30.0, most=HOUR, above=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,37 +133,38 @@ class DreamSettings:
     """Whether dreaming runs by itself, and what it takes for a memory to be promoted by it."""
 
     enabled: bool = False
-    min_score: float = 0.35
+    min_score: float = _number(0.35, most=1)
     min_recall_count: int = 3
     min_unique_queries: int = 2
     max_promotions: int = 20
-    half_life_days: float = 90.0
+    half_life_days: float = _number(90.0, most=CENTURY, above=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepSettings:
     """How often each job runs, in seconds; and for how many days the trash and recall signals are kept."""
 
-    checkpoints: float = 600
-    extract: float = 600
-    shelve: float = 600
-    embed: float = 1_800
-    consolidate: float = 3_600
-    dream: float = 86_400
-    age: float = 86_400
-    retain: float = 86_400
-    reindex: float = 86_400
-    vacuum: float = 86_400
-    reminders: float = 30
-    trash_days: float = 30
-    recall_days: float = 30
+    checkpoints: float = _number(600.0, 1, CENTURY * DAY)
+    extract: float = _number(600.0, 1, CENTURY * DAY)
+    shelve: float = _number(600.0, 1, CENTURY * DAY)
+    embed: float = _number(1_800.0, 1, CENTURY * DAY)
+    consolidate: float = _number(3_600.0, 1, CENTURY * DAY)
+    dream: float = _number(86_400.0, 1, CENTURY * DAY)
+    age: float = _number(86_400.0, 1, CENTURY * DAY)
+    retain: float = _number(86_400.0, 1, CENTURY * DAY)
+    reindex: float = _number(86_400.0, 1, CENTURY * DAY)
+    vacuum: float = _number(86_400.0, 1, CENTURY * DAY)
+    reminders: float = _number(30.0, 1, CENTURY * DAY)
+    trash_days: float = _number(30.0, 1, CENTURY)
+    """Never less than a day: what was removed by mistake must be found in time."""
+    recall_days: float = _number(30.0, 1, CENTURY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSettings:
     """Whether the files of the vault are under git: `agent` (a repository for each), `vault` (one for all), or not."""
 
-    repository: str | None = None
+    repository: str | None = _word("agent", "vault")
     author: str | None = None
 
 
@@ -136,18 +181,18 @@ class ServerSettings:
 
     host: str = "127.0.0.1"
     """Any other than a loopback address needs tokens."""
-    port: int = 8377
+    port: int = _number(8377, most=65_535)
     require_token: bool = False
     """Ask for a token also on a loopback address."""
-    workers: int = 1
+    workers: int = _number(1, 1, 256)
     """Processes that answer, all on one home."""
-    log_format: str = "text"
+    log_format: str = _word("text", "json", default="text")
     """text, or json."""
-    body_limit: int = 32_000_000
+    body_limit: int = _number(32_000_000, 1)
     """The most bytes that a request may carry; an import may carry more."""
     rate: float = 200.0
     """Requests a second that one caller may make in the long run; 0 is without a limit."""
-    concurrency: int = 64
+    concurrency: int = _number(64, 1)
     """Requests that are answered at the same time; more are asked to come again."""
     feeds: int = 2_000
     """Feeds that may be open at the same time."""
@@ -161,12 +206,12 @@ class ServerSettings:
 class DecaySettings:
     """How fast entries fade: `default`, or `table` for the faster rates."""
 
-    preset: str = "default"
+    preset: str = _word("default", "table", default="default")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a home needs to know."""
+    """What a home needs to know. A value that is not allowed is a ConfigError, wherever it comes from."""
 
     home: str = field(default=".recollect", repr=False)
     """Where the memory is: a directory, a path ending in .db, or postgresql://…, which may hold a password."""
@@ -187,11 +232,20 @@ class Settings:
     profiles: Mapping[str, Profile] = field(default_factory=lambda: dict(PROFILES))
     """What a context holds, by name: [profiles.NAME] in the file."""
 
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            tables = value if isinstance(value, Mapping) else {item.name: value} if is_dataclass(value) else {}
+            for name, table in tables.items():
+                for one in fields(table):
+                    _converted(getattr(table, one.name), one, f"[{name}] {one.name}")
+
     @classmethod
     def read(cls, environ: Mapping[str, str] = os.environ, file: Path | None = None) -> "Settings":
         """Settings from the file (RECOLLECT_CONFIG, else recollect.toml if it is there) and the environment.
 
-        An empty variable counts as not set. An unknown key, or a value of the wrong kind, is a ConfigError.
+        An empty variable counts as not set. An unknown key or RECOLLECT_* variable, or a value that is not allowed, is
+        a ConfigError.
         """
         named = file or (Path(environ["RECOLLECT_CONFIG"]) if environ.get("RECOLLECT_CONFIG") else None)
         path = named or Path(FILE)
@@ -201,9 +255,41 @@ class Settings:
                 given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
                 raise ConfigError(f"{path} cannot be read: {error}") from error
+        _refuse_unknown(environ)
         result = _filled(cls, given, environ, "RECOLLECT", str(path))
         assert isinstance(result, Settings)
         return result
+
+
+def _variables(kind: type[Any], prefix: str) -> Iterator[str]:
+    """The variables of a settings class."""
+    for item in fields(kind):
+        default, name = _default(item), f"{prefix}_{item.name.upper()}"
+        if is_dataclass(default):
+            yield from _variables(type(default), name)
+        elif not isinstance(default, dict):
+            yield name
+
+
+def _refuse_unknown(environ: Mapping[str, str]) -> None:
+    """Refuse a RECOLLECT_* variable that means nothing: who misspells one would write to another's memory."""
+    known = [*_variables(Settings, "RECOLLECT"), *OWN]
+    for variable, value in environ.items():
+        ours = variable.startswith("RECOLLECT_") and variable not in known and value
+        if ours and not CLUSTER.fullmatch(variable) and not CLUSTER.fullmatch(f"{variable}={value}"):
+            short = variable.removeprefix("RECOLLECT_")
+            near = get_close_matches(short, [name.removeprefix("RECOLLECT_") for name in known], 1)
+            near = [f"RECOLLECT_{name}" for name in near] or [name for name in known if name.endswith(f"_{short}")]
+            hint = (
+                f"did you mean {near[0]}?"
+                if near
+                else "unset it, or name a setting: RECOLLECT_HOME, RECOLLECT_AGENT, …"
+            )
+            raise ConfigError(f"the variable {variable} is unknown; {hint}")
+
+
+def _default(item: Field[Any]) -> Any:
+    return item.default_factory() if callable(item.default_factory) else item.default
 
 
 def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str], prefix: str, where: str) -> Any:
@@ -217,7 +303,7 @@ def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str
     values: dict[str, Any] = {}
     for name, item in known.items():
         variable = f"{prefix}_{name.upper()}"
-        default = item.default_factory() if callable(item.default_factory) else item.default
+        default = _default(item)
         if isinstance(default, dict):
             values[name] = default | _profiles(given.get(name, {}), f"{where}, [{name}]")
         elif is_dataclass(default):
@@ -226,9 +312,9 @@ def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str
                 raise ConfigError(f"{where}: {name!r} is a table; write it as [{name}]")
             values[name] = _filled(type(default), table, environ, variable, f"{where}, [{name}]")
         elif environ.get(variable):
-            values[name] = _converted(environ[variable], default, variable, item.repr)
+            values[name] = _converted(environ[variable], item, variable)
         elif name in given:
-            values[name] = _converted(given[name], default, f"{where}: {name!r}", item.repr)
+            values[name] = _converted(given[name], item, f"{where}: {name!r}")
     return kind(**values)
 
 
@@ -239,10 +325,14 @@ def _profiles(given: Any, where: str) -> dict[str, Profile]:
     return {name: _filled(Profile, table, {}, "", f"{where}, {name!r}") for name, table in given.items()}
 
 
-def _converted(value: Any, default: Any, what: str, shown: bool) -> Any:
-    """A value in the type of its default; text may stand for a number."""
+def _converted(value: Any, item: Field[Any], what: str) -> Any:
+    """A value as its setting takes it: in the type of the default, within its limits; text may stand for a number."""
+    default = _default(item)
+    if value is None and default is None:
+        return None
     wanted: type[Any] = str if default is None else type(default)
     words, accepted = _KINDS[wanted]
+    allowed = item.metadata.get("allowed", _Allowed())
     if wanted is bool:
         truth = value if isinstance(value, bool) else _TRUTH.get(value.lower()) if isinstance(value, str) else None
         if truth is not None:
@@ -250,11 +340,11 @@ def _converted(value: Any, default: Any, what: str, shown: bool) -> Any:
     elif isinstance(value, accepted) and not isinstance(value, bool):
         try:
             made = wanted(value)
-            if wanted is str or math.isfinite(made):
+            if (wanted is str or math.isfinite(made)) and allowed.holds(made):
                 return made
         except (ValueError, OverflowError):
             pass
-    raise ConfigError(f"{what} must be {words}, not {repr(value) if shown else type(value).__name__}")
+    raise ConfigError(f"{what} must be {allowed.said(words)}, not {repr(value) if item.repr else type(value).__name__}")
 
 
 _KINDS: dict[type, tuple[str, tuple[type, ...]]] = {

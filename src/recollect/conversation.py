@@ -117,7 +117,7 @@ class Conversations:
         known = {one.id: one for one in conversations.channels(talk.shared, talk.workspace)}
         wanted = next(one.id for one in known.values() if one.is_default) if channel is None else names.name(channel)
         if wanted not in known:
-            raise NotFound(f"there is no channel {wanted!r}; `channels.create()` makes one")
+            raise NotFound(f"there is no channel {wanted!r}; create it first, or use one that is in the list")
         info = conversations.start(
             talk.store, channel=wanted, chat_id=chat_id, model_id=model_id, participants=participants,
             now=talk.clock.now(), resume=resume,

@@ -143,7 +143,7 @@ class Home:
         """Remove a workspace with all its agents' memories. There is no way back but a backup."""
         workspace = names.segment(name, "a workspace")
         if workspace not in self._place.workspaces():
-            raise NotFound(f"there is no workspace {workspace!r}; `workspaces()` lists those that are there")
+            raise NotFound(f"there is no workspace {workspace!r}; the list of workspaces shows those that are there")
         self._place.delete(workspace)
         self._memories.clear()
         self._stores.clear()

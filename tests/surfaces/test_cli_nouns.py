@@ -174,6 +174,17 @@ def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command) -> None
     assert [one["state"] for one in broken if one["about"] == "memory"] == ["bad"]
 
 
+def test_the_doctor_advises_no_backup_where_a_setting_is_wrong(cli: Command) -> None:
+    (cli.folder / "recollect.toml").write_text('[embedder]\nkind = "loca"\n')
+    said = cli("doctor", code=8, RECOLLECT_EMBEDDER_KIND="").err
+    assert "recollect.toml, [embedder]: 'kind'" in said
+    assert "auto, local, openai, none" in said
+    (cli.folder / "notes").write_text("a file")
+    (wrong,) = [one for one in cli("doctor", "--home", "notes", "--json", code=7).json if one["state"] == "bad"]
+    assert wrong["about"] == "settings"
+    assert "backup" not in wrong["do"]
+
+
 def test_figures_show_what_is_there(cli: Command) -> None:
     assert "nothing is remembered" in cli("stats").err
     cli("remember", "one", "--category", "lessons")

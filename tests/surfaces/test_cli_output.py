@@ -8,7 +8,7 @@ import pytest
 from surfaces.command import Command
 
 import recollect
-from recollect import Alias
+from recollect import Alias, Remove, Rename, Write
 
 HOSTILE = "[red]red[/red] :smile: \x1b[31mred\x1b[0m \x9b31m \x07 😀👩‍👩‍👧 שלום مرحبا \u202etxt.exe\u2066 \\[x]"
 SHOWN = "[red]red[/red] :smile: \\x1b[31mred\\x1b[0m \\x9b31m \\x07 😀👩‍👩‍👧 שלום مرحبا \\u202etxt.exe\\u2066 \\[x]"
@@ -88,6 +88,78 @@ def test_a_line_ends_where_the_terminal_ends(cli: Command) -> None:
     rows = STYLE.sub("", sent).splitlines()[1:]
     assert rows[:2] == ["  word word word word word word word"] * 2
     assert max(len(row) for row in rows) <= 40
+
+
+def test_a_list_of_notes_keeps_to_80_columns(cli: Command) -> None:
+    with recollect.open(cli.folder / ".recollect") as home:
+        mem = home.agent("default")
+        mem.remember("no name", tags=[f"a-long-tag-{number}" for number in range(12)])
+        mem.remember("a name", name="a very long name " * 8)
+    for limit in ("1", "2"):  # the last one has a long name, or none
+        _, sent = cli.on_terminal("note", "list", "--limit", limit, columns=80)
+        rows = STYLE.sub("", sent).splitlines()
+        assert len(rows) == 2 * int(limit) + 1
+        assert max(len(row) for row in rows) <= 80
+        assert "--before '" in rows[-1]
+        assert rows[-2] == ("  a name" if limit == "1" else "  no name")
+
+
+def test_a_history_tells_what_changed(cli: Command) -> None:
+    with recollect.open(cli.folder / ".recollect") as home:
+        mem = home.agent("default")
+        mem.remember(
+            "We deploy on Tuesdays, after the standup and the backup, and then ask Ana", name="n", importance=0
+        )
+        mem.apply(Write("n", "We deploy on Wednesdays, after the standup and the backup, and then ask Ana"))
+        mem.apply(Write("n", importance=0.9, tags=["ops"]))
+        mem.apply(Write("n", "Something else"))
+        mem.apply(Write("n", "\x1b[31m" + "red " * 3_000))
+        mem.apply(Rename("n", "m"))
+        mem.apply(Remove("m"))
+    _, sent = cli.on_terminal("note", "history", "m", columns=80)
+    rows = [" ".join(row.split()) for row in STYLE.sub("", sent).splitlines()]
+    told = " ".join(rows)
+    assert "content We deploy on [-Tuesdays,-] {+Wednesdays,+} after the standup and … write" in told
+    assert "importance 0 -> 0.9" in told or "importance 0.0 -> 0.9" in told
+    assert "tags nothing -> ops" in rows
+    assert "-> Something else write" in told
+    assert "n -> m" in rows
+    assert "\x1b[31m" not in sent
+    assert max(len(row) for row in STYLE.sub("", sent).splitlines()) <= 80
+    assert len(rows) < 40
+    whole = cli("note", "history", "m").text
+    assert whole.count("red") == 2 * 3_000
+
+
+@pytest.mark.parametrize("args", [("note", "list"), ("note", "trash"), ("recall", "text"), ("jobs", "runs")])
+def test_a_limit_of_0_is_not_told_as_nothing_found(cli: Command, args: tuple[str, ...]) -> None:
+    keep(cli, "n", "text")
+    assert cli(*args, "--limit", "0").err == "--limit 0 asks for nothing; give 1 or more\n"
+
+
+def test_figures_are_told_in_words_with_where_they_are_from(cli: Command) -> None:
+    with recollect.open(cli.folder / ".recollect") as home:
+        for workspace in ("north", "south"):
+            talk = home.agent("default", workspace).conversations.start()
+            for number in range(25):
+                talk.user(f"question {number}")
+                talk.assistant(f"We decided on answer {number}.")
+    ran = cli("jobs", "run").text
+    for workspace in ("north", "south"):
+        assert f"extract  in {workspace}  " in ran
+    assert "conversations trimmed 1" in ran
+    compacted = cli("compact").text
+    assert "  checkpoints cleaned    0\n" in compacted
+    assert "  index rebuilt          yes\n" in compacted
+    for text in (ran, compacted, cli("jobs", "list").text, cli("jobs", "runs").text):
+        assert re.search("Trimmed|Cleaned|Merged|Rebuilt", text) is None
+    assert "conversationsTrimmed" in cli("compact", "--json").json
+
+
+def test_a_misspelt_variable_is_refused_before_anything_is_written(cli: Command) -> None:
+    refused = cli("remember", "for bob", code=8, RECOLLECT_AGNET="bob")
+    assert refused.err == "recollect: the variable RECOLLECT_AGNET is unknown; did you mean RECOLLECT_AGENT?\n"
+    assert not (cli.folder / ".recollect").exists()
 
 
 def test_a_long_value_is_wrapped_beside_its_name(cli: Command) -> None:

@@ -153,7 +153,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: Path, text: str,
         ("agent = ['a']", ["'agent'", "text", "['a']"]),
         ("embedder = 'none'", ["'embedder'", "[embedder]"]),
         ("[[embedder]]\nkind = 'none'", ["'embedder'", "[embedder]"]),
-        ("[embedder]\nkind = 1", ["'kind'", "text", "not 1"]),
+        ("[embedder]\nkind = 1", ["'kind'", "one of auto, local, openai, none", "not 1"]),
         ("[embedder]\ndimension = 'many'", ["'dimension'", "whole number", "not 'many'"]),
         ("[embedder]\ndimension = 1.5", ["'dimension'", "whole number", "not 1.5"]),
         ("[embedder]\ndimension = '1.5'", ["'dimension'", "whole number"]),
@@ -164,7 +164,7 @@ def test_an_unknown_key_is_refused_with_the_nearest_one(folder: Path, text: str,
         ("[embedder]\ntimeout = 'soon'", ["'timeout'", "number", "not 'soon'"]),
         ("[embedder]\ntimeout = false", ["'timeout'", "number"]),
         ("[embedder]\ntimeout = 2026-01-01", ["'timeout'", "number"]),
-        ("[embedder.kind]\nx = 1", ["'kind'", "text"]),
+        ("[embedder.kind]\nx = 1", ["'kind'", "one of auto"]),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused(folder: Path, text: str, words: list[str]) -> None:
@@ -188,6 +188,133 @@ def test_a_value_of_the_wrong_kind_is_refused(folder: Path, text: str, words: li
 def test_a_variable_of_the_wrong_kind_is_refused_by_its_name(folder: Path, variable: str, value: str) -> None:
     with pytest.raises(ConfigError, match=variable):
         Settings.read({variable: value})
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("RECOLLECT_EMBEDDER_KNID", "did you mean RECOLLECT_EMBEDDER_KIND?"),
+        ("RECOLLECT_AGNET", "did you mean RECOLLECT_AGENT?"),
+        ("RECOLLECT_HOMEE", "did you mean RECOLLECT_HOME?"),
+        ("RECOLLECT_CONFG", "did you mean RECOLLECT_CONFIG?"),
+        ("RECOLLECT_PORT", "did you mean RECOLLECT_SERVER_PORT?"),
+        ("RECOLLECT_XYZ", "unset it"),
+        ("RECOLLECT_PROFILES", "unset it"),
+    ],
+)
+def test_an_unknown_variable_is_refused_with_the_nearest_one(
+    folder: Path, variable: str, meant: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with pytest.raises(ConfigError, match=variable) as refused:
+        Settings.read({variable: "8377"})
+    assert meant in str(refused.value)
+    monkeypatch.setenv(variable, "8377")
+    with pytest.raises(ConfigError, match=variable):
+        recollect.open("team.db")
+    assert Settings.read({variable: ""}) == Settings()
+
+
+def test_variables_that_are_no_settings_are_left_alone(folder: Path) -> None:
+    others = {
+        "RECOLLECT_CONVERSATION": "fresh-otter",
+        "_RECOLLECT_COMPLETE": "complete_bash",
+        "RECOLLECTION": "yes",
+        # what a cluster tells of a service that is called recollect
+        "RECOLLECT_SERVICE_HOST": "10.0.0.11",
+        "RECOLLECT_SERVICE_PORT": "8377",
+        "RECOLLECT_SERVICE_PORT_HTTP": "8377",
+        "RECOLLECT_PORT": "tcp://10.0.0.11:8377",
+        "RECOLLECT_PORT_8377_TCP": "tcp://10.0.0.11:8377",
+        "RECOLLECT_PORT_8377_TCP_ADDR": "10.0.0.11",
+    }
+    assert Settings.read(others) == Settings()
+
+
+def numbers() -> list[tuple[str, str]]:
+    """Every setting that is a number, by its table and name."""
+    return [
+        (table.name, item.name)
+        for table in dataclasses.fields(Settings)
+        if dataclasses.is_dataclass(getattr(Settings(), table.name))
+        for item in dataclasses.fields(getattr(Settings(), table.name))
+        if type(item.default) in (int, float)
+    ]
+
+
+@pytest.mark.parametrize(("table", "name"), numbers())
+def test_no_number_may_be_negative_wherever_it_comes_from(folder: Path, table: str, name: str) -> None:
+    variable = f"RECOLLECT_{table}_{name}".upper()
+    with pytest.raises(ConfigError, match=f"{variable} must be .*, not '-3'"):
+        Settings.read({variable: "-3"})
+    with pytest.raises(ConfigError, match=rf"\[{table}\] {name} must be .*, not -3"):
+        Settings(**{table: dataclasses.replace(getattr(Settings(), table), **{name: -3})})
+    write(folder, f"[{table}]\n{name} = -3")
+    with pytest.raises(ConfigError, match=rf"\[{table}\]: '{name}' must be .*, not -3"):
+        Settings.read({})
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "allowed"),
+    [
+        ("RECOLLECT_UPKEEP_TRASH_DAYS", "0.5", "a number from 1 to 36,525"),
+        ("RECOLLECT_UPKEEP_RECALL_DAYS", "0", "a number from 1 to 36,525"),
+        ("RECOLLECT_UPKEEP_AGE", "0.5", "a number from 1 to 3,155,760,000"),
+        ("RECOLLECT_EMBEDDER_TIMEOUT", "0", "a number above 0, at most 3,600"),
+        ("RECOLLECT_EMBEDDER_DIMENSION", "0", "a whole number from 1 to 65,536"),
+        ("RECOLLECT_MODEL_TIMEOUT", "1e9", "a number above 0, at most 3,600"),
+        ("RECOLLECT_WINDOW_EVENTS", "1", "a whole number, 2 or more"),
+        ("RECOLLECT_WINDOW_COMPACT_AT", "1.1", "a number above 0, at most 1"),
+        ("RECOLLECT_CONVERSATION_STALE_AFTER", "0", "a number above 0"),
+        ("RECOLLECT_SERVER_PORT", "65536", "a whole number from 0 to 65,535"),
+        ("RECOLLECT_SERVER_WORKERS", "0", "a whole number from 1 to 256"),
+        ("RECOLLECT_SERVER_LOG_FORMAT", "xml", "one of text, json"),
+        ("RECOLLECT_GIT_REPOSITORY", "foo", "one of agent, vault"),
+        ("RECOLLECT_DECAY_PRESET", "slow", "one of default, table"),
+        ("RECOLLECT_DREAM_ENABLED", "perhaps", "true or false"),
+    ],
+)
+def test_a_value_beyond_its_limits_is_refused_with_what_is_allowed(
+    folder: Path, variable: str, value: str, allowed: str
+) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Settings.read({variable: value})
+    assert str(refused.value).startswith(f"{variable} must be {allowed}")
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("RECOLLECT_UPKEEP_TRASH_DAYS", "1"),
+        ("RECOLLECT_UPKEEP_AGE", "1"),
+        ("RECOLLECT_EMBEDDER_TIMEOUT", "3600"),
+        ("RECOLLECT_WINDOW_COMPACT_AT", "1"),
+        ("RECOLLECT_SERVER_PORT", "0"),
+        ("RECOLLECT_SERVER_RATE", "0"),
+        ("RECOLLECT_DREAM_MAX_PROMOTIONS", "0"),
+        ("RECOLLECT_GIT_REPOSITORY", "vault"),
+    ],
+)
+def test_a_value_at_its_limit_is_taken(folder: Path, variable: str, value: str) -> None:
+    Settings.read({variable: value})
+
+
+def test_the_numbers_of_a_profile_have_limits_too(folder: Path) -> None:
+    write(folder, "[profiles.mine]\nbudget = -1")
+    with pytest.raises(ConfigError, match="'budget' must be a whole number, 0 or more, not -1"):
+        Settings.read({})
+
+
+def test_a_bad_setting_never_expires_what_was_forgotten_just_now(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with recollect.open("team.db") as home:
+        forgotten = home.agent("ana").remember("an apple a day")
+        home.agent("ana").forget(forgotten.id)
+    monkeypatch.setenv("RECOLLECT_UPKEEP_TRASH_DAYS", "-3")
+    with pytest.raises(ConfigError, match="TRASH_DAYS"):
+        recollect.open("team.db")
+    monkeypatch.setenv("RECOLLECT_UPKEEP_TRASH_DAYS", "1")
+    with recollect.open("team.db") as home:
+        assert home.jobs.run("retain").figures["expired"] == 0
+        assert home.agent("ana").restore(forgotten.id).content == "an apple a day"
 
 
 def test_text_may_stand_for_a_number_also_in_the_file(folder: Path) -> None:
@@ -234,7 +361,7 @@ def test_a_home_is_opened_where_the_settings_say(folder: Path) -> None:
 
 
 def test_an_unknown_embedder_is_refused(folder: Path) -> None:
-    with pytest.raises(ConfigError, match=r"'llama' is not an embedder.*auto, local, openai, none"):
+    with pytest.raises(ConfigError, match=r"\[embedder\] kind must be one of auto, local, openai, none, not 'llama'"):
         recollect.open("team.db", settings=Settings(embedder=EmbedderSettings(kind="llama")))
     assert list(folder.iterdir()) == []
 
@@ -243,7 +370,7 @@ def test_the_preset_of_decay_is_one_of_two(folder: Path) -> None:
     for preset, decay in (("default", DecayConfig()), ("table", DecayConfig.table())):
         with recollect.open("team.db", settings=Settings(decay=DecaySettings(preset=preset))) as home:
             assert home._shared.decay == decay
-    with pytest.raises(ConfigError, match=r"'slow' is not a preset .*default, table"):
+    with pytest.raises(ConfigError, match=r"\[decay\] preset must be one of default, table, not 'slow'"):
         recollect.open("team.db", settings=Settings(decay=DecaySettings(preset="slow")))
 
 

@@ -99,7 +99,7 @@ def list_(
     if call.json:
         document(list(found))
     elif not found:
-        remark("there are no conversations yet")
+        remark("there are no conversations yet", limit=limit)
     else:
         header = ("ref code", "status", "channel", "started", "summary")
         columns(header, [_row(info) for info in found])
@@ -139,7 +139,7 @@ def search(
     if call.json:
         document(list(found))
     elif not found:
-        remark(f"nothing found for {query!r}")
+        remark(f"nothing found for {query!r}", limit=limit)
     for turn in () if call.json else found:
         heading(turn.conversation.ref_code, f"{safe(turn.speaker)}  {_day(turn)}")
         pairs([("", line(turn.snippet))])
@@ -183,7 +183,7 @@ def find(
     if call.json:
         document(turns)
     elif not turns:
-        remark(f"nothing found for {query!r}")
+        remark(f"nothing found for {query!r}", limit=limit)
     else:
         pairs((_who(turn.event), line(turn.snippet)) for turn in turns)
 

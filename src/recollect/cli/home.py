@@ -9,7 +9,7 @@ import recollect
 from recollect.cli.call import Call, for_home
 from recollect.cli.content import examples
 from recollect.cli.exits import EXIT_CODES
-from recollect.cli.output import columns, document, line, pairs, safe
+from recollect.cli.output import columns, document, line, pairs, safe, words
 from recollect.cli.progress import progress
 from recollect.errors import Corrupt
 from recollect.model.report import Report
@@ -84,7 +84,8 @@ def compact(call: Call) -> None:
     if call.json:
         document(done)
     else:
-        pairs((name, str(value)) for name, value in done.items())
+        said = {True: "yes", False: "no"}
+        pairs((words(name), said[value] if isinstance(value, bool) else str(value)) for name, value in done.items())
 
 
 def _show(report: Report) -> None:

@@ -10,7 +10,7 @@ from rich.console import Console
 import recollect
 from recollect.cli.call import Call, for_home
 from recollect.cli.content import examples
-from recollect.cli.output import columns, document, heading, line, pairs, remark, safe
+from recollect.cli.output import columns, document, heading, line, pairs, remark, safe, words
 from recollect.clock import SystemClock, iso
 from recollect.home import Home
 from recollect.model.upkeep import Change, JobStatus, Run
@@ -79,7 +79,7 @@ def runs(
     if call.json:
         document(found)
     elif not found:
-        remark("no job has run yet")
+        remark("no job has run yet", limit=limit)
     for one in () if call.json else found:
         _tell(one)
 
@@ -141,8 +141,9 @@ def _run(home: Home, name: str | None, dry_run: bool) -> list[Run]:
 
 def _tell(run: Run) -> None:
     kind = "would do" if run.dry_run else "undone" if run.undone_at else "skipped" if run.skipped else ""
-    facts = "  ".join(part for part in (iso(run.started_at)[:16], kind, "" if run.dry_run else run.id) if part)
-    heading(run.job, facts)
+    where = f"in {safe(run.workspace)}" if run.workspace else ""
+    facts = (where, iso(run.started_at)[:16], kind, "" if run.dry_run else run.id)
+    heading(run.job, "  ".join(fact for fact in facts if fact))
     pairs([("did", _did(run.figures) or "nothing to do"), ("failed", line(run.error or ""))])
     for change in run.changes[:SHOWN]:
         pairs([("", _sentence(change))])
@@ -164,7 +165,7 @@ def _row(status: JobStatus) -> tuple[str, ...]:
 
 
 def _did(figures: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {value}" for name, value in sorted(figures.items()) if value)
+    return ", ".join(f"{words(name)} {value}" for name, value in sorted(figures.items()) if value)
 
 
 def _every(milliseconds: int) -> str:

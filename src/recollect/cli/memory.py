@@ -144,7 +144,7 @@ def recall(
         document(hits)
         return
     if not hits:
-        remark(f"nothing found for {line(query)!r}")
+        remark(f"nothing found for {line(query)!r}", limit=limit)
     for hit in hits:
         _show(hit)
 

@@ -1,6 +1,7 @@
 """The five operations on named notes, and what there is to see of them."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
 from typing import Annotated, Any
 
 import typer
@@ -24,13 +25,22 @@ from recollect.cli.content import (
     one_of,
     text_of,
 )
-from recollect.cli.output import brief, columns, document, heading, label, line, pairs, remark, safe, said
+from recollect.cli.output import brief, columns, document, heading, label, line, on_terminal, pairs, remark, safe, said
 from recollect.cli.plot import COLUMNS, plot, resampled
 from recollect.clock import iso
 from recollect.model.entry import Entry, Kind, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
 
 __all__ = ["app"]
+
+SHORT = 36
+"""Characters of a name that fits into a remark; an id has as many."""
+LONGEST = 240
+"""Characters of a text that are shown of it in a history."""
+COMPARED = 2_000
+"""Words of a text up to which two are compared word by word."""
+AROUND = 4
+"""Words on both sides of a change that are shown with it."""
 
 app = typer.Typer(help="Notes by name: the five operations, and what there is to see.", rich_markup_mode=None)
 
@@ -158,11 +168,12 @@ def list_(
         for entry in found:
             brief(entry, entry.content, cut=True)
         if len(found) == limit:
-            remark(f"there may be more; the next page: --before {label(found[-1])!r}")
+            last = label(found[-1])
+            remark(f"more may follow; the next page: --before {last if len(last) <= SHORT else found[-1].id!r}")
     elif kind is Kind.NOTE and not any((category, scope, source, tag, before)) and limit:
         remark("nothing is remembered here yet; start with: recollect remember 'We deploy on Tuesdays'")
     else:
-        remark("nothing matches")
+        remark("nothing matches", limit=limit)
 
 
 @app.command(epilog=examples("note history 'deploy day'"))
@@ -173,6 +184,10 @@ def history(call: Call, target: Target) -> None:
         revisions = mem.history(target)
     if call.json:
         document(revisions)
+    elif on_terminal():
+        for revision in revisions:
+            heading(revision.operation, f"{iso(revision.at)[:16]}  {safe(revision.actor)}")
+            pairs(_changes(revision))
     else:
         columns(
             ("when", "who", "what", "change"),
@@ -235,7 +250,7 @@ def trash(
     if call.json:
         document(found)
     elif not found:
-        remark("the trash is empty")
+        remark("the trash is empty", limit=limit)
     else:
         header = ("forgotten", "what", "text")
         columns(header, [(iso(one.removed_at)[:16], label(one.entry), line(one.entry.content)) for one in found])
@@ -326,9 +341,50 @@ def _change(revision: Revision) -> str:
             return line("; ".join(f"{name}: {_plain(value)}" for name, value in after.items()))
 
 
+def _changes(revision: Revision) -> list[tuple[str, str]]:
+    """What a revision changed, for people: field by field where it is a write, else in one line."""
+    before, after = revision.before, revision.after
+    if revision.operation != "write" or not after:
+        return [("", _cut(_change(revision)))]
+    return [(name, _compared(_plain(before.get(name)), _plain(value))) for name, value in after.items()]
+
+
+def _compared(before: str, after: str) -> str:
+    """Two texts in one: [-what left-], {+what came+}, and a few words around them."""
+    before, after = line(before), line(after)
+    old, new = before.split(), after.split()
+    if before == after:
+        return _cut(after)
+    if not old or not new or len(old) + len(new) > COMPARED:
+        return f"{_cut(before) or 'nothing'} -> {_cut(after) or 'nothing'}"
+    matcher = SequenceMatcher(None, old, new, autojunk=False)
+    if matcher.ratio() < 0.3:  # another text, of which parts are the same by chance
+        return f"{_cut(before)} -> {_cut(after)}"
+    return " ".join(_marked(matcher, old, new))
+
+
+def _marked(matcher: "SequenceMatcher[str]", old: list[str], new: list[str]) -> Iterator[str]:
+    for tag, start, end, first, last in matcher.get_opcodes():
+        if tag == "equal":
+            head = old[start:end][:AROUND] if start else []
+            tail = old[start:end][-AROUND:] if end < len(old) or last < len(new) else []
+            if len(head) + len(tail) >= end - start:
+                yield from old[start:end]
+            else:
+                yield from (*head, "…", *tail)
+        if tag in ("delete", "replace"):
+            yield f"[-{_cut(' '.join(old[start:end]))}-]"
+        if tag in ("insert", "replace"):
+            yield f"{{+{_cut(' '.join(new[first:last]))}+}}"
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
+
+
 def _named(values: Mapping[str, Any]) -> str:
     return f"{values['name']}: " if values.get("name") else ""
 
 
 def _plain(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+    return "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)

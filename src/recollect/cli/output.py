@@ -4,6 +4,7 @@ as a colour, a control character or a change of direction.
 
 import dataclasses
 import json
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -24,11 +25,13 @@ __all__ = [
     "heading",
     "label",
     "line",
+    "on_terminal",
     "pairs",
     "remark",
     "safe",
     "said",
     "shown",
+    "words",
 ]
 
 UNCUT = 1_000_000
@@ -62,6 +65,16 @@ def line(text: str) -> str:
     return safe(" ".join(text.split()))
 
 
+def words(name: str) -> str:
+    """The name of a figure as people write it: checkpointsCleaned are checkpoints cleaned."""
+    return re.sub("[A-Z]", lambda found: f" {found[0].lower()}", name)
+
+
+def on_terminal() -> bool:
+    """Whether people read the output, and no program."""
+    return _output().is_terminal
+
+
 def label(entry: Entry) -> str:
     """How an entry is addressed: by its name, else by its id."""
     return safe(entry.name or entry.id)
@@ -72,9 +85,10 @@ def complain(message: str) -> None:
     _errors().print(Text(f"recollect: {line(message)}"), soft_wrap=True)
 
 
-def remark(message: str) -> None:
-    """A remark for people on stderr, where it does not get into the results."""
-    _errors().print(Text(line(message), "dim"), soft_wrap=True)
+def remark(message: str, *, limit: int | None = None) -> None:
+    """A remark for people on stderr, where it does not get into the results; another one where the limit was 0."""
+    told = "--limit 0 asks for nothing; give 1 or more" if limit == 0 else line(message)
+    _errors().print(Text(told, "dim"), soft_wrap=True)
 
 
 def said(verb: str, entry: Entry) -> None:
@@ -92,14 +106,21 @@ def shown(text: Text) -> None:
 
 def heading(title: str, facts: str = "") -> None:
     """The first line of something: what it is, and a few facts about it."""
-    _output().print(Text("  ").join([Text(title, "bold"), *([Text(facts, "dim")] if facts else [])]), soft_wrap=True)
+    _output().print(_heading(title, facts), soft_wrap=True)
+
+
+def _heading(title: str, facts: str) -> Text:
+    return Text("  ").join([Text(title, "bold"), *([Text(facts, "dim")] if facts else [])])
 
 
 def brief(entry: Entry, text: str, *, cut: bool = False) -> None:
-    """An entry in short: what it is called, a few facts, and some text; on a terminal wrapped, or cut to one row."""
+    """An entry in short: what it is called, a few facts, and some text; on a terminal wrapped, or each cut to a row."""
     facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10]]
-    heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
     console = _output()
+    first = _heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
+    if cut:
+        first.truncate(console.width, overflow="ellipsis")
+    console.print(first, soft_wrap=True)
     width = max(console.width - 2, 20)
     shown = Text(line(text))
     if cut:

@@ -35,7 +35,7 @@ def stats(call: Call) -> None:
 
 def _show(figures: Stats) -> None:
     total = sum(one.entries for one in figures.agents)
-    heading(f"{total:,} entries", f"{_size(figures.bytes)}, schema {figures.schema}")
+    heading(f"{total:,} entries", f"of all agents, {_size(figures.bytes)}, schema {figures.schema}")
     header = ("workspace", "agent", "entries", "conversations", "events", "vectors", "reminders", "trash")
     columns(header, [_row(one) for one in figures.agents])
     _bars("by kind", [one.kinds for one in figures.agents])

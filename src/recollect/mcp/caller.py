@@ -44,22 +44,21 @@ class Caller:
 
 
 class Seats:
-    """Which conversation each session is in."""
+    """Which conversation each session is in, or was in last."""
 
     def __init__(self) -> None:
-        self._lock, self._known = Lock(), OrderedDict[tuple[str, str, str], str]()
+        self._lock, self._known = Lock(), OrderedDict[tuple[str, str, str], tuple[str, bool]]()
 
-    def get(self, key: tuple[str, str, str]) -> str | None:
-        """The id of the conversation of a session, if it has one."""
+    def get(self, key: tuple[str, str, str]) -> tuple[str, bool] | None:
+        """The id of the latest conversation of a session, if it had one; and whether the session is still in it."""
         with self._lock:
             return self._known.get(key)
 
-    def put(self, key: tuple[str, str, str], conversation: str | None) -> None:
-        """Say which conversation a session is in; None for none."""
+    def put(self, key: tuple[str, str, str], conversation: str, *, still: bool = True) -> None:
+        """Say which conversation a session is in, or was in last."""
         with self._lock:
             self._known.pop(key, None)
-            if conversation is not None:
-                self._known[key] = conversation
+            self._known[key] = conversation, still
             while len(self._known) > SESSIONS:
                 self._known.popitem(last=False)
 
@@ -92,13 +91,16 @@ class Seat:
         return other
 
     def current(self) -> str | None:
-        """The conversation of this session, if there is one yet."""
-        key = self._key()
-        return (key and self.seats.get(key)) or self.caller.conversation
+        """The conversation that this session is in, if it is in one."""
+        known, still = self._latest()
+        return known if still else None
 
-    def conversation(self, asked: str | None) -> Conversation:
-        """The conversation that was asked for, else that of the session, which begins when it is first needed."""
-        known = asked or self.current()
+    def conversation(self, asked: str | None, *, begin: bool = False) -> Conversation:
+        """The conversation that was asked for, else that of the session: the latest one, also when it is over.
+
+        With `begin`, for what adds something to it, one that is over does not count, and where there is none it begins.
+        """
+        known = asked or (self.current() if begin else self._latest()[0])
         if known is not None:
             return self.memory.conversations.get(known)
         if self._key() is None:
@@ -106,7 +108,12 @@ class Seat:
                 "which conversation? This connection keeps none in mind: begin one with the tool `conversation`, "
                 "action `start`, and give the ref code it returns as `conversation`"
             )
-        return self.begun(self.writing().conversations.start())
+        if begin:
+            return self.begun(self.writing().conversations.start())
+        raise Invalid(
+            "which conversation? This session has none yet: the tool `conversation` begins one with its action `start` "
+            "or `append`, and its action `list` shows others, whose ref code can be given as `conversation`"
+        )
 
     def begun(self, conversation: Conversation) -> Conversation:
         """Let this be the conversation of the session."""
@@ -116,10 +123,19 @@ class Seat:
         return conversation
 
     def left(self, conversation: Conversation) -> None:
-        """The session is no longer in a conversation that has ended."""
+        """The session is no longer in a conversation that is over; it still is the latest one."""
         key = self._key()
-        if key is not None and self.seats.get(key) == conversation.id and conversation.status is not Status.ACTIVE:
-            self.seats.put(key, None)
+        if key is not None and self._is_latest(conversation) and conversation.status is not Status.ACTIVE:
+            self.seats.put(key, conversation.id, still=False)
+
+    def _latest(self) -> tuple[str | None, bool]:
+        """The latest conversation of the session, if any, and whether the session is still in it."""
+        key = self._key()
+        known = None if key is None else self.seats.get(key)
+        return known or (self.caller.conversation, True)
+
+    def _is_latest(self, conversation: Conversation) -> bool:
+        return self._latest()[0] in (conversation.id, conversation.ref_code)
 
     def _key(self) -> tuple[str, str, str] | None:
         """With whose it is: a session id alone opens nothing to another agent."""

@@ -309,7 +309,7 @@ def memory_note(
     match action:
         case "add":
             if scope == "conversation":
-                conversation = seat().conversation(conversation).id
+                conversation = seat().conversation(conversation, begin=True).id
             elif category == "handoffs":
                 conversation = conversation or seat().current()  # whose end then leaves no other
             made = mem.remember(

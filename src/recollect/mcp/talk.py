@@ -101,8 +101,9 @@ def conversation(
     """Keep the conversations themselves: start one, append what was said, read one, list them, and end one.
 
     Append the important turns while you work; ending makes a summary, a hand-off for the next session, decisions and
-    lessons out of them. `end` when the work is done; `idle` only says that it is over, `archive` puts it away. A
-    session has one conversation, which begins when it is first needed; its ref code is in every result.
+    lessons out of them. `end` when the work is done; `idle` only says that it is over, which leaves nothing to `end`;
+    `archive` puts it away. A session has one conversation, which begins with the first `append`; its ref code is in
+    every result.
 
     Example: {"action": "append", "messages": [{"role": "user", "content": "We decided to use SQLite."}]}
     """
@@ -119,11 +120,12 @@ def conversation(
             bool(include_archived), channel=channel, chat_id=chat_id, limit=limit or 20
         )
         return {"ok": True, "conversations": [talk(info) for info in listed]}
-    found = seat().conversation(conversation)
+    if action != "get":
+        seat().writing()
+    found = seat().conversation(conversation, begin=action == "append")
     if action == "get":
         events = [event for event in found.events() if event.type.compactable][-(limit or 20) :]
         return {"ok": True, "conversation": talk(found.info), "events": [said(event) for event in events]}
-    seat().writing()
     result: ConversationResult = {"ok": True}
     if action == "append":
         result["appended"] = len(found.extend(dict(message) for message in messages or ()))
@@ -159,7 +161,7 @@ def scratchpad(
     checked(SCRATCHPAD, action, {
         "key": key, "value": value, "conversation": conversation, "owner": owner,
     })  # fmt: skip
-    pad, ref = _pad(conversation, owner)
+    pad, ref = _pad(conversation, owner, begin=action == "write")
     result: ScratchpadResult = {"ok": True, "conversation": ref}
     if action == "list":
         return {**result, "values": dict(pad)}
@@ -192,8 +194,8 @@ def memory_compact(
 
     Example: {}
     """
-    found = seat().conversation(conversation)
     seat().writing()
+    found = seat().conversation(conversation)
     done = tools.compact(found, lane)
     return {"ok": True, "started": done["started"], "folded": done["folded"], "conversation": found.ref_code}
 
@@ -201,12 +203,12 @@ def memory_compact(
 _ABSENT: Any = object()
 
 
-def _pad(conversation: str | None, owner: str | None) -> tuple[Scratchpad, str]:
+def _pad(conversation: str | None, owner: str | None, *, begin: bool) -> tuple[Scratchpad, str]:
     """A scratchpad, and what to call its conversation; that of another owner is known by what was asked for."""
     mem = seat().memory
     if owner is not None and owner != mem.agent and conversation is not None:
         return mem.conversations.scratchpad(conversation, owner), conversation
-    found = seat().conversation(conversation)
+    found = seat().conversation(conversation, begin=begin)
     return found.scratchpad, found.ref_code
 
 

@@ -20,7 +20,7 @@ from recollect.mcp.telling import tell_failure
 __all__ = ["Actions", "advice", "checked", "tool"]
 
 ADVICE: Mapping[type[RecollectError], str] = {
-    NotFound: "Look for it first, with `memory` (action `recall`) or `memory_note` (action `list`).",
+    NotFound: "Look at what is there first.",
     Conflict: "Nothing was changed. Look at what is there, then choose another name or another action.",
     Invalid: "Nothing was changed. Correct the arguments and call again.",
     Denied: "Do not try again; this is not allowed here.",
@@ -28,6 +28,15 @@ ADVICE: Mapping[type[RecollectError], str] = {
     Corrupt: "Tell the user to run `recollect check` where the memory is.",
     ConfigError: "You cannot change this; tell the user.",
 }
+_NOTES = "Look for it first, with `memory` (action `recall`) or `memory_note` (action `list`)."
+_TALKS = "`conversation` (action `list`) shows the conversations."
+LOOK: Mapping[str, str] = {
+    **dict.fromkeys(("memory", "memory_note", "memory_upsert"), _NOTES),
+    **dict.fromkeys(("conversation", "memory_compact", "memory_query", "memory_context"), _TALKS),
+    "scratchpad": f"Its action `list` shows the keys; {_TALKS}",
+    "forge_reminder": "Its action `list` shows the reminders.",
+}
+"""Where the user of a tool looks for what was not found."""
 OUT_OF_ORDER: Mapping[type[RecollectError], str] = {
     Unavailable: "The memory, or what it needs, cannot be used right now; the log of the server says why",
     Corrupt: "The memory is damaged, nothing was read or changed",
@@ -40,8 +49,8 @@ Actions = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
 """The actions of a tool: what each one needs, and what else it takes."""
 
 
-def advice(error: RecollectError) -> str:
-    """What a model is told about an error: what is wrong, and what to do next."""
+def advice(error: RecollectError, tool: str = "") -> str:
+    """What a model is told about an error, perhaps one of a tool: what is wrong, and what to do next."""
     kind = next((kind for kind in ADVICE if isinstance(error, kind)), RecollectError)
     said = str(error).rstrip(".")
     # What is damaged, and over HTTP also what the system said of which file, is the operator's to know.
@@ -49,7 +58,8 @@ def advice(error: RecollectError) -> str:
     if kind is Corrupt or (by_system and seat().over_http):
         _log.error("%s", error)
         said = OUT_OF_ORDER[kind]
-    return f"{said}. {ADVICE.get(kind, '')}".strip()
+    following = LOOK.get(tool, ADVICE[NotFound]) if kind is NotFound else ADVICE.get(kind, "")
+    return f"{said}. {following}".strip()
 
 
 def checked(actions: Actions, action: str, given: Mapping[str, Any]) -> None:
@@ -154,7 +164,7 @@ def _translated(function: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return function(**given)
         except RecollectError as error:
-            raise ToolError(advice(error)) from error
+            raise ToolError(advice(error, function.__name__)) from error
 
     return call
 

@@ -45,6 +45,8 @@ class Run:
     skipped: bool = False
     """Another process was at it."""
     undone_at: int | None = None
+    workspace: str = ""
+    """Where it was; empty when in several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -104,7 +104,7 @@ class Jobs:
         done = []
         for place in self._places(workspace):
             progress(place.name)
-            ran = self._claimed(chosen, place, result, asked=True)
+            ran = self._claimed(chosen, place, replace(result, workspace=place.name), asked=True)
             if ran is not None:
                 done.append(ran)
         return _together(result, done, self._clock.now())
@@ -145,7 +145,7 @@ class Jobs:
             with place.shared.read() as tx:
                 rows = tx.all("upkeep.runs", name=name, limit=limit)
             for row in rows:
-                run = _run(row)
+                run = replace(_run(row), workspace=place.name)
                 found.setdefault(run.id, []).append(replace(run, changes=tuple(self._changes(place, run.id))))
         merged = [_together(parts[0], parts, parts[0].finished_at) for parts in found.values()]
         return sorted(merged, key=lambda run: (run.started_at, run.id), reverse=True)[:limit]
@@ -167,7 +167,7 @@ class Jobs:
                 if any(one.held(now) and str(one.lease_owner).endswith(run) for one in standing.values()):
                     raise Conflict(f"the run {run} is still going on; undo it when it has ended")
         if not parts:
-            raise NotFound(f"there is no run {run!r}; `jobs.runs()` lists them")
+            raise NotFound(f"there is no run {run!r}; the list of runs shows those that are there")
         # What was stopped half way may be done in one workspace and not in another.
         parts = [(place, part) for place, part in parts if part.undone_at is None]
         if not parts:
@@ -221,7 +221,9 @@ class Jobs:
                         return ran
                     progress(f"{place.name}/{one.name}")
                     started = self._clock.now()
-                    result = Run(id=names.new_id(started), job=one.name, started_at=started)
+                    result = Run(
+                        id=names.new_id(started), job=one.name, started_at=started, workspace=place.name
+                    )  # fmt: skip
                     done = self._claimed(one, place, result, asked=False)
                     if done is not None:
                         ran.append(_together(result, [done], self._clock.now()))
@@ -234,7 +236,7 @@ class Jobs:
     def _places(self, workspace: str | None) -> list[Workplace]:
         places = [place for place in self._workplaces() if workspace in (None, place.name)]
         if workspace is not None and not places:
-            raise NotFound(f"there is no workspace {workspace!r}; `workspaces()` lists those that are there")
+            raise NotFound(f"there is no workspace {workspace!r}; the list of workspaces shows those that are there")
         return places
 
     def _rows(self, place: Workplace) -> dict[str, _Standing]:
@@ -456,8 +458,10 @@ def _together(run: Run, parts: Sequence[Run], finished_at: int | None) -> Run:
         for name, value in part.figures.items():
             figures[name] = figures.get(name, 0) + value
     errors = [part.error for part in parts if part.error]
+    places = {part.workspace for part in parts}
     return replace(
         run,
+        workspace=places.pop() if len(places) == 1 else "",
         finished_at=finished_at,
         figures=figures,
         changes=tuple(change for part in parts for change in part.changes),
