@@ -60,3 +60,8 @@ class Corrupt(RecollectError):
 
 class ConfigError(RecollectError):
     """A setting or a location is wrong."""
+
+    @staticmethod
+    def install(extra: str) -> str:
+        """How a missing extra is installed. No package index is named: what it has of this name may be another's."""
+        return f"install the extra '{extra}' (from a clone: pip install '.[{extra}]')"

@@ -9,12 +9,25 @@ from random import Random
 
 from recollect.errors import Invalid
 
-__all__ = ["NAME_LENGTH", "SEGMENT_LENGTH", "is_id", "name", "new_id", "place", "plain", "segment", "short_hash"]
+__all__ = [
+    "NAME_LENGTH",
+    "SEGMENT_LENGTH",
+    "as_segment",
+    "is_id",
+    "name",
+    "new_id",
+    "place",
+    "plain",
+    "segment",
+    "short_hash",
+]
 
 NAME_LENGTH = 256
 SEGMENT_LENGTH = 64
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_SEGMENT_BYTES = 200
+_EDGES = re.compile(r"^[\s.]+|[\s.]+$")
 _UNSAFE = frozenset('/\\:*?"<>|')
 # Windows devices, and the vault's own folder beside the agents' folders.
 _RESERVED = frozenset(
@@ -105,7 +118,7 @@ def segment(value: object, what: str) -> str:
     """The name of an agent or a workspace: one safe path segment, on every platform."""
     text = name(value, what.removeprefix("an ").removeprefix("a "))
     problem = None
-    if len(text) > SEGMENT_LENGTH or len(text.encode()) > 200:
+    if len(text) > SEGMENT_LENGTH or len(text.encode()) > _SEGMENT_BYTES:
         problem = f"it is longer than {SEGMENT_LENGTH} characters"
     elif bad := sorted(_UNSAFE.intersection(text)):
         problem = f"it contains {' '.join(bad)}"
@@ -120,6 +133,21 @@ def segment(value: object, what: str) -> str:
     if problem:
         raise Invalid(f"{text[:80]!r} cannot be the name of {what}: {problem}; use one plain word such as 'ana'")
     return text
+
+
+def as_segment(text: str, otherwise: str) -> str:
+    """The text as the name of an agent or a workspace, as near as the rules allow; `otherwise` if nothing is left."""
+    known = unicodedata.normalize("NFC", " ".join(text.encode(errors="replace").decode().split()))
+    unsafe = (c in _UNSAFE or unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in known)
+    spelled = "".join("-" if bad else c for bad, c in zip(unsafe, known, strict=True))
+    short = _cut(_EDGES.sub("", spelled))
+    if short.split(".")[0].lower() in _RESERVED:
+        short = _cut(f"project-{short}")
+    return short if short.strip("-") else otherwise
+
+
+def _cut(text: str) -> str:
+    return _EDGES.sub("", text[:SEGMENT_LENGTH].encode()[:_SEGMENT_BYTES].decode(errors="ignore"))
 
 
 def short_hash(*parts: str) -> str:

@@ -2,11 +2,14 @@
 
 import os
 import shutil
+import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
+from recollect import names
 from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
 from recollect.engine.compaction import Limits
@@ -18,7 +21,7 @@ from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
 from recollect.storage.sqlite import SqliteDatabase
 
-__all__ = ["Directory", "Server", "SingleFile", "open_home"]
+__all__ = ["Directory", "Server", "SingleFile", "is_single_file", "open_home", "program", "project", "shown"]
 
 
 def open_home(
@@ -43,6 +46,38 @@ def open_home(
         summary_timeout=settings.conversation.summary_timeout,
         vault=None if folder is None else Path(folder).expanduser(), settings=settings,
     )  # fmt: skip
+
+
+def shown(location: str) -> str:
+    """A location as people may see it, good from every folder: a whole path, or an address without its password."""
+    if "://" not in location:
+        return str(Path(location).expanduser().absolute())
+    parts = urlsplit(location)
+    user, at, host = parts.netloc.rpartition("@")
+    query = urlencode([(key, value) for key, value in parse_qsl(parts.query) if "password" not in key], safe="/")
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}{query and '?'}{query}"
+
+
+def program() -> list[str]:
+    """The words that start this very program from anywhere, also where it is not on the PATH."""
+    beside = shutil.which("recollect", path=str(Path(sys.executable).parent))
+    return [sys.executable, "-m", "recollect"] if beside is None else [beside]
+
+
+def is_single_file(location: str) -> bool:
+    """Whether everything there is in one file, which has the workspace `default` only."""
+    return "://" not in location and Path(location).suffix == ".db"
+
+
+def project(folder: Path) -> str:
+    """The workspace of a folder's project: named after the top of the git work tree around it, else after itself.
+
+    The root of the file system and the home folder of the user are no project; there it is `default`.
+    """
+    here, user = folder.expanduser().resolve(), Path.home().resolve()
+    above = (one for one in (here, *here.parents) if one != user and os.path.exists(one / ".git"))
+    top = next(above, here)
+    return "default" if top == user else names.as_segment(top.name, "default")
 
 
 def _model(settings: Settings) -> LanguageModel | None:
@@ -227,9 +262,7 @@ class Server:
         try:
             from recollect.storage.postgres import PostgresDatabase, PostgresServer
         except ImportError:
-            raise ConfigError(
-                "PostgreSQL needs the extra 'postgres': install it with pip install 'recollect[postgres]'"
-            ) from None
+            raise ConfigError(f"PostgreSQL needs more than is installed: {ConfigError.install('postgres')}") from None
         self._server = PostgresServer(url)
         self._server.connect()
         nothing = SqliteDatabase(Path("/nonexistent/recollect/nothing.db"))

@@ -128,6 +128,8 @@ def test_every_option_of_note_write_reaches_the_entry(cli: Command) -> None:
     ).json
     assert written["content"] == "text"
     assert [written[name] for name in ("tags", "category", "context", "importance")] == [["new"], "tasks", "why", 0.0]
+    bare = cli("note", "write", "n", "--no-category", "--no-context", "--json").json
+    assert [bare[name] for name in ("content", "tags", "category", "context")] == ["text", ["new"], None, None]
 
 
 @pytest.fixture(scope="module")

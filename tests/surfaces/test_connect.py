@@ -8,6 +8,7 @@ import os
 import re
 import sys
 import tomllib
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from surfaces.command import Command, Ended
+from surfaces.server import serving, settings
 
 import recollect
 from recollect.cli import main, output
@@ -22,6 +24,7 @@ from recollect.cli.clients import CLIENTS, HOOKS, connected, disconnected, hooke
 from recollect.cli.edits import drop_json, drop_toml, read_json, read_toml, set_json, set_toml
 from recollect.errors import Invalid
 from recollect.model.history import Status
+from recollect.wiring import program, shown
 
 COMMAND = ["recollect", "mcp", "--home", "memory.db"]
 SERVER = {"command": "recollect", "args": COMMAND[1:]}
@@ -102,7 +105,7 @@ def test_a_client_without_files_for_projects_says_so(desk: Desk) -> None:
 
 def test_a_misspelt_client_is_told_which_are_near(desk: Desk) -> None:
     assert "did you mean claude-code" in desk("connect", "claude", code=3).err
-    assert "did you mean vscode?" in desk("connect", "vs-code", code=3).err
+    assert "did you mean vscode" in desk("connect", "vs-code", code=3).err
 
 
 def test_what_is_written_is_said_to_be_of_which_memory(desk: Desk) -> None:
@@ -269,6 +272,33 @@ def test_a_password_never_gets_into_a_file_of_a_project(desk: Desk) -> None:
     assert "password" in ended.err
     assert "secret" not in ended.err
     assert desk.files() == {}
+
+
+@pytest.mark.parametrize(
+    ("location", "seen"),
+    [
+        ("postgresql://ana:s3cr@t@db:5432/memory", "postgresql://ana@db:5432/memory"),
+        (
+            "postgresql:///memory?host=/run&password=s3cr&sslmode=require",
+            "postgresql:///memory?host=/run&sslmode=require",
+        ),
+        ("postgres://db/memory", "postgres://db/memory"),
+        ("team.db", str(Path.cwd() / "team.db")),
+    ],
+)
+def test_a_location_is_shown_whole_and_without_its_password(location: str, seen: str) -> None:
+    assert shown(location) == seen
+
+
+@pytest.mark.parametrize("tokens", [False, True])
+def test_a_server_tells_its_own_machine_only_where_the_memory_is(tmp_path: Path, tokens: bool) -> None:
+    place = str(tmp_path / "memory.db")
+    with recollect.open(place) as home:
+        _, secret = home.tokens.create("laptop")
+        chosen = replace(settings(require_token=tokens), home=place)
+        with serving(home, chosen) as running, running.as_(secret) as laptop:
+            told = laptop.get("/v1/session").json()
+    assert (told["home"], told["program"]) == ((None, None) if tokens else (place, program()))
 
 
 # Edits of text

@@ -122,7 +122,9 @@ def test_a_server_for_other_machines_says_where_they_reach_it(cli: Command) -> N
     cli("token", "create", "laptop", "--home", "team.db")
     with cli.start("serve", "--port", "0", "--host", "0.0.0.0", "--home", "team.db") as process:
         assert process.stdout is not None
-        lines = [process.stdout.readline().decode() for _ in range(8)]
+        lines = [process.stdout.readline().decode()]
+        while lines[-1] and "Ctrl-C" not in lines[-1]:
+            lines.append(process.stdout.readline().decode())
         process.send_signal(signal.SIGINT)
         process.communicate()
     port = urlsplit(lines[0].split()[-1]).port

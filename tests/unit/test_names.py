@@ -139,6 +139,22 @@ def test_what_is_no_safe_path_segment_on_some_platform_is_refused(bad: object) -
         names.segment(bad, "a workspace")
 
 
+@pytest.mark.parametrize(
+    ("folder", "made"),
+    [("shop", "shop"), ("my shop", "my shop"), (".dotfiles", "dotfiles"), ("a:b?", "a-b-"), ("e\u0301mile", "émile"),
+     ("con.js", "project-con.js"), ("conversations", "project-conversations"), ("x" * 70, "x" * 64),
+     ("", "default"), ("...", "default"), ("??", "default"), ("caf\udce9", "caf-")],
+)  # fmt: skip
+def test_a_segment_is_made_of_any_text(folder: str, made: str) -> None:
+    assert names.as_segment(folder, "default") == made
+
+
+@given(st.text(st.characters(), max_size=80) | st.text("conaux. ", max_size=80))
+def test_what_is_made_a_segment_is_one(text: str) -> None:
+    made = names.as_segment(text, "default")
+    assert names.segment(made, "a workspace") == made
+
+
 @given(st.text(max_size=80))
 def test_no_segment_leads_out_of_its_folder(text: str) -> None:
     try:

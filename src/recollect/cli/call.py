@@ -4,10 +4,12 @@ The options stand before the command or after it; after it wins. What is not giv
 """
 
 import inspect
+import shlex
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
@@ -15,10 +17,13 @@ import typer
 import recollect
 from recollect.config import Settings
 from recollect.memory import Memory
+from recollect.wiring import program, project, shown
 
-__all__ = ["AgentOption", "Call", "HomeOption", "JsonOption", "WorkspaceOption", "for_agent", "for_home"]
+__all__ = ["HERE", "AgentOption", "Call", "HomeOption", "JsonOption", "WorkspaceOption", "for_agent", "for_home"]
 
 P = ParamSpec("P")
+HERE = "."
+"""The workspace that is named after the folder's project."""
 
 HomeOption = Annotated[
     str | None,
@@ -29,7 +34,12 @@ HomeOption = Annotated[
     ),
 ]
 WorkspaceOption = Annotated[
-    str | None, typer.Option("--workspace", metavar="NAME", help="The project. [RECOLLECT_WORKSPACE, else default]")
+    str | None,
+    typer.Option(
+        "--workspace",
+        metavar="NAME",
+        help="The project; . is the one of this folder. [RECOLLECT_WORKSPACE, else default]",
+    ),
 ]
 AgentOption = Annotated[
     str | None, typer.Option("--agent", metavar="NAME", help="Who remembers. [RECOLLECT_AGENT, else default]")
@@ -49,20 +59,42 @@ class Call:
     """One call of the command line."""
 
     home: str
-    workspace: str
+    named: str
+    """The workspace as it was given: a name, or `.` for that of the folder's project."""
     agent: str
     json: bool
+    folder: Path = Path()
+    given: frozenset[str] = frozenset()
+    """Which of them were given as options; the others come from the settings."""
+
+    @property
+    def workspace(self) -> str:
+        """The name of the workspace."""
+        return project(self.folder) if self.named == HERE else self.named
 
     @classmethod
     def read(cls, home: str | None, workspace: str | None, agent: str | None, json: bool) -> "Call":
         """What was given before the command, and the settings for the rest."""
         settings = Settings.read()
-        known = cls(home=settings.home, workspace=settings.workspace, agent=settings.agent, json=json)
+        known = cls(home=settings.home, named=settings.workspace, agent=settings.agent, json=json)
         return known.but(home=home, workspace=workspace, agent=agent)
 
     def but(self, **given: Any) -> "Call":
         """The same call with those of the options that were given."""
-        return replace(self, **{name: value for name, value in given.items() if value not in (None, False)})
+        told = {name: value for name, value in given.items() if value not in (None, False)}
+        chosen = self.given | told.keys()
+        if "workspace" in told:
+            told["named"] = told.pop("workspace")
+        return replace(self, **told, given=chosen)
+
+    def who(self) -> list[str]:
+        """The options for a workspace and an agent that are not the usual ones."""
+        named = {"--workspace": self.named, "--agent": self.agent}
+        return [word for option, value in named.items() if value != "default" for word in (option, value)]
+
+    def line(self, *words: str) -> str:
+        """A command on the same home that works in every shell and folder; a password is left out."""
+        return shlex.join([*program(), "--home", shown(self.home), *words])
 
     @contextmanager
     def memory(self) -> Iterator[Memory]:

@@ -28,6 +28,8 @@ class Client:
     extra: Mapping[str, Any] | None = None
     """What an entry has beside command and args."""
     note: str = "Restart it, or reload its MCP servers."
+    projects: bool = True
+    """Whether it is used in the folder of a project."""
 
     @property
     def toml(self) -> bool:
@@ -50,7 +52,8 @@ CLIENTS: Mapping[str, Client] = {
         note="Start a new session; /mcp shows the server.",
     ),
     "claude-desktop": Client(
-        title="Claude Desktop", user=f"{_applications()}/Claude/claude_desktop_config.json", project=None
+        title="Claude Desktop", user=f"{_applications()}/Claude/claude_desktop_config.json", project=None,
+        projects=False,
     ),
     "codex": Client(
         title="Codex", user=".codex/config.toml", project=".codex/config.toml", key="mcp_servers",
@@ -73,6 +76,8 @@ CLIENTS: Mapping[str, Client] = {
 HOOKS: Mapping[str, tuple[str, int]] = {
     "SessionStart": ("session-start", 30),
     "UserPromptSubmit": ("user-prompt", 15),
+    "Stop": ("stop", 15),
+    "PreCompact": ("pre-compact", 15),
     "SessionEnd": ("session-end", 60),
 }
 """The hooks of Claude Code: which command answers each, and how many seconds it may take."""

@@ -5,23 +5,24 @@ import difflib
 import json
 import os
 import shutil
-import sys
 import tempfile
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
-from urllib.parse import urlsplit
 
 import typer
 
-from recollect.cli.call import Call, for_agent
+from recollect.cli.call import HERE, Call, for_agent
 from recollect.cli.clients import CLIENTS, SETTINGS, Client, connected, disconnected, hooked, unhooked
 from recollect.cli.content import examples
 from recollect.cli.output import columns, document, remark, safe
 from recollect.config import Settings
-from recollect.errors import Invalid, NotFound, Unavailable
+from recollect.errors import ConfigError, Invalid, NotFound, Unavailable
+from recollect.wiring import is_single_file, program, shown
 
 __all__ = ["Edit", "Kept", "app"]
 
@@ -57,7 +58,12 @@ def connect(
     call: Call,
     client: Annotated[
         str | None,
-        typer.Argument(metavar="CLIENT", help=f"One of {', '.join(CLIENTS)}; none lists them.", show_default=False),
+        typer.Argument(
+            metavar="CLIENT",
+            help=f"One of {', '.join(CLIENTS)}; none lists them.",
+            show_default=False,
+            autocompletion=lambda incomplete: [name for name in CLIENTS if name.startswith(incomplete)],
+        ),
     ] = None,
     project: Annotated[bool, typer.Option("--project", help="For this folder only, not for the user.")] = False,
     show: Annotated[bool, typer.Option("--print", help="Show what belongs into the file, and change nothing.")] = False,
@@ -68,14 +74,17 @@ def connect(
     """Let an agent's program start the memory as its MCP server; for Claude Code also when sessions begin and end.
 
     Other settings in its files stay as they are. Without --home the memory is in .recollect, of the folder with
-    --project, else of the user.
+    --project, else of the user; there each project gets a workspace of its own, unless --workspace names one for all.
     """
     if client is None:
         _list(call)
         return
     if client not in CLIENTS:
-        raise NotFound(f"there is no client {client!r}; there are {', '.join(CLIENTS)}")
+        near = get_close_matches(client, CLIENTS, 2)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CLIENTS)}"
+        raise NotFound(f"there is no client {client!r}; {hint}")
     chosen = CLIENTS[client]
+    call = _settled(call, chosen, project)
     edits = _edits(chosen, call, project, hooks=client == "claude-code" and not no_hooks)
     if show:
         texts = {str(edit.file): edit.do("") for edit in edits}
@@ -85,6 +94,11 @@ def connect(
             remark(f"{file}:")
             print(safe(text), end="")
         return
+    if find_spec("mcp") is None and not undo:
+        missing = f"`recollect mcp`, which {chosen.title} would start, needs the package mcp"
+        if not dry_run:
+            raise ConfigError(f"{missing}; nothing was changed. First {ConfigError.install('server')}")
+        remark(f"{missing}: {ConfigError.install('server')}")
     changes = [(edit, _text(edit.file)) for edit in edits]
     made = [(edit, before, _undone(edit, before) if undo else _done(edit, before)) for edit, before in changes]
     changed = [(edit, before, after) for edit, before, after in made if (before or None) != (after or None)]
@@ -98,45 +112,44 @@ def connect(
     _told(call, chosen, [edit.file for edit, _, _ in changed], dry_run=dry_run, undo=undo)
 
 
+def _settled(call: Call, client: Client, project: bool) -> Call:
+    """The call with the memory that is meant where none was named: one for the user, with a workspace per project."""
+    home, workspace = call.home, call.named
+    if not project:
+        if "://" not in home:
+            usual = home == Settings().home and "home" not in call.given
+            home = str(Path.home() / home) if usual else shown(home)
+        if workspace == "default" and "workspace" not in call.given and client.projects and not is_single_file(home):
+            workspace = HERE
+    elif shown(home) != home and "://" in home:
+        raise Invalid(
+            "the location holds a password, which must not get into a file of the project; leave --project out, "
+            "or give a location without it"
+        )
+    return replace(call, home=home, named=workspace)
+
+
 def _edits(client: Client, call: Call, project: bool, *, hooks: bool) -> list[Edit]:
     place = client.project if project else client.user
     if place is None:
         raise Invalid(f"{client.title} has no configuration for a single project; leave --project out")
     base = Path.cwd() if project else Path.home()
-    program, options = _program(project), _options(call, project)
+    words, options = _program(project), ["--home", call.home, *call.who()]
 
     def undo_server(text: str, before: str) -> str:
         return disconnected(client, text, before)
 
-    edits = [Edit(base / place, lambda text: connected(client, text, [*program, "mcp", *options]), undo_server)]
+    edits = [Edit(base / place, lambda text: connected(client, text, [*words, "mcp", *options]), undo_server)]
     if hooks:
         edits.append(
-            Edit(base / SETTINGS, lambda text: hooked(text, program, options), lambda text, before: unhooked(text))
+            Edit(base / SETTINGS, lambda text: hooked(text, words, options), lambda text, before: unhooked(text))
         )
     return edits
 
 
 def _program(project: bool) -> list[str]:
     """How the program is started: by its full path, as windows know no PATH; by name where others share the file."""
-    found = shutil.which("recollect")
-    if found is None:
-        return [sys.executable, "-m", "recollect"]
-    return ["recollect"] if project else [str(Path(found).absolute())]
-
-
-def _options(call: Call, project: bool) -> list[str]:
-    home = call.home
-    if "://" in home:
-        if project and urlsplit(home).password:
-            raise Invalid(
-                "the location holds a password, which must not get into a file of the project; leave --project out, "
-                "or give a location without it"
-            )
-    elif not project:
-        default = Settings().home
-        home = str(Path.home() / default) if home == default else str(Path(home).expanduser().absolute())
-    named = [("--home", home), ("--workspace", call.workspace), ("--agent", call.agent)]
-    return [word for option, value in named if option == "--home" or value != "default" for word in (option, value)]
+    return ["recollect"] if project and shutil.which("recollect") else program()
 
 
 # Files
@@ -238,14 +251,22 @@ def _show(file: Path, before: str | None, after: str | None) -> None:
 
 def _told(call: Call, client: Client, files: list[Path], *, dry_run: bool, undo: bool) -> None:
     if call.json:
-        document({"client": client.title, "files": [str(file) for file in files], "dry_run": dry_run, "undo": undo})
+        told = {"client": client.title, "files": [str(file) for file in files], "dry_run": dry_run, "undo": undo}
+        document({**told, "home": shown(call.home), "workspace": call.named})
     elif not files:
-        remark(f"{client.title} is {'not connected' if undo else 'connected already'}; nothing to change")
+        already = f"connected already, to the memory in {_where(call)}"
+        remark(f"{client.title} is {'not connected' if undo else already}; nothing to change")
     elif not dry_run:
         for file in files:
             print(f"{'put back' if undo else 'wrote'} {safe(str(file))}")
         if not undo:
-            remark(f"{client.title} can use the memory now. {client.note}")
+            remark(f"{client.title} can use the memory in {_where(call)} now. {client.note}")
+            remark(f"See what is in it: {call.line('workspace', 'list')}")
+
+
+def _where(call: Call) -> str:
+    each = " (a workspace for each project)" if call.named == HERE else ""
+    return f"{shown(call.home)}{each}"
 
 
 def _list(call: Call) -> None:

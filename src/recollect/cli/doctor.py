@@ -19,7 +19,7 @@ from recollect.cli.exits import EXIT_CODES
 from recollect.cli.output import document, line, shown
 from recollect.clock import SystemClock
 from recollect.config import Settings
-from recollect.errors import Corrupt, RecollectError
+from recollect.errors import ConfigError, Corrupt, RecollectError
 from recollect.home import Home
 
 __all__ = ["Finding", "app"]
@@ -75,9 +75,7 @@ def _program() -> Iterator[Finding]:
     if not missing:
         yield Finding("extras", "good", "all are installed")
     for extra, gain in missing.items():
-        yield Finding(
-            "extras", "better", f"{extra} is not installed; with it {gain}", f"pip install 'recollect[{extra}]'"
-        )
+        yield Finding("extras", "better", f"{extra} is not installed; with it {gain}", ConfigError.install(extra))
 
 
 def _memory(location: str, settings: Settings, deep: bool) -> Iterator[Finding]:
@@ -95,6 +93,10 @@ def _memory(location: str, settings: Settings, deep: bool) -> Iterator[Finding]:
             yield from _upkeep(home)
             if deep:
                 yield from _checked(home)
+    except ConfigError as error:
+        yield Finding(
+            "settings", "bad", str(error), "docs/settings.md says what is allowed"
+        )
     except RecollectError as error:
         yield Finding("memory", "bad", str(error), "see docs/storage.md, or restore a backup")
 

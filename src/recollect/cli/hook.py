@@ -4,34 +4,65 @@ A hook never fails its host: it ends with 0 whatever happens, and what went wron
 """
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from recollect.cli.call import Call, for_agent
+from recollect.cli.clients import HOOKS
 from recollect.cli.content import examples
 from recollect.cli.output import complain, document, line
 from recollect.conversation import Conversation
 from recollect.errors import Invalid
 from recollect.memory import Memory
+from recollect.model.context import Item
 from recollect.model.history import EventType, Status
 
 __all__ = ["app"]
 
 app = typer.Typer()
 
-EVENTS = {"session-start": "SessionStart", "user-prompt": "UserPromptSubmit", "session-end": "SessionEnd"}
+EVENTS = {word: event for event, (word, _) in HOOKS.items()}
+ASIDE = ("isMeta", "isSidechain", "isCompactSummary")
+"""Marks of lines in a transcript that are no talk between user and model."""
 RELEVANT = ("Relevant Decisions", "Relevant Lessons")
+NOT_SAID = re.compile(
+    r"<(system-reminder|command-(?:name|message|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
+    r"|user-prompt-submit-hook|task-notification|new-diagnostics|ide_[a-z_]+)\b[^>]*>.*?</\1>"
+    r"|</?command-args>|^\[Request interrupted by user[^\]]*\]",
+    re.DOTALL,
+)
+"""What the program writes into the messages of a user by itself. What was given to a command was said."""
 
 
 @app.command(epilog=examples("hook session-start < /dev/null", "hook session-end < /dev/null"))
 @for_agent
 def hook(
     call: Call,
-    event: Annotated[str, typer.Argument(metavar="EVENT", help=f"{', '.join(EVENTS)}.", show_default=False)],
+    event: Annotated[
+        str,
+        typer.Argument(
+            metavar="EVENT",
+            help=f"{', '.join(EVENTS)}.",
+            show_default=False,
+            autocompletion=lambda incomplete: [word for word in EVENTS if word.startswith(incomplete)],
+        ),
+    ],
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--folder",
+            metavar="PATH",
+            envvar="CLAUDE_PROJECT_DIR",
+            show_envvar=False,
+            help="The project's, for --workspace . [CLAUDE_PROJECT_DIR, else the cwd that the hook is told]",
+        ),
+    ] = None,
     profile: Annotated[
         str, typer.Option("--profile", metavar="NAME", help="What a session is told at its beginning.")
     ] = "default",
@@ -40,13 +71,14 @@ def hook(
 
     A session is the conversation whose chat id is the session's. At its beginning it is told the context; with each
     prompt the decisions and lessons that bear on it; at its end the conversation ends. The transcript is taken in
-    each time.
+    each time, also when an answer is complete and before the session is compacted.
     """
     try:
         if event not in EVENTS:
             raise Invalid(f"there is no hook {event!r}; there are {', '.join(EVENTS)}")
         given = _given()
-        with call.memory() as mem:
+        told = folder or given.get("cwd")
+        with replace(call, folder=Path(told) if told else Path()).memory() as mem:
             text = _answer(mem, event, given, profile)
     except Exception as error:  # whatever it is, the session must go on
         complain(f"the hook {event} did nothing: {error}")
@@ -65,9 +97,9 @@ def _given() -> Mapping[str, Any]:
 
 def _answer(mem: Memory, event: str, given: Mapping[str, Any], profile: str) -> str:
     session = given.get("session_id")
-    if event == "session-end":
+    if event in ("stop", "pre-compact", "session-end"):
         if isinstance(session, str) and session:
-            _end(mem, given, session)
+            _keep(mem, given, session, end=event == "session-end")
         return ""
     here = None
     if isinstance(session, str) and session:
@@ -81,13 +113,16 @@ def _answer(mem: Memory, event: str, given: Mapping[str, Any], profile: str) -> 
     return "\n\n".join(part for part in (told, named) if part)
 
 
-def _end(mem: Memory, given: Mapping[str, Any], session: str) -> None:
+def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> None:
+    """Take in what was said since, and end the conversation if the session does."""
     known = mem.conversations.list(chat_id=session)
     active = next((mem.conversations.get(info.id) for info in known if info.status is Status.ACTIVE), None)
     if active is None and next(_new(mem, given, session), None) is None:
         return  # it was ended before
     here = active or mem.conversations.start(chat_id=session, resume=True)
     _take_in(mem, here, given, session)
+    if not end:
+        return
     if next(here.events(), None) is None:
         here.archive()  # nothing was said, so there is nothing to hand over
     else:
@@ -99,8 +134,13 @@ def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
     if not prompt.strip():
         return ""
     found = mem.context(prompt, profile="brief", conversation=here.id if here else None)
-    items = [line(item.text) for name in RELEVANT for item in found.section(name)]
+    items = [_told(mem, item) for name in RELEVANT for item in found.section(name)]
     return "\n".join(["Remembered, and perhaps of use here:", *(f"- {item}" for item in items)]) if items else ""
+
+
+def _told(mem: Memory, item: Item) -> str:
+    name = mem.get(item.entry_id).name if item.entry_id else None
+    return line(f"{name}: {item.text}" if name else item.text)
 
 
 def _take_in(mem: Memory, here: Conversation, given: Mapping[str, Any], session: str) -> None:
@@ -131,13 +171,15 @@ def _transcript(path: object) -> Iterator[dict[str, str]]:
             except ValueError:  # the last line may be half written
                 continue
             message = told.get("message") if isinstance(told, dict) else None
-            if not isinstance(message, dict) or told.get("isMeta") or told.get("isSidechain"):
+            if not isinstance(message, dict) or any(told.get(mark) for mark in ASIDE):
                 continue
             role, content = message.get("role"), message.get("content")
             parts = [content] if isinstance(content, str) else [
                 part.get("text") for part in content or () if isinstance(part, dict) and part.get("type") == "text"
             ]  # fmt: skip
-            text = "\n".join(part for part in parts if isinstance(part, str)).replace("\0", "").strip()
+            said = (part for part in parts if isinstance(part, str))
+            text = "\n".join(NOT_SAID.sub("", part) if role == "user" else part for part in said)
+            text = text.replace("\0", "").strip()
             text = text.encode(errors="replace").decode()  # half a character would be refused
             if role in ("user", "assistant") and text:
                 yield {"role": role, "content": text}

@@ -37,7 +37,7 @@ def mcp(
     try:
         from recollect.mcp.server import serve
     except ModuleNotFoundError as error:
-        raise ConfigError(f"the MCP server needs the package {error.name}; install recollect[server]") from None
+        raise ConfigError(f"the MCP server needs the package {error.name}: {ConfigError.install('server')}") from None
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(levelname)s %(message)s")
     with recollect.open(call.home) as home:
         if conversation is not None:

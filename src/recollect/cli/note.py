@@ -115,10 +115,13 @@ def write(
     category: CategoryOption = None,
     context: ContextOption = None,
     importance: Annotated[float | None, typer.Option("--importance", metavar="NUMBER", help="From 0 to 1.")] = None,
+    no_category: Annotated[bool, typer.Option("--no-category", help="Take its category away.")] = False,
+    no_context: Annotated[bool, typer.Option("--no-context", help="Take its context away.")] = False,
 ) -> None:
     """Replace a note's text, or those of its fields that are given. What it was stays in its history."""
     content = None if text is None else text_of(text)
-    _apply(call, "wrote", Write(target, content, tags=tag, category=category, context=context, importance=importance))
+    wanted, why = "" if no_category else category, "" if no_context else context
+    _apply(call, "wrote", Write(target, content, tags=tag, category=wanted, context=why, importance=importance))
 
 
 @app.command(epilog=examples("note remove 'deploy day'"))

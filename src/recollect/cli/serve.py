@@ -1,17 +1,20 @@
 """The server from the command line: where it listens, and what to do next once it does."""
 
+import socket
 import sys
 from dataclasses import replace
 from typing import Annotated, Any
+from urllib.parse import urlsplit
 
 import typer
 
 import recollect
 from recollect.cli.call import Call, for_agent
 from recollect.cli.content import examples
-from recollect.cli.output import document, pairs, safe
+from recollect.cli.output import document, safe
 from recollect.config import Settings
 from recollect.errors import ConfigError
+from recollect.wiring import shown
 
 __all__ = ["app"]
 
@@ -49,22 +52,40 @@ def serve(
         "host": host, "port": port, "workers": workers, "log_format": log_format,
         "require_token": require_token or None,
     }  # fmt: skip
-    settings = Settings.read()
+    call, settings = call.but(home=database), Settings.read()
     settings = replace(
-        settings, home=database or call.home, workspace=call.workspace, agent=call.agent,
+        settings, home=shown(call.home), workspace=call.workspace, agent=call.agent,
         server=replace(settings.server, **{name: value for name, value in given.items() if value is not None}),
     )  # fmt: skip
     try:
         from recollect.rest import serving
 
-        serving.serve(settings.home, settings, upkeep=not no_upkeep, ready=lambda url: _tell(call, settings, url))
+        serving.serve(call.home, settings, upkeep=not no_upkeep, ready=lambda url: _tell(call, settings, url))
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise
-        raise ConfigError(
-            f"the server needs the extra 'server' ({error.name} is missing): install it with "
-            "pip install 'recollect[server]'"
-        ) from None
+        raise ConfigError(f"the server needs the package {error.name}: {ConfigError.install('server')}") from None
+
+
+def _elsewhere(host: str, url: str) -> str:
+    """How other machines reach the server; nothing where they cannot."""
+    from recollect.rest.caller import is_loopback
+
+    if is_loopback(host):
+        return ""
+    if host in ("0.0.0.0", "::"):
+        url = f"http://{_address() if host == '0.0.0.0' else socket.gethostname()}:{urlsplit(url).port}"
+    return f"{url}/ from other machines, with a token"
+
+
+def _address() -> str:
+    """The address of this machine in its network, else its name. Nothing is sent to find out."""
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+            asked.connect(("192.0.2.1", 9))
+            return str(asked.getsockname()[0])
+    except OSError:  # there is no network
+        return socket.gethostname()
 
 
 def _tell(call: Call, settings: Settings, url: str) -> None:
@@ -72,16 +93,17 @@ def _tell(call: Call, settings: Settings, url: str) -> None:
         told: dict[str, Any] = {"url": url, "version": recollect.__version__, "workers": settings.server.workers}
         document(told)
     else:
-        where = "PostgreSQL" if "://" in settings.home else settings.home  # an address may hold a password
-        print(f"recollect {recollect.__version__} serves {safe(where)} on {url}")
-        pairs(
-            [
-                ("the page", f"{url}/"),
-                ("all routes", f"{url}/docs"),
-                ("MCP", f"{url}/mcp"),
-                ("an agent", "recollect connect claude-code"),
-                ("a token", "recollect token create NAME"),
-                ("stop", "Ctrl-C"),
-            ]
-        )
+        print(f"recollect {recollect.__version__} serves {safe(settings.home)} on {url}")
+        rows = {
+            "the page": f"{url}/",
+            "all routes": f"{url}/docs",
+            "MCP": f"{url}/mcp",
+            "others": _elsewhere(settings.server.host, url),
+            "an agent": call.line("connect", "claude-code", *call.who()),
+            "a token": call.line("token", "create", "NAME"),
+            "stop": "Ctrl-C",
+        }
+        for name, value in rows.items():
+            if value:  # on one line each, however long, so that it can be copied
+                print(f"  {name:10}  {safe(value)}")
     sys.stdout.flush()  # whoever started it may be waiting for this

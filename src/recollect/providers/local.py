@@ -49,8 +49,7 @@ class LocalEmbedder:
     def __init__(self) -> None:
         if not installed():
             raise ConfigError(
-                "the local embedder needs the extra 'local': install it with pip install 'recollect[local]', or "
-                "set the embedder to openai or none"
+                f"the local embedder is missing: {ConfigError.install('local')}, or set the embedder to openai or none"
             )
         self._lock = threading.Lock()
         self._loaded: tuple[Tokenizer, NDArray[np.float16]] | None = None

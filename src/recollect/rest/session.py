@@ -35,12 +35,8 @@ class Session(BaseModel):
     needs_token: bool = Field(description="Whether this server asks for tokens.")
     default_workspace: str
     default_agent: str
-    home: str | None = Field(
-        default=None, description="Where the memory is, without a password; null where tokens are needed."
-    )
-    program: list[str] | None = Field(
-        default=None, description="What starts recollect on the server's machine; null where tokens are needed."
-    )
+    home: str | None = Field(description="Where the memory is, without a password; null where tokens are needed.")
+    program: list[str] | None = Field(description="What starts recollect on the server's machine, or null as well.")
 
 
 @router.post("/session", response_model=Session)
@@ -69,16 +65,18 @@ async def who_am_i(request: Request, caller: Anyone) -> Response:
 
 
 def _session(request: Request, token: Token | None) -> Response:
-    settings = request.app.state.settings
+    settings, needs_token = request.app.state.settings, request.app.state.needs_token
+    # Who needs no token is on this machine. A home that is not whole may be another one than that of the app.
+    local = not needs_token and (Path(settings.home).is_absolute() or "://" in settings.home)
     told = {
         "name": token.name if token else None,
         "workspace": token.workspace if token else ANY,
         "agents": token.agents if token else (ANY,),
         "right": token.right if token else Right.ADMIN,
-        "needs_token": request.app.state.needs_token,
+        "needs_token": needs_token,
         "default_workspace": settings.workspace,
         "default_agent": settings.agent,
+        "home": shown(settings.home) if local else None,
+        "program": program() if local else None,
     }
-    if not request.app.state.needs_token and (Path(settings.home).is_absolute() or "://" in settings.home):
-        told |= {"home": shown(settings.home), "program": program()}
     return answer(told, headers={"Cache-Control": "no-store"})

@@ -219,7 +219,7 @@ def _git() -> Any:
     try:
         import pygit2
     except ImportError:
-        raise ConfigError("git needs the package pygit2; install it with `pip install 'recollect[git]'`") from None
+        raise ConfigError(f"git needs the package pygit2: {ConfigError.install('git')}") from None
     return pygit2
 
 

@@ -1,28 +1,70 @@
 // The first screen of an empty memory: how to connect an agent, and how to write the first entry by hand.
 
-import { may, who } from "../api.js";
-import { button, copy, h } from "../dom.js";
+import { get, may, who } from "../api.js";
+import { button, copy, h, set } from "../dom.js";
 
-const ways = (agent, word) => [
-  ["A program that speaks MCP", "Claude Code, Cursor and others: the first command says which are known, the second connects one.",
-    `recollect connect\nrecollect connect claude-code --agent ${word}`],
+const EVERY = 5_000; // milliseconds between two looks for workspaces in which something is remembered by now
+
+const word = (text) => (/^[\w.:/@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
+const line = (...words) => words.map(word).join(" ");
+const json = (entry) => JSON.stringify({ mcpServers: { recollect: entry } }, null, 2);
+
+/** The options that name this memory where it is not the usual one. */
+const named = () => ["workspace", "agent"].flatMap((key) => ((who[key] ?? "default") === "default" ? [] : [`--${key}`, who[key]]));
+
+/** On the server's own machine, by the program that serves this page and on the same home. */
+const local = ({ home, program }) => [
+  ["A program that speaks MCP", "Claude Code, Cursor and others: the first command says which are known, the second connects one. " +
+    (named().includes("--workspace") || home.endsWith(".db") ? "" : "Each project gets a workspace of its own, named after its folder."),
+    `${line(...program, "connect")}\n${line(...program, "--home", home, "connect", "claude-code", ...named())}`],
   ["Any other MCP client", "Add this to its configuration.",
-    `{\n  "mcpServers": {\n    "recollect": { "command": "recollect", "args": ["mcp", "--agent", ${JSON.stringify(agent)}] }\n  }\n}`],
+    json({ command: program[0], args: [...program.slice(1), "mcp", "--home", home, ...named()] })],
+];
+
+/** From anywhere, through this server. */
+const remote = (token) => {
+  const where = new URLSearchParams(named().length ? { workspace: who.workspace, agent: who.agent } : {}).toString();
+  const url = `${location.origin}/mcp${where && "?"}${where}`, header = token ? { headers: { Authorization: "Bearer rcl_…" } } : {};
+  return [
+    ["Claude Code", "Through this server, from any machine that reaches it.",
+      line("claude", "mcp", "add", "--transport", "http", "recollect", url) + (token ? " --header 'Authorization: Bearer rcl_…'" : "")],
+    ["Any other MCP client", "Add this to its configuration.", json({ type: "http", url, ...header })],
+  ];
+};
+
+const ways = ({ home, program, needs_token: token }) => [
+  ...(home && program ? local({ home, program }) : remote(token)),
   ["Python", "The library, on the same home.",
-    `import recollect\n\nwith recollect.open() as home:\n    mem = home.agent(${JSON.stringify(agent)})\n    mem.remember("We deploy on Tuesdays.")\n    hits = mem.recall("when do we deploy?")`],
+    `import recollect\n\nwith recollect.open(${home ? JSON.stringify(home) : ""}) as home:\n` +
+    `    mem = home.agent(${[who.agent, who.workspace].map((name) => JSON.stringify(name ?? "default")).join(", ")})\n` +
+    `    mem.remember("We deploy on Tuesdays.")\n    hits = mem.recall("when do we deploy?")`],
   ["HTTP", "From anything else. All routes are described at /docs.",
-    `curl '${location.origin}/v1/entries?agent=${encodeURIComponent(agent)}' \\\n  -H 'content-type: application/json' \\\n  -d '{"content": "We deploy on Tuesdays."}'`],
+    `curl '${location.origin}/v1/entries?${new URLSearchParams({ workspace: who.workspace ?? "default", agent: who.agent ?? "default" })}' \\\n` +
+    `  -H 'content-type: application/json' \\\n${token ? "  -H 'authorization: Bearer rcl_…' \\\n" : ""}  -d '{"content": "We deploy on Tuesdays."}'`],
 ];
 
 /** The screen; `write()` begins the first entry. */
 export function welcome(write) {
-  const agent = who.agent ?? "default", word = /^[\w.-]+$/.test(agent) ? agent : `'${agent.replaceAll("'", "'\\''")}'`;
-  return h("div", { class: "welcome" },
+  const agent = who.agent ?? "default", workspace = who.workspace ?? "default";
+  const others = h("p", { class: "lead", role: "status" }), examples = h("span", { class: "hint" }), shown = h("div", { class: "ways" });
+  const node = h("div", { class: "welcome" },
     h("h1", {}, "Nothing is remembered yet"),
-    h("p", { class: "lead" }, `This is the memory of the agent “${agent}”. Connect it, and what it remembers appears here, as it happens.`),
-    may("write") && h("p", { class: "row" }, button("Write the first entry", write, { kind: "strong", key: "n" }),
-      h("span", { class: "hint" }, "or fill a new folder with examples: ", h("code", {}, "recollect demo --fill"))),
-    h("div", { class: "ways" }, ways(agent, word).map(([name, text, code]) => h("section", {},
+    h("p", { class: "lead" }, `This is the memory of the agent “${agent}” in the workspace “${workspace}”. Connect it, and what it remembers appears here, as it happens.`),
+    others,
+    may("write") && h("p", { class: "row" }, button("Write the first entry", write, { kind: "strong", key: "n" }), examples),
+    shown);
+  get("/v1/session", { workspace: null, agent: null }).then((session) => {
+    const { home, program } = session;
+    if (home && program) set(examples, "or fill it with examples: ", h("code", {}, line(...program, "--home", home, ...named(), "demo", "--fill")));
+    set(shown, ways(session).map(([name, text, code]) => h("section", {},
       h("div", { class: "row" }, h("h2", { class: "grow" }, name), button(`Copy: ${name}`, () => copy(code), { icon: "copy", quiet: true })),
-      h("p", {}, text), h("pre", { tabindex: 0 }, h("code", {}, code))))));
+      h("p", {}, text), h("pre", { tabindex: 0 }, h("code", {}, code)))));
+  }).catch(() => {}); // the frame says that the server cannot be reached
+  const look = () => get("/v1/workspaces", { workspace: null, agent: null }).then((found) => {
+    const links = found.filter((one) => one !== workspace).map((one) => h("a", { href: `#/memory?${new URLSearchParams({ workspace: one })}` }, one));
+    set(others, links.length ? ["Something is remembered in ", links.flatMap((link, place) => (place ? [", ", link] : [link])), "."] : []);
+  }).catch(() => {});
+  look();
+  const looking = setInterval(() => (node.isConnected ? look() : clearInterval(looking)), EVERY);
+  return node;
 }
