@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Page, Route, sync_playwright
 
 FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
@@ -85,6 +85,7 @@ SHOTS: list[tuple[str, str, str, dict[str, int], Callable[[Page], None]]] = [
     ("working-notes", "#/memory?scope=conversation", "light", WIDE, nothing),
     ("conversation", "#/conversations", "light", WIDE, conversation),
     ("context", "#/context?command=refund+an+order&budget=300", "light", WIDE, nothing),
+    ("reminders", "#/reminders", "light", WIDE, lambda page: page.get_by_text("Ask the carrier again").wait_for()),
     ("upkeep", "#/upkeep", "dark", WIDE, upkeep),
     ("empty", "#/memory?agent=new-agent", "light", WIDE, nothing),
     ("phone", "#/memory", "light", PHONE, nothing),
@@ -110,6 +111,14 @@ def main() -> None:
             serve.wait()
 
 
+def somewhere_else(route: Route) -> None:
+    """Where the memory is on the machine that takes the pictures is nobody's business."""
+    answer = route.fetch()
+    route.fulfill(
+        response=answer, json={**answer.json(), "home": "/home/ana/shop/.recollect", "program": ["recollect"]}
+    )
+
+
 def take(url: str) -> None:
     """Take the pictures."""
     with sync_playwright() as playwright:
@@ -117,6 +126,7 @@ def take(url: str) -> None:
         for name, where, scheme, size, act in SHOTS:
             context = browser.new_context(viewport=size, color_scheme=scheme, locale="en-GB", reduced_motion="reduce")  # type: ignore[arg-type]
             page = context.new_page()
+            page.route("**/v1/session*", somewhere_else)
             page.goto(f"{url}/{where}")
             act(page)
             page.wait_for_load_state("load")
