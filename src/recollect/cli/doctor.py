@@ -94,9 +94,7 @@ def _memory(location: str, settings: Settings, deep: bool) -> Iterator[Finding]:
             if deep:
                 yield from _checked(home)
     except ConfigError as error:
-        yield Finding(
-            "settings", "bad", str(error), "docs/settings.md says what is allowed"
-        )
+        yield Finding("settings", "bad", str(error), "docs/settings.md says what is allowed")
     except RecollectError as error:
         yield Finding("memory", "bad", str(error), "see docs/storage.md, or restore a backup")
 
