@@ -92,41 +92,28 @@ def _model(settings: Settings) -> LanguageModel | None:
 
 def _limits(settings: Settings) -> Limits:
     """How much a window may hold."""
-    window, context = settings.window, settings.model.context_tokens
-    if window.events < 2 or not 0 < window.compact_at <= 1 or context < 1:
-        raise ConfigError("[window] events must be 2 or more, compact_at above 0 and at most 1, context_tokens above 0")
-    return Limits(window.events, window.compact_at, context)
+    return Limits(settings.window.events, settings.window.compact_at, settings.model.context_tokens)
 
 
 def _decay(settings: Settings) -> DecayConfig:
     """How fast entries fade, by the preset that the settings name."""
-    match settings.decay.preset:
-        case "default":
-            return DecayConfig()
-        case "table":
-            return DecayConfig.table()
-    raise ConfigError(f"{settings.decay.preset!r} is not a preset of decay; it is one of default, table")
+    return DecayConfig.table() if settings.decay.preset == "table" else DecayConfig()
 
 
 def _embedder(settings: Settings) -> Embedder | None:
     """The embedder that the settings ask for: the local one where it is installed, unless they say otherwise."""
     chosen = settings.embedder
-    match chosen.kind:
-        case "none":
-            return None
-        case "local" | "auto":
-            return LocalEmbedder() if chosen.kind == "local" or installed() else None
-        case "openai":
-            from recollect.providers.openai import OpenAIEmbedder
+    if chosen.kind == "openai":
+        from recollect.providers.openai import OpenAIEmbedder
 
-            return OpenAIEmbedder(
-                base_url=chosen.base_url,
-                model=chosen.model,
-                dimension=chosen.dimension,
-                api_key=chosen.api_key,
-                timeout=chosen.timeout,
-            )
-    raise ConfigError(f"{chosen.kind!r} is not an embedder; it is one of auto, local, openai, none")
+        return OpenAIEmbedder(
+            base_url=chosen.base_url,
+            model=chosen.model,
+            dimension=chosen.dimension,
+            api_key=chosen.api_key,
+            timeout=chosen.timeout,
+        )
+    return LocalEmbedder() if chosen.kind == "local" or (chosen.kind == "auto" and installed()) else None
 
 
 def _place(where: str) -> "Directory | SingleFile | Server":

@@ -28,7 +28,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from recollect.clock import iso
-from recollect.config import ServerSettings, Settings
+from recollect.config import Settings
 from recollect.errors import ConfigError, Unavailable
 from recollect.home import Home
 from recollect.rest.caller import is_loopback
@@ -62,7 +62,7 @@ _log = logging.getLogger("recollect.serving")
 
 def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Callable[[str], object]) -> None:
     """Answer until a signal says stop. `ready` is told the address as soon as requests are answered."""
-    chosen = _checked(settings.server)
+    chosen = settings.server
     home = open_home(location, settings=settings)
     if not is_loopback(chosen.host) and not home.tokens.any():
         home.close()
@@ -274,22 +274,6 @@ def _woken_by_signals() -> Iterator[socket.socket]:
             signal.set_wakeup_fd(-1)
             for one, handler in before.items():
                 signal.signal(one, handler)
-
-
-def _checked(chosen: ServerSettings) -> ServerSettings:
-    problems = [
-        (not 0 <= chosen.port <= 65_535, f"port is 0 (any free one) to 65535, not {chosen.port}"),
-        (not 1 <= chosen.workers <= 256, f"workers is 1 to 256, not {chosen.workers}"),
-        (chosen.log_format not in ("text", "json"), f"log_format is text or json, not {chosen.log_format!r}"),
-        (chosen.body_limit < 1, f"body_limit is a number of bytes, not {chosen.body_limit}"),
-        (chosen.concurrency < 1, f"concurrency is 1 or more, not {chosen.concurrency}"),
-        (chosen.feeds < 0, f"feeds is 0 or more, not {chosen.feeds}"),
-        (chosen.rate < 0, f"rate is 0 (without a limit) or more, not {chosen.rate:g}"),
-    ]
-    for wrong, message in problems:
-        if wrong:
-            raise ConfigError(f"[server] {message}")
-    return chosen
 
 
 def _listening(host: str, port: int) -> socket.socket:
