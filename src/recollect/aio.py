@@ -203,6 +203,7 @@ class AsyncRequests(_Around[Requests]):
 
     begin = _forward(Requests.begin)
     finish = _forward(Requests.finish)
+    forget_answers = _forward(Requests.forget_answers)
     drop = _forward(Requests.drop)
 
 

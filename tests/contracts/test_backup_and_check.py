@@ -86,8 +86,8 @@ def test_a_backup_opens_as_a_home_that_answers_the_same(home: Home, location: st
             for agent in ("ana", "ben"):
                 mem, theirs = home.agent(agent, workspace=workspace), second.agent(agent, workspace=workspace)
                 assert theirs.list() == mem.list()
-                found = [hit.entry for hit in theirs.recall("note rewritten")]
-                assert found == [hit.entry for hit in mem.recall("note rewritten")] != []
+                found = [hit.entry for hit in theirs.recall("note rewritten", record=False)]
+                assert found == [hit.entry for hit in mem.recall("note rewritten", record=False)] != []
                 assert theirs.history("also") == mem.history("also")
         assert second.agent("ana").get("preference").content == "of the account"
         # It is a home of its own: both go on without the other.
@@ -409,7 +409,7 @@ def answers(mem: Memory) -> list[object]:
     listed = mem.list(limit=100)
     return [
         [(entry.id, entry.name, entry.content) for entry in listed],
-        sorted((hit.entry.id, round(hit.score, 9)) for hit in mem.recall("note rewritten", limit=50)),
+        sorted((hit.entry.id, round(hit.score, 9)) for hit in mem.recall("note rewritten", limit=50, record=False)),
         mem.get("renamed").id,
         mem.get("also").id,
     ]

@@ -200,7 +200,7 @@ def test_a_repository_that_is_elsewhere_or_broken_is_left_alone(
 
 def test_without_pygit2_the_error_says_what_to_install(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pygit2", None)
-    with pytest.raises(ConfigError, match=r"recollect\[git\]"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[git\]'"):
         repository.open_or_init()
 
 

@@ -132,7 +132,7 @@ def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.Monke
     assert installed()
     monkeypatch.setitem(sys.modules, "wordllama", None)
     assert not installed()
-    with pytest.raises(ConfigError, match=r"recollect\[local\]"):
+    with pytest.raises(ConfigError, match=r"pip install '\.\[local\]'"):
         LocalEmbedder()
 
 
