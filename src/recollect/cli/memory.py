@@ -85,7 +85,7 @@ def recall(
     query: Annotated[str, typer.Argument(metavar="QUERY", help="A question or some words.", show_default=False)],
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most hits to show.")] = 5,
     mode: Annotated[
-        str, typer.Option("--mode", metavar="MODE", help="keyword, or hybrid, which is the same without an embedder.")
+        str, typer.Option("--mode", metavar="MODE", help="hybrid, keyword (words alone) or vector (meaning alone).")
     ] = "hybrid",
     category: Annotated[
         list[Category] | None,
