@@ -1,6 +1,7 @@
 """Conversations from the command line: what was said, what it became, and the hand of the operator."""
 
 import json
+import sys
 from typing import Annotated
 
 import typer
@@ -111,7 +112,7 @@ def show(call: Call, conversation: Which, limit: LimitOption = 50) -> None:
     """Show what happened in a conversation, the last events of it."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
-        info, told = talk.info, [*talk.events()][-limit:] if limit else []
+        info, told = talk.info, [*talk.events(before=sys.maxsize, limit=limit)][::-1]
     if call.json:
         document({"conversation": info, "events": told})
         return

@@ -1,5 +1,7 @@
 """The tools on the conversation that is going on: conversation, scratchpad and memory_compact."""
 
+import sys
+from itertools import islice
 from typing import Annotated, Any, Literal, NotRequired
 
 from mcp.server.mcpserver.tools.base import Tool
@@ -124,8 +126,9 @@ def conversation(
         seat().writing()
     found = seat().conversation(conversation, begin=action == "append")
     if action == "get":
-        events = [event for event in found.events() if event.type.compactable][-(limit or 20) :]
-        return {"ok": True, "conversation": talk(found.info), "events": [said(event) for event in events]}
+        newest = (event for event in found.events(before=sys.maxsize) if event.type.compactable)
+        events = [said(event) for event in islice(newest, limit or 20)]
+        return {"ok": True, "conversation": talk(found.info), "events": events[::-1]}
     result: ConversationResult = {"ok": True}
     if action == "append":
         result["appended"] = len(found.extend(dict(message) for message in messages or ()))
