@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import stat
 import sys
 import uuid
 from collections.abc import Callable, Iterator
@@ -130,14 +131,16 @@ def _place(where: str) -> "Directory | SingleFile | Server":
         )
     path = Path(where).expanduser()
     try:
-        is_directory, exists = path.is_dir(), path.exists()
+        mode = path.stat().st_mode  # asked once: another process may be making it
+    except (FileNotFoundError, NotADirectoryError):
+        mode = 0
     except OSError as error:
         raise ConfigError(f"cannot use {path}: {error.strerror}; choose another location") from error
     if path.suffix == ".db":
-        if is_directory:
+        if stat.S_ISDIR(mode):
             raise ConfigError(f"{path} is a directory; a location that ends in .db must be a file")
         return SingleFile(path)
-    if exists and not is_directory:
+    if mode and not stat.S_ISDIR(mode):
         raise ConfigError(f"{path} is a file; a location is a directory, or a file whose name ends in .db")
     return Directory(path)
 

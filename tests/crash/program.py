@@ -185,6 +185,14 @@ def use_after_fork(pipe: Connection, location: str) -> None:
     assert len(mem.list()) == 5, [entry.content for entry in mem.list()]
 
 
+def make_and_remove_until_killed(pipe: Connection, folder: str) -> None:
+    """Make a directory and take it away again, for ever."""
+    pipe.send(("making",))
+    while True:
+        os.mkdir(folder)
+        os.rmdir(folder)
+
+
 def add_until_killed(pipe: Connection, location: str, agents: list[str]) -> None:
     """Add numbered notes without end, in turn for each of the agents."""
     home = recollect.open(location)

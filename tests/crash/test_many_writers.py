@@ -71,6 +71,19 @@ def test_eight_processes_that_make_the_same_file_at_once_all_use_it(
         dense(location, "ana")
 
 
+def test_a_directory_that_another_process_makes_meanwhile_is_never_taken_for_a_file(
+    start: Callable[..., Child], tmp_path: Path
+) -> None:
+    folder = str(tmp_path / "home")
+    maker = start(program.make_and_remove_until_killed, folder)
+    maker.go()
+    maker.next("making")
+    for _ in range(1_000):
+        recollect.open(folder).close()
+    maker.kill()
+    assert maker.failure is None
+
+
 def test_eight_processes_that_make_the_same_schemas_at_once_all_use_them(
     start: Callable[..., Child], postgres_server: Server
 ) -> None:
