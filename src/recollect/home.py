@@ -202,9 +202,9 @@ class Home:
         """
         space = names.segment(workspace, "a workspace")
         return formats.import_(
-            self._place, Path(path).expanduser(), stores=lambda name: self.agent(name, space)._stores, agent=agent,
-            workspace=space, clock=self._shared.clock.now, format=format, dry_run=dry_run, progress=progress,
-            touched=self._touched,
+            self._place, Path(path).expanduser(), stores=lambda name: self.agent(name, space)._entries.stores,
+            agent=agent, workspace=space, clock=self._shared.clock.now, format=format, dry_run=dry_run,
+            progress=progress, touched=self._touched,
         )  # fmt: skip
 
     def move_to(self, target: "Home", *, progress: Progress = quiet) -> Imported:

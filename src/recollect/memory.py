@@ -10,11 +10,12 @@ from typing import Any, Literal, overload
 from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.conversation import Channels, Conversation, Conversations, Talk
-from recollect.engine import context, dreaming, embedding, erasing, fading, policy, project, remember
+from recollect.engine import context, dreaming, erasing, fading, policy, project, remember
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.conversations import recover
 from recollect.engine.embedding import Later
+from recollect.engine.entries import Entries
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
@@ -23,7 +24,7 @@ from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import Recovery
 from recollect.model.listing import Cursor, Removed, Sort, Wanted
-from recollect.model.operation import Add, Alias, Operation, Remove, Revision, Write
+from recollect.model.operation import Add, Operation, Remove, Revision, Write
 from recollect.model.recall import Accesses, Filters, Hit
 from recollect.model.report import Erased, Receipt
 from recollect.model.vault import Report
@@ -81,11 +82,11 @@ class Memory:
         self.channels, self.conversations = Channels(talk), Conversations(talk)
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
-        self._later, self._model, self._profiles = shared.later, shared.model, shared.profiles
+        self._model, self._profiles = shared.model, shared.profiles
         self._forget_answers = shared.forget_answers
         self.profiles = tuple(sorted(shared.profiles))
         self._folder, self._vault = None if folder is None else folder.parent, vault
-        self._stores = [workspace] if account is workspace else [workspace, account]
+        self._entries = Entries(workspace, account, shared.clock, shared.later)
 
     # Writing
 
@@ -127,23 +128,7 @@ class Memory:
             drafts = [_draft(draft) for draft in drafts]
         pending, made = iter(drafts), list[Entry]()
         while batch := [_draft(draft) for draft in islice(pending, BATCH)]:
-            entries_by_place: dict[int, Entry] = {}
-            for store in self._stores:
-                own = {place: draft for place, draft in enumerate(batch) if self._home_of(draft) is store}
-                for draft in own.values():
-                    self._free_elsewhere(store, draft.name)
-                if own:
-                    embedding.compare_models(store)
-                    now = self._clock.now()
-                    vectors = embedding.at_once(store, [draft.content for draft in own.values()])
-                    with store.write() as work:
-                        for (place, draft), vector in zip(own.items(), vectors, strict=True):
-                            entry = remember.apply(work, draft, actor=self.agent, now=now)
-                            embedding.attach(store, work, entry, vector)
-                            entries_by_place[place] = entry
-                    if any(vector is None for vector in vectors):
-                        self._later.wake(store)
-            made += [entries_by_place[place] for place in range(len(batch))]
+            made += self._entries.add(batch)
         for category in {entry.category for entry in made if entry.category is not None}:
             self._show(category)
         return made
@@ -151,15 +136,14 @@ class Memory:
     def upsert(self, key: str, content: str, *, tags: Iterable[str] = ()) -> Entry:
         """Write knowledge under a key: made if it is new, rewritten if it is there."""
         key, tags = names.name(key, "key"), remember.tag_list(tags)
-        for store in self._stores:
-            with store.read() as tx:
-                known = entries.find(tx, key)
-            if known is not None:
-                return self._apply_in(store, remember.checked(Write(known, content=content, tags=tags or None)))
+        write = Write(key, content=content, tags=tags or None)
         try:
-            return self.apply(Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM))
-        except Conflict:  # another process made it in between
-            return self.apply(Write(key, content=content, tags=tags or None))
+            return self.apply(write)
+        except NotFound:
+            try:
+                return self.apply(Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM))
+            except Conflict:  # another process made it in between
+                return self.apply(write)
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
         """Apply one operation; the entry as it is afterwards (for a remove: as it was).
@@ -168,15 +152,9 @@ class Memory:
         """
         if_version = _text(if_version, "version")
         operation = remember.checked(operation)
-        if isinstance(operation, Add):
-            store = self._home_of(operation)
-            self._free_elsewhere(store, operation.name)
-        else:
-            store, _ = self._holder(operation.target)
-            if isinstance(operation, Alias):
-                return self._alias(store, operation, if_version)
-            self._free_elsewhere(store, getattr(operation, "name", None))
-        return self._apply_in(store, operation, if_version)
+        entry = self._entries.apply(operation, if_version)
+        self._show(entry.category, everywhere=isinstance(operation, Write) and operation.category is not None)
+        return entry
 
     @overload
     def forget(self, name_or_id: str, *, erase: Literal[False] = False, if_version: str | None = None) -> bool: ...
@@ -197,7 +175,7 @@ class Memory:
                 return False
             return True
         self._look()  # an edit that nobody has read yet would bring the text back
-        for store in self._stores:
+        for store in self._entries.stores:
             with store.read() as tx:
                 known = entries.find(tx, target) or entries.removed_id(tx, target)
             if known is not None:
@@ -214,24 +192,9 @@ class Memory:
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
         """Bring a forgotten entry back under its old id and name; Conflict if the name was taken meanwhile."""
-        target = names.name(name_or_id, "name or id")
-        for store in self._stores:
-            with store.read() as tx:
-                known = entries.removed_id(tx, target)
-                removal = None if known is None else entries.last_removal(tx, known)
-            if known is not None and removal is not None:
-                wanted = [name or removal.before.get("name"), *removal.before.get("aliases", ())]
-                taken = frozenset(one for one in wanted if one and self._bound_elsewhere(store, one))
-                content, now = str(removal.before.get("content", "")), self._clock.now()
-                (vector,) = embedding.at_once(store, [content])
-                with store.write() as work:
-                    entry = remember.restore(work, known, name, actor=self.agent, now=now, taken=taken)
-                    embedding.attach(store, work, entry, vector if entry.content == content else None)
-                if vector is None:
-                    self._later.wake(store)
-                self._show(entry.category)
-                return entry
-        raise NotFound(f"there is nothing in the trash under {target!r}")
+        entry = self._entries.restore(names.name(name_or_id, "name or id"), name)
+        self._show(entry.category)
+        return entry
 
     # Reading
 
@@ -298,7 +261,7 @@ class Memory:
             self._look(target_agent)
             narrowed = policy.of_another(self._workspace, target_agent, filters, call="recall", query=query, now=now)
             return [hit for _, hit in recall([other], replace(request, filters=narrowed))]
-        found = recall(self._stores, request)
+        found = recall(self._entries.stores, request)
         if record:
             self._signals.record(query, [(store, hit.entry.id) for store, hit in found], now)
         return [hit for _, hit in found]
@@ -306,12 +269,12 @@ class Memory:
     def get(self, name_or_id: str) -> Entry:
         """The entry with this name, alias or id; NotFound if there is none."""
         self._look()
-        return self._holder(names.name(name_or_id, "name or id"))[1]
+        return self._entries.holder(names.name(name_or_id, "name or id"))[1]
 
     def links(self, name_or_id: str) -> Links:
         """The [[links]] of an entry to others, those of others to it, and those that lead nowhere."""
         self._look()
-        return links(self._stores, names.name(name_or_id, "name or id"))
+        return links(self._entries.stores, names.name(name_or_id, "name or id"))
 
     def list(
         self,
@@ -363,7 +326,7 @@ class Memory:
             until=None if until is None else milliseconds(until),
         )
         found: list[Entry] = []
-        for store in self._stores:
+        for store in self._entries.stores:
             with store.read() as tx:
                 found += listing.page(tx, sort, down, wanted, place, min(limit, 1_000_000))
         return listing.merged(found, sort, down)[:limit]
@@ -387,7 +350,7 @@ class Memory:
     def accesses(self, name_or_id: str) -> Accesses:
         """When an entry was found by recalls, by which queries, and how alive it was from its making until now."""
         self._signals.flush()
-        store, entry = self._holder(names.name(name_or_id, "name or id"))
+        store, entry = self._entries.holder(names.name(name_or_id, "name or id"))
         return fading.accesses(store, entry, self._decay, self._clock.now())
 
     def changes(self, after: int = 0, *, limit: int = 100, account: bool = False) -> Sequence[Revision]:
@@ -420,7 +383,7 @@ class Memory:
         self._look()
         target = names.name(name_or_id, "name or id")
         for find in (entries.find, entries.removed_id):
-            for store in self._stores:
+            for store in self._entries.stores:
                 with store.read() as tx:
                     known = find(tx, target)
                     if known is not None:
@@ -522,61 +485,6 @@ class Memory:
             if known is not None:
                 return known.id, channel or known.channel_id
         return conversation, channel
-
-    def _home_of(self, draft: Add) -> Store:
-        return self._account if draft.scope is Scope.ACCOUNT else self._workspace
-
-    def _holder(self, target: str) -> tuple[Store, Entry]:
-        for store in self._stores:
-            with store.read() as tx:
-                entry_id = entries.find(tx, target)
-                entry = entries.get(tx, entry_id) if entry_id else None
-            if entry is not None:
-                return store, entry
-        raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
-
-    def _bound_elsewhere(self, store: Store, name: str) -> tuple[Store, str, bool] | None:
-        """Names are one namespace, although the account's entries are stored apart: where else this one is bound."""
-        for other in self._stores:
-            if other is not store:
-                with other.read() as tx:
-                    taken = entries.binding(tx, name)
-                if taken is not None:
-                    return other, *taken
-        return None
-
-    def _free_elsewhere(self, store: Store, name: str | None) -> None:
-        taken = None if name is None else self._bound_elsewhere(store, name)
-        if taken is not None:
-            raise Conflict(f"{name!r} is already a name of entry {taken[1]} in another scope; choose another")
-
-    def _alias(self, store: Store, alias: Alias, if_version: str | None) -> Entry:
-        """An alias moves between scopes as it moves within one; a canonical name never does."""
-        taken = self._bound_elsewhere(store, alias.name)
-        if taken is not None and taken[2]:
-            self._free_elsewhere(store, alias.name)
-        entry = self._apply_in(store, alias, if_version)
-        if taken is not None:
-            with taken[0].write() as work:
-                work.tx.run("names.drop", name=alias.name)
-        return entry
-
-    def _apply_in(self, store: Store, operation: Operation, if_version: str | None = None) -> Entry:
-        content = operation.content if store.embedder and isinstance(operation, Add | Write) else None
-        vector = None
-        if content is not None:
-            embedding.compare_models(store)
-            (vector,) = embedding.at_once(store, [content])
-        with store.write() as work:
-            before = work.counters.operations
-            entry = remember.apply(work, operation, actor=self.agent, now=self._clock.now(), if_version=if_version)
-            if vector is not None and work.counters.operations > before:
-                embedding.attach(store, work, entry, vector)
-        if content is not None and vector is None:
-            self._later.wake(store)
-        moved = isinstance(operation, Write) and operation.category is not None
-        self._show(entry.category, everywhere=moved)
-        return entry
 
     # The files
 

@@ -75,7 +75,7 @@ def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def asked(mem: Memory, entry: Entry, times: int, at: int | None = None) -> Entry:
     """An entry as if somebody had recalled it so many times."""
-    store, _ = mem._holder(entry.id)
+    store, _ = mem._entries.holder(entry.id)
     with store.write() as work:
         entries.adjust(work.tx, replace(entry, access_count=times, accessed_at=at))
     return mem.get(entry.id)

@@ -25,7 +25,7 @@ IN_A_FILE = pytest.mark.parametrize("location", ["file"], indirect=True)
 
 def bring(home: Home, path: Path, agent: str = "ana", **options: Any) -> Imported:
     return formats.import_(
-        home._place, path, stores=lambda name: home.agent(name)._stores, agent=agent, workspace="default",
+        home._place, path, stores=lambda name: home.agent(name)._entries.stores, agent=agent, workspace="default",
         clock=home._shared.clock.now, **options,
     )  # fmt: skip
 

@@ -56,7 +56,7 @@ def signals(mem: Memory) -> list[tuple[str, str, float, int]]:
     """(content, query, score, time) of every signal of an agent, oldest first."""
     found = []
     for entry in mem.list(limit=10_000):
-        store, _ = mem._holder(entry.id)
+        store, _ = mem._entries.holder(entry.id)
         with store.read() as tx:
             found += [(entry.content, *row) for row in tx.all("signals.of", entry_id=entry.id)]
     return sorted(found, key=lambda row: (row[3], -row[2]))
@@ -65,7 +65,7 @@ def signals(mem: Memory) -> list[tuple[str, str, float, int]]:
 def stored(mem: Memory) -> int:
     """How many signals are in any table of the agent, whatever they are about."""
     number = 0
-    for store in mem._stores:
+    for store in mem._entries.stores:
         if store.exists():
             with store.database.dump(mem.agent) as tables:
                 number += sum(len(list(rows)) for name, _, rows in tables if name == "recall_events")

@@ -737,7 +737,7 @@ def test_what_an_agent_writes_as_it_was_told_is_remembered(vault: Vault, mem: Me
 
 
 def linked(home: Home, mem: Memory, target: str) -> tuple[list[str], list[str], list[str]]:
-    found = links(mem._stores, target)
+    found = links(mem._entries.stores, target)
     return [entry.content for entry in found.out], [entry.content for entry in found.back], list(found.broken)
 
 
@@ -754,7 +754,7 @@ def test_links_lead_to_entries_by_name_and_alias_and_back(home: Home, mem: Memor
     ]
     assert linked(home, mem, "other") == ([], [], ["planet"])
     with pytest.raises(NotFound):
-        links(mem._stores, "nowhere")
+        links(mem._entries.stores, "nowhere")
 
 
 def test_links_go_on_working_when_an_entry_is_renamed(home: Home, mem: Memory) -> None:
