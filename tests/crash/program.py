@@ -185,6 +185,15 @@ def use_after_fork(pipe: Connection, location: str) -> None:
     assert len(mem.list()) == 5, [entry.content for entry in mem.list()]
 
 
+def delete_and_begin_anew(pipe: Connection, location: str) -> None:
+    """Delete the workspace, begin it anew, and stay until killed."""
+    home = recollect.open(location)
+    home.delete_workspace("default")
+    home.agent("ana").remember("the new days")
+    pipe.send(("done",))
+    pipe.recv()
+
+
 def make_and_remove_until_killed(pipe: Connection, folder: str) -> None:
     """Make a directory and take it away again, for ever."""
     pipe.send(("making",))

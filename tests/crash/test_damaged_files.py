@@ -16,6 +16,7 @@ from crash.children import Child
 from crash.evidence import files, schemas, tables
 
 import recollect
+from recollect.storage.database import migrations
 
 PAGE = 4096
 Answers = dict[object, Any]
@@ -303,6 +304,34 @@ def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path, kin
             with pytest.raises(recollect.ConfigError, match=r"newer recollect \(schema 99.*upgrade recollect"):
                 call()
     assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize("kind", ["memory.db", "home"])
+def test_a_damaged_memory_can_be_deleted(tmp_path: Path, kind: str) -> None:
+    with recollect.open(tmp_path / kind) as home:
+        home.agent("ana").remember("gone")
+    (path,) = tmp_path.rglob("memory.db")
+    path.write_bytes(b"scribbled on " * 1_000)
+    with recollect.open(tmp_path / kind) as home:
+        home.delete_workspace("default")
+        assert home.agent("ana").list() == []
+        home.agent("ana").remember("anew")
+        assert home.check().ok
+
+
+def test_a_file_that_a_newer_version_took_over_meanwhile_is_not_written_to(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with recollect.open(path) as home:
+        mem = home.agent("ana")
+        mem.remember("from today")
+        connection = apsw.Connection(str(path))
+        connection.pragma("user_version", 99)
+        with pytest.raises(recollect.ConfigError, match=r"newer recollect \(schema 99.*upgrade recollect"):
+            mem.remember("no")
+        connection.pragma("user_version", migrations()[-1].number)
+        connection.close()
+        mem.remember("yes")
+        assert [entry.content for entry in mem.list()] == ["yes", "from today"]
 
 
 def test_a_schema_of_a_newer_version_is_refused_and_left_alone(postgres_url: str) -> None:

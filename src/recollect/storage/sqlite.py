@@ -9,10 +9,10 @@ import contextlib
 import errno
 import os
 import threading
-import uuid
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from operator import call
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,8 @@ from recollect.clock import SystemClock
 from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
 from recollect.model.report import Finding
 from recollect.storage.database import Database, Row, Transaction, expand, migrations, plain, statement
+from recollect.storage.files import alone_in, new_file, publish
+from recollect.storage.forks import Forks
 
 __all__ = ["SqliteDatabase", "SqliteTransaction"]
 
@@ -49,21 +51,20 @@ _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintEr
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 # Connections that a forked child inherited: using or closing them there would harm the parent, so they are only kept.
 _inherited: list[apsw.Connection] = []
-# SQLite in a child would count on the file locks of inherited connections, which only the parent has, and the parent
-# could then clear away the log under the child's writes. So no idle connection is open during a fork.
-_databases: "weakref.WeakSet[SqliteDatabase]" = weakref.WeakSet()
+# No connection is open during a fork, see forks.py: idle ones are closed before it.
+_databases: "weakref.WeakValueDictionary[int, SqliteDatabase]" = weakref.WeakValueDictionary()
 # Connections to an empty memory that is nowhere on disk, for reading where there is no file. They are the same for all
 # databases: whoever asks for many that are not there takes no room for each.
 _nowhere: list[apsw.Connection] = []
 
 
-def _before_fork() -> None:
-    for database in list(_databases):
-        database.close()
+def _close_idle() -> None:
+    for database in map(call, _databases.valuerefs()):
+        if database is not None:
+            database.close()
 
 
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before_fork, after_in_child=_nowhere.clear)
+_forks = Forks(_close_idle, _nowhere.clear)
 
 
 class SqliteTransaction(Transaction):
@@ -114,6 +115,8 @@ class SqliteDatabase(Database):
         self._name = str(path)
         self._wal = path.with_name(path.name + "-wal")
         self._idle: list[apsw.Connection] = []
+        self._used = 0
+        """Connections that are in use."""
         self._file: tuple[int, int] | None = None
         self._log: int | None = None
         """Which file the log is, once it is known."""
@@ -123,7 +126,7 @@ class SqliteDatabase(Database):
         self._left: tuple[apsw.Connection, int, str, Row] | None = None
         """What the last write left: its connection, the state of the file as that knows it, its agent's counters."""
         self._own()
-        _databases.add(self)
+        _databases[id(self)] = self
 
     def _own(self) -> None:
         """Locks of this process; a forked child makes its own, as it may have inherited them locked."""
@@ -151,7 +154,7 @@ class SqliteDatabase(Database):
 
     def check(self) -> list[Finding]:
         """SQLite's own integrity check over the whole file."""
-        with self._errors():
+        with self._errors(), _forks.working():
             if not self._present():
                 return []
             connection, generation = self._take()
@@ -170,7 +173,7 @@ class SqliteDatabase(Database):
         of a page when it moves rows about.
         """
         beyond = ["copies outside this file (backups, snapshots of the file system) are out of reach"]
-        with self._errors(), self._writing:
+        with self._errors(), _forks.working(), self._writing:
             self._present()
             connection, generation = self._take()
             try:
@@ -187,13 +190,17 @@ class SqliteDatabase(Database):
 
     def size(self) -> int:
         """The file and its log."""
-        return sum(path.stat().st_size for path in (self.path, self._wal) if path.exists())
+        size = 0
+        for path in (self.path, self._wal):
+            with contextlib.suppress(FileNotFoundError, NotADirectoryError):
+                size += path.stat().st_size
+        return size
 
     def tidy(self) -> int:
         """Cut free pages off the file, some in each transaction, and write back what is in the write-ahead log."""
         given = 0
         for _ in range(TIDY_STEPS):
-            with self._errors(), self._writing:
+            with self._errors(), _forks.working(), self._writing:
                 if not self._present():
                     break
                 connection, generation = self._take()
@@ -209,15 +216,35 @@ class SqliteDatabase(Database):
                     self._end(connection, generation)
         return given
 
+    def remove(self) -> None:
+        """Remove the file and its log; whoever makes the file anew waits until both are gone."""
+        with self._errors(), _forks.working(), self._writing:
+            if not self._present():
+                return
+            with contextlib.suppress(RecollectError, apsw.Error):  # a damaged file can be removed, too
+                connection, generation = self._take()
+                try:  # killed in the middle, this leaves no log with anything in it
+                    connection.execute("PRAGMA wal_checkpoint(truncate)")
+                finally:
+                    self._end(connection, generation)
+            self._drop(None)
+            with alone_in(self.path.parent):
+                for suffix in ("", "-wal", "-shm"):
+                    self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
+
     def backup(self, target: Path) -> None:
         """Copy the file, consistent while others write. An existing target is refused."""
         if target.exists():
             raise Conflict(f"{target} exists already; choose a new path for the backup, or remove it first")
+        with _forks.working():
+            self._copy(target)
+
+    def _copy(self, target: Path) -> None:
         with self._errors():
             self._present()
             source, generation = self._take()
         try:
-            with self._errors(target), _new_file(target) as aside:
+            with self._errors(target), new_file(target) as aside:
                 copy = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
                 try:
                     # One step over all pages: the copy is one snapshot, and writers go on beside it.
@@ -225,7 +252,7 @@ class SqliteDatabase(Database):
                         work.step(-1)
                 finally:
                     copy.close()
-                if not _publish(aside, target):
+                if not publish(aside, target):
                     raise Conflict(f"{target} was made by somebody else meanwhile; choose a new path for the backup")
         finally:
             self._end(source, generation)
@@ -277,7 +304,7 @@ class SqliteDatabase(Database):
     def _forked(self) -> None:
         """This process is a child of the one that used the database before."""
         _inherited.extend(self._idle)
-        self._idle = []
+        self._idle, self._used = [], 0
         self._own()
 
     def _present(self) -> bool:
@@ -316,30 +343,43 @@ class SqliteDatabase(Database):
     def _leave(self) -> None:
         """The file was moved away or replaced while it was open: its log goes with it, before another takes it up."""
         with self._guard:
-            connection = self._idle.pop() if self._idle else None
-        if connection is None:
-            return
-        try:
             log = self._log_now()
+            # While this one has its log open, no other file has that number: this is the log of the next file.
+            if log is None or (self._log not in (None, log[0]) and (self._idle or self._used)):
+                return
+            if not self._idle:
+                if self._used and log[0] == self._log:
+                    raise Unavailable(f"{self.path} was replaced while it was in use; try again")
+                return
+            connection = self._idle.pop()
+            self._used += 1
+        try:
             # A log that somebody else has written to may be the next file's already.
-            if log and (log[0] != self._log or log[1] > self._looked * 1_000_000):
+            if log[0] != self._log or log[1] > self._looked * 1_000_000:
                 raise Corrupt(
                     f"{self.path} was replaced while other processes wrote to it, and {self._wal.name} may be the log "
                     "of either file. Stop them; if the new file is a restored backup, remove the log and try again"
                 )
-            if log and connection.execute("PRAGMA wal_checkpoint(truncate)").fetchall()[0][0]:
-                raise Unavailable(f"{self.path} was replaced while it was being read; try again")
+            if connection.execute("PRAGMA wal_checkpoint(truncate)").fetchall()[0][0]:
+                raise Unavailable(f"{self.path} was replaced while it was in use; try again")
         finally:
             with self._guard:
+                self._used -= 1
                 self._idle.append(connection)
 
     def _take(self) -> tuple[apsw.Connection, int]:
         """A connection, and the generation that it belongs to."""
         with self._guard:
             generation = self._generation
+            self._used += 1
             if self._idle:
                 return self._idle.pop(), generation
-        return self._connect(), generation
+        try:
+            return self._connect(), generation
+        except BaseException:
+            with self._guard:
+                self._used -= 1
+            raise
 
     def _end(self, connection: apsw.Connection, generation: int, statement: str | None = None) -> None:
         """Finish a connection's transaction and put it back; of another file, broken, or too many, it is closed."""
@@ -348,8 +388,9 @@ class SqliteDatabase(Database):
                 connection.execute(statement)
         except apsw.Error:
             connection.close(True)
-            return
+            generation = -1
         with self._guard:
+            self._used -= 1
             if generation == self._generation:
                 if self._log is None:
                     self._log = (self._log_now() or (None,))[0]
@@ -357,9 +398,14 @@ class SqliteDatabase(Database):
                 if len(self._idle) < IDLE:
                     self._idle.append(connection)
                     return
-        connection.close()
+        connection.close()  # a second time it does nothing
 
     def _connect(self) -> apsw.Connection:
+        if _forks.torn:
+            raise Unavailable(
+                "this process was forked while another thread was reading or writing a memory, so it must not use one. "
+                "Start it before there are threads, or with multiprocessing's spawn or forkserver"
+            )
         self._log = None
         size = self.path.stat().st_size
         if size < SMALLEST:
@@ -397,10 +443,7 @@ class SqliteDatabase(Database):
         newest = migrations()[-1].number
         version = connection.pragma("user_version")
         if version > newest:
-            raise ConfigError(
-                f"{self.path} was written by a newer recollect (schema {version}, this one knows {newest}): "
-                "upgrade recollect to open it; nothing was changed"
-            )
+            raise self._newer(version)
         if version < newest:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -409,6 +452,12 @@ class SqliteDatabase(Database):
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
+
+    def _newer(self, version: int) -> ConfigError:
+        return ConfigError(
+            f"{self.path} was written by a newer recollect (schema {version}, this one knows "
+            f"{migrations()[-1].number}): upgrade recollect to open it; nothing was changed"
+        )
 
     @staticmethod
     def _apply_migrations(connection: apsw.Connection) -> None:
@@ -425,7 +474,7 @@ class SqliteDatabase(Database):
 
     def _create(self) -> None:
         """Make the file: build it aside, then link it into place. Whoever comes second uses the first one's."""
-        with _new_file(self.path) as aside:
+        with new_file(self.path) as aside:
             connection = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
                 for name, value in (*_NEW_FILE, *_EVERY_CONNECTION):
@@ -437,7 +486,7 @@ class SqliteDatabase(Database):
                 connection.pragma("journal_mode", "wal")
             finally:
                 connection.close()
-            _publish(aside, self.path)
+            publish(aside, self.path)
         self._present()
 
     def _empty(self) -> apsw.Connection:
@@ -533,6 +582,7 @@ class _Read:
 
     def __enter__(self) -> SqliteTransaction:
         database = self._database
+        _forks.begin(self)
         try:
             if database._present():
                 connection, generation = database._take()
@@ -544,17 +594,21 @@ class _Read:
             else:
                 connection, generation = database._empty(), database._generation
                 self._nowhere = True
-        except Exception as error:
+        except BaseException as error:
+            _forks.end(self)
             database._translate(error)
             raise
         self._tx = SqliteTransaction(connection, self._agent, generation)
         return self._tx
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if self._nowhere:
-            _nowhere.append(self._tx._connection)
-        else:
-            self._database._end(self._tx._connection, self._tx.generation, "COMMIT")
+        try:
+            if self._nowhere:
+                _nowhere.append(self._tx._connection)
+            else:
+                self._database._end(self._tx._connection, self._tx.generation, "COMMIT")
+        finally:
+            _forks.end(self)
         if error is not None:
             self._database._translate(error)
 
@@ -571,6 +625,7 @@ class _Write:
         database = self._database
         if database._owner != os.getpid():  # the lock that a forked child inherited may be locked for ever
             database._forked()
+        _forks.begin(self)
         self._lock = database._writing
         self._lock.acquire()
         try:
@@ -579,16 +634,20 @@ class _Write:
             connection, generation = database._take()
             try:
                 connection.execute("BEGIN IMMEDIATE")
+                left, database._left = database._left, None
+                known = left is not None and left[:3] == (connection, connection.data_version(), self._agent)
+                if not known and (version := connection.pragma("user_version")) > migrations()[-1].number:
+                    raise database._newer(version)  # another process brought the file up to date meanwhile
             except BaseException:
-                database._end(connection, generation)
+                database._end(connection, generation, "ROLLBACK")
                 raise
         except BaseException as error:
             self._lock.release()
+            _forks.end(self)
             database._translate(error)
             raise
         self._tx = SqliteTransaction(connection, self._agent, generation)
-        left, database._left = database._left, None
-        if left is not None and left[:3] == (connection, connection.data_version(), self._agent):
+        if known and left is not None:
             self._tx.counters = left[3]
         return self._tx
 
@@ -607,45 +666,6 @@ class _Write:
             raise
         finally:
             self._lock.release()
+            _forks.end(self)
         if error is not None:
             database._translate(error)
-
-
-@contextmanager
-def _new_file(target: Path) -> Iterator[Path]:
-    """An empty file for this user only, beside the target, to be filled and published; gone when the block ends."""
-    missing = [folder for folder in target.parents if not folder.exists()]
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    for folder in missing:
-        _sync_folder(folder.parent)
-    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
-    try:
-        os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        yield aside
-    finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            aside.with_name(aside.name + suffix).unlink(missing_ok=True)
-
-
-def _publish(aside: Path, target: Path) -> bool:
-    """Give a finished file its name, and have that on disk; False if somebody else was first."""
-    try:
-        os.link(aside, target)
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without hard links
-        if target.exists():
-            return False
-        os.rename(aside, target)
-    _sync_folder(target.parent)
-    return True
-
-
-def _sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk."""
-    if os.name == "posix":
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
