@@ -67,6 +67,58 @@ def test_a_decision_is_told_whole_if_it_is_short_and_else_as_a_marked_part(mem: 
     }
 
 
+def test_without_a_command_the_newest_decisions_and_lessons_are_told(mem: Memory, clock: FixedClock) -> None:
+    for number in range(5):
+        mem.remember(f"We decided on colour {number}", category="decisions")
+        mem.remember(f"Learned: knot {number} slips", category="lessons")
+        clock.advance(1)
+    mem.remember("A decision with many reasons: " + "because of the tide, " * 40, category="decisions")
+    found = mem.context("")
+    told = {name: [item.text for item in found.section(name)] for name in ("Relevant Decisions", "Relevant Lessons")}
+    assert told["Relevant Lessons"] == ["Learned: knot 4 slips", "Learned: knot 3 slips"]
+    assert told["Relevant Decisions"][1:] == ["We decided on colour 4", "We decided on colour 3"]
+    assert told["Relevant Decisions"][0].startswith("A decision with many reasons: because of the tide,")
+    assert told["Relevant Decisions"][0].endswith("the …")
+    assert mem.context(" \n").text == found.text
+    assert [item.text for item in mem.context("which knot").section("Relevant Decisions")] == []
+
+
+def test_a_task_without_a_box_is_an_open_one_and_one_that_is_ticked_is_not(mem: Memory, clock: FixedClock) -> None:
+    mem.remember("Mend the net\nbefore winter", category="tasks")
+    clock.advance(1)
+    mem.remember("- [ ] order ropes\n- [x] paint the gate", category="tasks")
+    clock.advance(1)
+    mem.remember("- [x] sell the old boat", category="tasks")
+    mem.remember("Oil the winch", category="tasks", scope="channel", channel="general")
+    assert [item.text for item in mem.context("").section("Open Tasks")] == [
+        "[ ] Mend the net before winter", "- [ ] order ropes",
+    ]  # fmt: skip
+    assert "- [ ] Mend the net before winter (2026-01-01, agent)\n" in mem.context("").text
+    clock.advance(1)
+    mem.remember_many([recollect.Add(f"plain task {number}", category="tasks") for number in range(25)])
+    told = [item.text for item in mem.context("").section("Open Tasks")]
+    assert told == ["- [ ] order ropes", *(f"[ ] plain task {number}" for number in range(5, 25))]
+
+
+def test_what_was_said_in_a_conversation_is_no_earlier_session_for_itself(mem: Memory, clock: FixedClock) -> None:
+    before = mem.conversations.start()
+    before.user("the day before")
+    clock.advance(1)
+    now = mem.conversations.start()
+    now.user("good morning")
+    now.checkpoint()
+
+    def recovered(conversation: str | None) -> list[str]:
+        return [item.text for item in mem.context("", conversation=conversation).section(HEADINGS[-1])]
+
+    assert recovered(None) == ["[user]: good morning"]
+    assert recovered(now.id) == recovered(now.ref_code) == ["[user]: the day before"]
+    assert recovered(before.id) == ["[user]: good morning"]
+    before.archive()
+    assert recovered(now.id) == []
+    assert mem.recover() is not None
+
+
 def test_without_anything_to_say_the_block_is_empty(mem: Memory) -> None:
     found = mem.context("anything")
     assert (found.text, found.tokens, found.sections, found.recovering) == ("", 0, (), False)

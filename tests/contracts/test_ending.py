@@ -549,6 +549,27 @@ def test_a_checkpoint_that_cannot_be_read_is_as_if_absent(tmp_path: Path, clock:
         assert (mem.recover(), conv.saved) == (None, None)
 
 
+def test_a_hand_off_that_was_written_meanwhile_for_no_conversation_is_kept_and_no_other_is_made(
+    mem: Memory, clock: FixedClock
+) -> None:
+    mem.remember("Of the day before.", category="handoffs")
+    clock.advance(1)
+    conv = mem.conversations.start()
+    conv.user("Please paint the gate.")
+    conv.assistant("Done.")
+    left = mem.remember("The gate is blue, the fence is next.", category="handoffs")
+    ended = conv.end()
+    assert ended.handoff is not None
+    assert ended.handoff.id == left.id
+    assert [item.text for item in mem.context("").section("Last Session")] == [left.content]
+    clock.advance(1)
+    later = mem.conversations.start()
+    later.user("And the fence?")
+    handoff = later.end().handoff
+    assert handoff is not None
+    assert handoff.content == "[User]: And the fence?"
+
+
 def test_a_hand_off_that_was_left_for_the_conversation_is_kept_and_no_other_is_made(mem: Memory) -> None:
     conv = harbour(mem)
     mem.remember("of another talk", category="handoffs", conversation=mem.conversations.start().id)

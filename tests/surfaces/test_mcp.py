@@ -567,6 +567,65 @@ def test_one_agent_never_sees_another_ones_memory_unless_it_is_read_by_name(home
     assert bob.get("port").content == "Bob's port is 9000"
 
 
+def test_what_a_model_leaves_before_the_end_is_what_the_next_session_is_told(home: Home) -> None:
+    # A program that keeps the session by hooks: its conversation is not the one of the connection.
+    talk = home.agent("ana").conversations.start(chat_id="session 1")
+    talk.user("Please write the parser.")
+    talk.assistant("Done. Bye.")
+
+    async def story(agent: Agent) -> None:
+        (asked,) = (await agent.client.get_prompt("end_session")).messages
+        assert "If you appended messages" in asked.content.text  # type: ignore[union-attr]
+        for category, content in (
+            ("handoffs", "The parser is done, its tests are next."), ("tasks", "Write the tests of the parser"),
+            ("decisions", "We write the parser by hand."), ("lessons", "Learned: the grammar is ambiguous."),
+        ):  # fmt: skip
+            await agent("memory_note", action="add", category=category, content=content)
+        talk.end()
+        told = await agent("memory_context")
+        for line in (
+            "Last Session:\nThe parser is done, its tests are next.", "- We write the parser by hand.",
+            "- Learned: the grammar is ambiguous.", "- [ ] Write the tests of the parser",
+        ):  # fmt: skip
+            assert line in told["text"]
+        assert (await agent.read("recollect://context")) == told["text"]
+        await agent("conversation", action="append", messages=[{"role": "user", "content": "Good morning."}])
+        assert "Good morning." not in (await agent("memory_context"))["text"]
+
+    told(server(home), story)
+
+
+def test_arguments_that_do_not_fit_are_refused_and_not_passed_over(home: Home) -> None:
+    async def story(agent: Agent) -> None:
+        wrong = await agent.refused("memory_query", store="session", mode="text", query="x", session_id="nosuch")
+        assert "`session_id` goes with the mode `session_detail`, not with text" in wrong
+        wrong = await agent.refused("memory_query", store="knowledge", query="x", hash="abc")
+        assert "`hash` goes with the mode `hash`, not with none" in wrong
+        wrong = await agent.refused("memory_query", store="knowledge", query="x", conversation="abc")
+        assert "`conversation` goes with the store `working`" in wrong
+        wrong = await agent.refused("scratchpad", action="write", key="a", value=1, owner="ben")
+        assert "which conversation of 'ben'?" in wrong
+        assert home.agent("ana").conversations.list() == []
+        wrong = await agent.refused("memory_context", profile="codng")
+        assert "there is no profile 'codng'" in wrong
+        assert "conversation" not in wrong
+
+    told(server(home), story)
+
+
+def test_a_long_list_of_notes_is_read_page_by_page(home: Home) -> None:
+    mem = home.agent("ana")
+    made = [mem.remember(f"note {number}") for number in range(5)]
+
+    async def story(agent: Agent) -> None:
+        first = (await agent("memory_note", action="list", limit=3))["notes"]
+        rest = (await agent("memory_note", action="list", limit=3, before=first[-1]["id"]))["notes"]
+        assert [one["id"] for one in (*first, *rest)] == [entry.id for entry in reversed(made)]
+        assert "is remembered under 'nosuch'" in await agent.refused("memory_note", action="list", before="nosuch")
+
+    told(server(home), story)
+
+
 def test_a_participant_shares_the_scratchpad_and_nothing_else(home: Home) -> None:
     bobs = home.agent("bob").conversations.start(participants=["ana"])
     bobs.scratchpad["plan"] = "Bob's plan"
@@ -1009,6 +1068,36 @@ def test_the_program_ends_when_its_input_does_and_says_nothing_but_the_protocol(
         assert json.loads(line)["jsonrpc"] == "2.0"
 
 
+def test_half_a_character_is_answered_and_a_whole_one_of_two_halves_stays(tmp_path: Path) -> None:
+    contents = [r"half \ud83d", r"whole \ud83d\ude00", r"written \\ud83d", r"turned \ude00\ud83d"]
+    contents.append(r"long \uD83D!" + "x" * 20_000)
+    with subprocess.Popen(
+        [sys.executable, "-m", "recollect", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path,
+        env=environment(),
+    ) as process:  # fmt: skip
+        assert process.stdin
+        assert process.stdout
+        hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
+        process.stdin.write(json.dumps(hello).encode() + b"\n")
+        process.stdin.write(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}\n')
+        for number, content in enumerate(contents, 2):
+            params = f'{{"name": "memory", "arguments": {{"action": "remember", "content": "{content}"}}}}'
+            request = f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}\n'
+            process.stdin.write(request.encode())
+        process.stdin.write(b'{"jsonrpc": "2.0", "id": 7, "method": "ping"}\n')
+        process.stdin.flush()
+        answers = [json.loads(process.stdout.readline()) for _ in range(7)]
+        process.stdin.close()
+        assert process.wait(30) == 0
+    assert sorted(answer["id"] for answer in answers) == [1, 2, 3, 4, 5, 6, 7]
+    assert not any(answer["result"].get("isError") for answer in answers)
+    with recollect.open(tmp_path / ".recollect") as home:
+        kept = {entry.content for entry in home.agent("default").list()}
+    assert kept == {
+        "half �", "whole \U0001f600", r"written \ud83d", "turned ��", "long �!" + "x" * 20_000,
+    }  # fmt: skip
+
+
 def test_the_program_refuses_a_conversation_that_is_not_there(cli: Command) -> None:
     ended = cli("mcp", "--conversation", "nope", code=3)
     assert ended.out == b""
@@ -1082,6 +1171,7 @@ LEFT_OUT: dict[str, str] = {
     "Memory.changes": "the feed of programs",
     "Memory.last_change": "the feed of programs",
     "Memory.accesses": "a picture for people",
+    "Memory.numbers": "the ids of a page",
     "Memory.profiles": "named in the settings, and in the error about one that is not there",
     "Channels.create": "people decide on channels",
     "Channels.list": "people decide on channels",

@@ -1,8 +1,9 @@
 """The block of text that a new session starts with: chosen, trimmed to a budget, and safe to put into a prompt.
 
 The argument. What a colleague needs who takes over: what the project is, where the last one stopped, what was decided
-and learned about the task at hand, what is open. Decisions and lessons are found by the command; the rest is the
-newest. When it is too much, lessons leave first, then decisions, then the hand-off, but never the project or a task.
+and learned about the task at hand, what is open. Decisions and lessons are found by the command, and are the newest as
+long as there is none; the rest is the newest. When it is too much, lessons leave first, then decisions, then the
+hand-off, but never the project or a task.
 
 Memory is data. Whatever an entry contains, it cannot end its section, imitate a heading of the block or speak as
 somebody else: a line that could is led by a backslash, which markdown shows as the line itself. The same inputs give
@@ -27,6 +28,7 @@ from recollect.model.entry import Category, Entry, Scope
 from recollect.model.recall import Filters, Hit
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.ranking import DecayConfig
+from recollect.storage.database import Row, Transaction
 
 __all__ = ["HEADINGS", "build", "orient"]
 
@@ -44,6 +46,8 @@ TOLD = 300
 """Characters of a decision or lesson that is told as a whole; those that are taken from conversations have no more."""
 MESSAGE_LENGTH = 100
 TASKS_READ = 1_000
+UNBOXED = 20
+"""Tasks without a box that are told: they are never trimmed."""
 OPEN = "[ ]"
 CHUNK = 500
 DAY = 86_400_000
@@ -85,7 +89,7 @@ def build(
         part(DECISIONS, lambda: found()[Category.DECISIONS] if profile.decisions else ()),
         part(LESSONS, lambda: found()[Category.LESSONS] if profile.lessons else ()),
         part(TASKS, lambda: _tasks(store) if profile.tasks else ()),
-        part(RECOVERY, lambda: _recovery(store, profile.recovery, now) if profile.recovery else ()),
+        part(RECOVERY, lambda: _recovery(store, profile.recovery, now, conversation) if profile.recovery else ()),
     ]
     sections, dropped, block = _trimmed(sections, profile.budget)
     return Context(
@@ -173,6 +177,11 @@ def _handoff(store: Store) -> list[Item]:
 def _found(
     store: Store, command: str, limits: Mapping[Category, int], decay: DecayConfig, now: int, conversation: str | None
 ) -> dict[Category, list[Item]]:
+    if not command.strip():
+        return {
+            category: [replace(note, text=_beginning(note.text)) for note, _ in _newest(store, category, limit)]
+            for category, limit in limits.items()
+        }
     request = Request(
         query=command, limit=max(limits.values()), mode="hybrid", fusion="weighted", decay=decay, now=now,
         filters=Filters(scopes=(Scope.CHANNEL, Scope.WORKSPACE), conversation=conversation),
@@ -190,18 +199,28 @@ def _told(hit: Hit) -> str:
     return f"{'' if start else '… '}{hit.snippet}{'' if end else ' …'}"
 
 
+def _beginning(content: str) -> str:
+    content = _one_line(content)
+    return content if len(content) <= TOLD else f"{text.snippet(content, '', TOLD)} …"
+
+
 def _tasks(store: Store) -> list[Item]:
-    """Every line with an open box, oldest note first."""
-    return [
+    """Every line with an open box, and the newest tasks that have no box at all; oldest note first."""
+    boxed = [
         replace(note, text=line.strip())
         for note, _ in reversed(_newest(store, Category.TASKS, TASKS_READ, OPEN))
         for line in note.text.splitlines()
         if OPEN in line
     ]
+    with store.read() as tx:
+        plain = _items(tx, tx.all("context.unboxed", limit=UNBOXED))
+    unboxed = [replace(note, text=f"{OPEN} {_beginning(note.text)}") for note, _ in plain]
+    return sorted([*boxed, *reversed(unboxed)], key=lambda note: note.at or 0)
 
 
-def _recovery(store: Store, messages: int, now: int) -> list[Item]:
-    found = conversations.recover(store, now)
+def _recovery(store: Store, messages: int, now: int, conversation: str | None) -> list[Item]:
+    """The last messages of the last session; what was said in this one, whoever asks knows."""
+    found = conversations.recover(store, now, beside=conversation)
     if found is None:
         return []
     return [
@@ -213,11 +232,14 @@ def _recovery(store: Store, messages: int, now: int) -> list[Item]:
 def _newest(store: Store, category: Category, limit: int, needle: str | None = None) -> list[tuple[Item, list[str]]]:
     """The newest entries of a category, or of those whose text holds the needle, with their tags."""
     with store.read() as tx:
-        rows = tx.all("context.newest", category=str(category), needle=needle, limit=limit)
-        named: dict[str, str] = {}
-        for start in range(0, len(rows), CHUNK):
-            for entry_id, name, canonical in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]]):
-                named |= {entry_id: name} if canonical else {}
+        return _items(tx, tx.all("context.newest", category=str(category), needle=needle, limit=limit))
+
+
+def _items(tx: Transaction, rows: Sequence[Row]) -> list[tuple[Item, list[str]]]:
+    named: dict[str, str] = {}
+    for start in range(0, len(rows), CHUNK):
+        for entry_id, name, canonical in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]]):
+            named |= {entry_id: name} if canonical else {}
     return [
         (Item(text=content, at=at, source=named.get(entry_id) or source, entry_id=entry_id), json.loads(tags))
         for entry_id, content, tags, at, source in rows

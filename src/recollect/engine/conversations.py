@@ -548,8 +548,8 @@ def saved(store: Store, conversation: str) -> Recovery | None:
     return Recovery(conversation=info, events=last, summaries=summaries, saved_at=saved_at)
 
 
-def recover(store: Store, now: int) -> Recovery | None:
-    """Where the agent was last, if that is less than seven days ago.
+def recover(store: Store, now: int, *, beside: str | None = None) -> Recovery | None:
+    """Where the agent was last, if that is less than seven days ago; `beside` is the conversation that it is in now.
 
     An event is a checkpoint of its own: the journal has all of it. A checkpoint that was saved on request counts from
     when it was saved; one that cannot be read counts as if it were not there.
@@ -557,7 +557,7 @@ def recover(store: Store, now: int) -> Recovery | None:
     oldest = now - RECOVERABLE
     with store.read() as tx:
         candidates: list[tuple[int, str, int | None, str | None]] = []
-        newest = tx.one("history.newest")
+        newest = tx.one("history.newest", beside=beside or "")
         if newest is not None and (written := history.written_at(newest[1])) >= oldest:
             candidates.append((written, newest[0], None, None))
         candidates += [
@@ -566,7 +566,7 @@ def recover(store: Store, now: int) -> Recovery | None:
         ]
         for saved_at, conversation, upto, documents in sorted(candidates, key=lambda one: -one[0]):
             info = history.conversation(tx, conversation)
-            if info is None or info.status is Status.ARCHIVED or saved_at > now + RECOVERABLE:
+            if info is None or info.id == beside or info.status is Status.ARCHIVED or saved_at > now + RECOVERABLE:
                 continue
             try:
                 summaries = _documents(tx, conversation, documents)

@@ -82,7 +82,7 @@ def end(
     def handoff(work: Work, now: int) -> None:
         nonlocal result
         # Whoever talked may have left one already, and knows best; what upkeep made of a part of it is none.
-        rows = work.tx.all("history.handoffs_of", conversation=info.id)
+        rows = work.tx.all("history.handoffs_of", conversation=info.id, since=info.started_at)
         left = next((entry_id for entry_id, tags in rows if COMPACTED not in json.loads(tags)), None)
         made = written("handoff", work, now) if left is None else [entries.get(work.tx, left)]
         result = replace(result, handoff=next(iter(made), None))

@@ -102,7 +102,7 @@ def forge_reminder(
     if action == "add":
         return {"ok": True, "reminder": reminder(reminders.add(str(at), str(message), session_id=seat().current()))}
     if not (reminders.deliver(str(id)) if action == "done" else reminders.cancel(str(id))):
-        raise NotFound(f"no reminder {id!r} waits; the action `list` shows those that do")
+        raise NotFound(f"no reminder {id!r} waits")
     return {"ok": True}
 
 
@@ -156,7 +156,7 @@ def memory_history(
 
 
 TOOLS: list[Tool] = [
-    tool(forge_reminder, title="Reminders"),
+    tool(forge_reminder, title="Reminders", destroys=True),
     tool(forge_memory_checkpoint, title="Checkpoint of the files", repeats=True),
     tool(memory_history, title="History of the files", reads=True),
 ]

@@ -7,6 +7,7 @@ from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from recollect import tools
+from recollect.errors import Invalid
 from recollect.mcp.caller import seat
 from recollect.mcp.shapes import (
     STRICT,
@@ -62,7 +63,7 @@ NOTE: Actions = {
     "history": (("target",), ()),
     "links": (("target",), ()),
     "trash": ((), ("limit",)),
-    "list": ((), ("kind", "category", "scope", "tag", "limit")),
+    "list": ((), ("kind", "category", "scope", "tag", "limit", "before")),
 }
 
 
@@ -202,12 +203,18 @@ def memory_query(
     """Look something up in one particular store: what was said in this conversation, what was said in past ones, or
     the knowledge kept by key.
 
-    Use it when `memory` recall is too broad: to read a past conversation as it was, to find the exact words of
-    somebody, or to read what another agent of this workspace knows. The working memory of others is never readable.
+    Use it when `memory` recall is too broad: to read the beginning of a past conversation as it was (`conversation` get
+    reads its end), to find the exact words of somebody, or to read what another agent of this workspace knows. The
+    working memory of others is never readable.
 
     Example: {"store": "session", "mode": "text", "query": "port of the staging database"}
     """
     here = None
+    for name, value, fits in (("hash", hash, "hash"), ("session_id", session_id, "session_detail")):
+        if value is not None and mode != fits:
+            raise Invalid(f"`{name}` goes with the mode `{fits}`, not with {mode or 'none'}")
+    if conversation is not None and store != "working":
+        raise Invalid(f"`conversation` goes with the store `working`, not with {store}")
     seat().reading(target_agent)
     if store == "working" and target_agent is None:
         here = seat().conversation(conversation)
@@ -270,13 +277,16 @@ def memory_note(
     kind: Annotated[Literal["note", "archive", "chunk"] | None, Field(description="For list: only these.")] = None,
     tag: Annotated[Line | None, Field(description="For list: only with this tag.")] = None,
     limit: Annotated[Limit | None, Field(description="For list and trash: the most entries; 20 if left out.")] = None,
+    before: Annotated[
+        Target | None, Field(description="For list: older than this one, the last of the page before.")
+    ] = None,
 ) -> NoteResult:
     """Work on single notes by their names: add, write (change), rename, alias, remove, restore, show, list, list the
     trash, and see the history or the links of one.
 
     Use it for notes that people will look up by name and that have a purpose: decisions, lessons, open tasks, projects,
-    hand-offs to the next session. Those with a category appear by themselves at the start of later sessions. A removed
-    note can be restored for a while.
+    hand-offs to the next session. Those with a category appear by themselves at the start of later sessions; open tasks
+    are lines that begin with `- [ ]`, done ones with `- [x]`. A removed note can be restored for a while.
 
     Example: {"action": "add", "name": "use SQLite", "category": "decisions", "content": "We chose SQLite, because one
     file is enough."}
@@ -284,7 +294,7 @@ def memory_note(
     checked(NOTE, action, {
         "target": target, "name": name, "content": content, "tags": tags, "context": context, "category": category,
         "scope": scope, "importance": importance, "lifetime": lifetime, "channel": channel,
-        "conversation": conversation, "kind": kind, "tag": tag, "limit": limit,
+        "conversation": conversation, "kind": kind, "tag": tag, "limit": limit, "before": before,
     })  # fmt: skip
     mem, wanted, called = seat().memory, str(target), str(name)
     match action:
@@ -302,7 +312,8 @@ def memory_note(
             return {"ok": True, "notes": [note(one.entry) for one in mem.trash(limit=limit or 20)]}
         case "list":
             listed = mem.list(
-                kind=kind, category=category, scope=scope, tag=tag, limit=limit or 20
+                kind=kind, category=category, scope=scope, tag=tag, limit=limit or 20,
+                after=mem.get(before) if before else None,
             )  # fmt: skip
             return {"ok": True, "notes": [note(one) for one in listed]}
     mem = seat().writing()

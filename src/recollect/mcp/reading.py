@@ -46,9 +46,9 @@ END = """This session is about to end. Before it does:
 
 1. Write what was decided with `memory_note` (action `add`, category `decisions`), one note each, with the reason.
 2. Write what went wrong or turned out otherwise than expected in the same way, category `lessons`.
-3. Write open tasks with category `tasks`; `write` or `remove` those that are done.
+3. Write open tasks with category `tasks`, each as a line `- [ ] …`; `write` or `remove` those that are done.
 4. Write one note of category `handoffs`: what was done, where things stand, what comes next.
-5. Call `conversation` with the action `end`.
+5. If you appended messages with `conversation`, call it with the action `end`.
 
 Do not write what is there already; recall first. Then tell the user in one sentence what you kept."""
 

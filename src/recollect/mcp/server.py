@@ -1,7 +1,9 @@
 """The server itself: the tools, resources and prompts together, and the two ways to reach it, stdio and HTTP."""
 
 import gc
+import io
 import logging
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -27,6 +29,7 @@ import recollect
 from recollect.home import Home
 from recollect.mcp import keeping, notes, talk
 from recollect.mcp.caller import CALLER, SESSIONS, Caller, Seat, Seats, seated
+from recollect.mcp.lines import Lines
 from recollect.mcp.reading import add_completion, add_prompts, add_resources
 from recollect.mcp.telling import add_telling
 
@@ -84,6 +87,7 @@ def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = 
     """Serve one agent's memory on the standard streams, until stdin ends."""
     server = build(Caller(home=home, workspace=workspace, agent=agent, conversation=conversation))
     gc.freeze()  # what was loaded until now stays: a collection in the middle of a call need not walk through it
+    sys.stdin = io.TextIOWrapper(Lines(sys.stdin.buffer), encoding="utf-8", errors="replace")
     server.run("stdio")
 
 

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from recollect import tools
 from recollect.conversation import Scratchpad
-from recollect.errors import NotFound
+from recollect.errors import Invalid, NotFound
 from recollect.mcp.caller import seat
 from recollect.mcp.shapes import STRICT, ConversationRef, Line, Message, SaidView, Talk, said, talk
 from recollect.mcp.tool import Actions, checked, tool
@@ -107,7 +107,9 @@ def conversation(
     `archive` puts it away. A session has one conversation, which begins with the first `append`; its ref code is in
     every result.
 
-    Example: {"action": "append", "messages": [{"role": "user", "content": "We decided to use SQLite."}]}
+    Decisions and lessons are taken from what the assistant said ("We decided to …", "Learned: …").
+
+    Example: {"action": "append", "messages": [{"role": "assistant", "content": "We decided to use SQLite."}]}
     """
     checked(CONVERSATION, action, {
         "conversation": conversation, "messages": messages, "channel": channel, "chat_id": chat_id,
@@ -148,7 +150,7 @@ def conversation(
 def scratchpad(
     action: Annotated[Literal["write", "read", "list", "clear"], Field(description="What to do.")],
     key: Annotated[Line | None, Field(description="The name of the value; for clear: only this one.")] = None,
-    value: Annotated[JsonValue, Field(description="For write: any JSON.")] = None,
+    value: Annotated[JsonValue, Field(description="For write: any JSON but null.")] = None,
     conversation: ConversationRef | None = None,
     owner: Annotated[
         Line | None, Field(description="The agent whose conversation it is, where it named you as a participant.")
@@ -209,7 +211,9 @@ _ABSENT: Any = object()
 def _pad(conversation: str | None, owner: str | None, *, begin: bool) -> tuple[Scratchpad, str]:
     """A scratchpad, and what to call its conversation; that of another owner is known by what was asked for."""
     mem = seat().memory
-    if owner is not None and owner != mem.agent and conversation is not None:
+    if owner is not None and owner != mem.agent:
+        if conversation is None:
+            raise Invalid(f"which conversation of {owner!r}? Give the `conversation` that you take part in")
         return mem.conversations.scratchpad(conversation, owner), conversation
     found = seat().conversation(conversation, begin=begin)
     return found.scratchpad, found.ref_code

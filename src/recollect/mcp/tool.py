@@ -28,11 +28,13 @@ ADVICE: Mapping[type[RecollectError], str] = {
     Corrupt: "Tell the user to run `recollect check` where the memory is.",
     ConfigError: "You cannot change this; tell the user.",
 }
-_NOTES = "Look for it first, with `memory` (action `recall`) or `memory_note` (action `list`)."
+_NOTES = (
+    "Look for it first, with `memory` (action `recall`) or `memory_note` (action `list`; `trash` for what was removed)."
+)
 _TALKS = "`conversation` (action `list`) shows the conversations."
 LOOK: Mapping[str, str] = {
     **dict.fromkeys(("memory", "memory_note", "memory_upsert"), _NOTES),
-    **dict.fromkeys(("conversation", "memory_compact", "memory_query", "memory_context"), _TALKS),
+    **dict.fromkeys(("conversation", "memory_compact", "memory_query"), _TALKS),
     "scratchpad": f"Its action `list` shows the keys; {_TALKS}",
     "forge_reminder": "Its action `list` shows the reminders.",
 }

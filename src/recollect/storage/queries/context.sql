@@ -5,3 +5,10 @@ SELECT id, content, tags, created_at, source FROM entries
 WHERE agent = :agent AND category = :category AND scope = 'workspace'
     AND (CAST(:needle AS TEXT) IS NULL OR replace(content, CAST(:needle AS TEXT), '') <> content)
 ORDER BY created_at DESC, id || '' DESC LIMIT :limit
+
+-- Tasks that somebody wrote without a box, so that they are as open as they are there.
+-- name: unboxed
+SELECT id, content, tags, created_at, source FROM entries
+WHERE agent = :agent AND category = 'tasks' AND scope = 'workspace' AND kind = 'note' AND source <> 'shelve'
+    AND replace(replace(replace(content, '[ ]', ''), '[x]', ''), '[X]', '') = content
+ORDER BY created_at DESC, id || '' DESC LIMIT :limit

@@ -140,7 +140,7 @@ SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, has
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND substr(hash, 1, :length) = :hash ORDER BY seq LIMIT 2
 
 -- name: newest
-SELECT conversation_id, id FROM events WHERE agent = :agent ORDER BY seq DESC LIMIT 1
+SELECT conversation_id, id FROM events WHERE agent = :agent AND conversation_id <> :beside ORDER BY seq DESC LIMIT 1
 
 -- name: last_of
 SELECT seq, id FROM events WHERE agent = :agent AND conversation_id = :conversation ORDER BY seq DESC LIMIT 1
@@ -192,9 +192,12 @@ DELETE FROM embeddings WHERE agent = :agent AND entry_id IN (
 -- name: in_conversation
 SELECT id FROM entries WHERE agent = :agent AND conversation_id = :conversation AND scope = 'conversation'
 
+-- Also those that belong to no conversation and were written since this one began: a program that keeps a session by
+-- hooks talks to the memory over another connection, which does not know of the conversation.
 -- name: handoffs_of
 SELECT id, tags FROM entries
-WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note'
+WHERE agent = :agent AND category = 'handoffs' AND kind = 'note'
+    AND (conversation_id = :conversation OR (conversation_id IS NULL AND source = 'agent' AND created_at >= :since))
 ORDER BY seq DESC
 
 -- name: age
