@@ -12,7 +12,7 @@ from hashlib import sha256
 
 from recollect import names
 from recollect.clock import Clock, Moment, milliseconds
-from recollect.engine import remember
+from recollect.engine import erasing, remember
 from recollect.engine.background import Background
 from recollect.engine.store import Store
 from recollect.errors import Conflict, Invalid, NotFound
@@ -32,6 +32,8 @@ EXPIRE = 100
 """Old requests that are removed when a new one begins."""
 LONGEST_BODY = 1_000_000
 """Bytes of an answer that are kept."""
+UNKNOWN = 0
+"""The status of a request that failed, and of which nobody knows whether it was done."""
 
 
 class Tokens:
@@ -132,8 +134,8 @@ class Requests:
     def begin(self, key: str, fingerprint: str) -> Answer | None:
         """None for a new request, which is then under way; the answer for one that was done already.
 
-        A Conflict when the key came with another fingerprint, when the request is still under way (or was broken off,
-        so that nobody knows whether it was done), and when its answer is not kept.
+        A Conflict when the key came with another fingerprint, when the request is still under way or was broken off,
+        when it failed so that nobody knows whether it was done, and when its answer is not kept.
         """
         key, fingerprint, now = _key(key), names.name(fingerprint, "fingerprint"), self._clock.now()
         with self._store.database.write(self._store.agent) as tx:
@@ -148,7 +150,15 @@ class Requests:
         if wanted != fingerprint:
             raise Conflict(f"the key {key!r} belongs to another request; choose a new key for a new request")
         if status is None:
-            raise Conflict(f"the request {key!r} is under way, or was broken off; look whether it was done")
+            raise Conflict(
+                f"the request {key!r} is under way, or was broken off; if it does not end, look whether it was done, "
+                "and if it was not, send it with a new key"
+            )
+        if status == UNKNOWN:
+            raise Conflict(
+                f"the request {key!r} failed, and whether it was done is not known; look whether what it should do is "
+                "there, and if it is not, send it with a new key: this one is free again a day after it was first sent"
+            )
         if answer is None:
             raise Conflict(
                 f"the request {key!r} was done (status {status}), but its answer is not kept: it was longer than "
@@ -156,22 +166,37 @@ class Requests:
             )
         return answer
 
-    def finish(self, key: str, status: int, body: str, headers: Mapping[str, str] | None = None) -> None:
-        """Keep the answer of a request that is under way; nothing, if it no longer is."""
+    def finish(
+        self, key: str, status: int, body: str, headers: Mapping[str, str] | None = None, *, harmless: bool = False
+    ) -> None:
+        """Keep the answer of a request that is under way; nothing, if it no longer is.
+
+        Where something was erased meanwhile, which may be in it, only the status is kept, unless it is `harmless`.
+        """
         key, kept = _key(key), len(body.encode()) <= LONGEST_BODY
         with self._store.database.write(self._store.agent) as tx:
-            access.finish(tx, key, status, body if kept else None, headers or {})
+            access.finish(tx, key, status, body if kept else None, headers or {}, harmless=harmless)
+
+    def fail(self, key: str) -> None:
+        """Say of a request under way that it failed, and may be done or not. Its key stays taken as if it was done."""
+        key = _key(key)
+        with self._store.database.write(self._store.agent) as tx:
+            access.finish(tx, key, UNKNOWN, None, {})
 
     def forget_answers(self) -> tuple[int, Sequence[str]]:
         """Forget what was answered, but not that it was done: a text that is erased may be in it.
 
-        How many answers, and the places where they may still be read.
+        What is under way now may have seen it, too: its answer will not be kept. How many answers, and the
+        places where they may still be read.
         """
         if not self._store.exists():
             return 0, ()
         with self._store.database.write(self._store.agent) as tx:
+            tx.run("access.answers_refuse")  # what is under way may have read it before
             forgotten = tx.run("access.answers_forget")
-        return forgotten, self._store.database.scrub(self._store.agent)[1] if forgotten else ()
+            # Also those that were forgotten before, as it is not known whether they could be overwritten then.
+            without = tx.one("access.answer_missing") is not None
+        return forgotten, erasing.scrub(self._store)[1] if without else ()
 
     def drop(self, key: str) -> None:
         """Forget a request that is under way, because nothing was done; it may come again."""

@@ -203,6 +203,7 @@ class AsyncRequests(_Around[Requests]):
 
     begin = _forward(Requests.begin)
     finish = _forward(Requests.finish)
+    fail = _forward(Requests.fail)
     forget_answers = _forward(Requests.forget_answers)
     drop = _forward(Requests.drop)
 
@@ -225,6 +226,7 @@ class AsyncMemory(_Around[Memory]):
     recall = _forward(Memory.recall)
     get = _forward(Memory.get)
     list = _forward(Memory.list)
+    numbers = _forward(Memory.numbers)
     changes = _forward(Memory.changes)
     last_change = _forward(Memory.last_change)
     trash = _forward(Memory.trash)

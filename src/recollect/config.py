@@ -18,10 +18,12 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from recollect.errors import ConfigError
+from recollect import names
+from recollect.errors import ConfigError, Invalid
 from recollect.model.context import Profile
 
 __all__ = [
+    "FILE",
     "PROFILES",
     "ConversationSettings",
     "DecaySettings",
@@ -34,9 +36,11 @@ __all__ = [
     "UpkeepSettings",
     "VaultSettings",
     "WindowSettings",
+    "user_file",
 ]
 
 FILE = "recollect.toml"
+"""What a file of settings is called."""
 PROFILES = {
     "default": Profile(),
     "coding": Profile(budget=3_000, decisions=5, lessons=5),
@@ -47,6 +51,13 @@ OWN = ("RECOLLECT_CONFIG", "RECOLLECT_CONVERSATION")
 """Variables that are no settings: where the file is, and which conversation `recollect mcp` goes on with."""
 CLUSTER = re.compile(r"RECOLLECT_(\w+_)?(SERVICE_(HOST|PORT)|PORT_\d)\w*|RECOLLECT_(\w+_)?PORT=\w+://.*")
 """Variables that Kubernetes sets in every pod beside a service whose name begins with recollect."""
+MOVED = {
+    ".claude.json": ("CLAUDE_CONFIG_DIR", ".claude.json"),
+    ".claude/": ("CLAUDE_CONFIG_DIR", ""),
+    ".codex/": ("CODEX_HOME", ""),
+    ".config/": ("XDG_CONFIG_HOME", ""),
+}
+"""How the files of programs begin in the user's home folder, and which variable puts them elsewhere, under what."""
 HOUR, DAY, CENTURY = 3_600, 86_400, 36_525
 """Seconds, seconds, and days."""
 
@@ -233,6 +244,12 @@ class Settings:
     """What a context holds, by name: [profiles.NAME] in the file."""
 
     def __post_init__(self) -> None:
+        project = "default" if self.workspace == "." else self.workspace  # the dot stands for the folder's
+        for name, what, value in (("agent", "an agent", self.agent), ("workspace", "a workspace", project)):
+            try:
+                names.segment(value, what)
+            except Invalid as error:
+                raise ConfigError(f"{name!r} in {FILE} or RECOLLECT_{name.upper()}: {error}") from None
         for item in fields(self):
             value = getattr(self, item.name)
             tables = value if isinstance(value, Mapping) else {item.name: value} if is_dataclass(value) else {}
@@ -241,24 +258,40 @@ class Settings:
                     _converted(getattr(table, one.name), one, f"[{name}] {one.name}")
 
     @classmethod
-    def read(cls, environ: Mapping[str, str] = os.environ, file: Path | None = None) -> "Settings":
-        """Settings from the file (RECOLLECT_CONFIG, else recollect.toml if it is there) and the environment.
+    def read(
+        cls, environ: Mapping[str, str] = os.environ, file: Path | None = None, *, trusted: bool = True
+    ) -> "Settings":
+        """Settings from a file and the environment.
+
+        The file is the one that RECOLLECT_CONFIG names, else the first that is there of ./recollect.toml and
+        ~/.recollect/recollect.toml. A folder that is not trusted has no say: its own is passed over, as it could name
+        a server to which conversations and keys would be sent.
 
         An empty variable counts as not set. An unknown key or RECOLLECT_* variable, or a value that is not allowed, is
         a ConfigError.
         """
         named = file or (Path(environ["RECOLLECT_CONFIG"]) if environ.get("RECOLLECT_CONFIG") else None)
-        path = named or Path(FILE)
+        usual = [Path(FILE)] if trusted else []
+        usual += [Path(environ[name], ".recollect", FILE) for name in ("HOME", "USERPROFILE") if environ.get(name)][:1]
+        path = named or next((one for one in usual if one.is_file()), None)
         given: dict[str, Any] = {}
-        if named is not None or path.is_file():
+        if path is not None:
             try:
                 given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
                 raise ConfigError(f"{path} cannot be read: {error}") from error
         _refuse_unknown(environ)
-        result = _filled(cls, given, environ, "RECOLLECT", str(path))
+        result = _filled(cls, given, environ, "RECOLLECT", str(path or FILE))
         assert isinstance(result, Settings)
         return result
+
+
+def user_file(place: str, environ: Mapping[str, str] = os.environ) -> Path:
+    """Where a file of the user is: in the home folder, or where the program that it belongs to was told to keep it."""
+    for begin, (variable, within) in MOVED.items():
+        if place.startswith(begin) and environ.get(variable):
+            return Path(environ[variable], within, place.removeprefix(begin)).absolute()
+    return Path.home() / place
 
 
 def _variables(kind: type[Any], prefix: str) -> Iterator[str]:

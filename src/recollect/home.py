@@ -20,7 +20,7 @@ from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
 from recollect.engine.tidying import five_steps
-from recollect.errors import ConfigError, Corrupt, NotFound, RecollectError
+from recollect.errors import ConfigError, Conflict, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, Memory, Shared
 from recollect.model.reminder import Reminder
 from recollect.model.report import Finding, Report
@@ -140,14 +140,32 @@ class Home:
         return [agent for agent in self._place.workspace(name).agents() if agent != SHARED]
 
     def delete_workspace(self, name: str) -> None:
-        """Remove a workspace with all its agents' memories. There is no way back but a backup."""
+        """Remove a workspace with all its agents' memories and their files. There is no way back but a backup.
+
+        In a single file that is everything, also the account; while there are tokens in it, it is a Conflict.
+        """
         workspace = names.segment(name, "a workspace")
         if workspace not in self._place.workspaces():
             raise NotFound(f"there is no workspace {workspace!r}; the list of workspaces shows those that are there")
+        if self._place.account() is self._place.workspace(workspace) and self._guarded():
+            raise Conflict(
+                "this file holds its only workspace, the account and tokens, and would be gone with all of them; "
+                "revoke the tokens first, or remove the file by hand"
+            )
+        vault = self.vault(workspace)
+        vault.remove()
         self._place.delete(workspace)
+        self._shared.forget_answers()
+        vault.remove()  # what a process that keeps the files in step has written again meanwhile
         self._memories.clear()
         self._stores.clear()
         self._vaults.pop(workspace, None)
+
+    def _guarded(self) -> bool:
+        try:
+            return bool(self.tokens.list())
+        except Corrupt:  # what cannot be read can still be removed
+            return False
 
     def stats(self, workspace: str | None = None) -> Stats:
         """Figures about everything here, or about one workspace: sizes, counts of each agent, growth over 90 days."""
@@ -182,15 +200,14 @@ class Home:
 
     def backup(self, path: str | Path) -> None:
         """Copy everything to a new path, consistent while others write. The copy is a home that can be opened."""
-        self._place.backup(Path(path).expanduser())
+        self._place.backup(archive.expanded(path))
 
     def export(self, path: str | Path, *, include_vectors: bool = False, progress: Progress = quiet) -> Exported:
         """Write everything to a new file of JSON Lines, packed when its name ends in .gz; `import_` restores it."""
         self._shared.signals.flush()
         now = self._shared.clock.now()
-        return archive.export(
-            self._place, Path(path).expanduser(), now, include_vectors=include_vectors, progress=progress
-        )
+        target = archive.expanded(path)
+        return archive.export(self._place, target, now, include_vectors=include_vectors, progress=progress)
 
     def import_(
         self, path: str | Path, *, agent: str = "default", workspace: str = "default",
@@ -202,7 +219,7 @@ class Home:
         """
         space = names.segment(workspace, "a workspace")
         return formats.import_(
-            self._place, Path(path).expanduser(), stores=lambda name: self.agent(name, space)._entries.stores,
+            self._place, archive.expanded(path), stores=lambda name: self.agent(name, space)._entries.stores,
             agent=agent, workspace=space, clock=self._shared.clock.now, format=format, dry_run=dry_run,
             progress=progress, touched=self._touched,
         )  # fmt: skip
@@ -277,10 +294,9 @@ class Home:
 
     def _store(self, database: Database, agent: str, *, account: bool = False) -> Store:
         key = id(database), agent
-        if key not in self._stores:
-            # The account never has vectors; where it shares a file with the workspace, writing sees to that.
-            self._stores[key] = Store(database, agent, None if account else self._embedder)
-        return self._stores[key]
+        # The account never has vectors; where it shares a file with the workspace, writing sees to that.
+        found = self._stores.get(key)
+        return found or self._stores.setdefault(key, Store(database, agent, None if account else self._embedder))
 
     def _touched(self, workspace: str | None, agent: str) -> None:
         if workspace is not None:  # the account never has vectors
@@ -317,12 +333,13 @@ class Home:
 
     def _workplaces(self) -> list[Workplace]:
         """Where there is upkeep to do: every database that is there, and the agents in it."""
-        found = []
+        found, failed = list[Workplace](), None
         for name, database in self._databases():
             try:
                 used = bool(database.agents())
             except RecollectError as error:  # one that is damaged must not stop the upkeep of the others
                 _log.warning("there is no upkeep of %s: %s", name, error)
+                failed = error
                 continue
             if used:
                 account = name == "account" and name not in self._place.workspaces()
@@ -334,6 +351,8 @@ class Home:
 
                 show = None if account else partial(self._show, name)
                 found.append(Workplace(name, self._store(database, SHARED, account=account), agents, folder, show))
+        if failed is not None and not found:
+            raise failed
         return found
 
     def _databases(self) -> Iterator[tuple[str, Database]]:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
@@ -41,6 +42,7 @@ from recollect.vault.sync import Vault
 __all__ = ["SHARED", "Memory", "Shared"]
 
 BATCH = 1_000
+TRIES = 3
 SHARED = "_shared"
 """The agent whose rows all agents of a workspace see."""
 MODES = ("hybrid", "keyword", "vector")
@@ -120,12 +122,15 @@ class Memory:
     def remember_many(self, drafts: Iterable[Add]) -> list[Entry]:
         """Remember many entries, a thousand per transaction.
 
-        A sequence is checked whole before anything is written; an iterator is checked batch by batch.
+        A sequence is checked whole before anything is written, also whether a name is taken; an iterator is checked
+        batch by batch.
         """
         if not isinstance(drafts, Iterable):
             raise Invalid(f"remember_many takes a list of Add values, not {type(drafts).__name__}")
         if isinstance(drafts, Sequence):
             drafts = [_draft(draft) for draft in drafts]
+            if len(drafts) > BATCH:
+                self._entries.must_be_free(drafts)
         pending, made = iter(drafts), list[Entry]()
         while batch := [_draft(draft) for draft in islice(pending, BATCH)]:
             made += self._entries.add(batch)
@@ -133,17 +138,22 @@ class Memory:
             self._show(category)
         return made
 
-    def upsert(self, key: str, content: str, *, tags: Iterable[str] = ()) -> Entry:
-        """Write knowledge under a key: made if it is new, rewritten if it is there."""
+    def upsert(self, key: str, content: str, *, tags: Iterable[str] = (), if_version: str | None = None) -> Entry:
+        """Write knowledge under a key: made if it is new, rewritten if it is there.
+
+        With `if_version` it is only ever rewritten, and Stale if it was changed since.
+        """
         key, tags = names.name(key, "key"), remember.tag_list(tags)
         write = Write(key, content=content, tags=tags or None)
-        try:
-            return self.apply(write)
-        except NotFound:
-            try:
-                return self.apply(Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM))
-            except Conflict:  # another process made it in between
+        if if_version is not None:
+            return self.apply(write, if_version=if_version)
+        add = Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM)
+        for _ in range(TRIES):  # others may make and forget it in between
+            with suppress(NotFound):
                 return self.apply(write)
+            with suppress(Conflict):
+                return self.apply(add)
+        return self.apply(write)
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
         """Apply one operation; the entry as it is afterwards (for a remove: as it was).
@@ -184,10 +194,11 @@ class Memory:
                     elsewhere=self._left_in_files,
                 )  # fmt: skip
                 answers, left = self._forget_answers()
-                if not answers:
-                    return receipt
-                removed = *receipt.removed, Erased(place="answers to requests", removed=answers)
-                return replace(receipt, removed=removed, remaining=tuple(dict.fromkeys((*receipt.remaining, *left))))
+                gone = [Erased(place="answers to requests", removed=answers)] if answers else []
+                return replace(
+                    receipt, removed=(*receipt.removed, *gone),
+                    remaining=tuple(dict.fromkeys((*receipt.remaining, *left))),
+                )  # fmt: skip
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
@@ -330,6 +341,18 @@ class Memory:
             with store.read() as tx:
                 found += listing.page(tx, sort, down, wanted, place, min(limit, 1_000_000))
         return listing.merged(found, sort, down)[:limit]
+
+    def numbers(self, category: Category | str) -> dict[str, int]:
+        """The notes of a category by their ids, each with its number in the vault's file, else its moment.
+
+        Quick, also where there are many; nothing of what they say is read.
+        """
+        self._look()
+        wanted, found = remember.member(Category, category, "category"), dict[str, int]()
+        for store in self._entries.stores:
+            with store.read() as tx:
+                found |= listing.numbers(tx, wanted)
+        return found
 
     def trash(self, *, limit: int = 100, before: int | None = None) -> Sequence[Removed]:
         """What was forgotten and can be restored, newest first. For the next page give the last `seq` as `before`.
@@ -490,21 +513,32 @@ class Memory:
 
     def _show(self, category: Category | None, *, everywhere: bool = False) -> None:
         """Let the vault show what was written, where there is one. Its troubles are told, and fail no write."""
-        vault = self._vault() if category is not None or everywhere else None
-        if vault is not None:
-            _tell(vault.written(self.agent, None if everywhere else category))
+        if category is None and not everywhere:
+            return
+        try:
+            vault = self._vault()
+            if vault is not None:
+                _tell(vault.written(self.agent, None if everywhere else category))
+        except (RecollectError, OSError) as error:
+            _log.warning("the vault does not show what was written: %s", error)
 
     def _look(self, agent: str | None = None) -> None:
-        """Take in what was edited in the vault's files, of this agent or another, before a read."""
-        vault = self._vault()
-        if vault is not None:
-            _tell(vault.refresh(agent or self.agent))
+        """Take in what was edited in the vault's files, of this agent or another, before a read; it fails none."""
+        try:
+            vault = self._vault()
+            if vault is not None:
+                _tell(vault.refresh(agent or self.agent))
+        except (RecollectError, OSError) as error:
+            _log.warning("what was edited in the vault is not taken in: %s", error)
 
     def _closed(self, conversation: str) -> None:
         """Let the vault show what a conversation left, and commit it."""
-        vault = self._vault()
-        if vault is not None:
-            vault.show(self.agent, *close_message(conversation, self.agent))
+        try:
+            vault = self._vault()
+            if vault is not None:
+                vault.show(self.agent, *close_message(conversation, self.agent))
+        except (RecollectError, OSError) as error:
+            _log.warning("the vault does not show what a conversation left: %s", error)
 
     def _left_in_files(self, entry_id: str, pieces: Sequence[str]) -> Sequence[str]:
         """Take an erased entry out of the files; where pieces of its text still are."""

@@ -14,13 +14,16 @@ from recollect import names
 from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
 from recollect.engine.compaction import Limits
-from recollect.errors import ConfigError, Conflict, Invalid
+from recollect.errors import ConfigError, Conflict, Invalid, NotFound, Unavailable
 from recollect.home import Home
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
+from recollect.storage.files import sync_folder
 from recollect.storage.sqlite import SqliteDatabase
+from recollect.transfer.archive import expanded, file_errors
+from recollect.transfer.copying import copy_folder
 
 __all__ = ["Directory", "Server", "SingleFile", "is_single_file", "open_home", "program", "project", "shown"]
 
@@ -45,14 +48,14 @@ def open_home(
         model=model or _model(settings), limits=_limits(settings),
         stale_after=int(settings.conversation.stale_after * 3_600_000),
         summary_timeout=settings.conversation.summary_timeout,
-        vault=None if folder is None else Path(folder).expanduser(), settings=settings,
+        vault=None if folder is None else expanded(folder), settings=settings,
     )  # fmt: skip
 
 
 def shown(location: str) -> str:
     """A location as people may see it, good from every folder: a whole path, or an address without its password."""
     if "://" not in location:
-        return str(Path(location).expanduser().absolute())
+        return str(expanded(location).absolute())
     parts = urlsplit(location)
     user, at, host = parts.netloc.rpartition("@")
     query = urlencode([(key, value) for key, value in parse_qsl(parts.query) if "password" not in key], safe="/")
@@ -75,7 +78,7 @@ def project(folder: Path) -> str:
 
     The root of the file system and the home folder of the user are no project; there it is `default`.
     """
-    here, user = folder.expanduser().resolve(), Path.home().resolve()
+    here, user = expanded(folder).resolve(), Path.home().resolve()
     above = (one for one in (here, *here.parents) if one != user and os.path.exists(one / ".git"))
     top = next(above, here)
     return "default" if top == user else names.as_segment(top.name, "default")
@@ -129,7 +132,7 @@ def _place(where: str) -> "Directory | SingleFile | Server":
             f"{where.split('://')[0]}:// is not a place recollect knows; give a directory, a path ending in .db, "
             "or postgresql://…"
         )
-    path = Path(where).expanduser()
+    path = expanded(where)
     try:
         mode = path.stat().st_mode  # asked once: another process may be making it
     except (FileNotFoundError, NotADirectoryError):
@@ -177,9 +180,7 @@ class SingleFile:
 
     def delete(self, workspace: str) -> None:
         """Remove the file and its log."""
-        self._database.close()
-        for suffix in ("", "-wal", "-shm"):
-            self._database.path.with_name(self._database.path.name + suffix).unlink(missing_ok=True)
+        self._database.remove()
 
     def vault(self, workspace: str) -> None:
         """A single file has no folder."""
@@ -191,7 +192,7 @@ class SingleFile:
         if target.suffix != ".db":
             raise ConfigError(f"the backup of a single file is a file: give {target} a name that ends in .db")
         if not self._database.path.exists():
-            raise ConfigError(f"{self._database.path} does not exist yet; there is nothing to back up")
+            raise NotFound(f"{self._database.path} does not exist yet; there is nothing to back up")
         self._database.backup(target)
 
     def close(self) -> None:
@@ -213,9 +214,10 @@ class Directory:
 
     def workspace(self, name: str) -> SqliteDatabase:
         """The workspace's file."""
-        if name not in self._workspaces:
-            self._workspaces[name] = SqliteDatabase(self._path / "workspaces" / name / "memory.db")
-        return self._workspaces[name]
+        found = self._workspaces.get(name)
+        return found or self._workspaces.setdefault(
+            name, SqliteDatabase(self._path / "workspaces" / name / "memory.db")
+        )
 
     def workspaces(self) -> list[str]:
         """The folders that have a memory in them."""
@@ -225,19 +227,36 @@ class Directory:
     def delete(self, workspace: str) -> None:
         """Remove the workspace's folder."""
         self.workspace(workspace).close()
-        del self._workspaces[workspace]
-        shutil.rmtree(self._path / "workspaces" / workspace)
+        self._workspaces.pop(workspace, None)
+        try:  # in one step, so that nobody sees a part of it
+            os.rename(self._path / "workspaces" / workspace, self._path / f".{uuid.uuid4().hex}.deleted")
+        except FileNotFoundError:
+            pass  # somebody else was first
+        except OSError as error:
+            raise Unavailable(f"the workspace {workspace} cannot be removed: {error.strerror}; try again") from error
+        for folder in self._path.glob(".*.deleted"):  # also what a killed process left
+            shutil.rmtree(folder, ignore_errors=True)
 
     def vault(self, workspace: str) -> Path:
         """The folder `vault` beside the workspace's file."""
         return self._path / "workspaces" / workspace / "vault"
 
+    def _vaults(self) -> list[Path]:
+        """The vaults that lie in this directory; a link leads to one that does not."""
+        return [one for one in self._path.glob("workspaces/*/vault") if one.is_dir() and not one.is_symlink()]
+
     def backup(self, target: Path) -> None:
-        """Copy every file into a new directory of the same layout."""
+        """Copy every file into a new directory of the same layout, with the vaults that lie in this one."""
+        if _is_plain(str(target)) and any(target.resolve().is_relative_to(one.resolve()) for one in self._vaults()):
+            raise ConfigError(f"{target} lies in a vault, which is copied itself; choose a path outside of it")
         with _new_directory(target) as aside:
             for database in (self._account, *(self.workspace(name) for name in self.workspaces())):
                 if database.path.exists():
                     database.backup(aside / database.path.relative_to(self._path))
+            # After the databases: what a file says that its database does not know yet is an edit, which is taken in.
+            # The other way round a note that came in between would be missing in its file, and that is a removal.
+            for vault in self._vaults():
+                copy_folder(vault, aside / vault.relative_to(self._path))
 
     def close(self) -> None:
         """Close every file."""
@@ -314,7 +333,15 @@ def _new_directory(target: Path) -> Iterator[Path]:
     aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
     try:
         yield aside
-        if aside.exists():
-            os.replace(aside, target)
+        if not aside.exists():
+            raise NotFound("nothing is stored here yet; there is nothing to back up")
+        with file_errors(target):
+            try:
+                os.replace(aside, target)
+            except OSError as error:
+                if target.exists():
+                    raise Conflict(f"{target} was made by somebody else meanwhile; choose a new path") from error
+                raise
+            sync_folder(target.parent)
     finally:
         shutil.rmtree(aside, ignore_errors=True)

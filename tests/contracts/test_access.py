@@ -143,6 +143,13 @@ def test_its_use_is_noted_once_a_minute(home: Home, clock: FixedClock) -> None:
     assert used() == start + 60_000
 
 
+def test_a_mistake_in_the_background_is_in_the_log(home: Home, caplog: pytest.LogCaptureFixture) -> None:
+    background = home._shared.background
+    background.run("a mistake", lambda: [].pop())
+    background.wait()
+    assert "pop from empty list" in caplog.text
+
+
 def test_a_note_that_cannot_be_written_refuses_nobody(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     _, secret = home.tokens.create("laptop")
 
@@ -301,6 +308,22 @@ def test_a_request_under_way_is_a_conflict_until_it_is_done_or_dropped(home: Hom
     assert home.requests.begin("r-1", "abc") == Answer(status=200, body="first")
 
 
+def test_a_request_of_which_nobody_knows_whether_it_was_done_is_not_done_again_for_a_day(
+    home: Home, clock: FixedClock
+) -> None:
+    home.requests.begin("r-1", "abc")
+    home.requests.fail("r-1")
+    home.requests.drop("r-1")
+    home.requests.finish("r-1", 200, "late")
+    for _ in range(2):
+        with pytest.raises(Conflict, match=r"'r-1' failed.*not known.*new key"):
+            home.requests.begin("r-1", "abc")
+    with pytest.raises(Conflict, match="another request"):
+        home.requests.begin("r-1", "xyz")
+    clock.advance(DAY + 1)
+    assert home.requests.begin("r-1", "abc") is None
+
+
 def test_an_answer_too_long_to_keep_says_so(home: Home) -> None:
     home.requests.begin("r-1", "abc")
     home.requests.finish("r-1", 200, "ä" * 500_000)  # a million bytes
@@ -331,6 +354,7 @@ def test_a_key_is_one_line_of_text(tmp_path: Path, key: str) -> None:
         for call in (
             lambda: home.requests.begin(key, "abc"),
             lambda: home.requests.finish(key, 200, ""),
+            lambda: home.requests.fail(key),
             lambda: home.requests.drop(key),
         ):
             with pytest.raises(Invalid):

@@ -1,11 +1,14 @@
 """Backups are whole while others write; the check finds every kind of damage and mends what is derived."""
 
+import itertools
 import os
 import re
+import shutil
 import stat
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import pytest
 from crash import program
@@ -14,8 +17,10 @@ from crash.evidence import files, raw, rows, tables
 from crash.model import word
 
 import recollect
-from recollect import Add, Alias, ConfigError, Conflict, Corrupt, Finding, Home, Memory, Rename, Write
+from recollect import Add, Alias, ConfigError, Conflict, Corrupt, Finding, Home, Memory, NotFound, Rename, Write, wiring
+from recollect.config import GitSettings, Settings
 from recollect.search import index
+from recollect.transfer.copying import copy_folder
 
 
 @pytest.fixture
@@ -116,16 +121,200 @@ def test_an_existing_target_is_refused_and_stays(home: Home, location: str, copy
         assert [entry.content for entry in second.agent("ana").list()] == ["first"]
 
 
-def test_a_memory_that_is_not_there_yet_has_no_backup(home: Home, location: str, copy: Path) -> None:
-    if location.endswith(".db"):
-        with pytest.raises(ConfigError, match="nothing to back up"):
-            home.backup(copy)
-    else:
+def test_a_memory_that_is_not_there_yet_has_no_backup(home: Home, copy: Path) -> None:
+    with pytest.raises(NotFound, match="nothing to back up"):
         home.backup(copy)
-    with recollect.open(copy) as second:
-        assert second.workspaces() == []
-        assert second.agent("ana").list() == []
-    assert files(copy.parent) == {}
+    assert not copy.parent.exists()
+
+
+def vaulted(folder: Path) -> Home:
+    """A directory home with a vault: notes in files, and what is in no database."""
+    home = recollect.open(folder)
+    mem = home.agent("ana")
+    mem.remember("We deploy on Tuesdays", category="decisions", name="deploy day")
+    home.vault().sync()
+    mem.set_project("A shop for tea.")
+    for name, text in {
+        "ana/decisions.md": "# What we decided\n\n" + (home.vault().folder / "ana" / "decisions.md").read_text(),
+        "ana/MEMORY.md": "- a promoted line\n", "ana/SOUL.md": "I am Ana.\n", "notes/deep/tea list.txt": "oolong\n",
+    }.items():  # fmt: skip
+        path = home.vault().folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    (home.vault().folder / os.fsdecode(b"not \xff Unicode")).write_bytes(b"\xff\0")
+    return home
+
+
+def test_the_backup_of_a_directory_has_the_vault_that_lies_in_it(tmp_path: Path) -> None:
+    with vaulted(tmp_path / "home") as home:
+        home.agent("ben", "other").set_project("Only a file, and no note yet.")
+        home.backup(tmp_path / "copy")
+        original = files(tmp_path / "home" / "workspaces" / "default" / "vault")
+        assert files(tmp_path / "copy" / "workspaces" / "default" / "vault") == original
+        assert {"ana/MEMORY.md", "ana/SOUL.md", "_project.md", "notes/deep/tea list.txt", ".vault/id"} <= set(original)
+    for path in (tmp_path / "copy" / "workspaces" / "default" / "vault").rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
+    with recollect.open(tmp_path / "copy") as second:
+        mem = second.agent("ana")
+        assert mem.project() == "A shop for tea."
+        assert second.agent("ben", "other").project() == "Only a file, and no note yet."
+        assert second.vault().sync().changed == 0
+        # It is kept in step as the original is, and what people wrote around the notes is there.
+        mem.remember("The gate is blue", category="decisions")
+        shown = (second.vault().folder / "ana" / "decisions.md").read_text()
+        assert shown.startswith("# What we decided\n")
+        assert "The gate is blue" in shown
+        assert "We deploy on Tuesdays" in shown
+        assert second.check().ok
+
+
+def test_notes_that_come_between_the_databases_and_the_files_are_no_removals_in_the_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with vaulted(tmp_path / "home") as home:
+        mem = home.agent("ana")
+
+        def copy_later(source: Path, target: Path) -> None:
+            mem.remember("The gate is blue", category="decisions")
+            mem.apply(Write("deploy day", content="We deploy on Wednesdays"))
+            copy_folder(source, target)
+            mem.remember("Too late for this copy", category="decisions")
+
+        monkeypatch.setattr(wiring, "copy_folder", copy_later)
+        home.backup(tmp_path / "copy")
+    with recollect.open(tmp_path / "copy") as second:
+        report = second.vault().sync()
+        assert (report.added, report.changed, report.removed) == (1, 1, 0)
+        contents = {entry.content for entry in second.agent("ana").list()}
+        assert contents == {"The gate is blue", "We deploy on Wednesdays"}
+        assert second.agent("ana").get("deploy day").content == "We deploy on Wednesdays"
+
+
+def test_links_and_files_of_a_moment_are_not_in_a_backup(tmp_path: Path) -> None:
+    (tmp_path / "secret.txt").write_text("not part of this memory")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "elsewhere" / "note.md").write_text("not part of this memory, either")
+    with vaulted(tmp_path / "home") as home:
+        vault = home.vault().folder
+        (vault / "ana" / "link.md").symlink_to(tmp_path / "secret.txt")
+        (vault / "linked").symlink_to(tmp_path / "elsewhere")
+        (vault / "ana" / ".0.lessons.md.tmp").write_text("half of a no")
+        os.mkfifo(vault / "ana" / "pipe")
+        whole = home.agent("ana", "other")
+        whole.remember("of a workspace whose vault is elsewhere")
+        home.vault("other").folder.symlink_to(tmp_path / "elsewhere")
+        home.backup(tmp_path / "copy")
+    inside = {path.name for path in (tmp_path / "copy").rglob("*")}
+    assert not inside & {"link.md", "linked", ".0.lessons.md.tmp", "pipe", "note.md"}
+    assert (tmp_path / "copy" / "workspaces" / "other" / "memory.db").exists()
+    assert not (tmp_path / "copy" / "workspaces" / "other" / "vault").exists()
+
+
+def test_the_history_of_a_vault_is_whole_in_its_backup(tmp_path: Path) -> None:
+    settings = Settings(git=GitSettings(repository="agent"))
+    with recollect.open(tmp_path / "home", settings=settings) as home:
+        home.agent("ana").remember("We deploy on Tuesdays", category="decisions")
+        home.vault().sync()
+        home.vault().checkpoint("ana", "first")
+        (home.vault().folder / "ana" / ".git" / "index.lock").write_text("")
+        home.backup(tmp_path / "copy")
+        known = home.vault().history("ana").commits
+    with recollect.open(tmp_path / "copy", settings=settings) as second:
+        assert second.vault().history("ana").commits == known
+        second.agent("ana").remember("The gate is blue", category="decisions")
+        assert second.vault().checkpoint("ana", "second").skipped is False
+        assert [commit.subject for commit in second.vault().history("ana").commits][:2] == [
+            "checkpoint: second",
+            "checkpoint: first",
+        ]
+
+
+def test_files_that_come_change_and_go_while_they_are_copied_are_whole_in_the_copy(tmp_path: Path) -> None:
+    stop = threading.Event()
+    with vaulted(tmp_path / "home") as home:
+        folder = home.vault().folder
+
+        def edit() -> None:
+            for number in itertools.cycle(range(10)):
+                (folder / "new").write_text(str(number) * 300_000)
+                os.replace(folder / "new", folder / "MEMORY.md")
+                (folder / "passing").mkdir()
+                (folder / "passing" / "note").write_text("for a moment")
+                shutil.rmtree(folder / "passing")
+                if stop.is_set():
+                    break
+
+        (folder / "MEMORY.md").write_text("0" * 300_000)
+        editor = threading.Thread(target=edit)
+        editor.start()
+        try:
+            for number in range(20):
+                home.backup(tmp_path / f"copy {number}")
+                copied = (tmp_path / f"copy {number}/workspaces/default/vault/MEMORY.md").read_text()
+                assert (len(copied), len(set(copied))) == (300_000, 1)
+        finally:
+            stop.set()
+            editor.join()
+
+
+def test_a_file_that_is_written_in_place_while_it_is_copied_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "tea.md").write_text("green")
+    copyfileobj, rest = shutil.copyfileobj, ["green and black", "green, black and white"]
+
+    def edited(source: IO[bytes], target: IO[bytes]) -> None:
+        copyfileobj(source, target)
+        if rest:
+            (tmp_path / "notes" / "tea.md").write_text(rest.pop(0))
+
+    monkeypatch.setattr(shutil, "copyfileobj", edited)
+    copy_folder(tmp_path / "notes", tmp_path / "copy")
+    assert files(tmp_path / "copy") == {"tea.md": b"green, black and white"}
+
+
+def test_a_backup_into_a_vault_is_refused(tmp_path: Path) -> None:
+    with vaulted(tmp_path / "home") as home:
+        before = files(home.vault().folder)
+        with pytest.raises(ConfigError, match=r"lies in a vault.*choose a path outside of it"):
+            home.backup(home.vault().folder / "copy")
+        assert files(home.vault().folder) == before
+
+
+@pytest.mark.parametrize("location", ["directory", "postgres"], indirect=True)
+def test_a_target_that_somebody_fills_while_the_backup_is_made_is_left_alone(
+    home: Home, copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.agent("ana").remember("private")
+    replace = os.replace
+
+    def too_late(source: Path, target: Path) -> None:
+        target.mkdir()
+        (target / "note.txt").write_text("somebody's")
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", too_late)
+    with pytest.raises(Conflict, match="made by somebody else meanwhile"):
+        home.backup(copy)
+    assert files(copy.parent) == {"copy/note.txt": b"somebody's"}
+
+
+def test_an_export_never_takes_the_place_of_a_file_that_somebody_made_meanwhile(
+    home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home.agent("ana").remember("private")
+    path, link = tmp_path / "all.jsonl", os.link
+
+    def too_late(source: Path, target: Path) -> None:
+        path.write_text("somebody's")
+        link(source, target)
+
+    monkeypatch.setattr(os, "link", too_late)
+    with pytest.raises(Conflict, match="made by somebody else meanwhile"):
+        home.export(path)
+    assert path.read_text() == "somebody's"
+    assert not list(tmp_path.glob(".*.new"))
 
 
 def test_backups_are_whole_while_others_write(start: Callable[..., Child], location: str, tmp_path: Path) -> None:

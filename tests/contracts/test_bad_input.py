@@ -329,6 +329,20 @@ def test_a_place_without_permission_is_a_config_error_and_stays_as_it_is(tmp_pat
     assert files(closed) == before
 
 
+def test_a_path_in_the_home_of_a_user_who_is_not_there_is_a_config_error(location: str, tmp_path: Path) -> None:
+    for name in ("~nosuchuser/memory", "~nosuchuser/memory.db"):
+        with pytest.raises(ConfigError, match="names no user of this machine; write the path out"):
+            recollect.open(name)
+    with pytest.raises(ConfigError, match="names no user"):
+        recollect.open(location, vault="~nosuchuser/notes")
+    with recollect.open(location) as home:
+        home.agent("ana").remember("fine")
+        for path in ("~nosuchuser/copy.db", "~nosuchuser/copy", "~zero\0byte/copy", f"~{SURROGATE}/copy"):
+            for call in (home.backup, home.export, home.import_):
+                with pytest.raises(ConfigError, match="names no user"):
+                    call(path)
+
+
 # PostgreSQL
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -254,6 +255,7 @@ def test_a_crash_before_the_file_is_in_place_loses_nothing_and_doubles_nothing(
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", killed)
+        patch.setattr(os, "link", killed)
         with pytest.raises(KeyboardInterrupt):
             dir_home.jobs.run("dream")
     assert ledger(directory) == [(first, "deep", "pending")]
@@ -290,6 +292,67 @@ def test_what_people_write_into_memory_md_stays(dir_home: Home, ana: Memory, clo
     written = path.read_bytes()
     assert written.startswith(mine + b"\n\n## Dreamed ")
     assert (written.count(first.encode()), written.count(second.encode())) == (1, 1)
+
+
+@pytest.mark.parametrize("by", ["a dream", "an erasure"])
+def test_what_people_write_into_memory_md_while_it_is_replaced_stays(
+    dir_home: Home, ana: Memory, clock: FixedClock, directory: str, monkeypatch: pytest.MonkeyPatch, by: str
+) -> None:
+    first = hot(dir_home, ana, clock)
+    dir_home.jobs.run("dream")
+    second = hot(dir_home, ana, clock, "The lighthouse office opens at eight.")
+    path, whole = vault(directory) / "MEMORY.md", os.fsync
+    saves: list[bytes] = []
+
+    def saving(descriptor: int) -> None:
+        if not saves and ".MEMORY.md." in os.path.realpath(f"/proc/self/fd/{descriptor}"):
+            saves.append(path.read_bytes() + b"by hand\n")
+            path.write_bytes(saves[0])
+        whole(descriptor)
+
+    monkeypatch.setattr(os, "fsync", saving)
+    if by == "a dream":
+        dir_home.jobs.run("dream")
+        assert path.read_bytes().startswith(saves[0])
+        assert second in path.read_text()
+    else:
+        assert str(path.parent) not in str(ana.forget(first, erase=True).remaining)
+        assert path.read_bytes() == b"".join(
+            line for line in saves[0].splitlines(keepends=True) if first.encode() not in line
+        )
+    assert not list(path.parent.glob(".*"))
+
+
+def test_a_note_that_is_erased_during_a_dream_is_in_no_file_afterwards(
+    dir_home: Home, ana: Memory, clock: FixedClock, directory: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry_id, whole = hot(dir_home, ana, clock), os.fsync
+    erasing: list[threading.Thread] = []
+
+    def erase(descriptor: int) -> None:
+        if not erasing and ".MEMORY.md." in os.path.realpath(f"/proc/self/fd/{descriptor}"):
+            erasing.append(threading.Thread(target=ana.forget, args=(entry_id,), kwargs={"erase": True}))
+            erasing[0].start()
+        whole(descriptor)
+
+    monkeypatch.setattr(os, "fsync", erase)
+    dir_home.jobs.run("dream")
+    erasing[0].join()
+    assert "harbour" not in (vault(directory) / "MEMORY.md").read_text()
+
+
+@pytest.mark.parametrize("name", ["MEMORY.md", "DREAMS.md"])
+def test_nothing_is_written_through_a_link(
+    dir_home: Home, ana: Memory, clock: FixedClock, directory: str, tmp_path: Path, name: str
+) -> None:
+    hot(dir_home, ana, clock)
+    (tmp_path / "mine.md").write_text("mine\n")
+    vault(directory).mkdir(parents=True)
+    (vault(directory) / name).symlink_to(tmp_path / "mine.md")
+    run = dir_home.jobs.run("dream")
+    assert (run.error is None) == (name == "DREAMS.md")
+    assert (vault(directory) / name).is_symlink()
+    assert (tmp_path / "mine.md").read_text() == "mine\n"
 
 
 def test_a_deleted_memory_md_comes_back_with_the_next_promotion_only(

@@ -1,5 +1,7 @@
 """What an entry is: its fields, its defaults, where it lives, and how entries are listed."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from pathlib import Path
 
@@ -243,6 +245,26 @@ def test_of_many_entries_none_is_written_when_one_is_wrong(mem: Memory) -> None:
     assert mem.list() == []
 
 
+def test_of_many_entries_over_both_scopes_none_is_written_when_a_name_is_taken(mem: Memory) -> None:
+    mem.remember("w", name="in the workspace")
+    mem.remember("a", name="in the account", scope="account")
+    for batch in (
+        [Add("x"), Add("y", scope="account", name="in the account")],
+        [Add("x"), Add("y", scope="account", name="in the workspace")],
+        [Add("x", scope="account"), Add("y", name="in the account")],
+        [Add("x", scope="account"), Add("y", name="in the workspace")],
+        [Add("x", name="same"), Add("y", name="same", scope="account")],
+        [Add("x", name="same", scope="account"), Add("y", name="same", scope="account")],
+        [*(Add(f"x{number}") for number in range(1_000)), Add("y", name="in the workspace")],
+        [*(Add(f"x{number}") for number in range(1_000)), Add("y", name="in the account", scope="account")],
+        [Add("x", name="same"), *(Add(f"x{number}") for number in range(999)), Add("y", name="same")],
+    ):
+        with pytest.raises(recollect.Conflict, match="name"):
+            mem.remember_many(batch)
+    assert sorted(entry.content for entry in mem.list()) == ["a", "w"]
+    assert [len(mem.changes(account=account)) for account in (False, True)] in ([1, 1], [2, 0])
+
+
 # Listing
 
 
@@ -388,6 +410,70 @@ def test_names_are_one_namespace_over_workspace_and_account(mem: Memory) -> None
     assert mem.get("wide").id == mem.get("broad").id == wide.id
     assert mem.get("narrow") == narrow
     assert len(mem.list()) == 3
+
+
+@pytest.mark.parametrize("verb", ["remember", "rename", "restore"])
+def test_of_two_at_once_who_want_one_name_in_workspace_and_account_one_gets_it(home: Home, verb: str) -> None:
+    def bind(scope: str, name: str, target: str) -> str:
+        mem = home.agent("ana")
+        turn.wait()
+        try:
+            if verb == "remember":
+                mem.remember(scope, name=name, scope=scope)
+            elif verb == "rename":
+                mem.apply(recollect.Rename(target, name))
+            else:
+                mem.restore(target, name=name)
+        except recollect.Conflict:
+            return ""
+        return scope
+
+    mem, turn = home.agent("ana"), threading.Barrier(2)
+    with ThreadPoolExecutor(2) as pool:
+        for number in range(6):
+            targets = ["", ""]
+            if verb != "remember":
+                targets = [mem.remember(scope, scope=scope).id for scope in ("workspace", "account")]
+            if verb == "restore":
+                for target in targets:
+                    mem.forget(target)
+            got = sorted(pool.map(bind, ("workspace", "account"), [f"n{number}"] * 2, targets))
+            assert got[0] == ""
+            assert got[1] == mem.get(f"n{number}").scope
+    assert len([entry for entry in mem.list() if entry.name]) == 6
+    assert home.check().ok
+
+
+@pytest.mark.parametrize("wide_location", ["directory", "postgres"], indirect=True)
+def test_a_name_in_the_account_makes_no_workspace(wide_location: str) -> None:
+    with recollect.open(wide_location) as home:
+        mem = home.agent("ana", "shop")
+        mem.remember("tea", name="drink", scope="account")
+        mem.apply(recollect.Rename("drink", "favourite drink"))
+        mem.apply(recollect.Alias("drink", "beverage"))
+        mem.forget("drink")
+        assert mem.restore("favourite drink").aliases == ("beverage", "drink")
+        assert home.workspaces() == []
+
+
+@pytest.mark.parametrize("wide_location", ["directory", "postgres"], indirect=True)
+def test_another_workspace_may_have_a_name_that_the_account_has(wide_location: str) -> None:
+    with recollect.open(wide_location) as home:
+        home.agent("ana", "shop").remember("of the shop", name="port")
+        home.agent("ana", "ship").remember("of the account", name="port", scope="account")
+        assert home.agent("ana", "shop").get("port").content == "of the shop"
+        assert home.agent("ana", "ship").get("port").content == "of the account"
+
+
+def test_an_alias_stays_where_it_is_when_moving_it_is_refused(mem: Memory) -> None:
+    mem.remember("of the account", name="wide", scope="account")
+    mem.remember("of the workspace", name="narrow")
+    for owner, other in (("wide", "narrow"), ("narrow", "wide")):
+        mem.apply(recollect.Alias(owner, "nick"))
+        with pytest.raises(recollect.Stale):
+            mem.apply(recollect.Alias(other, "nick"), if_version="another")
+        assert mem.get("nick").name == owner
+        assert mem.get(other).aliases == ()
 
 
 def test_a_restored_entry_takes_no_name_that_the_other_scope_has_meanwhile(mem: Memory) -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from postgres import Server
 
 import recollect
-from recollect import Alias, Conflict, Home, Memory, NotFound, Receipt, Rename, Write, text
+from recollect import Alias, Conflict, Home, Memory, NotFound, Receipt, Rename, Unavailable, Write, text
 from recollect.search import index
 
 LONG = " ".join(f"page{number}of{number * 7919 % 100_003}" for number in range(13_000))
@@ -327,6 +327,52 @@ def test_an_answer_that_is_kept_for_a_repeated_request_holds_no_word_of_an_erase
         assert left_of([token(6)], on_disk(location)) == []
     with pytest.raises(Conflict, match="was done"):
         home.requests.begin("key", "fingerprint")
+
+
+def test_an_answer_that_was_on_its_way_during_an_erasure_is_not_kept_unless_it_is_harmless(
+    home: Home, location: str
+) -> None:
+    mem = home.agent("ana")
+    for key in ("making", "erasing"):
+        assert home.requests.begin(key, "fingerprint") is None
+    entry = mem.remember(secret(6))
+    mem.forget(entry.id, erase=True)
+    home.requests.begin("later", "fingerprint")
+    home.requests.finish("making", 201, entry.content)
+    home.requests.finish("erasing", 200, "a receipt", harmless=True)
+    home.requests.finish("later", 200, "of what is still there")
+    assert left_of([token(6)], in_tables(location)) == []
+    with pytest.raises(Conflict, match="was done"):
+        home.requests.begin("making", "fingerprint")
+    kept = [home.requests.begin(key, "fingerprint") for key in ("erasing", "later")]
+    assert [answer.body for answer in kept if answer] == ["a receipt", "of what is still there"]
+
+
+def test_where_deleted_rows_cannot_be_overwritten_the_receipt_says_so_and_the_id_works_later(
+    home: Home, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem = home.agent("ana")
+    entry = mem.remember(secret(7), name="private")
+    home.requests.begin("key", "fingerprint")
+    home.requests.finish("key", 201, entry.content)
+
+    def no_room(agent: str) -> None:
+        raise Unavailable("there is no room left")
+
+    with monkeypatch.context() as patch:
+        for database in (mem._workspace.database, mem._account.database):
+            patch.setattr(database, "scrub", no_room)
+        receipt = mem.forget("private", erase=True)
+    assert receipt.entry_id == entry.id
+    assert any(entry.id in line and "no room left" in line for line in receipt.remaining)
+    assert figures(receipt)["answers to requests"] == 1
+    assert set(receipt.verified) == {"entries", "operation log"}
+    assert left_of([token(7)], in_tables(location)) == []
+    receipt = mem.forget(entry.id, erase=True)
+    assert not any("may still be readable" in line for line in receipt.remaining)
+    assert len(receipt.verified) > 2
+    if not location.startswith("postgresql"):
+        assert left_of([token(7)], on_disk(location)) == []
 
 
 def test_what_is_not_there_cannot_be_erased_and_nothing_changes(mem: Memory, location: str) -> None:

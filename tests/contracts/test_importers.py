@@ -3,6 +3,7 @@
 import json
 import os
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,10 @@ from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.transfer import Format, Imported
 from recollect.transfer import formats
-from recollect.transfer.importers import reading
+from recollect.transfer.importers import claude, mem0, reading
 from recollect.transfer.importers.memory_folder import category_of, entries
+from recollect.transfer.importers.values import Item
+from recollect.transfer.importers.writing import Writer
 
 DAY = 86_400_000
 IN_A_FILE = pytest.mark.parametrize("location", ["file"], indirect=True)
@@ -316,6 +319,47 @@ def test_a_text_that_is_changed_or_forgotten_is_not_imported_again(home: Home, m
     assert [entry.content for entry in mem.list()] == ["Likes long answers"]
 
 
+def test_a_file_that_another_imports_at_the_same_time_is_there_once(home: Home, mem: Memory, tmp_path: Path) -> None:
+    facts = [{"id": str(number), "memory": f"fact {number}"} for number in range(5)]
+    paths = write(tmp_path / "mem0.json", facts), write(tmp_path / "claude.json", CLAUDE)
+
+    def together() -> Iterator[Item]:
+        for path, read in zip(paths, (mem0.read, claude.read), strict=True):
+            for number, item in enumerate(read(path, lambda done: None)):
+                yield item
+                if not number:
+                    bring(home, path)
+
+    writer = Writer(lambda name: home.agent(name)._entries.stores, "ana", home._shared.clock.now)
+    writer.take(together())
+    assert sorted(entry.content for entry in mem.list()) == [f"fact {number}" for number in range(5)]
+    assert [conversation.chat_id for conversation in mem.conversations.list()] == ["c-1"]
+    (part,) = writer.parts("default")
+    assert (part.added, part.known) == ({}, {"entries": 5, "conversations": 1, "messages": 2})
+    assert home.check().ok
+
+
+def test_what_is_changed_or_forgotten_during_an_import_stays_so(home: Home, mem: Memory, tmp_path: Path) -> None:
+    first = [{"type": "entity", "name": name, "observations": ["old"]} for name in ("gone", "mine", "theirs")]
+    path = write(tmp_path / "memory.jsonl", "\n".join(map(json.dumps, first)))
+    bring(home, path)
+    write(path, path.read_text().replace("old", "new") + '\n{"type": "entity", "name": "wide", "observations": ["x"]}')
+    changes = iter([
+        lambda: (mem.forget("gone"), mem.upsert("mine", "edited"), mem.remember("y", name="wide", scope="account"))
+    ])  # fmt: skip
+
+    def clock() -> int:  # asked between looking and writing
+        for change in changes:
+            change()
+        return home._shared.clock.now()
+
+    stores = home.agent("ana")._entries.stores
+    done = formats.import_(home._place, path, stores=lambda name: stores, agent="ana", workspace="default", clock=clock)
+    assert {entry.name: entry.content[:3] for entry in mem.list()} == {"mine": "edi", "theirs": "new", "wide": "y"}
+    assert figures(done)["ana"][:2] == ({}, {"entries": 1})
+    assert mem.get("wide").scope == "account"
+
+
 # Obsidian
 
 
@@ -359,6 +403,7 @@ def test_a_single_note_is_imported(home: Home, mem: Memory, notes: Path) -> None
 
 def test_an_account_name_is_never_taken(home: Home, mem: Memory, notes: Path) -> None:
     mem.remember("mine", name="Roses", scope="account")
+    mem.remember("mine, too", name="The roses", scope="account")
     done = bring(home, notes)
     assert mem.get("Roses").content == "mine"
     assert any("'Roses'" in remark for remark in done.remarks)

@@ -391,6 +391,18 @@ def test_an_entry_may_be_restored_under_one_of_its_own_aliases(mem: Memory) -> N
     assert mem.get("harbour").id == made.id
 
 
+def test_an_entry_is_restored_by_an_alias_that_it_had(mem: Memory) -> None:
+    kept = mem.remember("Fridays", name="rest day")
+    entry = mem.remember("Tuesdays", name="deploy day", tags=["ship day", "rest day"])
+    mem.apply(Alias(entry.id, "ship day"))
+    assert mem.forget("ship day")
+    with pytest.raises(NotFound):  # a tag is no name
+        mem.restore("rest day")
+    assert mem.restore("ship day").id == entry.id
+    assert mem.get("ship day").id == entry.id
+    assert mem.get("rest day").id == kept.id
+
+
 def test_what_is_not_in_the_trash_cannot_be_restored(mem: Memory) -> None:
     made = mem.remember("8080", name="port")
     with pytest.raises(NotFound):
@@ -474,6 +486,25 @@ def test_an_upsert_finds_its_entry_by_alias_in_the_account_too(mem: Memory) -> N
     assert mem.upsert("release day", "Wednesday").id == made.id
     assert mem.get("deploy day").content == "Wednesday"
     assert len(mem.list()) == 1
+
+
+def test_an_upsert_holds_out_against_others_who_make_and_forget_the_same_key(
+    mem: Memory, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with recollect.open(location) as other:
+        there, apply = other.agent("ana"), mem._entries.apply
+        before = iter([
+            lambda: None, lambda: there.remember("theirs", name="key"), lambda: there.forget("key"),
+            lambda: there.remember("theirs again", name="key"), lambda: there.forget("key"), lambda: None,
+        ])  # fmt: skip
+
+        def meanwhile(operation: recollect.Operation, if_version: str | None) -> recollect.Entry:
+            next(before)()
+            return apply(operation, if_version)
+
+        monkeypatch.setattr(mem._entries, "apply", meanwhile)
+        assert mem.upsert("key", "ours").content == "ours"
+    assert [entry.content for entry in mem.list()] == ["ours"]
 
 
 def test_an_upsert_with_wrong_input_changes_nothing(mem: Memory) -> None:

@@ -593,6 +593,32 @@ def test_a_missing_file_is_named(empty: Home, tmp_path: Path) -> None:
 
 
 WORDS = st.text(st.characters(exclude_categories=("Cs", "Cc")), min_size=1, max_size=20).filter(str.strip)
+
+
+@pytest.mark.parametrize("there", [False, True])
+@pytest.mark.parametrize("cut", [True, False])
+def test_a_file_that_changes_during_the_import_is_noticed(
+    source: Home, empty: Home, tmp_path: Path, there: bool, cut: bool
+) -> None:
+    if there:
+        empty.agent("bob").remember("here before")
+    path = tmp_path / "one.jsonl"
+    export(source, path)
+    whole = path.read_bytes()
+
+    def change(where: str, done: int, total: int) -> None:
+        start = whole.index(b'"agent":"bob"')
+        path.write_bytes(whole[: whole.index(b"\n", start) + 1] if cut else whole.replace(b"only note", b"sole note"))
+
+    before = [entry.content for entry in empty.agent("bob").list()]
+    with pytest.raises(Invalid, match="was changed while it was imported"):
+        bring(empty, path, progress=change)
+    assert [entry.content for entry in empty.agent("bob").list()] == before
+    path.write_bytes(whole)
+    bring(empty, path)
+    assert sorted(entry.content for entry in empty.agent("bob").list()) == ["Bob's only note", *before]
+
+
 STEPS = st.lists(
     st.one_of(
         st.tuples(st.just("add"), WORDS, st.none() | WORDS),

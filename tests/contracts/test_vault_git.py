@@ -1,6 +1,7 @@
 """The vault in git: real repositories in real folders, looked at with git itself where it is there."""
 
 import logging
+import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -249,6 +250,39 @@ def test_a_vault_in_one_repository_and_one_without_git(tmp_path: Path, clock: Fi
             vault_of(home, tmp_path / "third", clock, "agent").checkpoint("ana")
 
 
+def test_agents_that_share_a_repository_see_and_commit_their_own_files_only(tmp_path: Path, clock: FixedClock) -> None:
+    with recollect.open(tmp_path / "memory.db", clock=clock) as home:
+        folder = tmp_path / "vault"
+        vault = vault_of(home, folder, clock, "vault")
+        for agent, text in (("ana", "Use SSE."), ("bob", "The harbour opens with mackerel.")):
+            home.agent(agent).remember(text, category="decisions")
+            vault.sync(agent)
+        assert vault.checkpoint("bob", "the secret of bob").oid
+        assert files_of(folder) == [".gitattributes", ".gitignore", "bob/decisions.md"]
+        assert vault.history("ana") == History(commits=())
+        for number in (1, 2):
+            home.agent("ana").remember(f"Use HTTP/{number}.", category="decisions")
+            home.agent("bob").remember(f"Mackerel number {number}.", category="decisions")
+            assert vault.checkpoint("bob", "another secret").oid
+            assert vault.checkpoint("ana", f"number {number}").oid
+        assert vault.checkpoint("ana").skipped
+        (folder / "_project.md").write_text("A ferry.\n")
+        assert vault.checkpoint("bob", "the project").oid
+        found = vault.history("ana", include_diff=True)
+        assert [commit.subject for commit in found.commits] == [
+            "checkpoint: the project",
+            "checkpoint: number 2",
+            "checkpoint: number 1",
+        ]
+        assert "+Use HTTP/2." in (found.diff or "")
+        assert "+A ferry." in (found.diff or "")
+        assert "ackerel" not in (found.diff or "")
+        assert [commit.subject for commit in vault.history("ana", 1).commits] == ["checkpoint: the project"]
+        assert "+Mackerel number 2." in (vault.history("bob", include_diff=True).diff or "")
+        with pytest.raises(Invalid):
+            vault.history("../ana")
+
+
 # Commits that nobody asks for by name
 
 
@@ -341,6 +375,22 @@ def test_before_the_vault_is_made_there_is_no_repository(
         mem = home.agent("ana")
         mem.conversations.get(talked(mem)).end()
         assert not home.vault().folder.exists()
+
+
+def test_the_history_of_a_deleted_workspace_stays_and_brings_nothing_back(
+    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RECOLLECT_GIT_REPOSITORY", "agent")
+    with recollect.open(tmp_path / "memory.db", vault=tmp_path / "notes", clock=clock) as home:
+        home.agent("ana").remember("Ropes rot.", category="lessons")
+        home.vault().checkpoint("ana", "the ropes")
+        home.delete_workspace("default")
+        assert sorted(os.listdir(tmp_path / "notes" / "ana")) == [".git", ".gitattributes", ".gitignore"]
+        home.agent("ana").remember("Boats float.", category="decisions")
+        home.vault().checkpoint("ana", "the boats")
+        assert [entry.content for entry in home.agent("ana").list()] == ["Boats float."]
+        assert files_of(tmp_path / "notes" / "ana") == [".gitattributes", ".gitignore", "decisions.md"]
+        assert subjects(home) == ["checkpoint: the boats", "checkpoint: the ropes", "workspace init"]
 
 
 # Erasing

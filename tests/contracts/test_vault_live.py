@@ -1,11 +1,17 @@
 """A vault that was made once is kept in step by itself: writes show in its files, edits in its files show in reads."""
 
+import errno
+import os
+import re
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from crash.evidence import raw
 
 import recollect
-from recollect import Add, ConfigError, FixedClock, Write
+from recollect import Add, ConfigError, FixedClock, Home, RecollectError, Unavailable, Write
+from recollect.model.vault import Report
 
 
 @pytest.fixture
@@ -15,6 +21,22 @@ def folder(tmp_path: Path) -> Path:
 
 def contents(mem: recollect.Memory) -> list[str]:
     return sorted(entry.content for entry in mem.list())
+
+
+def while_writing(monkeypatch: pytest.MonkeyPatch, name: str, act: Callable[[], object]) -> list[str]:
+    """Let something happen once, at the moment when the new file that takes that place is all written."""
+    happened: list[str] = []
+    whole = os.fsync
+
+    def fsync(descriptor: int) -> None:
+        written = os.path.realpath(f"/proc/self/fd/{descriptor}")
+        if not happened and re.search(rf"\.{re.escape(name)}\.\w+$", written):
+            happened.append(written)
+            act()
+        whole(descriptor)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    return happened
 
 
 def test_after_the_first_sync_both_sides_see_everything(location: str, folder: Path) -> None:
@@ -69,6 +91,54 @@ def test_a_vault_in_trouble_fails_no_write_and_no_read(tmp_path: Path, folder: P
         (folder / "ana" / "decisions.md").mkdir()
         mem.remember("still stored", category="decisions")
         assert contents(mem) == ["still stored", "to begin with"]
+
+
+def test_a_disk_that_is_full_for_the_files_fails_no_write_and_no_read(
+    location: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with recollect.open(location, vault=folder) as home:
+        mem = home.agent("ana")
+        mem.remember("one", category="decisions")
+        home.vault().sync()
+        file, whole = folder / "ana" / "decisions.md", os.fsync
+
+        def full(descriptor: int) -> None:
+            if str(folder) in os.path.realpath(f"/proc/self/fd/{descriptor}"):
+                raise OSError(errno.ENOSPC, "No space left on device")
+            whole(descriptor)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", full)
+            two = mem.remember("two", category="decisions")
+            file.write_text(file.read_text() + "\n## 2026-01-02T00:00\n\nby hand\n")
+            assert contents(mem) == ["one", "two"]
+            assert mem.get(two.id) == two
+            assert [hit.entry.content for hit in mem.recall("two")] == ["two"]
+            assert [problem.path for problem in home.vault().sync().problems] == ["ana/decisions.md"]
+        assert contents(mem) == ["by hand", "one", "two"]
+        assert "two" in file.read_text()
+        assert not list(folder.rglob("*.tmp"))
+
+
+def test_a_database_that_cannot_take_in_an_edit_fails_no_write_and_no_read(tmp_path: Path, folder: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", vault=folder) as home:
+        mem = home.agent("ana")
+        mem.remember("one", category="decisions")
+        home.vault().sync()
+        with raw(str(tmp_path / "memory.db")) as execute:
+            execute(
+                "CREATE TRIGGER full BEFORE INSERT ON vault_files BEGIN SELECT RAISE(ABORT, 'there is no room'); END"
+            )
+        mem.remember("two", category="decisions")
+        file = folder / "ana" / "decisions.md"
+        file.write_text(file.read_text() + "\n## 2026-01-02T00:00\n\nby hand\n")
+        assert contents(mem) == ["one", "two"]
+        with pytest.raises(RecollectError, match="there is no room"):
+            home.vault().sync()  # whoever asks for it is told
+        with raw(str(tmp_path / "memory.db")) as execute:
+            execute("DROP TRIGGER full")
+        assert contents(mem) == ["by hand", "one", "two"]
+        assert home.check().ok
 
 
 def test_files_of_an_older_layout_are_taken_in_once(location: str, folder: Path) -> None:
@@ -170,3 +240,151 @@ def test_an_edit_that_nobody_read_yet_does_not_survive_an_erasure(location: str,
         mem.forget(entry.id, erase=True)
         assert "mackerel" not in file.read_text()
         assert contents(mem) == []
+
+
+# Several at once
+
+
+def test_two_that_say_at_once_what_the_project_is_about_both_succeed(
+    location: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with recollect.open(location, vault=folder) as home, recollect.open(location, vault=folder) as other:
+        home.vault().sync()
+        for known, said in ((None, "Boats."), ("Boats.", "Sails.")):
+            with monkeypatch.context() as patch:
+                happened = while_writing(patch, "_project.md", lambda: other.agent("ben").set_project("Ropes."))
+                assert home.agent("ana").project() == known
+                assert home.agent("ana").set_project(said) is True
+                assert happened
+            assert other.agent("ben").project() == said
+        assert sorted(path.name for path in folder.iterdir()) == [".vault", "_project.md"]
+
+
+@pytest.mark.parametrize("moment", ["writing", "naming"])
+def test_a_vault_that_two_processes_make_at_once_is_one(
+    location: str, folder: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    with recollect.open(location, vault=folder) as home, recollect.open(location, vault=folder) as other:
+        home.agent("ana").remember("one", category="decisions")
+        reports: list[object] = []
+
+        link = os.link
+
+        def sync(*names: Path) -> None:
+            monkeypatch.undo()
+            reports.append(other.vault().sync())
+            reports.append((folder / ".vault" / "id").read_text())
+            if names:
+                link(*names)
+
+        if moment == "writing":
+            while_writing(monkeypatch, "id", sync)
+        else:
+            monkeypatch.setattr(os, "link", sync)
+        assert not home.vault().sync().problems
+        first, identity = reports
+        assert first == Report(written=("ana/decisions.md",))
+        assert (folder / ".vault" / "id").read_text() == identity
+        assert not home.vault().sync()
+        assert not other.vault().sync()
+
+
+# Deleting the workspace
+
+
+@pytest.fixture
+def shown(location: str, folder: Path) -> Iterator[Home]:
+    """A home whose vault is elsewhere, with a note of two agents, and one of them dreamed of."""
+    clock = FixedClock()
+    with recollect.open(location, vault=folder, clock=clock) as home:
+        for agent in ("ana", "ben"):
+            home.agent(agent).remember("The harbour opens at seven", category="decisions")
+        home.vault().sync()
+        for query in ("harbour", "which harbour", "harbour?"):
+            home.agent("ana").recall(query)
+            clock.advance(86_400_000)
+        home.jobs.run("dream")
+        yield home
+
+
+def files(folder: Path) -> set[str]:
+    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if not path.is_dir()}
+
+
+def test_a_deleted_workspace_takes_its_files_along_and_leaves_those_of_people(shown: Home, folder: Path) -> None:
+    assert files(folder) == {".vault/id", "ben/decisions.md", "ben/DREAMS.md"} | {
+        f"ana/{name}" for name in ("decisions.md", "DREAMS.md", "MEMORY.md")
+    }
+    (folder / "ana" / f".{'0' * 32}.decisions.md.tmp").write_text("<!-- id:1 -->\n## cut off by a cra")
+    theirs = {"_project.md", "decisions.md", "ana/USER.md", "ana/trip.md", "zoe/tasks.md", "zoe/MEMORY.md"}
+    for name in theirs:
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text("## 2026-01-01T00:00\n\nby hand\n")
+    held = shown.vault()
+    shown.delete_workspace("default")
+    assert files(folder) == theirs
+    assert not (folder / "ben").exists()
+    assert contents(shown.agent("ana")) == []
+    assert shown.workspaces() == []
+    held.sync()  # a new vault in the same folder
+    assert contents(shown.agent("ana")) == contents(shown.agent("ben")) == []
+    shown.agent("ana").remember("a new start", category="decisions")
+    assert "a new start" in (folder / "ana" / "decisions.md").read_text()
+    assert "harbour" not in (folder / "ana" / "decisions.md").read_text()
+
+
+def test_files_that_are_written_again_while_a_workspace_is_deleted_go_as_well(
+    shown: Home, location: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delete = shown._place.delete
+    with recollect.open(location, vault=folder) as watching:
+
+        def deleting(workspace: str) -> None:
+            assert watching.vault().sync().written
+            delete(workspace)
+
+        monkeypatch.setattr(shown._place, "delete", deleting)
+        shown.delete_workspace("default")
+        watching.vault().sync()
+    assert files(folder) == {".vault/id"}
+    assert contents(shown.agent("ana")) == []
+
+
+@pytest.mark.parametrize("location", ["file"], indirect=True)
+def test_a_workspace_whose_files_cannot_be_removed_is_not_deleted(
+    shown: Home, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refused)
+        with pytest.raises(Unavailable, match="delete the workspace again"):
+            shown.delete_workspace("default")
+    assert contents(shown.agent("ana")) == ["The harbour opens at seven"]
+    shown.delete_workspace("default")
+    assert files(folder) == set()
+
+
+@pytest.mark.parametrize("location", ["file"], indirect=True)
+def test_nothing_is_removed_through_a_link_with_a_workspace(shown: Home, folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    file = tmp_path / "elsewhere" / "decisions.md"
+    file.write_text("<!-- id:1 -->\n## 2026-01-01T00:00\n\nmine\n")
+    (folder / "zoe").symlink_to(tmp_path / "elsewhere")
+    (folder / "ana" / "lessons.md").symlink_to(file)
+    (folder / "ana" / "tasks.md").mkdir()
+    shown.delete_workspace("default")
+    assert file.read_text().endswith("mine\n")
+    assert sorted(path.name for path in (folder / "ana").iterdir()) == ["lessons.md", "tasks.md"]
+
+
+def test_a_folder_that_was_never_made_a_vault_keeps_its_notes_when_the_workspace_is_deleted(
+    location: str, folder: Path
+) -> None:
+    (folder / "ana").mkdir(parents=True)
+    (folder / "ana" / "decisions.md").write_text("<!-- id:1 -->\n## 2026-01-01T00:00\n\nof another memory\n")
+    with recollect.open(location, vault=folder) as home:
+        home.agent("ana").remember("one", category="decisions")
+        home.delete_workspace("default")
+    assert files(folder) == {"ana/decisions.md"}

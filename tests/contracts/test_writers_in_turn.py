@@ -2,6 +2,7 @@
 
 import os
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from pathlib import Path
 
@@ -168,3 +169,16 @@ def test_a_child_writes_even_if_another_thread_of_its_parent_was_writing_at_the_
         done.set()
         thread.join()
         assert sorted(entry.content for entry in mem.list()) == ["before", "by the child"]
+
+
+def test_many_who_bind_names_do_not_wait_for_each_others_connections(home: Home) -> None:
+    mem, together = home.agent("ana"), threading.Barrier(24)
+
+    def write(number: int) -> int:
+        together.wait()
+        scope = "account" if number % 2 else "workspace"
+        return len([mem.remember("x", scope=scope), mem.remember("y", scope=scope, name=f"n{number}")])
+
+    with ThreadPoolExecutor(24) as pool:
+        assert sum(pool.map(write, range(24))) == 48
+    assert len(mem.list()) == 48

@@ -1,5 +1,6 @@
 """What happens to a home that is open while its file is removed or replaced, or while its process forks."""
 
+import errno
 import os
 import shutil
 import threading
@@ -10,8 +11,11 @@ import pytest
 from crash import program
 from crash.children import Child
 from crash.model import Expected
+from embedders import in_a_new_process
 
 import recollect
+from recollect.storage.files import new_file, publish
+from recollect.storage.postgres import PostgresDatabase, PostgresServer
 from recollect.storage.sqlite import SqliteDatabase
 
 
@@ -128,6 +132,66 @@ def test_a_file_replaced_under_two_processes_is_refused_rather_than_mixed_with_t
         assert home.check().findings == ()
 
 
+@pytest.mark.parametrize("kind", ["memory.db", "home"])
+def test_a_memory_that_another_process_deleted_and_began_anew_is_used_as_it_is_now(
+    start: Callable[..., Child], tmp_path: Path, kind: str
+) -> None:
+    location = str(tmp_path / kind)
+    with recollect.open(location) as home:
+        mem = home.agent("ana")
+        mem.remember("the old days")
+        mem.list()
+        other = start(program.delete_and_begin_anew, location)
+        other.go()
+        other.next("done")
+        assert contents(mem) == ["the new days"]
+        mem.remember("and after")
+        assert contents(mem) == ["and after", "the new days"]
+        other.kill()
+        assert contents(mem) == ["and after", "the new days"]
+        assert home.check().ok
+
+
+def test_a_file_replaced_while_its_only_connection_is_in_use_keeps_the_log_of_the_old_one_out(tmp_path: Path) -> None:
+    path, copy = tmp_path / "memory.db", tmp_path / "copy.db"
+    with recollect.open(copy) as home:
+        home.agent("ana").remember("from the copy")
+    with recollect.open(path) as home:
+        mem = home.agent("ana")
+        mem.remember("the old days")
+        with mem._workspace.read():
+            os.replace(copy, path)
+            with pytest.raises(recollect.Unavailable, match="replaced while it was in use; try again"):
+                mem.list()
+            with pytest.raises(recollect.Unavailable, match="replaced while it was in use; try again"):
+                mem.remember("no")
+        assert contents(mem) == ["from the copy"]
+        assert home.check().ok
+    with recollect.open(path) as home:
+        assert contents(home.agent("ana")) == ["from the copy"]
+
+
+@pytest.mark.parametrize("links", [True, False], ids=["hard links", "no hard links"])
+def test_of_two_who_make_a_file_at_once_the_second_uses_the_file_of_the_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, links: bool
+) -> None:
+    path = tmp_path / "memory.db"
+
+    def refused(*_: object) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    if not links:
+        monkeypatch.setattr(os, "link", refused)
+    with new_file(path) as first, new_file(path) as second:
+        first.write_text("first")
+        second.write_text("second")
+        assert publish(first, path)
+        assert not first.exists()
+        assert not publish(second, path)
+    assert path.read_text() == "first"
+    assert [file.name for file in tmp_path.iterdir()] == ["memory.db"]
+
+
 def test_a_file_that_takes_the_place_and_the_number_of_another_is_noticed(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     other = tmp_path / "other.db"
@@ -185,3 +249,61 @@ PAGE = {
     "created_at": 1 << 60,
     "id": "",
 }
+
+
+# PostgreSQL
+
+CLOSE_IN_A_FORKED_CHILD = """
+import os, sys
+import psycopg, recollect
+
+def backends():
+    query = "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY 1"
+    with psycopg.connect(sys.argv[1]) as connection:
+        return connection.execute(query).fetchall()
+
+home = recollect.open(sys.argv[1])
+home.agent("ana").remember("before the fork")
+before = backends()
+assert before
+child = os.fork()
+if child == 0:
+    home.close()
+    home.agent("ana").remember("in the child, which can use it again")
+    home.close()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+for _ in range(1_000):  # the server may be a little late to see that the child is gone
+    if len(backends()) <= len(before):
+        break
+assert backends() == before
+home.agent("ana").remember("after the fork")
+print(len(home.agent("ana").list()))
+home.close()
+"""
+
+
+def test_a_forked_child_that_closes_a_home_leaves_the_connections_of_its_parent_alone(postgres_url: str) -> None:
+    assert in_a_new_process(CLOSE_IN_A_FORKED_CHILD, postgres_url) == "3\n"
+
+
+@pytest.mark.parametrize("begun", ["a read", "a write"])
+def test_a_home_that_another_thread_closes_at_the_start_of_a_call_is_used_again(
+    postgres_url: str, monkeypatch: pytest.MonkeyPatch, begun: str
+) -> None:
+    server = PostgresServer(postgres_url)
+    database = PostgresDatabase(server, "default", SqliteDatabase(Path("nowhere.db")))
+    with database.write("ana"):
+        pass
+    connect = server.connect
+
+    def closed_meanwhile() -> object:
+        pool = connect()
+        monkeypatch.undo()
+        server.close()
+        return pool
+
+    monkeypatch.setattr(server, "connect", closed_meanwhile)
+    with database.read("ana") if begun == "a read" else database.write("ana") as tx:
+        assert tx.all("counters.get") == []
+    server.close()

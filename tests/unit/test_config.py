@@ -7,7 +7,7 @@ import pytest
 
 import recollect
 from recollect import ConfigError, Settings
-from recollect.config import DecaySettings, EmbedderSettings
+from recollect.config import DecaySettings, EmbedderSettings, user_file
 from recollect.search.ranking import DecayConfig
 
 FILE = """
@@ -104,6 +104,53 @@ def test_a_variable_that_is_empty_counts_as_not_set(folder: Path) -> None:
 def test_the_environment_of_the_process_is_used_by_default(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RECOLLECT_HOME", "from the process.db")
     assert Settings.read().home == "from the process.db"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ('workspace = "a/b"', ["'workspace'", "RECOLLECT_WORKSPACE", "it contains /"]),
+        ('agent = ""', ["'agent'", "RECOLLECT_AGENT", "empty"]),
+        ('agent = "."', ["'agent'", "starts with a dot"]),
+    ],
+)
+def test_a_name_that_cannot_be_one_is_refused_when_it_is_read(folder: Path, text: str, words: list[str]) -> None:
+    write(folder, text)
+    with pytest.raises(ConfigError) as refused:
+        Settings.read({})
+    assert [word for word in words if word not in str(refused.value)] == []
+    write(folder, 'workspace = "."')
+    assert Settings.read({}).workspace == "."
+
+
+def test_a_folder_that_is_not_trusted_has_no_say(folder: Path) -> None:
+    write(folder, 'agent = "here"')
+    (folder / "user/.recollect").mkdir(parents=True)
+    user = {"HOME": str(folder / "user")}
+    assert Settings.read(user, trusted=False) == Settings()
+    write(folder / "user/.recollect", 'agent = "mine"')
+    assert Settings.read(user, trusted=False).agent == "mine"
+    assert Settings.read({"USERPROFILE": user["HOME"]}, trusted=False).agent == "mine"
+    assert Settings.read(user).agent == "here"
+    named = {"RECOLLECT_CONFIG": str(folder / "recollect.toml")}
+    assert Settings.read({**user, **named}, trusted=False).agent == "here"
+    (folder / "recollect.toml").unlink()
+    assert Settings.read(user).agent == "mine"
+    assert Settings.read({}) == Settings()
+
+
+def test_files_of_programs_are_where_their_variables_say(folder: Path) -> None:
+    moved = {"CLAUDE_CONFIG_DIR": "/c", "CODEX_HOME": "/x", "XDG_CONFIG_HOME": "/g"}
+    places = {
+        ".claude.json": "/c/.claude.json",
+        ".claude/settings.json": "/c/settings.json",
+        ".codex/config.toml": "/x/config.toml",
+        ".config/zed/settings.json": "/g/zed/settings.json",
+    }
+    for place, file in places.items():
+        assert user_file(place, moved) == Path(file)
+        assert user_file(place, dict.fromkeys(moved, "")) == Path.home() / place
+    assert user_file(".cursor/mcp.json", moved) == Path.home() / ".cursor/mcp.json"
 
 
 def test_another_file_can_be_named(folder: Path) -> None:

@@ -34,6 +34,10 @@ def test_bars_are_as_long_as_their_counts() -> None:
     ]
 
 
+def test_wide_letters_take_two_cells() -> None:
+    assert bars([("日本", 1), ("rest", 2)]) == ["  日本  1  " + "█" * 15, "  rest  2  " + "█" * 30]
+
+
 def test_a_curve_is_straight_between_its_points_and_steps_where_two_share_a_moment() -> None:
     curve = [(0, 1.0), (10, 0.5), (10, 0.9), (20, 0.7)]
     assert [round(value, 9) for _, value in resampled(curve, 5)] == [1.0, 0.75, 0.9, 0.8, 0.7]

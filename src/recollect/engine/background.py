@@ -54,6 +54,8 @@ class Background:
             work()
         except RecollectError as error:
             _log.warning("%s", error)
+        except Exception:  # a mistake of ours: nobody waits for this, so the log is all that tells of it
+            _log.exception("work in the background failed")
         finally:
             with self._lock:
                 self._running.pop(key, None)

@@ -6,11 +6,12 @@ enough different questions (counted directly: three days of one question are one
 What one sweep may promote is for the whole time until the next one, so a sweep that is repeated changes nothing.
 
 A promotion is three things in two places: the lifetime and a row of the ledger in the database, a line in MEMORY.md.
-The ledger goes first, as `pending`, in one transaction with the lifetime; then the file is replaced as a whole; then
-the row is `done`. Each line ends in a marker with the entry's id. A process that dies in between leaves pending rows:
-the next sweep writes the lines of those that have no marker and calls the others done, so that nothing is written twice
-or lost. Otherwise the file belongs to whoever edits it:
+The ledger goes first, as `pending`, in one transaction with the lifetime; in another one the file is replaced as a
+whole and the row becomes `done`. Each line ends in a marker with the entry's id. A process that dies in between leaves
+pending rows: the next sweep writes the lines of those that have no marker and calls the others done, so that nothing is
+written twice or lost. Otherwise the file belongs to whoever edits it:
 
+- an edit that is made while a sweep or an erasure changes the file stays: the change begins anew with it;
 - a line or a whole file that was deleted stays deleted, as its row is done; the next promotion begins a new file;
 - text between our lines is never touched, in whatever encoding it is;
 - a marker that the ledger does not know (a restored database) is entered in the ledger, and the entry is promoted;
@@ -21,9 +22,8 @@ or lost. Otherwise the file belongs to whoever edits it:
 
 import logging
 import math
-import os
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -35,6 +35,7 @@ from recollect.model.entry import Lifetime
 from recollect.storage import entries
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.shift import Shift
+from recollect.vault.files import Edited, LeftAlone, read_bytes, rewrite_file
 from recollect.vault.git import dream_subject
 
 __all__ = ["CANDIDATES", "DIARY", "MEMORY", "WEIGHTS", "Candidate", "dream", "leave_out"]
@@ -104,11 +105,7 @@ def dream(shift: Shift, store: Store) -> None:
 
 def leave_out(folder: Path, entry_id: str) -> None:
     """Take the line of an entry out of MEMORY.md at once, because its text was erased."""
-    path = folder / MEMORY
-    written = _read(path)
-    wanted = _without(written, {entry_id.encode()})
-    if wanted != written:
-        _replace(path, wanted)
+    _rewrite(folder / MEMORY, lambda written: _without(written, {entry_id.encode()}))
 
 
 def _reconcile(shift: Shift, store: Store, marked: Collection[str]) -> set[str]:
@@ -195,32 +192,27 @@ def _enter(
 def _remember(shift: Shift, store: Store, path: Path, leaving: Collection[str]) -> None:
     """Write the lines of what is pending, also of a sweep that died before it could; then it is done."""
     with shift.read(store) as tx:
-        pending = tx.all("dreaming.pending")
-    written = _read(path)
-    marked = {marker.decode() for marker in _MARKER.findall(written)}
-    lines = [_line(*row) for row in pending if row[0] not in marked]
-    wanted = _without(written, {one.encode() for one in leaving})
-    if lines:
-        wanted = _appended(wanted, MEMORY, f"## Dreamed {_moment(shift.now)}", lines)
-    if wanted != written:
-        try:
-            _replace(path, wanted)
-        except OSError as error:
-            raise Unavailable(
-                f"{path} cannot be written ({error.strerror or error}): what was promoted is in the ledger, and the "
-                "next sweep writes it"
-            ) from error
-    if pending:
-        with shift.step(store) as step:
-            step.tx.run("dreaming.set_state", ids=[row[0] for row in pending], state="done")
+        if not leaving and not tx.all("dreaming.pending"):
+            return
+    with shift.step(store) as step:  # one transaction, so that no note is erased between reading it and its line
+        pending = step.tx.all("dreaming.pending")
+
+        def told(written: bytes) -> bytes:
+            marked = {marker.decode() for marker in _MARKER.findall(written)}
+            lines = [_line(*row) for row in pending if row[0] not in marked]
+            left = _without(written, {one.encode() for one in leaving})
+            return _appended(left, MEMORY, f"## Dreamed {_moment(shift.now)}", lines) if lines else left
+
+        _rewrite(path, told)
+        step.tx.run("dreaming.set_state", ids=[row[0] for row in pending], state="done")
 
 
 def _keep_diary(shift: Shift, path: Path, candidates: int, promoted: int, skipped: int) -> None:
     """One entry for every sweep. Nobody loses anything when the diary cannot be written."""
     lines = [f"- candidates: {candidates}", f"- promoted: {promoted}", f"- skipped: {skipped}"]
     try:
-        _replace(path, _appended(_read(path), DIARY, f"## Deep Sleep {_moment(shift.now)}", lines))
-    except (OSError, Unavailable) as error:
+        _rewrite(path, lambda written: _appended(written, DIARY, f"## Deep Sleep {_moment(shift.now)}", lines))
+    except Unavailable as error:
         _log.warning("the diary was not written: %s", error)
 
 
@@ -252,25 +244,13 @@ def _moment(now: int) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        return b""
-    except OSError as error:
-        raise Unavailable(f"{path} cannot be read ({error.strerror or error}); make it a file, or remove it") from error
+        return read_bytes(path) or b""
+    except (LeftAlone, OSError) as error:
+        raise Unavailable(f"{path} cannot be read ({error}); make it a plain file, or remove it") from error
 
 
-def _replace(path: Path, content: bytes) -> None:
-    """Put a file in its place as a whole, so that nobody ever sees a part of it."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    aside = path.with_name(f".{path.name}.new")
-    with aside.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(aside, path)
-    if os.name == "posix":
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
+    try:
+        rewrite_file(path, change)
+    except (Edited, LeftAlone, OSError) as error:
+        raise Unavailable(f"{path} cannot be written ({error}); see to it, and do this again") from error

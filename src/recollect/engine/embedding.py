@@ -52,7 +52,7 @@ def compare_models(store: Store, *, needed: bool = False) -> None:
 
     Where its vectors are needed and all of them are another model's, a ConfigError.
     """
-    if store.vectors is None or (store.compared and not needed) or not store.exists():
+    if store.vectors is None or (store.compared and not needed) or not (store.compared or store.exists()):
         return
     with store.read() as tx:
         useless = needed and not store.vectors.has_any(tx)

@@ -1,19 +1,37 @@
 """An agent's entries over its two stores: those of the account lie apart from the workspace's, but names are one
 namespace. Where both stores are one, as in a single file, nothing here makes a difference.
+
+Whoever binds a name holds the workspace while looking in both stores and writing, also for an entry of the account: of
+two who want the same name in one workspace, the second sees what the first did. The workspace always goes first, so
+that nobody waits for one another. Other workspaces have names of their own, and may have this one as well.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeVar
 
+from recollect import text
 from recollect.clock import Clock
 from recollect.engine import embedding, remember
 from recollect.engine.embedding import Later
-from recollect.engine.store import Store
+from recollect.engine.store import Store, Work
 from recollect.errors import Conflict, NotFound
 from recollect.model.entry import Entry, Scope
-from recollect.model.operation import Add, Alias, Operation, Write
+from recollect.model.operation import Add, Alias, Operation, Revision, Write
 from recollect.storage import entries
+from recollect.storage.counters import Counters
+from recollect.storage.database import Transaction
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 __all__ = ["Entries"]
+
+Made = TypeVar("Made")
+Taken = Mapping[str, tuple[str, bool]]
+"""Names that are bound in the other store: to which entry, and whether each is that one's canonical name."""
 
 
 class Entries:
@@ -40,91 +58,177 @@ class Entries:
             store = self._home_of(operation)
         else:
             store, _ = self.holder(operation.target)
-        if isinstance(operation, Alias):
-            return self._alias(store, operation, if_version)
-        self._free_elsewhere(store, getattr(operation, "name", None))
-        return self._apply_in(store, operation, if_version)
-
-    def add(self, drafts: Sequence[Add]) -> list[Entry]:
-        """Add entries that were checked, those of a store in one transaction."""
-        made: dict[int, Entry] = {}
-        for store in self.stores:
-            own = {place: draft for place, draft in enumerate(drafts) if self._home_of(draft) is store}
-            if not own:
-                continue
-            for draft in own.values():
-                self._free_elsewhere(store, draft.name)
-            embedding.compare_models(store)
-            now = self._clock.now()
-            vectors = embedding.at_once(store, [draft.content for draft in own.values()])
-            with store.write() as work:
-                for (place, draft), vector in zip(own.items(), vectors, strict=True):
-                    made[place] = remember.apply(work, draft, actor=store.agent, now=now)
-                    embedding.attach(store, work, made[place], vector)
-            if any(vector is None for vector in vectors):
-                self._later.wake(store)
-        return [made[place] for place in range(len(drafts))]
-
-    def restore(self, target: str, name: str | None) -> Entry:
-        """Bring an entry back from the trash."""
-        for store in self.stores:
-            with store.read() as tx:
-                known = entries.removed_id(tx, target)
-                removal = None if known is None else entries.last_removal(tx, known)
-            if known is None or removal is None:
-                continue
-            wanted = [name or removal.before.get("name"), *removal.before.get("aliases", ())]
-            taken = frozenset(one for one in wanted if one and self._bound_elsewhere(store, one))
-            content, now = str(removal.before.get("content", "")), self._clock.now()
-            (vector,) = embedding.at_once(store, [content])
-            with store.write() as work:
-                entry = remember.restore(work, known, name, actor=store.agent, now=now, taken=taken)
-                embedding.attach(store, work, entry, vector if entry.content == content else None)
-            if vector is None:
-                self._later.wake(store)
-            return entry
-        raise NotFound(f"there is nothing in the trash under {target!r}")
-
-    def _home_of(self, draft: Add) -> Store:
-        return self._account if draft.scope is Scope.ACCOUNT else self._workspace
-
-    def _bound_elsewhere(self, store: Store, name: str) -> tuple[Store, str, bool] | None:
-        """Where else a name is bound, to which entry, and whether it is that one's canonical name."""
-        for other in self.stores:
-            if other is not store:
-                with other.read() as tx:
-                    taken = entries.binding(tx, name)
-                if taken is not None:
-                    return other, *taken
-        return None
-
-    def _free_elsewhere(self, store: Store, name: str | None) -> None:
-        taken = None if name is None else self._bound_elsewhere(store, name)
-        if taken is not None:
-            raise Conflict(f"{name!r} is already a name of entry {taken[1]} in another scope; choose another")
-
-    def _alias(self, store: Store, alias: Alias, if_version: str | None) -> Entry:
-        """An alias moves between scopes as it moves within one; a canonical name never does."""
-        taken = self._bound_elsewhere(store, alias.name)
-        if taken is not None and taken[2]:
-            self._free_elsewhere(store, alias.name)
-        entry = self._apply_in(store, alias, if_version)
-        if taken is not None:
-            with taken[0].write() as work:
-                work.tx.run("names.drop", name=alias.name)
-        return entry
-
-    def _apply_in(self, store: Store, operation: Operation, if_version: str | None) -> Entry:
         content = operation.content if store.embedder and isinstance(operation, Add | Write) else None
         vector = None
         if content is not None:
             embedding.compare_models(store)
             (vector,) = embedding.at_once(store, [content])
-        with store.write() as work:
-            before = work.counters.operations
-            entry = remember.apply(work, operation, actor=store.agent, now=self._clock.now(), if_version=if_version)
-            if vector is not None and work.counters.operations > before:
-                embedding.attach(store, work, entry, vector)
+        name = getattr(operation, "name", None)
+        if name is None or len(self.stores) == 1:
+            with store.write() as work:
+                entry = self._apply(store, work, operation, if_version, vector)
+        else:
+            # An alias moves between scopes as it moves within one; a canonical name never does.
+            moves = isinstance(operation, Alias)
+
+            def write(work: Work, taken: Taken) -> Entry:
+                _must_be_free(taken, aliases=not moves)
+                return self._apply(store, work, operation, if_version, vector)
+
+            entry = self._bind(store, [name], write, moves=moves)
         if content is not None and vector is None:
             self._later.wake(store)
         return entry
+
+    def add(self, drafts: Sequence[Add]) -> list[Entry]:
+        """Add entries that were checked: all of them, or none where a name is taken."""
+        parts = {
+            store: {i: draft for i, draft in enumerate(drafts) if self._home_of(draft) is store}
+            for store in self.stores
+        }
+        vectors = {}
+        for store, part in parts.items():
+            if part:
+                embedding.compare_models(store)
+            vectors[store] = embedding.at_once(store, [draft.content for draft in part.values()])
+        made: dict[int, Entry] = {}
+        now = self._clock.now()
+
+        def fill(store: Store, work: Work) -> None:
+            for (place, draft), vector in zip(parts[store].items(), vectors[store], strict=True):
+                made[place] = remember.apply(work, draft, actor=store.agent, now=now)
+                embedding.attach(store, work, made[place], vector)
+
+        def write(work: Work, taken: Taken) -> None:
+            _must_be_free(taken)
+            fill(first, work)
+            for other in others:
+                _must_be_free(entries.bindings(work.tx, _names(parts[other].values())))
+                with other.write(work.tx) as beside:
+                    fill(other, beside)
+
+        first, *others = [store for store, part in parts.items() if part]
+        names = _names(parts[first].values())
+        if others or (names and len(self.stores) > 1):
+            self._bind(first, names, write)
+        else:
+            with first.write() as work:
+                fill(first, work)
+        for store in (first, *others):
+            if any(vector is None for vector in vectors[store]):
+                self._later.wake(store)
+        return [made[place] for place in range(len(drafts))]
+
+    def must_be_free(self, drafts: Iterable[Add]) -> None:
+        """Conflict if a name of entries that are to be added is taken, or stands twice among them."""
+        names = _names(drafts)
+        for name, times in Counter(names).items():
+            if times > 1:
+                raise Conflict(f"{name!r} is the name of {times} of the new entries; give each its own")
+        for store in self.stores:
+            with store.read() as tx:
+                _must_be_free(entries.bindings(tx, names))
+
+    def restore(self, target: str, name: str | None) -> Entry:
+        """Bring an entry back from the trash."""
+        store, known, removal = self._removed(target)
+        names = [one for one in (name or removal.before.get("name"), *removal.before.get("aliases", ())) if one]
+        content, now = str(removal.before.get("content", "")), self._clock.now()
+        (vector,) = embedding.at_once(store, [content])
+
+        def write(work: Work, taken: Taken) -> Entry:
+            entry = remember.restore(work, known, name, actor=store.agent, now=now, taken=frozenset(taken))
+            embedding.attach(store, work, entry, vector if entry.content == content else None)
+            return entry
+
+        entry = self._bind(store, names, write)
+        if vector is None:
+            self._later.wake(store)
+        return entry
+
+    def _removed(self, target: str) -> tuple[Store, str, Revision]:
+        for store in self.stores:
+            with store.read() as tx:
+                known = entries.removed_id(tx, target)
+                removal = None if known is None else entries.last_removal(tx, known)
+            if known is not None and removal is not None:
+                return store, known, removal
+        raise NotFound(f"there is nothing in the trash under {target!r}")
+
+    def _home_of(self, draft: Add) -> Store:
+        return self._account if draft.scope is Scope.ACCOUNT else self._workspace
+
+    def _apply(
+        self,
+        store: Store,
+        work: Work,
+        operation: Operation,
+        if_version: str | None,
+        vector: "NDArray[np.float32] | None",
+    ) -> Entry:
+        before = work.counters.operations
+        entry = remember.apply(work, operation, actor=store.agent, now=self._clock.now(), if_version=if_version)
+        if vector is not None and work.counters.operations > before:
+            embedding.attach(store, work, entry, vector)
+        return entry
+
+    def _bind(
+        self, store: Store, names: Sequence[str], write: Callable[[Work, Taken], Made], *, moves: bool = False
+    ) -> Made:
+        """A write to a store that binds names. `write` is told those that are taken in the other one.
+
+        With `moves` they are taken away there. Between two files that is two commits: a process that is killed just
+        then leaves an alias where it was as well, or nowhere; done again, it is where it should be.
+        """
+        workspace, account = self._workspace, self._account
+        if store is workspace:
+            with workspace.write() as work:
+                taken = _bound(account, names, work.tx) if account is not workspace else {}
+                made = write(work, taken)
+                if moves and taken:
+                    with account.write(work.tx) as beside:
+                        _drop(beside.tx, taken)
+            return made
+        while not workspace.exists():  # there is nothing to hold, and nothing is to be made for that
+            with suppress(_Begun), account.write() as work:
+                made = write(work, {})
+                if workspace.exists():
+                    raise _Begun
+                return made
+        with workspace.database.write(workspace.agent) as tx:
+            Counters.lock(tx, text.ANALYSIS_VERSION)
+            taken = entries.bindings(tx, names)
+            with account.write(tx) as work:
+                made = write(work, taken)
+            if moves:
+                _drop(tx, taken)
+        return made
+
+
+class _Begun(Exception):
+    """The workspace was made meanwhile."""
+
+
+def _names(drafts: Iterable[Add]) -> list[str]:
+    return [draft.name for draft in drafts if draft.name is not None]
+
+
+def _bound(store: Store, names: Sequence[str], beside: Transaction) -> Taken:
+    if not names:
+        return {}
+    with store.read(beside) as tx:
+        return entries.bindings(tx, names)
+
+
+def _must_be_free(taken: Taken, *, aliases: bool = True) -> None:
+    for name, (owner, canonical) in taken.items():
+        if canonical or aliases:
+            raise Conflict(f"{name!r} is already a name of entry {owner}; choose another")
+
+
+def _drop(tx: Transaction, taken: Taken) -> None:
+    """Take aliases away, unless one has become a canonical name meanwhile."""
+    for name in taken:
+        found = entries.binding(tx, name)
+        _must_be_free({} if found is None else {name: found}, aliases=False)
+        tx.run("names.drop", name=name)

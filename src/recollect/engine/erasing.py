@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from recollect.engine.remember import apply
 from recollect.engine.store import Store
-from recollect.errors import NotFound
+from recollect.errors import NotFound, RecollectError
 from recollect.model.operation import Remove
 from recollect.model.report import Erased, Receipt
 from recollect.storage import entries
 
-__all__ = ["erase"]
+__all__ = ["erase", "scrub"]
 
 PROBES = 16
 _PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
@@ -55,7 +55,7 @@ def erase(
 
             sweep(tx)
     probes = [probe for text in sorted(texts) for probe in _probes(text)]
-    verified, remaining = store.database.scrub(store.agent)
+    verified, remaining = scrub(store, f"the id {entry_id}")
     with store.read() as tx:
         same = {
             other
@@ -73,6 +73,17 @@ def erase(
     return Receipt(
         entry_id=entry_id, at=now, removed=tuple(removed), verified=tuple(verified), remaining=tuple(remaining)
     )
+
+
+def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:
+    """Make what was deleted unreadable: the places that were rewritten without it, and those where it may still be.
+
+    The rows are gone already, so an error in this is not raised: it is told as such a place, with what to do.
+    """
+    try:
+        return store.database.scrub(store.agent)
+    except RecollectError as error:
+        return [], [f"deleted rows were not overwritten and may still be readable; erase again by {id_} ({error})"]
 
 
 def _probes(text: str) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """What the project is about: the file `_project.md` of the workspace's vault, else the agent's note of that name.
 
-The file is never replaced through a link, and never while somebody else edits it.
+The file is never replaced through a link.
 """
 
 from pathlib import Path
@@ -9,7 +9,7 @@ from recollect.engine.store import Store
 from recollect.errors import Conflict, Unavailable
 from recollect.model.entry import Entry
 from recollect.storage import entries
-from recollect.vault.files import Edited, LeftAlone, read_bytes, replace_file
+from recollect.vault.files import Edited, LeftAlone, rewrite_file
 
 __all__ = ["FILE", "find", "put_file"]
 
@@ -33,16 +33,13 @@ def find(store: Store, folder: Path | None, length: int = -1) -> tuple[str, Entr
 
 def put_file(folder: Path, content: str, *, replace: bool) -> bool:
     """Write the file; False if there is one that says something and must not be replaced."""
-    path = folder / FILE
+    path, wanted = folder / FILE, f"{content.rstrip()}\n".encode()
     try:
-        known = read_bytes(path)
-        if known and known.strip() and not replace:
-            return False
-        replace_file(path, f"{content.rstrip()}\n".encode(), known)
+        written = rewrite_file(path, lambda known: known if known.strip() and not replace else wanted)
     except Edited:
         raise Conflict(f"{path} was edited at this moment; look at it and try again") from None
     except LeftAlone as problem:
         raise Conflict(f"{path} was left alone: {problem}") from None
     except OSError as error:
         raise Unavailable(f"{path} could not be written: {error}") from error
-    return True
+    return written or replace

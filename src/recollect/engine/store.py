@@ -59,9 +59,11 @@ class Store:
 
         return JournalIndex()
 
-    def read(self) -> AbstractContextManager[Transaction]:
-        """A consistent state to read from."""
-        return self.database.read(self.agent)
+    def read(self, beside: Transaction | None = None) -> AbstractContextManager[Transaction]:
+        """A consistent state to read from; what is read `beside` a write elsewhere is as new as it can be."""
+        if beside is None:
+            return self.database.read(self.agent)
+        return beside.beside(self.database, self.agent, write=False)
 
     @contextmanager
     def search(self) -> Iterator[tuple[Transaction, Counters]]:
@@ -77,9 +79,14 @@ class Store:
             with self.read() as tx:
                 yield tx, Counters.get(tx)
 
-    def write(self) -> AbstractContextManager[Work]:
-        """One write, on disk when the block ends; nothing is changed when the block raises."""
-        return _Write(self)
+    def write(self, beside: Transaction | None = None) -> AbstractContextManager[Work]:
+        """One write, on disk when the block ends; nothing is changed when the block raises.
+
+        One that is made `beside` another may only be on disk when that one ends.
+        """
+        if beside is None:
+            return _Write(self, self.database.write(self.agent))
+        return _Write(self, beside.beside(self.database, self.agent, write=True))
 
     def exists(self) -> bool:
         """Whether anything may be stored for the agent."""
@@ -91,12 +98,11 @@ class _Write:
 
     __slots__ = ("_block", "_store", "_work")
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, store: Store, block: AbstractContextManager[Transaction]) -> None:
+        self._store, self._block = store, block
 
     def __enter__(self) -> Work:
         store = self._store
-        self._block = store.database.write(store.agent)
         tx = self._block.__enter__()
         try:
             counters = Counters.lock(tx, text.ANALYSIS_VERSION)

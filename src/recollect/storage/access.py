@@ -48,10 +48,12 @@ def request(tx: Transaction, key: str) -> Request | None:
     return fingerprint, status, Answer(status=status, body=body, headers=json.loads(headers)) if kept else None
 
 
-def finish(tx: Transaction, key: str, status: int, body: str | None, headers: Mapping[str, str]) -> None:
-    """Store the answer of a request that is under way."""
+def finish(
+    tx: Transaction, key: str, status: int, body: str | None, headers: Mapping[str, str], *, harmless: bool = False
+) -> None:
+    """Store the answer of a request that is under way, but no body where that was refused and it is not harmless."""
     text = json.dumps(dict(headers), ensure_ascii=False)
-    tx.run("access.request_finish", key=key, status=status, body=body, headers=text)
+    tx.run("access.request_finish", key=key, status=status, body=body, headers=text, harmless=int(harmless))
 
 
 def _token(row: Row) -> Token:

@@ -57,6 +57,13 @@ class Transaction(ABC):
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Put whole rows into a table, as `Database.dump` gives them. Only for moving what another database held."""
 
+    def beside(self, database: "Database", agent: str, *, write: bool) -> AbstractContextManager["Transaction"]:
+        """A transaction on another database of the same home while this one is under way, and not used.
+
+        It ends with its block. Where one connection serves both databases, it is a part of this one and ends with it.
+        """
+        return database.write(agent) if write else database.read(agent)
+
     def vector(self, values: bytes) -> Any:
         """A vector (f32, little endian) as a parameter of a query."""
         return values

@@ -22,6 +22,7 @@ __all__ = [
     "adjust",
     "after",
     "binding",
+    "bindings",
     "content_hash",
     "find",
     "from_snapshot",
@@ -44,6 +45,8 @@ __all__ = [
 
 CHUNK = 500
 """Items of a list in one query: PostgreSQL gets a parameter for each."""
+ALIASES_READ = 50
+"""Entries in the trash that are looked at for an alias, the newest of those in which the word stands by itself."""
 BOOKKEEPING = ("lifetime", "access_count", "accessed_at")
 """Fields that no operation changes."""
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
@@ -77,6 +80,16 @@ def binding(tx: Transaction, name: str) -> tuple[str, bool] | None:
     """Whose name this is, and whether it is the canonical one."""
     row = tx.one("names.find", name=name)
     return (row[0], bool(row[1])) if row else None
+
+
+def bindings(tx: Transaction, names: Sequence[str]) -> dict[str, tuple[str, bool]]:
+    """The same for those of many names that are bound."""
+    rows = (
+        row
+        for start in range(0, len(names), CHUNK)
+        for row in tx.all("names.bound", names=names[start : start + CHUNK])
+    )
+    return {name: (entry_id, bool(canonical)) for name, entry_id, canonical in rows}
 
 
 def stored(tx: Transaction, ids: Sequence[str]) -> dict[str, Stored]:
@@ -254,15 +267,19 @@ def last_removal(tx: Transaction, entry_id: str) -> Revision | None:
 
 
 def removed_id(tx: Transaction, target: str) -> str | None:
-    """The id of the entry in the trash with this id, or that had this name when it was removed last.
+    """The id of the entry in the trash with this id, or that had this name or alias when it was removed last.
 
     Else that of a living entry that is found by the target and has been in the trash before.
     """
     if is_id(target) and tx.one("operations.last_removal", entry_id=target):
         return target
-    row = tx.one("operations.removed_name", needle=f'"name":{_json(target.strip())}')
+    name = target.strip()
+    row = tx.one("operations.removed_name", needle=f'"name":{_json(name)}', limit=1)
     if row is not None:
         return str(row[0])
+    for entry_id, before in tx.all("operations.removed_name", needle=_json(name), limit=ALIASES_READ):
+        if name in json.loads(before).get("aliases", ()):
+            return str(entry_id)
     living = find(tx, target)
     return living if living and tx.one("operations.last_removal", entry_id=living) else None
 

@@ -6,14 +6,14 @@ from dataclasses import asdict
 from typing import Any
 
 from recollect.clock import LAST
-from recollect.model.entry import Entry
+from recollect.model.entry import Category, Entry
 from recollect.model.listing import Cursor, Removed, Sort, Wanted
 from recollect.names import NAME_LENGTH
 from recollect.storage import entries
 from recollect.storage.database import Transaction
 from recollect.storage.entries import CHUNK
 
-__all__ = ["merged", "page", "trash"]
+__all__ = ["merged", "numbers", "page", "trash"]
 
 _AFTER_ALL = "\U0010ffff" * (NAME_LENGTH + 1)
 """Greater than every name."""
@@ -33,6 +33,11 @@ def page(
     if sort is Sort.NAME and len(found) < limit:
         found += _all(tx, "listing.unnamed", sort, wanted, values, after, limit - len(found))
     return found
+
+
+def numbers(tx: Transaction, category: Category) -> dict[str, int]:
+    """The ids of the notes of a category, each with its number."""
+    return dict(tx.all("listing.numbers", category=str(category)))
 
 
 def trash(tx: Transaction, before: int, limit: int) -> list[Removed]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import psycopg
 from psycopg import sql as quoting
-from psycopg_pool import ConnectionPool, PoolTimeout
+from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
 from recollect.model.report import Finding
@@ -82,6 +82,13 @@ class PostgresTransaction(Transaction):
         self.agent, self.generation = agent, generation
         self._cursor = connection.cursor(binary=True)
 
+    @contextmanager
+    def beside(self, database: Database, agent: str, *, write: bool) -> Iterator[Transaction]:
+        """A part of this transaction, on its connection: who holds a lock must not wait for another one."""
+        assert isinstance(database, PostgresDatabase)
+        with database.within(self._cursor.connection, agent, write=write) as tx:
+            yield tx
+
     def vector(self, values: bytes) -> str:
         """A vector as pgvector reads it."""
         return f"[{','.join(map(repr, array('f', values)))}]"
@@ -128,10 +135,7 @@ class PostgresServer:
 
     def connect(self) -> ConnectionPool[psycopg.Connection[Row]]:
         """Make sure that the server is there and fit; raises Unavailable or ConfigError with what to do."""
-        if self._owner != os.getpid():
-            if self._pool is not None:
-                _inherited.append(self._pool)
-            self._pool, self._guard, self._owner = None, threading.Lock(), os.getpid()
+        self._own()
         with self._guard, self.errors():
             if self._pool is not None:
                 return self._pool
@@ -167,6 +171,10 @@ class PostgresServer:
         with self.errors():
             try:
                 connection = self._begin(pool, begin)
+            except PoolClosed:
+                # Another thread closed the home at this moment. It can be used again, so this one goes on.
+                pool = self.connect()
+                connection = self._begin(pool, begin)
             except psycopg.OperationalError:
                 # The server closed this connection while it was idle: nothing was begun, so take a new one.
                 pool.check()
@@ -199,14 +207,13 @@ class PostgresServer:
         return connection
 
     def has(self, schema: str) -> bool:
-        """Whether a schema of ours is there."""
-        if schema in self.known:
-            return True
+        """Whether a schema of ours is there now: the server is asked, as another process may have deleted it."""
         with self.connection(None) as connection:
             found = connection.execute(
                 "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'migrations'", (schema,)
             ).fetchone()
         if found is None:
+            self.known.discard(schema)
             return False
         self.prepare(schema, None)
         return True
@@ -229,15 +236,14 @@ class PostgresServer:
             connection.execute("CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)")
             done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
             if done and max(done) > newest:
-                raise ConfigError(
-                    f"schema {schema} on {self.where} was written by a newer recollect (schema {max(done)}, this one "
-                    f"knows {newest}): upgrade recollect to open it; nothing was changed"
-                )
+                raise self._too_new(schema, max(done))
             for migration in migrations():
                 if migration.number not in done:
                     for text in migration.statements("postgres"):
                         connection.execute(dialect(text).encode())
                     connection.execute("INSERT INTO migrations VALUES (%s, %s)", (migration.number, migration.name))
+            # The number as every transaction reads it: in the catalog, where a schema that is gone raises no error.
+            connection.execute(quoting.SQL("COMMENT ON TABLE migrations IS {}").format(quoting.Literal(str(newest))))
             _without_statistics(connection, schema)
             if owner is not None:
                 connection.execute(
@@ -247,6 +253,35 @@ class PostgresServer:
                     (*owner, schema),
                 )
         self.known.add(schema)
+
+    def generation(self, connection: psycopg.Connection[Row], schema: str) -> int | None:
+        """A number that changes when the schema is made anew; None if it is gone.
+
+        ConfigError if a newer recollect migrated it, which may have happened since it was prepared here.
+        """
+        row = connection.execute(
+            "SELECT to_regclass(%s)::oid::bigint, (SELECT description FROM pg_catalog.pg_description "
+            "WHERE objoid = to_regclass(%s) AND classoid = 'pg_catalog.pg_class'::regclass AND objsubid = 0)",
+            (f'"{schema}".counters', f'"{schema}".migrations'),
+        ).fetchone()
+        assert row is not None
+        if row[1] and row[1].isdecimal() and int(row[1]) > migrations()[-1].number:
+            raise self._too_new(schema, int(row[1]))
+        found: int | None = row[0]
+        return found
+
+    def _too_new(self, schema: str, number: int) -> ConfigError:
+        return ConfigError(
+            f"schema {schema} on {self.where} was written by a newer recollect (schema {number}, this one knows "
+            f"{migrations()[-1].number}): upgrade recollect to open it; nothing was changed"
+        )
+
+    def _own(self) -> None:
+        """In a forked child: the connections are the parent's, so they are neither used nor closed."""
+        if self._owner != os.getpid():
+            if self._pool is not None:
+                _inherited.append(self._pool)
+            self._pool, self._guard, self._owner = None, threading.Lock(), os.getpid()
 
     def _is_current(self, schema: str) -> bool:
         """Whether a schema is there and up to date, so that nobody needs the right to create anything."""
@@ -287,6 +322,7 @@ class PostgresServer:
 
     def close(self) -> None:
         """Give back every connection."""
+        self._own()
         with self._guard:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -357,10 +393,10 @@ class PostgresDatabase(Database):
     def read(self, agent: str) -> Iterator[Transaction]:
         """A snapshot of the agent's schema, or of an empty memory while there is none."""
         schema = self._schema(agent)
-        if self.exists(agent):
+        if schema in self._server.known or self._server.has(schema):
             begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO "
             with self._server.connection(f'{begin}"{schema}", public') as connection:
-                if generation := _generation(connection, schema):
+                if generation := self._server.generation(connection, schema):
                     yield PostgresTransaction(connection, agent, generation)
                     return
             self._server.known.discard(schema)  # the workspace was deleted meanwhile
@@ -374,11 +410,30 @@ class PostgresDatabase(Database):
         for _ in range(2):
             self._server.prepare(schema, (self._workspace, agent) if self._workspace is not None else None)
             with self._server.connection(f'BEGIN; SET LOCAL search_path TO "{schema}", public') as connection:
-                if generation := _generation(connection, schema):
+                if generation := self._server.generation(connection, schema):
                     yield PostgresTransaction(connection, agent, generation)
                     return
             self._server.known.discard(schema)  # the workspace was deleted meanwhile: it is made anew
         raise Unavailable(f"schema {schema} is being deleted by another process; try again")
+
+    @contextmanager
+    def within(self, connection: psycopg.Connection[Row], agent: str, *, write: bool) -> Iterator[Transaction]:
+        """A part of a transaction that was begun in another schema; that one is selected again when it ends."""
+        schema = self._schema(agent)
+        if write:
+            self._server.prepare(schema, (self._workspace, agent) if self._workspace is not None else None)
+        choose = "SELECT current_setting('search_path'), set_config('search_path', %s, true)"
+        (before, _), *_ = connection.execute(choose, (f'"{schema}", public',)).fetchall()
+        generation = self._server.generation(connection, schema)
+        if generation is not None:
+            yield PostgresTransaction(connection, agent, generation)
+        elif write:
+            self._server.known.discard(schema)
+            raise Unavailable(f"schema {schema} is being deleted by another process; try again")
+        else:
+            with self._empty.read(agent) as tx:
+                yield tx
+        connection.execute(choose, (before,))
 
     def exists(self, agent: str) -> bool:
         """Whether the agent's schema is there."""
@@ -464,12 +519,6 @@ def _floats(raw: bytes) -> bytes:
     values = array("f", raw[4:])
     values.byteswap()
     return values.tobytes()
-
-
-def _generation(connection: psycopg.Connection[Row], schema: str) -> int | None:
-    """A number that changes when the schema is made anew; None if it is gone."""
-    row = connection.execute("SELECT to_regclass(%s)::oid::bigint", (f'"{schema}".counters',)).fetchone()
-    return row[0] if row else None
 
 
 def _tables(connection: psycopg.Connection[Row], schema: str) -> list[str]:

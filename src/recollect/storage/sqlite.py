@@ -285,10 +285,10 @@ class SqliteDatabase(Database):
         """Close every idle connection; the last one empties the write-ahead log into the file."""
         with contextlib.suppress(RecollectError), self._errors():
             self._present()  # the file may have been replaced since it was used last
-        self._drop(None)
+        self._drop(self._file)
 
     def _drop(self, file: tuple[int, int] | None) -> None:
-        """Go over to another file, or to none that is known: what was read of the one before no longer counts."""
+        """Go over to another file, to none, or to the same anew: what was read before no longer counts."""
         with self._guard:
             connections, self._idle = self._idle, []
             self._file = file

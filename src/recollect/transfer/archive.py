@@ -28,6 +28,7 @@ from recollect.clock import iso
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError, Unavailable
 from recollect.model.transfer import Exported
 from recollect.storage.database import Database, Row, migrations
+from recollect.storage.files import publish
 
 __all__ = [
     "VERSION",
@@ -36,6 +37,7 @@ __all__ = [
     "Section",
     "Tables",
     "databases_of",
+    "expanded",
     "export",
     "file_errors",
     "is_archive",
@@ -197,11 +199,20 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
                     yield raw
                 raw.flush()
                 os.fsync(raw.fileno())
-            if path.exists():
+            if not publish(aside, path):
                 raise Conflict(f"{path} was made by somebody else meanwhile; choose a new path for the export")
-            os.replace(aside, path)
         finally:
             aside.unlink(missing_ok=True)
+
+
+def expanded(path: str | Path) -> Path:
+    """A path with `~` spelled out."""
+    try:
+        return Path(path).expanduser()
+    except (RuntimeError, ValueError):
+        raise ConfigError(
+            f"{str(path)!r} begins with ~ and names no user of this machine; write the path out"
+        ) from None
 
 
 @contextmanager

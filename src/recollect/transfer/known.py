@@ -15,13 +15,18 @@ class Known:
 
     def __init__(self, tx: Transaction) -> None:
         self._marks: set[bytes] = set()
-        seq = 0
-        while rows := tx.all("transfer.additions", seq=seq, limit=PAGE):
+        self.seq = 0
+        """The last operation that it knows of."""
+        self.read_on(tx)
+
+    def read_on(self, tx: Transaction) -> None:
+        """Take note of what the log says since it was read last."""
+        while rows := tx.all("transfer.additions", seq=self.seq, limit=PAGE):
             for _, after in rows:
                 if after:  # else it was erased
                     told = json.loads(after)
                     self.add(told.get("name"), told.get("category"), told.get("content", ""))
-            seq = rows[-1][0]
+            self.seq = rows[-1][0]
 
     def add(self, name: str | None, category: str | None, content: str) -> None:
         """Take note of an entry."""

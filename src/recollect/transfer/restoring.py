@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, count, repeat
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from recollect import text
 from recollect.engine import past
@@ -36,6 +36,7 @@ from recollect.transfer.archive import (
     Section,
     Tables,
     databases_of,
+    file_errors,
     kept,
     label,
     opened,
@@ -50,6 +51,8 @@ __all__ = ["ACTOR", "import_", "move"]
 
 ACTOR = "import"
 """Who the log says it was."""
+Rows = Iterator[tuple[str, dict[str, Any]]]
+"""Rows of a file, each with its table."""
 _INDEX_NUMBERS = {
     "counters": ("documents", "flushed", "live", "tokens", "removals", "layout"),
     "journals": ("flushed", "live", "tokens", "layout"),
@@ -62,17 +65,30 @@ def import_(
 ) -> Imported:  # fmt: skip
     """Restore an export. Agents that are not there become what they were; to others is added what they do not have."""
     total = 2 * path.stat().st_size if path.is_file() else 0
+    whole = _stamp(path)
     sections = verified(path, lambda done: progress(path.name, min(done, total // 2), total))
     databases = [
         place.account() if section.workspace is None else place.workspace(section.workspace) for section in sections
     ]
     parts: list[Part] = []
     remarks: list[str] = []
+
+    def rows(section: Section) -> Rows:
+        """The rows of a section, of the file that was verified: an error if it was changed since."""
+        try:
+            yield from rows_of(file, section)
+        except ValueError:  # no line of a whole file is unreadable
+            pass
+        else:
+            if _stamp(path) == whole:
+                return
+        raise Invalid(f"{path} was changed while it was imported; import it again when it is whole")
+
     with opened(path) as file:
         for number, (section, database) in enumerate(zip(sections, databases, strict=True), 1):
 
             def tables(section: Section = section) -> Tables:
-                return tables_of(rows_of(file, section))
+                return tables_of(rows(section))
 
             # An export of a single file has the account's entries among those of the workspace.
             apart = database is not place.account() and all(one.workspace is not None for one in sections)
@@ -80,14 +96,14 @@ def import_(
             goals = [(Store(database, section.agent), section.workspace, False)]
             goals += [(Store(place.account(), section.agent), None, True)] if found.ids else []
             for into, workspace, account in goals:
-                where, rows = label(workspace, section.agent), partial(_part_of, tables, found, account=account)
+                where, content = label(workspace, section.agent), partial(_part_of, tables, found, account=account)
                 if dry_run:
-                    parts.append(_foreseen(into, where, rows))
+                    parts.append(_foreseen(into, where, content))
                     continue
                 try:
                     parts.append(
-                        _restore(into, where, rows)
-                        or _merge(into, section, file, now, remarks, where=where, found=found, account=account)
+                        _restore(into, where, content)
+                        or _merge(into, section, rows, now, remarks, where=where, found=found, account=account)
                     )
                 except (Conflict, Corrupt) as error:
                     raise Invalid(f"the rows of {where} in {path} cannot be stored, and none was: {error}") from error
@@ -96,6 +112,13 @@ def import_(
     return Imported(
         format=Format.RECOLLECT, path=str(path), dry_run=dry_run, parts=tuple(parts), remarks=tuple(remarks)
     )
+
+
+def _stamp(path: Path) -> tuple[int, ...]:
+    """What changes when a file is written to or replaced."""
+    with file_errors(path):
+        found = path.stat()
+    return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def move(source: Place, target: Place, *, progress: Progress = quiet) -> Imported:
@@ -279,11 +302,11 @@ def _figures(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _merge(
-    store: Store, section: Section, file: IO[bytes], now: int, remarks: list[str], *, where: str, found: AccountRows,
-    account: bool,
+    store: Store, section: Section, rows: Callable[[Section], Rows], now: int, remarks: list[str], *, where: str,
+    found: AccountRows, account: bool,
 ) -> Part:  # fmt: skip
     """Add what an agent does not have: conversations by their id, entries by id, name and text; the rest stays."""
-    merging = _Merging(store, section, file, now, remarks, lambda entry_id: (entry_id in found.ids) is account)
+    merging = _Merging(store, section, rows, now, remarks, lambda entry_id: (entry_id in found.ids) is account)
     if account:
         with store.write() as work:
             merging.entries(work)
@@ -303,11 +326,11 @@ class _Merging:
     """One section of a file on its way into an agent that has rows already."""
 
     def __init__(
-        self, store: Store, section: Section, file: IO[bytes], now: int, remarks: list[str],
+        self, store: Store, section: Section, rows: Callable[[Section], Rows], now: int, remarks: list[str],
         wanted: Callable[[str], bool],
     ) -> None:  # fmt: skip
         """`wanted` tells by its id whether an entry goes here."""
-        self.store, self.section, self.file, self.now, self.remarks = store, section, file, now, remarks
+        self.store, self.section, self.rows, self.now, self.remarks = store, section, rows, now, remarks
         self.wanted = wanted
         self.added: dict[str, int] = {}
         self.known: dict[str, int] = {}
@@ -321,7 +344,7 @@ class _Merging:
     def _rows(self, table: str) -> Iterator[dict[str, Any]]:
         if not self.section.counts.get(table):
             return iter(())
-        return (row for name, row in rows_of(self.file, self.section) if name == table)
+        return (row for name, row in self.rows(self.section) if name == table)
 
     def _count(self, table: str, new: bool) -> None:
         figures = self.added if new else self.known

@@ -5,12 +5,17 @@ Nothing is read or replaced through a link, and a file is replaced whole or not 
 
 import os
 import stat
+import uuid
+from collections.abc import Callable
 from pathlib import Path
 
-__all__ = ["Edited", "LeftAlone", "disk_state", "read_bytes", "replace_file"]
+__all__ = ["ATTEMPTS", "Edited", "LeftAlone", "disk_state", "read_bytes", "replace_file", "rewrite_file"]
 
+ATTEMPTS = 3
+"""How often a change begins anew because the file was edited meanwhile."""
 BACKDATED = 2_000_000_000
 """Nanoseconds. Our files look older than they are, so that an edit right after always has another time than ours."""
+_EDITED = "it is being edited right now; try again"
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 
 
@@ -44,12 +49,33 @@ def read_bytes(path: Path) -> bytes | None:
         return None
 
 
+def rewrite_file(path: Path, change: Callable[[bytes], bytes]) -> bool:
+    """Put what `change` makes of a file's bytes in its place; False if that is the same. No file has no bytes.
+
+    Edited, and the file is as it is, if somebody else changes it each time.
+    """
+    for attempt in range(ATTEMPTS):
+        known = read_bytes(path)
+        wanted = change(known or b"")
+        if wanted == (known or b""):
+            return False
+        try:
+            replace_file(path, wanted, known)
+            break
+        except Edited:
+            if attempt == ATTEMPTS - 1:
+                raise
+    return True
+
+
 def replace_file(path: Path, content: bytes, expected: bytes | None) -> str:
     """Put a new file in the place of the one that had the expected bytes, whole or not at all; its state on disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.unlink(missing_ok=True)
-    mode = stat.S_IMODE(os.lstat(path).st_mode) if expected is not None else 0o666
+    temporary = path.with_name(f".{uuid.uuid4().hex}.{path.name}.tmp")  # others may be writing the same file
+    try:
+        mode = stat.S_IMODE(os.lstat(path).st_mode) if expected is not None else 0o666
+    except FileNotFoundError:
+        raise Edited(_EDITED) from None
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _NO_LINKS | getattr(os, "O_BINARY", 0)
     try:
         with open(os.open(temporary, flags, mode), "wb") as file:
@@ -60,8 +86,8 @@ def replace_file(path: Path, content: bytes, expected: bytes | None) -> str:
         os.utime(temporary, ns=(made.st_atime_ns, made.st_mtime_ns - BACKDATED))
         told = disk_state(temporary)
         if read_bytes(path) != expected:
-            raise Edited
-        os.replace(temporary, path)
+            raise Edited(_EDITED)
+        _publish(temporary, path, new=expected is None)
     finally:
         temporary.unlink(missing_ok=True)
     if os.name == "posix":
@@ -71,3 +97,16 @@ def replace_file(path: Path, content: bytes, expected: bytes | None) -> str:
         finally:
             os.close(folder)
     return told
+
+
+def _publish(temporary: Path, path: Path, *, new: bool) -> None:
+    """Give a finished file its name; a new one never takes the place of one that somebody else has just made."""
+    if new:
+        try:
+            os.link(temporary, path)
+            return
+        except FileExistsError:
+            raise Edited(_EDITED) from None
+        except OSError:  # a file system without hard links
+            pass
+    os.replace(temporary, path)

@@ -9,6 +9,7 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -90,9 +91,12 @@ class Repository:
     """The git repository of one folder: an agent's, or the whole vault's."""
 
     def __init__(
-        self, folder: Path, clock: Clock, *, author: str, email: str = EMAIL, whole_vault: bool = False
+        self, folder: Path, clock: Clock, *, author: str, email: str = EMAIL, whole_vault: bool = False,
+        only: Sequence[str] = (),
     ) -> None:  # fmt: skip
+        """With `only`, nothing is committed and told but what is in these files and folders, right in the folder."""
         self.folder, self._clock, self._author, self._email = folder, clock, author, email
+        self._only = tuple(only)
         self._ignored = _IGNORED + (_IGNORED_IN_A_VAULT if whole_vault else "")
 
     def open_or_init(self) -> None:
@@ -123,14 +127,25 @@ class Repository:
             repository = self._found()
             found: list[Any] = []
             if not repository.head_is_unborn:
-                for commit in repository.walk(repository.head.target):
-                    found.append(commit)
-                    if len(found) == limit:
-                        break
+                walk = repository.walk(repository.head.target)
+                found = list(islice((commit for commit in walk if self._concerns(commit)), limit))
             diff = None
             if include_diff and len(found) > 1:
-                diff = repository.diff(found[-1], found[0]).patch or ""
+                patches = repository.diff(found[-1], found[0])
+                diff = "".join(patch.text or "" for patch in patches if self._holds(patch.delta.new_file.path))
             return History(commits=tuple(map(_told, found)), diff=diff)
+
+    def _holds(self, path: str) -> bool:
+        return not self._only or path.partition("/")[0] in self._only
+
+    def _concerns(self, commit: Any) -> bool:
+        """Whether a commit changed what this is about: a merge only if none of its parents had it so already."""
+        parts = self._parts(commit.tree)
+        before = [self._parts(parent.tree) for parent in commit.parents] or [[None] * len(parts)]
+        return not self._only or parts not in before
+
+    def _parts(self, tree: Any) -> list[Any]:
+        return [tree[name].id if name in tree else None for name in self._only]
 
     def commits_with(self, pieces: Sequence[bytes]) -> int:
         """How many commits, of all branches, have a file with one of the pieces in it."""
@@ -158,7 +173,8 @@ class Repository:
         """The repository that is there: in this very folder, never in one above it or elsewhere."""
         inside = self.folder / ".git"
         if inside.is_symlink() or not inside.is_dir():
-            raise Conflict(f"{inside} leads to a repository elsewhere, which is left alone; remove it, or turn git off")
+            name = self.folder.name
+            raise Conflict(f"{name}/.git leads to a repository elsewhere and is left alone; remove it, or turn git off")
         return _git().Repository(str(inside))
 
     def _opened(self) -> Any:
@@ -167,7 +183,7 @@ class Repository:
             repository = self._found()
             if repository.state() != 0:
                 raise Conflict(
-                    f"the git repository in {self.folder} is in the middle of a merge, rebase or the like; nothing was "
+                    f"the git repository in {self.folder.name} is in the middle of a merge, rebase or so; nothing was "
                     "committed. Finish or abort it with git, and try again"
                 )
             if not repository.head_is_unborn:
@@ -186,7 +202,7 @@ class Repository:
         index = repository.index
         index.read()
         for name, flags in repository.status(untracked_files="all").items():
-            if only and name not in only:
+            if not (name in only if only else self._holds(name)):
                 continue
             if flags & git.GIT_STATUS_WT_DELETED:
                 index.remove(name)

@@ -32,15 +32,15 @@ from recollect.model.entry import Category
 from recollect.model.transfer import Imported
 from recollect.model.vault import Problem, Report
 from recollect.storage.counters import Counters
-from recollect.vault.files import Edited, LeftAlone, disk_state, read_bytes, replace_file
+from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, rewrite_file
 from recollect.vault.git import Checkpoint, Commit, History, Repository
 from recollect.vault.markdown import parse
 from recollect.vault.merging import ACTOR, Merge
+from recollect.vault.removing import remove_files
 from recollect.vault.state import fingerprint, known_state
 
 __all__ = ["ACTOR", "Vault", "is_made"]
 
-ATTEMPTS = 3
 _log = logging.getLogger("recollect.vault")
 
 
@@ -67,7 +67,6 @@ class Vault:
         self._folder, self._repository, self._author, self._migrate = folder, repository, author, migrate
         self._stores, self._agents, self._clock, self._wake = stores, agents, clock, wake
         self._lock = threading.RLock()
-        self._id: str | None = None
         self._seen: dict[tuple[str, str], str] = {}
         self._spelled: set[str] = set()
 
@@ -155,20 +154,33 @@ class Vault:
         return self._git(agent).checkpoint(note)
 
     def history(self, agent: str, limit: int = 10, include_diff: bool = False) -> History:
-        """The commits of the agent's repository, newest first; none when git is off."""
+        """The commits of the agent's files, newest first; none when git is off. What others wrote is not told."""
         return History(commits=()) if self._repository is None else self._git(agent).history(limit, include_diff)
 
     def _git(self, agent: str) -> Repository:
-        folder = self.folder / names.segment(agent, "an agent") if self._repository == "agent" else self.folder
+        name, whole = names.segment(agent, "an agent"), self._repository == "vault"
+        folder = self.folder if whole else self.folder / name
         if folder != self.folder and folder.is_symlink():
-            raise Conflict(f"{folder} is a link; nothing is committed through it. Make it a folder inside the vault")
-        whole = self._repository == "vault"
-        return Repository(folder, self._clock, author=self._author or agent, whole_vault=whole)
+            raise Conflict(f"{name} is a link; nothing is committed through it. Make it a folder inside the vault")
+        only = (name, "_project.md") if whole else ()
+        return Repository(folder, self._clock, author=self._author or agent, whole_vault=whole, only=only)
 
-    def instructions(self, agent: str, host_project: str | Path | None = None) -> str:
-        """What to tell an agent that writes files itself: where they are, and what an entry looks like."""
+    def remove(self) -> None:
+        """Remove the files that were made for the agents, because their workspace is deleted; other files stay."""
+        if self._folder is not None:
+            with self._lock:
+                remove_files(self._folder)
+
+    def instructions(
+        self, agent: str, host_project: str | Path | None = None, *, folder: str | None = None
+    ) -> str:  # fmt: skip
+        """What to tell an agent that writes files itself: where they are, and what an entry looks like.
+
+        `folder` is what the vault is called there, for an agent that is not to know this machine.
+        """
         name = names.segment(agent, "an agent")
-        vault = _shown(self.folder, Path(host_project) if host_project is not None else Path.cwd())
+        start = Path.cwd() if host_project is None else Path(host_project)
+        vault = _shown(self.folder, start) if folder is None else folder
         lines = [
             "## MEMORY: When asked to save/learn/remember, WRITE to files (don't just say you will).",
             f"Shared: {vault}/_project.md | Personal: {vault}/{name}/{{decisions,lessons,tasks,handoffs}}.md",
@@ -176,9 +188,10 @@ class Vault:
             "Leave the `<!-- id:… -->` lines as they are.",
         ]
         if host_project is not None:
+            project = start.absolute().as_posix() if folder is None else host_project
             lines += [
                 "",
-                f"## SCOPE: You work on the project in {Path(host_project).absolute().as_posix()}.",
+                f"## SCOPE: You work on the project in {project}.",
                 f"Analyse that project. The files in {vault} are your memory, not part of what you work on.",
             ]
         return "\n".join(lines) + "\n"
@@ -231,20 +244,10 @@ class Vault:
 
     def _identity(self, *, make: bool) -> str:
         """The id that this folder has, so that what is known of its files is never mixed up with another's."""
-        if self._id is None:
-            path = self.folder / ".vault" / "id"
-            try:
-                known = path.read_text(encoding="ascii", errors="replace").strip()
-            except FileNotFoundError:
-                known = ""
-            if not names.is_id(known):
-                if not make:
-                    return ""
-                known = names.new_id(self._clock.now())
-                path.parent.mkdir(parents=True, exist_ok=True)
-                replace_file(path, f"{known}\n".encode(), path.read_bytes() if path.exists() else None)
-            self._id = known
-        return self._id
+        path = self.folder / ".vault" / "id"
+        if make:
+            rewrite_file(path, lambda raw: raw if _id(raw) else f"{names.new_id(self._clock.now())}\n".encode())
+        return _id(read_bytes(path) or b"")  # as it is now: another process may have been first, or made it anew
 
     def _make(self) -> Report:
         """Make the folder a vault, so that it is kept in step from now on, also when there is nothing to show yet."""
@@ -252,7 +255,7 @@ class Vault:
         try:
             if not inside.is_symlink():  # else every file is left alone, and says why
                 self._identity(make=True)
-        except OSError as error:
+        except (Edited, LeftAlone, OSError) as error:
             return Report(problems=(Problem(".vault/id", str(error)),))
         return Report()
 
@@ -268,7 +271,10 @@ class Vault:
                         return Report()
                     with store.write() as work:
                         merge = Merge(work, category, path, name, partial(self._elsewhere, agent))
-                        found = merge.run(self._identity(make=True), self._clock.now())
+                        try:
+                            found = merge.run(self._identity(make=True), self._clock.now())
+                        except OSError as error:  # said here: a database would take it for trouble of its own
+                            raise LeftAlone(str(error)) from error
                 except Edited:
                     continue
                 except (LeftAlone, OSError) as error:
@@ -282,9 +288,9 @@ class Vault:
 
     def _differs(self, store: Store, path: Path, category: Category) -> bool:
         """Whether file or entries are not what they were, told without opening the file."""
-        now = self._checked(store.agent, path)
+        now, vault_id = self._checked(store.agent, path), self._identity(make=False)
         with store.read() as tx:
-            state = known_state(tx, self._identity(make=False), category)
+            state = known_state(tx, vault_id, category)
             if now == state.stat:
                 if Counters.get(tx).operations == state.operations:
                     self._seen[store.agent, category] = now
@@ -304,6 +310,12 @@ class Vault:
             return raw is not None and any(block.number == number for block in parse(raw.decode()).blocks)
         except (LeftAlone, OSError, UnicodeDecodeError):
             return True
+
+
+def _id(raw: bytes) -> str:
+    """The id that a file of a vault's id says; empty if it says none."""
+    known = raw.decode("ascii", "replace").strip()
+    return known if names.is_id(known) else ""
 
 
 def _shown(folder: Path, start: Path) -> str:

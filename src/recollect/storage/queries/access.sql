@@ -43,11 +43,19 @@ ON CONFLICT (agent, key) DO NOTHING
 SELECT fingerprint, status, body, headers FROM requests WHERE agent = :agent AND key = :key
 
 -- name: request_finish
-UPDATE requests SET status = :status, body = :body, headers = :headers
+UPDATE requests SET status = :status, headers = :headers,
+    body = CASE WHEN body IS NULL OR :harmless = 1 THEN :body END
 WHERE agent = :agent AND key = :key AND status IS NULL
 
 -- name: answers_forget
-UPDATE requests SET body = NULL WHERE agent = :agent AND body IS NOT NULL
+UPDATE requests SET body = NULL WHERE agent = :agent AND status IS NOT NULL AND body IS NOT NULL
+
+-- A request under way that has a body already gets no other one.
+-- name: answers_refuse
+UPDATE requests SET body = '' WHERE agent = :agent AND status IS NULL
+
+-- name: answer_missing
+SELECT 1 FROM requests WHERE agent = :agent AND status IS NOT NULL AND body IS NULL LIMIT 1
 
 -- name: request_drop
 DELETE FROM requests WHERE agent = :agent AND key = :key AND status IS NULL

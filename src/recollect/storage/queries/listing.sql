@@ -81,3 +81,6 @@ WHERE agent = :agent AND before IS NOT NULL
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
     )
 ORDER BY seq DESC LIMIT :limit
+
+-- name: numbers
+SELECT id, COALESCE(vault_id, created_at) FROM entries WHERE agent = :agent AND category = :category AND kind = 'note'

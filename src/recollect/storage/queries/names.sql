@@ -1,6 +1,9 @@
 -- name: find
 SELECT entry_id, canonical FROM names WHERE agent = :agent AND name = :name
 
+-- name: bound
+SELECT name, entry_id, canonical FROM names WHERE agent = :agent AND name IN (:names*)
+
 -- In two steps, here and elsewhere: a planner without statistics may take the agent alone for selective enough.
 -- name: of
 SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (

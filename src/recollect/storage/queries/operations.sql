@@ -13,14 +13,14 @@ WHERE agent = :agent AND operation = 'remove'
 ORDER BY seq DESC LIMIT 1
 
 -- name: removed_name
-SELECT entry_id FROM operations
+SELECT entry_id, before FROM operations
 WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <> before
     -- Nothing was done to it since, so it is still in the trash, and under this name.
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
     )
-ORDER BY seq DESC LIMIT 1
+ORDER BY seq DESC LIMIT :limit
 
 -- name: erase
 UPDATE operations SET before = NULL, after = NULL WHERE agent = :agent AND seq IN (

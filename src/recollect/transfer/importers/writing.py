@@ -8,7 +8,8 @@ and so is what was forgotten.
 import secrets
 import string
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from recollect import names, text
@@ -46,6 +47,8 @@ class _Agent:
     known: Known
     chats: dict[str, list[str]]
     """The conversations of a foreign chat, oldest first."""
+    events: int
+    """How many events the journal had when these were read."""
     notes: list[Note] = field(default_factory=list)
     waiting: list[Chat] = field(default_factory=list)
     messages: int = 0
@@ -58,6 +61,16 @@ class _Agent:
     @property
     def store(self) -> Store:
         return self.stores[0]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What becomes of a note."""
+
+    operation: Add | Write | None = None
+    figures: Counter[str] | None = None
+    """Where it counts."""
+    remark: str | None = None
 
 
 class Writer:
@@ -97,7 +110,8 @@ class Writer:
                     self.migrated.append(item.path.name)
                     self._write_all()
                     if not self._dry:
-                        item.path.rename(item.name)
+                        with suppress(FileNotFoundError):  # who imports it at the same time was faster
+                            item.path.rename(item.name)
         self._write_all()
 
     def parts(self, workspace: str) -> tuple[Part, ...]:
@@ -133,10 +147,7 @@ class Writer:
         if name not in self._agents:
             stores = self._stores(name)
             with stores[0].read() as tx:
-                chats: dict[str, list[str]] = {}
-                for chat_id, identity in tx.all("transfer.chats"):
-                    chats.setdefault(chat_id, []).append(identity)
-                self._agents[name] = _Agent(stores, Known(tx), chats)
+                self._agents[name] = _Agent(stores, Known(tx), _chats(tx), Journal.get(tx).events)
         return self._agents[name]
 
     def _write_all(self) -> None:
@@ -147,27 +158,38 @@ class Writer:
     # Notes
 
     def _write_notes(self, one: _Agent) -> None:
-        taken, one.notes = one.notes, []
+        drafts = [(note, add) for note in one.notes if (add := self._draft(one, note)) is not None]
+        one.notes = []
+        new = []
         with one.store.read() as tx:
-            plans = [(note, self._plan(one, tx, note)) for note in taken]
-        plans = [(note, plan) for note, plan in plans if plan is not None]
-        if self._dry or not plans:
+            taken = _taken(one, tx, drafts)
+            for note, add in drafts:
+                plan = _plan(one, tx, add, taken)
+                if self._dry or plan.operation is None:
+                    self._settle(one, add, plan)
+                else:
+                    new.append((note, add))
+        if not new:
             return
         now = self._clock()
-        vectors = embedding.at_once(one.store, [note.content for note, _ in plans])
+        vectors = embedding.at_once(one.store, [add.content for _, add in new])
         with one.store.write() as work:
-            for (note, plan), vector in zip(plans, vectors, strict=True):
-                assert plan is not None
-                if isinstance(plan, Add) and plan.name is not None and entries.binding(work.tx, plan.name):
-                    continue  # somebody was faster
-                entry = remember.apply(work, plan, actor=ACTOR, now=now)
+            # Others may have written meanwhile, perhaps the same file: now nobody can, so what is decided here counts.
+            taken = _taken(one, work.tx, new)
+            one.known.read_on(work.tx)
+            for (note, add), vector in zip(new, vectors, strict=True):
+                operation = self._settle(one, add, _plan(one, work.tx, add, taken))
+                if operation is None:
+                    continue
+                entry = remember.apply(work, operation, actor=ACTOR, now=now)
                 embedding.attach(one.store, work, entry, vector)
                 for alias in note.aliases:
-                    if entries.binding(work.tx, alias) is None:
+                    if alias not in taken and entries.binding(work.tx, alias) is None:
                         remember.apply(work, remember.checked(Alias(entry.id, alias)), actor=ACTOR, now=now)
+            one.known.seq = work.counters.operations
 
-    def _plan(self, one: _Agent, tx: Transaction, note: Note) -> Add | Write | None:
-        """What is to be done about a note; None if nothing is."""
+    def _draft(self, one: _Agent, note: Note) -> Add | None:
+        """The entry that a note would be; None if it cannot be one, or the file had one of that name already."""
         try:
             add = remember.checked(
                 Add(
@@ -179,46 +201,22 @@ class Writer:
             self._remark(f"{note.name or note.content[:40]!r} was left out: {error}")
             return None
         assert isinstance(add, Add)
-        if add.name is None:
-            if one.known.has_text(note.category, add.content):
-                one.there["entries"] += 1
+        if add.name is not None:
+            if add.name in one.names:
+                self._remark(f"{add.name!r} is in the file more than once; the first one counts")
                 return None
-        elif add.name in one.names:
-            self._remark(f"{add.name!r} is in the file more than once; the first one counts")
-            return None
-        else:
             one.names.add(add.name)
-            rewrite = self._bound(one, tx, add)
-            if rewrite is not add:
-                return rewrite
-        one.known.add(add.name, note.category, add.content)
-        one.added["entries"] += 1
         return add
 
-    def _bound(self, one: _Agent, tx: Transaction, add: Add) -> Add | Write | None:
-        """What is to be done about a named note: add it, write it anew, or nothing."""
-        assert add.name is not None
-        bound = entries.binding(tx, add.name)
-        if bound is None:
-            for other in one.stores[1:]:
-                with other.read() as beside:
-                    if entries.binding(beside, add.name) is not None:
-                        self._remark(f"{add.name!r} is a name in the account already; the note was left out")
-                        return None
-            if one.known.has_name(add.name):  # it was there and was forgotten
-                one.there["entries"] += 1
-                return None
-            return add
-        entry = entries.get(tx, bound[0])
-        if entry is not None and entry.content != add.content:
-            if entries.revisions(tx, entry.id)[-1].actor == ACTOR:
-                one.changed["entries"] += 1
-                write = remember.checked(Write(entry.id, content=add.content, tags=add.tags or None))
-                assert isinstance(write, Write)
-                return write
-            self._remark(f"{add.name!r} has another text here, and was left as it is")
-        one.there["entries"] += 1
-        return None
+    def _settle(self, one: _Agent, add: Add, plan: _Plan) -> Add | Write | None:
+        """Take note of what becomes of a note, and say what is to be done."""
+        if isinstance(plan.operation, Add):
+            one.known.add(add.name, _category(add), add.content)
+        if plan.figures is not None:
+            plan.figures["entries"] += 1
+        if plan.remark is not None:
+            self._remark(plan.remark)
+        return plan.operation
 
     # Chats
 
@@ -234,7 +232,9 @@ class Writer:
             return
         begun = []
         with one.store.database.write(one.store.agent) as tx:
-            Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # whoever appends meanwhile waits
+            journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # whoever appends meanwhile waits
+            if journal.events != one.events:  # somebody did before, perhaps the same chats
+                one.chats = _chats(tx)
             for chat in taken:
                 identity = self._open(one, tx, chat) or names.new_id(
                     chat.messages[0].at or chat.started or self._clock()
@@ -251,7 +251,9 @@ class Writer:
                 journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
                 history.append(tx, journal.events - len(new) + 1, "", new)
                 begun += [identity] if chat.digest else []
-            past.keep_up(one.store, tx, Journal.advance(tx, 0, text.ANALYSIS_VERSION))
+            journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
+            one.events = journal.events
+            past.keep_up(one.store, tx, journal)
         for identity in begun:
             ending.end(one.store, identity, None, self._clock)
 
@@ -285,6 +287,47 @@ class Writer:
                 self._remark(f"a message of the chat {chat.id} was left out: {error}")
         known = [event for one_ in one.chats.get(chat.id, ()) for event in conversations.told(tx, one_, Lane.EDGE)]
         return conversations.new_part(known, given) if known else given
+
+
+def _chats(tx: Transaction) -> dict[str, list[str]]:
+    """The conversations of each foreign chat, oldest first."""
+    chats: dict[str, list[str]] = {}
+    for chat_id, identity in tx.all("transfer.chats"):
+        chats.setdefault(chat_id, []).append(identity)
+    return chats
+
+
+def _taken(one: _Agent, tx: Transaction, drafts: Iterable[tuple[Note, Add]]) -> set[str]:
+    """Those of the names and aliases that are names in the account."""
+    wanted = [name for note, add in drafts for name in (add.name, *note.aliases) if name is not None]
+    found: set[str] = set()
+    for other in one.stores[1:] if wanted else ():
+        with other.read(tx) as beside:
+            found.update(entries.bindings(beside, wanted))
+    return found
+
+
+def _plan(one: _Agent, tx: Transaction, add: Add, taken: Collection[str]) -> _Plan:
+    """What is to be done about a note: add it, write it anew, or nothing."""
+    bound = None if add.name is None else entries.binding(tx, add.name)
+    if bound is None:
+        if add.name in taken:
+            return _Plan(remark=f"{add.name!r} is a name in the account already; the note was left out")
+        # One that is known by its name was there and was forgotten.
+        known = one.known.has_text(_category(add), add.content) if add.name is None else one.known.has_name(add.name)
+        return _Plan(None, one.there) if known else _Plan(add, one.added)
+    entry = entries.get(tx, bound[0])
+    if entry is None or entry.content == add.content:
+        return _Plan(None, one.there)
+    if entries.revisions(tx, entry.id)[-1].actor != ACTOR:
+        return _Plan(None, one.there, f"{add.name!r} has another text here, and was left as it is")
+    write = remember.checked(Write(entry.id, content=add.content, tags=add.tags or None))
+    assert isinstance(write, Write)
+    return _Plan(write, one.changed)
+
+
+def _category(add: Add) -> str | None:
+    return None if add.category is None else str(add.category)
 
 
 def _begin(tx: Transaction, chat: Chat, identity: str, events: Sequence[Event]) -> None:

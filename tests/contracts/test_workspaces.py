@@ -1,0 +1,28 @@
+"""Deleting a workspace: nothing of it is left, and nothing else goes with it."""
+
+from pathlib import Path
+
+import pytest
+
+import recollect
+
+
+def test_deleting_a_workspace_forgets_what_was_answered_about_it(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home:
+        home.agent("ana", "red").remember("a crimson secret")
+        assert home.requests.begin("key", "POST /v1/entries") is None
+        home.requests.finish("key", 201, "a crimson secret")
+        home.delete_workspace("red")
+    assert all(b"crimson" not in path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+
+
+def test_a_file_with_tokens_is_not_deleted_as_a_workspace(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        home.agent("ana").remember("kept")
+        token, _ = home.tokens.create("server", right="admin")
+        with pytest.raises(recollect.Conflict, match="would be gone with all of them; revoke the tokens first"):
+            home.delete_workspace("default")
+        assert len(home.agent("ana").list()) == 1
+        home.tokens.revoke(token.id)
+        home.delete_workspace("default")
+        assert home.agent("ana").list() == []
