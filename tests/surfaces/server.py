@@ -68,7 +68,9 @@ def serving(home: Home, chosen: Settings | None = None, *, upkeep: bool = False)
         listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         port = listening.getsockname()[1]
         app = create_app(home, replace(chosen), upkeep=upkeep)
-        config = uvicorn.Config(app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5)
+        config = uvicorn.Config(
+            app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5, proxy_headers=False
+        )
         running = _Uvicorn(config)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, name="server")
         thread.start()

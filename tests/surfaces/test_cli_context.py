@@ -59,3 +59,12 @@ def test_several_categories_pages_and_chats_from_the_command_line(cli: Command) 
     assert cli("conversation", "start", "--chat-id", "chat-1", "--resume", "--json").json["ref_code"] == refs[1]
     older = cli("conversation", "list", "--before", refs[1], "--json").json
     assert [one["ref_code"] for one in older] == [refs[0]]
+
+
+def test_a_context_of_which_nothing_could_be_read_is_a_failure(cli: Command) -> None:
+    cli("--home", "m.db", "remember", "x" * 9000)
+    file = cli.folder / "m.db"
+    file.write_bytes(file.read_bytes()[:8192])
+    assert "damaged" in cli("--home", "m.db", "context", "x", code=6).err
+    assert cli("--home", "m.db", "context", "x", "--json", code=6).json["failed"]
+    assert "damaged" in cli("--home", "m.db", "hook", "session-start", stdin=b"{}").err

@@ -46,6 +46,11 @@ def test_the_code_of_an_error_is_that_of_its_nearest_kind() -> None:
         (2, ["--home", "m.db", "--workspace", "w", "note", "list"], "a single file holds the workspace 'default' only"),
         (2, ["forget", "taken", "--erase"], "add --yes"),
         (2, ["--json", "demo"], "has no JSON"),
+        (2, ["jobs", "watch", "--pause", "0"], "not in the range"),
+        (2, ["vault", "watch", "--pause", "-1"], "not in the range"),
+        (3, ["--home", "nosuch", "export", "all.jsonl"], "nosuch; there is nothing to take elsewhere"),
+        (3, ["move", "nosuch.db", "elsewhere"], "nosuch.db; there is nothing to take elsewhere"),
+        (3, ["workspace", "delete", "nosuch"], "there is no workspace 'nosuch'"),
         (2, ["demo", "--keep", "demo.txt"], "ends in .db"),
         (3, ["note", "show", "nobody"], "nothing is remembered under 'nobody'"),
         (3, ["note", "history", "nobody"], "nothing is or was remembered under 'nobody'"),
@@ -82,7 +87,7 @@ def test_an_error_is_one_line_and_one_code(cli: Command, code: int, args: list[s
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["recal"], "No such command 'recal'. Did you mean 'recall'?; see recollect --help"),
+        (["recal"], "No such command 'recal'. Did you mean 'recall'? See recollect --help"),
         (["recall"], "Missing argument 'QUERY'; see recollect recall --help"),
         (["note", "show", "a", "b"], "Got unexpected extra argument(s) (b); see recollect note show --help"),
         (["check", "--agent", "x"], "No such option: --agent; see recollect check --help"),
@@ -101,7 +106,9 @@ def test_a_misspelt_command_is_one_line_that_says_where_to_look(cli: Command, ar
 def test_input_that_is_not_text_is_refused(cli: Command) -> None:
     assert "not UTF-8" in cli("remember", "-", stdin=b"\xff\xfe", code=2).err
     assert "NUL" in cli("remember", "-", stdin=b"a\0b", code=2).err
-    assert "surrogate" in cli("remember", b"\xff", code=2).err
+    assert "not UTF-8; give it as UTF-8, in a locale such as" in cli("remember", b"\xff", code=2).err
+    plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert "a locale such as C.UTF-8" in cli("remember", "caf\u00e9".encode(), code=2, **plain).err
     assert "10,000,000 bytes" in cli("remember", "-", stdin=b"a" * 10_000_000, code=2).err
     assert cli("note", "list", "--json").json == []
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import inspect
+import json
+import re
+from functools import partial
+from pathlib import Path
 
 import pytest
 import typer
 from surfaces.command import Command
 
 import recollect
+from recollect import FixedClock
+from recollect.access import Tokens
 from recollect.cli.app import app
+from recollect.vault.sync import Vault
 
 REACHED = {
     recollect.Memory: {
@@ -41,6 +48,12 @@ REACHED = {
         "run": "jobs run", "run_due": "jobs run", "status": "jobs list", "runs": "jobs runs", "undo": "jobs undo",
         "start": "jobs watch", "stop": "jobs watch",
     },
+    recollect.Scratchpad: {"clear": "scratchpad clear"},
+    Tokens: {"create": "token create", "list": "token list", "revoke": "token revoke"},
+    Vault: {
+        "folder": "vault sync", "migrate": "vault migrate", "sync": "vault sync", "watch": "vault watch",
+        "checkpoint": "vault checkpoint", "history": "vault history", "instructions": "vault instructions",
+    },
     recollect.Home: {
         "agents": "workspace list", "workspaces": "workspace list", "delete_workspace": "workspace delete",
         "check": "check", "backup": "backup", "export": "export", "import_": "import", "move_to": "move",
@@ -50,6 +63,7 @@ REACHED = {
 NOT_REACHED = {
     "remember_many": "`import` takes many entries",
     "query": "the shape of a model's tool; recall and conversation search ask the same",
+    "numbers": "the ids that the dashboard has; `note list` lists notes",
     "last_change": "for programs that watch; `note changes` shows it",
     "journal": "for programs that watch; `conversation show` shows it",
     "last_event": "for programs that watch",
@@ -65,6 +79,12 @@ NOT_REACHED = {
     "backfill": "the job `embed` does it",
     "on_reminder": "a function of a program",
     "last_compaction": "the same as the last line of `compact`, kept for the server",
+    "any": "asked by the server",
+    "written": "done with every write",
+    "show": "done with every write",
+    "refresh": "done before every read",
+    "commit": "done by what writes; `vault checkpoint` does it by hand",
+    "remove": "done by `workspace delete`",
     "flush": "done when a command ends",
     "close": "done when a command ends",
 }
@@ -81,9 +101,10 @@ def _words() -> set[str]:
 @pytest.mark.parametrize("kind", REACHED, ids=lambda kind: kind.__name__)
 def test_every_method_has_a_command_or_a_reason_why_not(kind: type) -> None:
     methods = {
-        name for name, value in vars(kind).items()
+        name
+        for name, value in vars(kind).items()
         if not name.startswith("_") and (inspect.isfunction(value) or isinstance(value, property))
-    }  # fmt: skip
+    } - ({"check"} if kind is Tokens else set())  # which only a server has secrets to ask
     assert methods - REACHED[kind].keys() - NOT_REACHED.keys() == set()
     assert REACHED[kind].keys() - methods == set()
     assert set(REACHED[kind].values()) <= _words()
@@ -107,6 +128,33 @@ def test_a_scratchpad_holds_json_and_text(cli: Command) -> None:
     assert cli("scratchpad", "clear", "last", "--json").json == {"removed": 1}
 
 
+def test_a_participant_uses_the_scratchpad_of_the_owner(cli: Command) -> None:
+    started = cli("conversation", "start", "--participant", "ben", "--participant", "zoe", "--json").json
+    assert started["participants"] == ["ben", "zoe"]
+    ref = started["ref_code"]
+    cli("scratchpad", "write", ref, "plan", "7", "--owner", "default", "--agent", "ben")
+    assert cli("scratchpad", "list", "last", "--json").json == {"plan": 7}
+    assert cli("scratchpad", "read", ref, "plan", "--owner", "default", "--agent", "zoe").text == "7\n"
+    assert cli("scratchpad", "clear", ref, "--owner", "default", "--agent", "zoe", "--json").json == {"removed": 1}
+    assert "no participant" in cli("scratchpad", "list", ref, "--owner", "default", "--agent", "eve", code=5).err
+
+
+def test_files_of_an_older_layout_are_taken_in_and_a_history_shows_what_changed(cli: Command) -> None:
+    folder = cli.folder / ".recollect/workspaces/default/vault"
+    folder.mkdir(parents=True)
+    (folder / "ana.md").write_text("# ana\n\nThe gate is blue since 2024.\n")
+    assert cli("vault", "migrate").lines[0].split() == ["agent", "added"]
+    assert cli("vault", "migrate").lines[-1] == "nothing is new"
+    assert "The gate is blue" in cli("note", "list", "--agent", "ana").text
+    git = {"RECOLLECT_GIT_REPOSITORY": "agent"}
+    for text in ("one", "two"):
+        cli("remember", text, "--category", "lessons", **git)
+        cli("vault", "sync", **git)
+        cli("vault", "checkpoint", **git)
+    assert "+two" in cli("vault", "history", "--diff", **git).lines
+    assert "+two" not in cli("vault", "history", **git).text
+
+
 def test_a_reminder_is_added_claimed_once_and_cancelled(cli: Command) -> None:
     due = cli("reminder", "add", "2020-01-01", "long ago", "--recipient", "Bob", "--json").json
     later = cli("reminder", "add", "2h", "later", "--json").json
@@ -128,6 +176,17 @@ def test_a_workspace_is_deleted_only_when_that_is_meant(cli: Command) -> None:
     cli("workspace", "delete", "trial", "--yes")
     assert cli("workspace", "list", "--json").json == {"default": ["default"]}
     cli("workspace", "delete", "trial", "--yes", code=3)
+
+
+@pytest.mark.parametrize(("keys", "code", "left"), [(b"y\n", 0, False), (b"n\n", 1, True)])
+def test_who_deletes_the_workspace_of_a_single_file_is_told_what_goes_with_it(
+    cli: Command, keys: bytes, code: int, left: bool
+) -> None:
+    cli("--home", "m.db", "remember", "kept")
+    ended, sent = cli.on_terminal("--home", "m.db", "workspace", "delete", "default", keys=keys, columns=400)
+    file = cli.folder / "m.db"
+    assert f"with the whole file {file}, also what the account shares, for good? [y/N]" in sent
+    assert (ended, file.exists()) == (code, left)
 
 
 def test_the_trash_links_and_changes_of_notes_are_shown(cli: Command) -> None:
@@ -156,9 +215,11 @@ def test_messages_of_a_chat_are_taken_over_once(cli: Command) -> None:
     cli("conversation", "idle", "last", code=4)
 
 
-def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command) -> None:
-    empty = cli("doctor", "--json").json
-    assert [one["do"] for one in empty if one["about"] == "memory"] == ["recollect remember 'something'"]
+def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command, tmp_path: Path) -> None:
+    folder, cli = cli.folder, partial(cli, HOME=str(tmp_path))  # type: ignore[assignment]
+    (empty,) = [one for one in cli("doctor", "--json").json if one["about"] == "memory"]
+    assert empty["do"] == "recollect remember 'something'"
+    assert f"nothing is remembered in {tmp_path / 'folder/.recollect'} yet" == empty["says"]
     cli("remember", "something")
     states = {one["about"]: one["state"] for one in cli("doctor", "--deep", "--json").json}
     assert (states["memory"], states["check"], states["meaning"], states["upkeep"]) == (
@@ -169,25 +230,62 @@ def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command) -> None
     )
     cli("jobs", "run")
     assert {one["about"]: one["state"] for one in cli("doctor", "--json").json}["upkeep"] == "good"
-    next(cli.folder.glob(".recollect/**/default/*.db")).write_bytes(b"not a database at all" * 100)
+    next(folder.glob(".recollect/**/default/*.db")).write_bytes(b"not a database at all" * 100)
     broken = cli("doctor", "--json", code=7).json
     assert [one["state"] for one in broken if one["about"] == "memory"] == ["bad"]
 
 
-def test_the_doctor_advises_no_backup_where_a_setting_is_wrong(cli: Command) -> None:
+def test_the_doctor_advises_no_backup_where_a_setting_is_wrong(cli: Command, tmp_path: Path) -> None:
+    def bad(*args: str) -> dict[str, str]:
+        findings = cli("doctor", *args, "--json", code=7, RECOLLECT_EMBEDDER_KIND="", HOME=str(tmp_path)).json
+        (wrong,) = [one for one in findings if one["state"] == "bad"]
+        assert "backup" not in wrong["do"]
+        return dict(wrong)
+
     (cli.folder / "recollect.toml").write_text('[embedder]\nkind = "loca"\n')
-    said = cli("doctor", code=8, RECOLLECT_EMBEDDER_KIND="").err
-    assert "recollect.toml, [embedder]: 'kind'" in said
-    assert "auto, local, openai, none" in said
+    wrong = bad()
+    assert (wrong["about"], wrong["do"]) == ("settings", "docs/settings.md says what is allowed")
+    assert "recollect.toml, [embedder]: 'kind'" in wrong["says"]
+    assert "auto, local, openai, none" in wrong["says"]
+    (cli.folder / "recollect.toml").unlink()
     (cli.folder / "notes").write_text("a file")
-    (wrong,) = [one for one in cli("doctor", "--home", "notes", "--json", code=7).json if one["state"] == "bad"]
-    assert wrong["about"] == "settings"
-    assert "backup" not in wrong["do"]
+    wrong = bad("--home", "notes")
+    assert wrong["about"] == "memory"
+    assert "--home" in wrong["do"]
+
+
+def test_the_doctor_looks_at_the_programs_that_are_connected(cli: Command, tmp_path: Path) -> None:
+    user = {"HOME": str(tmp_path), "CODEX_HOME": "", "CLAUDE_CONFIG_DIR": "", "XDG_CONFIG_HOME": ""}
+
+    def connected() -> list[tuple[str, str, str]]:
+        findings = json.loads(cli("doctor", "--json", code=code, **user).out)
+        return [(one["state"], one["says"], one["do"]) for one in findings if one["about"] == "connected"]
+
+    code = 0
+    cli("connect", "codex", **user)
+    cli("connect", "cursor", "--project", **user)
+    theirs = tmp_path / ".recollect"
+    assert connected() == [
+        ("good", f"Codex uses the memory in {theirs}", f"recollect --home {theirs} doctor"),
+        ("good", "Cursor uses this memory", ""),
+    ]
+    code = 7
+    (tmp_path / ".codex/config.toml").write_text('[mcp_servers.recollect]\ncommand = "/gone/recollect"\n')
+    (cli.folder / ".cursor/mcp.json").write_text("broken")
+    assert connected() == [("bad", "Codex starts /gone/recollect, which is not there", "recollect connect codex")]
+    cli("connect", "codex", "--undo", **user)
+    cli("connect", "claude-code", **user)
+    settings = tmp_path / ".claude/settings.json"
+    settings.write_text(re.sub(r'"command": "\S+', '"command": "/gone/recollect', settings.read_text()))
+    (stale,) = connected()
+    assert stale[1:] == ("Claude Code starts /gone/recollect, which is not there", "recollect connect claude-code")
 
 
 def test_figures_show_what_is_there(cli: Command) -> None:
     assert "nothing is remembered" in cli("stats").err
+    assert cli("note", "changes").text == ""
     cli("remember", "one", "--category", "lessons")
+    assert cli("stats").lines[0].startswith("1 entry  ")
     cli("remember", "two")
     shown = cli("stats").text
     assert "2 entries" in shown
@@ -202,3 +300,22 @@ def test_a_shell_completes_commands(cli: Command) -> None:
     for words, found in [("connect claude", ["claude-code", "claude-desktop"]), ("hook s", ["session-start", "stop"])]:
         asked |= {"COMP_WORDS": f"recollect {words}", "COMP_CWORD": "2"}
         assert set(found) <= set(cli(**asked).text.split())
+
+
+def test_the_last_run_that_is_undone_is_one_that_did_anything(cli: Command) -> None:
+    with recollect.open(cli.folder / ".recollect", clock=FixedClock(0)) as home:
+        home.agent("default").remember("We deploy on Tuesdays", lifetime="short_term", importance=0)
+    (did,) = cli("jobs", "run", "consolidate", "--json").json
+    assert len(did["changes"]) == 1
+    cli("jobs", "run", "retain")
+    assert "We deploy" in cli("jobs", "undo", "last").text
+    assert len(cli("note", "list", "--json").json) == 1
+    cli("jobs", "undo", "last")  # nothing else did anything, so it is the newest
+
+
+def test_no_list_of_commands_is_cut(cli: Command) -> None:
+    for words in ((), ("conversation",), ("note",), ("vault",)):
+        assert "..." not in cli(*words, "--help", COLUMNS="80").text.partition("Commands:")[2]
+    assert "--json" not in cli("mcp", "--help").text
+    assert "--home" not in cli("move", "--help").text
+    assert ".recollect of the user" in " ".join(cli("connect", "--help").text.split())

@@ -174,6 +174,32 @@ def test_a_long_value_is_wrapped_beside_its_name(cli: Command) -> None:
     ]
 
 
+def test_a_narrow_terminal_shows_rows_below_each_other(cli: Command) -> None:
+    added = cli("reminder", "add", "2099-01-01", "look at it", "--recipient", "Bob", "--json").json
+    _, sent = cli.on_terminal("reminder", "list", columns=50)
+    assert STYLE.sub("", sent).splitlines() == [
+        "2099-01-01T00:00:00Z",
+        "  for      Bob",
+        f"  id       {added['id']}",
+        "  message  look at it",
+    ]
+    _, sent = cli.on_terminal("reminder", "list", columns=120)
+    assert [row.split()[0] for row in STYLE.sub("", sent).splitlines()] == ["due", "2099-01-01T00:00:00Z"]
+    cli("jobs", "run")
+    keep(cli, "n", "text")
+    _, sent = cli.on_terminal("jobs", "list", columns=50)
+    assert "  next " in STYLE.sub("", sent)
+    _, sent = cli.on_terminal("stats", columns=40)
+    assert max(len(row) for row in STYLE.sub("", sent).splitlines()) <= 40
+
+
+def test_wide_letters_take_two_cells(cli: Command) -> None:
+    cli("conversation", "start")
+    cli("conversation", "say", "last", "eins", "--speaker", "日本")
+    cli("conversation", "say", "last", "zwei", "--speaker", "Anna")
+    assert cli("conversation", "show", "last").lines[1:] == ["  日本  eins", "  Anna  zwei"]
+
+
 def test_a_pipe_gets_everything(cli: Command) -> None:
     keep(cli, "n", "word " * 50)
     assert cli("note", "list").lines[1] == "  " + " ".join(["word"] * 50)

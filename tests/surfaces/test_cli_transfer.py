@@ -24,6 +24,15 @@ def test_a_memory_is_exported_imported_and_moved(cli: Command, location: str) ->
     assert "the target is not empty" in cli("move", "copy", "moved.db", code=4).err
 
 
+def test_where_nothing_is_stored_nothing_is_exported_or_moved(cli: Command) -> None:
+    (cli.folder / "empty").mkdir()
+    cli("--home", "empty", "export", "all.jsonl", code=3)
+    cli("move", "empty", "copy", code=3)
+    assert [path.name for path in cli.folder.iterdir()] == ["empty"]
+    cli("--home", "guarded", "token", "create", "laptop")  # an account alone is something
+    cli("move", "guarded", "copy.db")
+
+
 def test_a_dry_run_says_what_it_would_do_and_a_second_import_that_nothing_is_new(cli: Command) -> None:
     (cli.folder / "mem0.json").write_text(json.dumps([{"memory": "Lives in Porto"}, {"memory": ""}]))
     dry = cli("--home", "a.db", "import", "mem0.json", "--agent", "zoe", "--dry-run")

@@ -26,10 +26,10 @@ from recollect.client import (
 from recollect.errors import Conflict, Denied, Invalid, NotFound, Stale, Unavailable
 
 PAIRS = [
-    (recollect.Memory, RemoteMemory, set()),
+    # What the dashboard's routes are made with.
+    (recollect.Memory, RemoteMemory, {"numbers"}),
     (recollect.Channels, RemoteChannels, set()),
-    # What a server's feed asks; a client reads the feed itself.
-    (recollect.Conversations, RemoteConversations, {"journal", "last_event"}),
+    (recollect.Conversations, RemoteConversations, set()),
     # Plain attributes there.
     (recollect.Conversation, RemoteConversation, {"id", "ref_code"}),
     (recollect.Scratchpad, RemoteScratchpad, set()),
@@ -185,10 +185,72 @@ def test_what_is_wrong_raises_the_same_errors_as_the_library(remote: RemoteHome)
         (NotFound, lambda: mem.conversations.scratchpad("AAAAAAAAAAA")),
         (NotFound, lambda: mem.forget("nothing", erase=True)),
         (Invalid, lambda: mem.conversations.start().append("text")),
+        (Invalid, lambda: mem.get("")),
+        (Invalid, lambda: mem.remember(b"bytes")),
+        (Invalid, lambda: mem.remember_many(["text"])),
+        (Invalid, lambda: mem.remember_many(5)),
+        (Invalid, lambda: mem.apply("text")),
+        (Invalid, lambda: mem.apply(Remove("taken"), if_version="a\nb")),
+        (Invalid, lambda: mem.trash(limit=-1)),
+        (Invalid, lambda: mem.list(limit="all")),
+        (Invalid, lambda: mem.list(sort="colour")),
+        (Invalid, lambda: mem.list(before=mem.get("taken"), sort="name")),
     ]
     for error, call in wrong:
         with pytest.raises(error):
             call()
+
+
+def test_the_same_arguments_give_the_same_as_in_the_library(server: Server, remote: RemoteHome) -> None:
+    for number in range(4):
+        server.home.agent("ana").remember(f"note {number}", name=f"n{number}")
+    server.home.agent("ana").forget("n0")
+    talk = server.home.agent("ana").conversations.start()
+    talk.user("a note")
+    talk.assistant("another note")
+
+    def told(mem: Any) -> list[Any]:
+        first, last = mem.list(limit=1)[0], mem.get("n1")
+        return [
+            mem.orient("note", budget=500),
+            [hit.entry for hit in mem.recall("note", limit=5_000, record=False)],
+            mem.trash(limit=5_000), mem.changes(limit=5_000), mem.changes(2, limit=2), mem.trash(limit=0),
+            mem.list(after=first), mem.list(before=first), mem.list(before=first.created_at + 1), mem.list(before=0),
+            mem.list(after=last, sort="name"), mem.list(after=last, sort="name", descending=True, limit=1),
+            mem.conversations.journal(), mem.conversations.journal(1, limit=5_000), mem.conversations.last_event(),
+            mem.reminders.due(0), *(mem.conversations.search("note", limit=limit) for limit in (0, 5_000)),
+            mem.conversations.get(talk.id).find("note", limit=0), mem.conversations.detail(talk.id, limit=0),
+            mem.conversations.list(limit=0), mem.conversations.list(limit=5_000),
+        ]  # fmt: skip
+
+    assert told(remote.agent("ana")) == told(server.home.agent("ana"))
+
+
+@pytest.mark.parametrize("where", ["library", "client"])
+def test_knowledge_is_rewritten_only_in_the_version_that_was_seen(
+    server: Server, remote: RemoteHome, where: str
+) -> None:
+    mem: Any = server.home.agent("ana") if where == "library" else remote.agent("ana")
+    with pytest.raises(NotFound):
+        mem.upsert("port", "8080", if_version="0000")
+    seen = mem.upsert("port", "8080", tags=["staging"])
+    changed = mem.upsert("port", "8081", if_version=seen.version)
+    assert (changed.content, changed.tags) == ("8081", ("staging",))
+    with pytest.raises(Stale):
+        mem.upsert("port", "8082", if_version=seen.version)
+    assert mem.get("port").content == "8081"
+
+
+def test_an_entry_of_any_kind_is_added_with_what_it_stands_for(remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    conv = mem.conversations.start()
+    events = [conv.user("one"), conv.assistant("two")]
+    span = {"conversation": conv.id, "first_event": events[0].seq, "last_event": events[1].seq}
+    made = [mem.apply(Add("both", kind="archive", **span)), *mem.remember_many([Add("both", kind="chunk", **span)])]
+    assert [(one.kind, one.first_event, one.last_event) for one in made] == [
+        ("archive", events[0].seq, events[1].seq),
+        ("chunk", events[0].seq, events[1].seq),
+    ]
 
 
 def test_a_token_is_sent_and_one_for_another_agent_is_refused(tmp_path: Any) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
+import recollect
 from recollect.client.link import Link
-from recollect.errors import ConfigError
+from recollect.errors import ConfigError, Conflict
 
 
 @contextmanager
@@ -61,7 +64,9 @@ def test_what_is_no_recollect_server_is_not_taken_for_one(status: int, body: byt
 
 
 @contextmanager
-def losing_answers(lost: int) -> Iterator[tuple[Link, list[tuple[str, str | None]]]]:
+def losing_answers(
+    lost: int, status: int = 204, body: bytes = b""
+) -> Iterator[tuple[Link, list[tuple[str, str | None]]]]:
     """A link to a server that hangs up on the first so many requests after it has read them, and what it read."""
     read: list[tuple[str, str | None]] = []
 
@@ -70,8 +75,9 @@ def losing_answers(lost: int) -> Iterator[tuple[Link, list[tuple[str, str | None
             read.append((self.command, self.headers.get("Idempotency-Key")))
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             if len(read) > lost:
-                self.send_response(204)
+                self.send_response(status)
                 self.end_headers()
+                self.wfile.write(body)
 
         do_DELETE = do_PATCH = do_POST = do_PUT = do_GET
 
@@ -98,6 +104,74 @@ def test_whatever_changes_something_is_sent_again_under_the_same_key(verb: str) 
         assert others == []
         link.ask(verb, "/v1/entries/deploy%20day")
         assert read[-1][1] not in (first, None)  # another change has another key
+
+
+@pytest.mark.parametrize("broken", [False, True])
+def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
+) -> None:
+    monkeypatch.setattr("recollect.client.link.PATIENCE", 0.3)
+    told: list[int] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            key = self.headers["Idempotency-Key"]
+            status, body = 201, b'{"done": true}'
+            try:
+                if home.requests.begin(key, "fingerprint") is None:
+                    gone.wait()  # longer than the client waits
+                    return
+            except Conflict as error:
+                status, body = 409, json.dumps({"detail": str(error)}).encode()
+                if len(told) == 1 and not broken:
+                    home.requests.finish(key, 201, "{}")
+            told.append(status)
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    gone = threading.Event()
+    with (
+        recollect.open(tmp_path / "memory.db") as home,
+        ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server,
+    ):
+        threading.Thread(target=server.serve_forever).start()
+        link = Link(f"http://127.0.0.1:{server.server_address[1]}", None, 0.2)
+        try:
+            if broken:
+                with pytest.raises(Conflict, match="broken off"):
+                    link.ask("POST", "/v1/entries", body={"content": "x"})
+            else:
+                assert link.ask("POST", "/v1/entries", body={"content": "x"}) == {"done": True}
+                assert told == [409, 409, 201]
+        finally:
+            gone.set()
+            link.close()
+            server.shutdown()
+
+
+def test_a_conflict_of_its_own_is_told_at_once() -> None:
+    with losing_answers(1, status=409, body=b'{"detail": "the name is taken"}') as (link, read):
+        with pytest.raises(Conflict, match="taken"):
+            link.ask("POST", "/v1/entries", body={"content": "x"})
+        assert len(read) == 2
+
+
+def test_a_token_is_told_to_nobody_but_the_server() -> None:
+    with standing_in(200, b"[]") as link:
+        padded = Link(f"http://{link._host}:{link._port}", " rcl_secret\n", 30)
+        assert padded.ask("GET", "/") == []
+        padded.close()
+    for wrong in ("rcl_se\ncret", "rcl_sécret"):
+        with pytest.raises(ConfigError) as told:
+            Link("http://127.0.0.1:1", wrong, 30)
+        assert "rcl_s" not in str(told.value)
+    with pytest.raises(ConfigError, match="address"):
+        Link("http://127.0.0.1:99999", None, 30)
 
 
 def test_what_only_reads_needs_no_key() -> None:

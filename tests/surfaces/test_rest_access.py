@@ -151,16 +151,20 @@ def test_a_page_logs_in_with_a_cookie_that_no_script_can_read(tmp_path: Path) ->
         _, secret = home.tokens.create("page")
         with client(server.url) as page:
             assert page.get("/v1/session").status_code == 401
-            assert page.post("/v1/session", json={"token": "rcl_wrong"}).status_code == 401
+            wrong = page.post("/v1/session", json={"token": "rcl_wrong"})
+            assert (wrong.status_code, wrong.headers["www-authenticate"]) == (401, "Bearer")
             answer = page.post("/v1/session", json={"token": secret})
             cookie = answer.headers["set-cookie"].lower()
             assert "httponly" in cookie
             assert "samesite=strict" in cookie
+            assert "secure" not in cookie
             assert secret not in answer.text
             assert page.get("/v1/session").json()["name"] == "page"
             assert page.post("/v1/entries", json={"content": "x"}).status_code == 201
             assert page.delete("/v1/session").status_code == 204
             assert page.get("/v1/session").status_code == 401
+            behind_tls = page.post("/v1/session", json={"token": secret}, headers={"X-Forwarded-Proto": "https"})
+            assert "secure" in behind_tls.headers["set-cookie"].lower()
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "192.168.1.7", "::", "recollect.example"])

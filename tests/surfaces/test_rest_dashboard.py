@@ -84,6 +84,13 @@ def test_several_conversations_are_saved_at_once_and_all_are_loaded(server: Serv
     assert server.client.get("/api/memory", params={"agentId": "nobody"}).json() == {"conversations": []}
 
 
+def test_several_conversations_are_saved_all_or_none(server: Server) -> None:
+    talks = [{"agentId": agent, "messages": TALK[:1]} for agent in ("dev", "con")]
+    refused = server.client.post("/api/memory", json={"conversations": talks})
+    assert (refused.status_code, "reserved" in refused.json()["detail"]) == (422, True)
+    assert server.client.get("/api/memory", params={"agentId": "dev"}).json() == {"conversations": []}
+
+
 def test_a_page_that_stays_open_after_its_talk_was_ended_does_not_begin_it_again(
     server: Server, clock: FixedClock
 ) -> None:
@@ -350,6 +357,7 @@ def test_a_token_reaches_the_agents_that_it_is_for_and_no_others(server: Server)
             client.get("/api/memory/search", params={"q": "deploys", "agentId": "qa"}),
             client.get("/api/memory/checkpoint", params={"agentId": "qa"}),
             client.post("/api/memory/checkpoint", json=talk),
+            client.get("/api/memory/compact"),
             client.post("/api/memory/compact"),
             client.post("/api/memory/migrate"),
         ):
@@ -423,7 +431,24 @@ def test_the_dashboard_works_on_postgresql_without_a_vault(postgres_url: str) ->
         assert {one["entry"]["category"] for one in found} == {"decisions", "handoffs"}
         checkpoint = server.client.get("/api/memory/checkpoint", params={"agentId": "dev"}).json()["checkpoint"]
         assert said(checkpoint["messages"]) == KEPT
-        assert server.client.post("/api/memory/migrate").status_code == 409
+        assert server.client.post("/api/memory/migrate").json() == {"migrated": [], "skipped": []}
+
+
+def test_where_there_is_no_folder_there_is_nothing_to_migrate(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home) as server:
+        assert server.client.post("/api/memory/migrate").json() == {"migrated": [], "skipped": []}
+
+
+def test_notes_of_the_account_are_counted_listed_and_found_like_others(server: Server) -> None:
+    server.home.agent("dev").remember("Boats are blue.", category="lessons", scope="account")
+    where = {"agentId": "dev", "category": "lessons"}
+    (shown,) = server.client.get("/api/memory/vault", params=where).json()["entries"]
+    counts = server.client.get("/api/memory/vault", params={"agentId": "dev"}).json()["counts"]
+    assert (shown["id"], counts["lessons"]) == ("1773679871839", 1)
+    changed = server.client.put("/api/memory/vault", json=where | {"id": shown["id"], "content": "Boats are red."})
+    assert changed.json()["entry"] == shown | {"content": "Boats are red."}
+    (found,) = server.client.get("/api/memory/search", params={"q": "boats", "agentId": "dev"}).json()["results"]
+    assert found["entry"] == changed.json()["entry"]
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["before it is closed", "after it was closed"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from surfaces.server import Server, serving
@@ -46,6 +47,7 @@ def test_a_change_with_an_old_version_is_refused(server: Server) -> None:
         client.post("/v1/entries/n/rename", json={"name": "m"}, headers={"If-Match": old}),
         client.post("/v1/entries/n/aliases", json={"name": "m"}, headers={"If-Match": old}),
         client.post("/v1/operations", json={"op": "remove", "target": "n"}, headers={"If-Match": old}),
+        client.put("/v1/entries/n/knowledge", json={"content": "three"}, headers={"If-Match": old}),
     ):
         assert (answer.status_code, answer.headers["content-type"]) == (412, "application/problem+json")
     assert client.get("/v1/entries/n").json()["content"] == "two"
@@ -53,6 +55,38 @@ def test_a_change_with_an_old_version_is_refused(server: Server) -> None:
         client.patch("/v1/entries/n", json={"content": "3"}, headers={"If-Match": f"{old}, {new}"}).status_code == 200
     )
     assert client.patch("/v1/entries/n", json={"content": "4"}, headers={"If-Match": "*"}).status_code == 200
+
+
+def test_knowledge_that_must_be_there_already_is_not_made(server: Server) -> None:
+    path, content = "/v1/entries/tea/knowledge", {"content": "Assam", "tags": ["drink"]}
+    for wanted in ("*", '"0000"'):
+        assert server.client.put(path, json=content, headers={"If-Match": wanted}).status_code == 404
+    seen = server.client.put(path, json=content).headers["etag"]
+    for wanted in (seen, "*"):
+        changed = server.client.put(path, json={"content": f"with {wanted}"}, headers={"If-Match": wanted})
+        assert (changed.status_code, changed.json()["tags"]) == (200, ["drink"])
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "header"),
+    [
+        ("PUT", "/v1/entries/n/knowledge", {"content": "two"}, "If-None-Match"),
+        ("PATCH", "/v1/entries/n", {"content": "two"}, "If-None-Match"),
+        ("POST", "/v1/operations", {"op": "add", "content": "two"}, "If-Match"),
+        ("POST", "/v1/entries", {"content": "two"}, "If-Match"),
+        ("POST", "/v1/entries/batch", {"entries": [{"content": "two"}]}, "If-Match"),
+        ("POST", "/v1/entries/n/restore", {"name": "m"}, "If-Match"),
+        ("POST", "/v1/upsert", {"op": "update", "key": "n", "content": "two"}, "If-Match"),
+        ("POST", "/v1/upsert", {"op": "insert", "key": "n", "content": "two"}, "If-None-Match"),
+    ],
+)
+def test_a_condition_that_would_not_be_looked_at_is_refused(
+    server: Server, method: str, path: str, body: dict[str, Any], header: str
+) -> None:
+    server.client.post("/v1/entries", json={"content": "one", "name": "n"})
+    refused = server.client.request(method, path, json=body, headers={header: "*"})
+    assert refused.status_code == 422, refused.text
+    assert [one["content"] for one in server.client.get("/v1/entries").json()["items"]] == ["one"]
 
 
 def test_an_entry_that_is_known_already_is_not_sent_again(server: Server) -> None:
@@ -223,6 +257,30 @@ def test_a_body_that_cannot_be_taken_is_a_clear_problem(server: Server, body: by
     assert answer.headers["content-type"] == "application/problem+json"
     assert answer.json()["instance"] == "/v1/entries"
     assert answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        (b"[" * 100_000, "nested too deeply"),
+        (b'{"content": "x", "importance": ' + b"9" * 4_400 + b"}", "thousands of digits"),
+        (b'{"content": "\xff"}', "UTF-8"),
+    ],
+)
+def test_a_body_that_cannot_be_read_says_why(server: Server, body: bytes, told: str) -> None:
+    answer = server.client.post("/v1/entries", content=body, headers={"Content-Type": "application/json"})
+    assert (answer.status_code, told in answer.json()["detail"]) == (400, True), answer.text
+
+
+def test_what_does_not_match_a_pattern_is_told_in_words(server: Server) -> None:
+    for answer, told in (
+        (server.client.get("/v1/entries", params={"agent": "../ana"}), "query.agent: it is not one plain word"),
+        (server.client.post("/v1/entries", json={"content": " "}), "body.content: there is nothing to see in it"),
+        (server.client.post("/v1/entries", json={"content": "x", "name": "a\nb"}), "body.name: it is not one line"),
+        (server.client.get("/v1/trash", params={"cursor": "x"}), "query.cursor: it does not have the form"),
+    ):
+        assert (answer.status_code, answer.json()["detail"].startswith(told)) == (422, True), answer.text
+        assert "^" not in answer.text
 
 
 def test_a_body_that_is_not_json_is_asked_for_as_json(server: Server) -> None:

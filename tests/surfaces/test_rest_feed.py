@@ -19,7 +19,7 @@ from surfaces.server import Server, client, serving, settings
 import recollect
 from recollect.home import Home
 from recollect.rest import feed
-from recollect.rest.feed import Feeds
+from recollect.rest.feed import Feeds, Listener
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,19 @@ def test_an_id_that_no_feed_gave_is_refused(server: Server, last: str) -> None:
     assert server.client.get("/v1/feed", headers={"Last-Event-ID": last}).status_code == 422
 
 
+@pytest.mark.parametrize("last", ["999.999.999", "999.999"])
+def test_an_id_that_is_yet_to_come_hears_everything_from_now_on(home: Home, last: str) -> None:
+    ana = home.agent("default")
+    ana.remember("before", name="before")
+    with serving(home) as server, listening(server, **{"Last-Event-ID": last}) as told:
+        ana.remember("We deploy on Tuesdays", name="deploy day")
+        assert told.next("operation", "ping").data["name"] == "deploy day"
+        ana.remember("Short answers.", name="style", scope="account")
+        assert told.next("operation", "ping").data["name"] == "style"
+        said = ana.conversations.start().user("hello")
+        assert told.next("event", "ping").data["hash"] == said.hash
+
+
 def test_a_feed_ends_when_the_server_stops(tmp_path: Path) -> None:
     ended = []
     with recollect.open(tmp_path / "memory.db") as home, client("http://127.0.0.1") as one:
@@ -225,7 +238,7 @@ def test_a_listener_that_is_too_slow_is_sent_away_and_can_come_back(
         stopping = asyncio.Event()
         feeds = Feeds(home, stopping)
         now = await feeds.now("default", "ana")
-        told = feeds.told("default", "ana", None, now, now)
+        told = feeds.told("default", "ana", Listener(None), now, now)
         heard = [await anext(told)]
         await asyncio.to_thread(lambda: [home.agent("ana").remember(f"note {number}") for number in range(10)])
         feeds.wake()
@@ -249,7 +262,7 @@ def test_who_knows_more_than_others_who_listen_hears_nothing_twice(tmp_path: Pat
         ana.remember("two", name="two", scope="account")
         ana.conversations.start().user("three")
         now = await feeds.now("default", "ana")
-        told = feeds.told("default", "ana", None, replace(now, event=before.event), before)
+        told = feeds.told("default", "ana", Listener(None), replace(now, event=before.event), before)
         assert (await anext(told)).startswith(b"retry")
         heard = [await anext(told)]
         ana.remember("four", name="four")

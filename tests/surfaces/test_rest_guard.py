@@ -42,10 +42,51 @@ def test_a_name_that_an_attacker_points_here_is_refused(server: Server, name: st
     assert is_problem(server.client.get("/v1/entries", headers={"Host": name}), 421)
 
 
-@pytest.mark.parametrize("name", ["localhost:8377", "127.0.0.1", "[::1]:8377", "LOCALHOST", "box.lan:80"])
-def test_its_own_names_are_answered(tmp_path: Path, name: str) -> None:
-    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(hosts="other.lan, box.lan")) as server:
+@pytest.mark.parametrize(
+    "name",
+    ["localhost:8377", "127.0.0.1", "[::1]:8377", "LOCALHOST", "box.lan:80", "port.lan", "page.lan", "[fd00::7]:80"],
+)
+def test_its_own_names_are_answered_however_they_are_written(tmp_path: Path, name: str) -> None:
+    chosen = settings(hosts="other.lan, Box.lan, port.lan:8377, https://page.lan/, fd00::7, [")
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, chosen) as server:
         assert server.client.get("/v1/entries", headers={"Host": name}).status_code == 200
+        assert is_problem(server.client.get("/v1/entries", headers={"Host": ""}), 421)
+
+
+@pytest.mark.parametrize(
+    "forwarded",
+    [
+        {"X-Forwarded-For": "203.0.113.9"},
+        {"X-Forwarded-For": "127.0.0.1, 203.0.113.9"},
+        {"X-Real-IP": "203.0.113.9"},
+        {"Forwarded": "for=203.0.113.9;proto=https"},
+    ],
+)
+def test_without_tokens_nobody_whom_a_proxy_sends_from_elsewhere_is_answered(
+    tmp_path: Path, forwarded: dict[str, str]
+) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home) as server:
+        for answer in (
+            server.client.get("/v1/entries", headers=forwarded),
+            server.client.post("/v1/entries", json={"content": "x"}, headers=forwarded),
+            server.client.post("/v1/tokens", json={"name": "mine"}, headers=forwarded),
+            server.client.post("/mcp", json={}, headers=forwarded),
+        ):
+            assert is_problem(answer, 403)
+            assert "--require-token" in answer.json()["detail"]
+        assert server.client.get("/v1/entries").json()["items"] == []
+        assert server.client.get("/v1/entries", headers={"X-Forwarded-For": "127.0.0.1"}).status_code == 200
+        _, secret = home.tokens.create("laptop")
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        assert server.client.get("/v1/entries", headers=forwarded).status_code == 401
+        with server.as_(secret) as laptop:
+            assert laptop.get("/v1/entries", headers=forwarded).status_code == 200
+
+
+def test_of_two_lines_that_say_where_a_request_comes_from_both_count(server: Server) -> None:
+    for lines in (b"203.0.113.9\r\nX-Forwarded-For: ::1", b"::1\r\nX-Forwarded-For: 203.0.113.9"):
+        head = b"GET /version HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nX-Forwarded-For: %s\r\n\r\n" % lines
+        assert raw(server, head).startswith(b"HTTP/1.1 403")
 
 
 @pytest.mark.parametrize("origin", ["https://evil.example", "null", "http://localhost:1", "file://", "http://[", "x"])
@@ -61,7 +102,7 @@ def test_its_own_page_may_change_things(server: Server) -> None:
 
 
 def test_an_origin_from_the_settings_may_call_from_a_browser(tmp_path: Path) -> None:
-    app, chosen = "https://app.example.org", settings(origins="https://app.example.org")
+    app, chosen = "https://app.example.org", settings(origins="https://App.example.org/", body_limit=50)
     with recollect.open(tmp_path / "memory.db") as home, serving(home, chosen) as server:
         asked = {"Origin": app, "Access-Control-Request-Method": "PATCH", "Access-Control-Request-Headers": "if-match"}
         preflight = server.client.options("/v1/entries/n", headers=asked)
@@ -70,7 +111,10 @@ def test_an_origin_from_the_settings_may_call_from_a_browser(tmp_path: Path) -> 
         assert "if-match" in preflight.headers["access-control-allow-headers"].lower()
         made = server.client.post("/v1/entries", json={"content": "x"}, headers={"Origin": app})
         assert (made.status_code, made.headers["access-control-allow-origin"]) == (201, app)
-        assert "etag" in made.headers["access-control-expose-headers"].lower()
+        shown = {name.strip() for name in made.headers["access-control-expose-headers"].split(",")}
+        assert shown == {"ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After"}
+        refused = server.client.post("/v1/entries", json={"content": "x" * 50}, headers={"Origin": app})
+        assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (413, app)
         other = server.client.options("/v1/entries", headers={**asked, "Origin": "https://evil.example"})
         assert "access-control-allow-origin" not in other.headers
 
@@ -99,6 +143,16 @@ def test_who_asks_too_often_is_told_to_wait(tmp_path: Path) -> None:
         assert is_problem(refused[0], 429)
         assert refused[0].headers["retry-after"] == "1"
         assert server.client.get("/healthz").status_code == 200
+
+
+def test_a_token_is_counted_as_one_however_it_is_written(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(rate=1.0)) as server:
+        _, secret = home.tokens.create("busy")
+        written = [{"Authorization": f"Bearer{' ' * blanks}{secret}"} for blanks in range(1, 6)]
+        written += [{"Authorization": f"bearer {secret}"}]
+        written += [{"Cookie": f"{name}=1; recollect_token={secret}"} for name in "abcde"]
+        answers = [server.client.get("/v1/session", headers=headers) for headers in written * 2]
+        assert {answer.status_code for answer in answers} == {200, 429}
 
 
 def test_a_server_with_too_much_to_do_says_so(tmp_path: Path) -> None:

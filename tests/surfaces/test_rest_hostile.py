@@ -6,11 +6,13 @@ import asyncio
 import errno
 import gzip
 import json
+import logging
 import resource
 import socket
 import tempfile
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -26,12 +28,17 @@ from surfaces.test_rest_guard import is_problem
 from surfaces.test_serve import started
 
 import recollect
+from recollect.config import Settings
 from recollect.mcp.caller import Caller
 from recollect.mcp.endpoint import Endpoint
-from recollect.rest import guard
+from recollect.rest import feed, guard, system
 from recollect.rest import serving as process
+from recollect.rest.caller import is_loopback
 
-HALF = b"POST /v1/session HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 90\r\n\r\n{"
+HALF = (
+    b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 90\r\n"
+    b"Expect: 100-continue\r\n\r\n{"
+)
 
 
 def address(url: str) -> tuple[str, int]:
@@ -54,9 +61,64 @@ def test_a_body_that_does_not_come_makes_room_for_others(tmp_path: Path, monkeyp
     monkeypatch.setattr(guard, "SENT_WITHIN", 0.2)
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(concurrency=1)) as server:
         with socket.create_connection(address(server.url), 30) as slow:
-            slow.sendall(HALF)
-            assert everything(slow).startswith(b"HTTP/1.1 408")
+            slow.sendall(HALF % b"/v1/entries")
+            assert b"HTTP/1.1 408" in everything(slow)
         assert server.client.get("/v1/entries").status_code == 200
+
+
+def test_strangers_who_send_slowly_take_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = settings(concurrency=1, require_token=True)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, chosen) as server, ExitStack() as stack:
+        _, secret = home.tokens.create("laptop")
+        for _ in range(3):
+            slow = stack.enter_context(socket.create_connection(address(server.url), 30))
+            slow.sendall(HALF % b"/v1/session")
+            assert slow.recv(1_000).startswith(b"HTTP/1.1 100")  # it is being waited for
+        with server.as_(secret) as laptop:
+            assert laptop.get("/v1/entries").status_code == 200
+        monkeypatch.setattr(guard, "SMALL_WITHIN", 0.2)
+        slow = stack.enter_context(socket.create_connection(address(server.url), 30))
+        slow.sendall(HALF % b"/v1/session")
+        answer = everything(slow)
+        assert b"HTTP/1.1 408" in answer
+        assert b"application/problem+json" in answer
+
+
+def test_strangers_can_send_little(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        _, secret = home.tokens.create("laptop")
+        body, headers = b" " * 1_000 + json.dumps({"token": secret}).encode(), {"Content-Type": "application/json"}
+        assert is_problem(server.client.post("/v1/session", content=body, headers=headers), 413)
+        assert is_problem(server.client.post("/v1/session", content=iter([body]), headers=headers), 413)
+        parts = iter([body[900:950], body[950:]])
+        assert server.client.post("/v1/session", content=parts, headers=headers).json()["name"] == "laptop"
+
+
+def test_many_who_ask_whether_it_is_ready_are_one_question_and_take_no_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read, begun, go_on, read_times = system._read, threading.Event(), threading.Event(), list[int]()
+
+    def slow(state: Any) -> None:
+        read_times.append(1)
+        begun.set()
+        go_on.wait()
+        read(state)
+
+    monkeypatch.setattr(system, "_read", slow)
+    monkeypatch.setattr(system, "AGAIN", 1_000.0)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(concurrency=1)) as server:
+        with ThreadPoolExecutor(5) as pool:
+            asked = [pool.submit(httpx2.get, f"{server.url}/readyz", trust_env=False) for _ in range(5)]
+            begun.wait()
+            found = server.client.get("/v1/entries").status_code
+            go_on.set()
+        assert found == 200
+        assert {one.result().text for one in asked} == {"ready\n"}
+        assert len(read_times) == 1
+        monkeypatch.setattr(system, "AGAIN", 0.0)
+        assert server.client.get("/readyz").status_code == 200
+        assert len(read_times) == 2
 
 
 def test_a_part_of_an_import_that_does_not_come_ends_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,10 +130,11 @@ def test_a_part_of_an_import_that_does_not_come_ends_it(server: Server, monkeypa
 
 
 @contextmanager
-def answering(tmp_path: Path, **chosen: int) -> Iterator[str]:
+def answering(tmp_path: Path, **chosen: Any) -> Iterator[str]:
     """The address of the server that `recollect serve` has, in a thread."""
-    ready = threading.Event()
-    with recollect.open(tmp_path / "memory.db") as home, socket.create_server(("127.0.0.1", 0)) as listening:
+    ready, host = threading.Event(), chosen.get("host", "127.0.0.1")
+    with recollect.open(tmp_path / "memory.db") as home, socket.create_server((host, 0)) as listening:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000)  # little is taken for who reads nothing
         running = process.Server(home, settings(**chosen), upkeep=False, ready=ready.set, signals=())
         thread = threading.Thread(target=running.run, args=([listening],))
         thread.start()
@@ -121,6 +184,62 @@ def test_a_feed_may_be_silent_for_as_long_as_it_likes(tmp_path: Path, monkeypatc
             pass
         other.post("/v1/entries", json={"content": "We deploy on Tuesdays.", "name": "deploy day"})
         assert any("deploy day" in line for line in lines if line.startswith("data"))
+
+
+# When it is to stop
+
+
+def test_a_body_that_does_not_come_does_not_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guard, "LAST_WITHIN", 0.1)
+    with ExitStack() as stack:
+        with answering(tmp_path) as url:
+            slow = [stack.enter_context(socket.create_connection(address(url), 30)) for _ in range(2)]
+            for one, path in zip(slow, (b"/v1/entries", b"/v1/session"), strict=True):
+                one.sendall(HALF % path)
+                assert one.recv(1_000).startswith(b"HTTP/1.1 100")
+        for one in slow:
+            head, _, body = everything(one).partition(b"\r\n\r\n")
+            assert head.startswith(b"HTTP/1.1 503")
+            assert "about to stop" in json.loads(body)["detail"]
+
+
+@contextmanager
+def reading_nothing(url: str) -> Iterator[socket.socket]:
+    """A feed that is open, and of which nothing is read."""
+    with socket.socket() as deaf, client(url) as one:
+        deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2_048)
+        deaf.connect(address(url))
+        deaf.sendall(b"GET /v1/feed?after=0.0.0 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        wait_for("the feed", lambda: "recollect_feeds_open 1.0" in one.get("/metrics").text)
+        yield deaf
+
+
+def write(url: str, numbers: range) -> None:
+    """A thousand are more than can be sent to somebody who reads nothing."""
+    many = [{"content": "x", "name": f"{n}{'n' * 200}"} for n in numbers]
+    assert httpx2.post(f"{url}/v1/entries/batch", json={"entries": many}, trust_env=False, timeout=30).is_success
+
+
+def test_a_feed_that_nobody_reads_does_not_hold_up_the_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(feed, "TAKEN_WITHIN", 0.1)
+    monkeypatch.setattr(process, "PATIENCE", 5)
+    with ExitStack() as stack:
+        with answering(tmp_path) as url:
+            write(url, range(1_000))
+            stack.enter_context(reading_nothing(url))
+        assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
+
+
+def test_a_feed_that_nobody_reads_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feed, "TAKEN_WITHIN", 0.1)
+    monkeypatch.setattr(feed, "WAITING", 10)
+    with answering(tmp_path) as url, client(url) as one:
+        write(url, range(1_000))
+        with reading_nothing(url):
+            write(url, range(1_000, 1_050))
+            wait_for("the end of the feed", lambda: "recollect_feeds_open 0.0" in one.get("/metrics").text, seconds=10)
 
 
 # Too many
@@ -175,8 +294,8 @@ def test_memories_that_are_not_there_take_no_room(tmp_path: Path) -> None:
         assert ask(range(50, 250)) - before < 40_000_000  # an empty database for each would take 120,000,000 bytes
 
 
-def refused(server: Server, *shown: dict[str, str]) -> bool:
-    return 429 in [server.client.get("/v1/session", headers=headers).status_code for headers in shown]
+def refused(server: Server, *shown: dict[str, str], path: str = "/v1/session") -> bool:
+    return 429 in [server.client.get(path, headers=headers).status_code for headers in shown]
 
 
 def elsewhere(number: int = 7) -> dict[str, str]:
@@ -184,15 +303,55 @@ def elsewhere(number: int = 7) -> dict[str, str]:
     return {"X-Forwarded-For": f"10.0.0.{number}"}
 
 
+def busy() -> Settings:
+    """Tokens are needed, and little may be asked."""
+    return settings(rate=2.0, require_token=True)
+
+
 def test_who_makes_up_tokens_is_counted_by_address(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(rate=2.0)) as server:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, busy()) as server:
         assert refused(server, *({**elsewhere(), "Authorization": f"Bearer rcl_{n}"} for n in range(20)))
         assert refused(server, *({**elsewhere(8), "Cookie": f"recollect_token=rcl_{n}"} for n in range(20)))
         assert refused(server, *({**elsewhere(9), "Authorization": "127.0.0.1"} for n in range(20)))
 
 
+def test_who_makes_up_addresses_is_counted_by_the_one_that_the_proxy_saw(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    with answering(tmp_path, rate=2.0, require_token=True) as url, client(url) as one:
+        for made_up in (["127.0.0.1"] * 20, [f"10.0.0.{n}" for n in range(20)]):
+            shown = [{"X-Forwarded-For": f"{address}, 203.0.113.9"} for address in made_up]
+            assert 429 in [one.get("/v1/session", headers=headers).status_code for headers in shown]
+
+
+def test_another_machine_cannot_pass_for_this_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [one.address for many in psutil.net_if_addrs().values() for one in many if one.family == socket.AF_INET]
+    elsewhere = [address for address in found if not is_loopback(address)]
+    if not elsewhere:
+        pytest.skip("this machine has no address but the loopback one")
+    monkeypatch.setenv("FORWARDED_ALLOW_IPS", "*")
+    with recollect.open(tmp_path / "memory.db") as home:
+        _, secret = home.tokens.create("owner", right="admin")
+    headers = {"Authorization": f"Bearer {secret}", "X-Forwarded-For": "127.0.0.1"}
+    with answering(tmp_path, host="0.0.0.0", rate=2.0) as url:
+        port = address(url)[1]
+        with client(f"http://{elsewhere[0]}:{port}") as other, client(url) as here:
+            assert here.post("/v1/compact", headers=headers).status_code == 200
+            assert is_problem(other.post("/v1/compact", headers=headers), 403)
+            made_up = [{"X-Forwarded-For": "127.0.0.1"}] * 20
+            assert 429 in [other.get("/v1/session", headers=shown).status_code for shown in made_up]
+
+
+def test_strangers_cannot_ask_for_ever_whether_it_is_ready(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, busy()) as server:
+        assert refused(server, *([elsewhere()] * 20), path="/readyz")
+        assert not refused(server, *([elsewhere()] * 20), path="/healthz")
+        assert not refused(server, *([{}] * 20), path="/readyz")
+
+
 def test_a_good_token_is_counted_by_itself(tmp_path: Path) -> None:
-    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(rate=2.0)) as server:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, busy()) as server:
         _, secret = home.tokens.create("laptop")
         good = {**elsewhere(), "Authorization": f"Bearer {secret}"}
         assert not refused(server, good)
@@ -288,10 +447,10 @@ def test_what_nobody_expected_is_counted_as_an_answer_of_500() -> None:
         raise AssertionError
 
     registry = CollectorRegistry()
-    made = guard.Guard(broken, settings=settings().server, needs_token=False, registry=registry)
-    scope = {
-        "type": "http", "method": "GET", "path": "/v1/entries", "client": None, "headers": [(b"host", b"localhost")],
-    }  # fmt: skip
+    made = guard.Guard(
+        broken, settings=settings().server, needs_token=True, registry=registry, stopping=guard.Stopping()
+    )
+    scope = {"type": "http", "method": "GET", "path": "/v1/entries", "client": None, "headers": []}
     with pytest.raises(RuntimeError):
         asyncio.run(made(scope, never, away))
     labels = {"method": "GET", "route": "-", "status": "500"}

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from surfaces.server import Server, serving
+from surfaces.server import Server, serving, settings
 
 import recollect
+
+OWN_MACHINE_ONLY = ("/v1/compact", "/v1/vault/migrate", "/api/memory/compact", "/api/memory/migrate")
 
 
 @pytest.fixture
@@ -68,6 +70,28 @@ def test_compaction_tells_its_figures_and_remembers_them(server: Server) -> None
     told = server.client.post("/v1/compact").json()
     assert len(told) >= 6
     assert server.client.get("/v1/compact").json() == told
+
+
+@pytest.mark.parametrize(
+    "forwarded",
+    [
+        {"X-Forwarded-For": "203.0.113.9"},
+        {"X-Forwarded-For": "203.0.113.9, 127.0.0.1"},
+        {"X-Real-IP": "203.0.113.9"},
+        {"Forwarded": "for=127.0.0.1, for=203.0.113.9"},
+    ],
+)
+def test_tidying_is_for_this_machine_only_by_every_route(tmp_path: Path, forwarded: dict[str, str]) -> None:
+    with recollect.open(tmp_path / "home") as home:
+        home.agent("ana").remember("We deploy on Tuesdays.")
+        home.vault("default").sync()
+        _, secret = home.tokens.create("owner", right="admin")
+        with serving(home, settings(require_token=True)) as server, server.as_(secret) as owner:
+            for route in OWN_MACHINE_ONLY:
+                assert owner.post(route).status_code == 200, route
+                answer = owner.post(route, headers=forwarded)
+                assert (answer.status_code, answer.json()["title"]) == (403, "Forbidden"), route
+                assert "own machine" in answer.json()["detail"]
 
 
 def test_who_is_in_charge_of_one_workspace_works_there_only(folder: Server) -> None:

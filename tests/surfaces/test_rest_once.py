@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import httpx2
+import pytest
 from surfaces.server import Server, client, serving, settings
 
 import recollect
+from recollect import Memory, Unavailable
 
 KEY = {"Idempotency-Key": "7f3a"}
 
@@ -56,6 +58,14 @@ def test_what_only_reads_is_read_again_and_not_kept(server: Server) -> None:
     assert taking == {"/v1/entries"}
 
 
+def test_what_a_stranger_sends_is_not_kept(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        for _ in range(2):
+            answer = server.client.delete("/v1/session", headers=KEY)
+            assert (answer.status_code, answer.headers.get("idempotency-replayed")) == (204, None)
+        assert "Idempotency-Key" not in str(server.client.get("/openapi.json").json()["paths"]["/v1/session"])
+
+
 def test_a_key_belongs_to_one_request(server: Server) -> None:
     send(server, {"content": "tea"})
     for answer in (
@@ -74,6 +84,35 @@ def test_a_request_that_failed_may_come_again(server: Server) -> None:
     assert send(server, {"content": "second", "name": "n"}).status_code == 409
     server.client.delete("/v1/entries/n")
     assert send(server, {"content": "second", "name": "n"}).status_code == 201
+
+
+@pytest.mark.parametrize("error", [Unavailable("the answer to COMMIT was lost"), RuntimeError("a mistake")])
+def test_a_request_that_failed_and_may_be_done_is_not_done_again(
+    server: Server, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    remember = Memory.remember
+
+    def lost(memory: Memory, *words: Any, **options: Any) -> None:
+        remember(memory, *words, **options)
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Memory, "remember", lost)
+        assert send(server, {"content": "tea"}, Connection="close").status_code >= 500
+    again = send(server, {"content": "tea"})
+    assert again.status_code == 409
+    assert "'7f3a' failed, and whether it was done is not known" in again.json()["detail"]
+    assert "send it with a new key" in again.json()["detail"]
+    assert count(server) == 1
+    assert send(server, {"content": "tea"}, **{"Idempotency-Key": "another"}).status_code == 201
+
+
+def test_the_receipt_of_an_erasure_is_kept(server: Server) -> None:
+    send(server, {"content": "tea", "name": "drink"})
+    place, headers = "/v1/entries/drink?erase=true", {"Idempotency-Key": "erase"}
+    first, second = (server.client.delete(place, headers=headers) for _ in range(2))
+    assert (first.status_code, first.content) == (second.status_code, second.content)
+    assert second.headers["idempotency-replayed"] == "true"
 
 
 def test_of_requests_at_the_same_moment_one_is_done(server: Server) -> None:

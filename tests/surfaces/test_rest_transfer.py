@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -69,6 +70,17 @@ def test_what_another_system_wrote_goes_to_the_agent(server: Server) -> None:
     assert len(server.home.agent("ben").conversations.list()) == 1
 
 
+@pytest.mark.parametrize("format", ["conversation", None])
+def test_a_conversation_that_does_not_say_whose_it_is_goes_to_the_agent(server: Server, format: str | None) -> None:
+    params = {"agent": "ben"} | ({} if format is None else {"format": format})
+    talk = json.dumps({"messages": [{"role": "user", "text": "When do we deploy?"}]}).encode()
+    done = server.client.post("/v1/import", params=params, content=talk).json()
+    assert ([part["where"] for part in done["parts"]], done["path"]) == (["default/ben"], "import")
+    assert server.home.agents() == ["ben"]
+    named = server.client.post("/v1/import", params=params | {"name": "dev.json"}, content=talk).json()
+    assert [part["where"] for part in named["parts"]] == ["default/dev"]
+
+
 def test_a_note_keeps_the_name_of_its_file(server: Server) -> None:
     done = server.client.post("/v1/import", params={"name": "harbour.md"}, content=b"The harbour opens at eight.")
     assert (done.status_code, done.json()["format"]) == (200, "obsidian")
@@ -80,6 +92,13 @@ def test_the_name_of_a_file_is_no_path(server: Server, name: str, temporary: Pat
     answer = server.client.post("/v1/import", params={"name": name}, content=b"The harbour opens at eight.")
     assert answer.status_code == 422
     assert os.listdir(temporary) == []
+
+
+def test_a_file_is_not_packed_on_the_way(server: Server) -> None:
+    packed = gzip.compress(server.client.get("/v1/export").content)
+    refused = server.client.post("/v1/import", content=packed, headers={"Content-Encoding": "gzip"})
+    assert (refused.status_code, "Content-Encoding" in refused.json()["detail"]) == (415, True)
+    assert server.client.post("/v1/import", content=packed, params={"name": "all.jsonl.gz"}).status_code == 200
 
 
 def test_a_file_that_is_nothing_known_is_refused(server: Server, temporary: Path) -> None:

@@ -1,6 +1,7 @@
 """The connection to a server: kept open, problems as errors, and a write that is sent again is done once."""
 
 import json
+import time
 import uuid
 from collections.abc import Mapping
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
@@ -24,28 +25,40 @@ ERRORS: Mapping[int, type[RecollectError]] = {
     401: Denied, 403: Denied, 404: NotFound, 408: Unavailable, 409: Conflict, 412: Stale, 429: Unavailable,
     500: RecollectError, 502: Unavailable, 503: Unavailable, 504: Unavailable,
 }  # fmt: skip
+KINDS: Mapping[str, type[HTTPConnection]] = {"http": HTTPConnection, "https": HTTPSConnection}
 TRIES = 3
+SLOW = 600.0
+"""How many seconds an answer may take to what a model, or the whole memory, is needed for."""
+PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 60.0, 0.1, 2.0
+"""How long what is still being done is asked for, at least; and how long to wait in between."""
 
 
 class Link:
     """A server's address and the token for it. Threads may share it: each request has a connection to itself."""
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
-        parts = urlsplit(url)
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        try:
+            parts = urlsplit(url)
+            kind, host, port = KINDS.get(parts.scheme), parts.hostname, parts.port
+        except ValueError:
+            kind = host = None
+        if kind is None or not host:
             raise ConfigError(f"{url!r} is not the address of a server; write it as http://127.0.0.1:8377")
-        self._kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
-        self._host, self._port, self._base = parts.hostname, parts.port, parts.path.rstrip("/")
+        token = None if token is None else token.strip()
+        if token is not None and not (token.isascii() and token.isprintable()):  # never told: it is a secret
+            raise ConfigError("the token has characters that no token has; give it as `recollect token create` did")
+        self._kind, self._host, self._port, self._base = kind, host, port, parts.path.rstrip("/")
         self._token, self._timeout = token, timeout
         self._idle: list[HTTPConnection] = []
 
     def ask(
         self, verb: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None,
-        headers: Mapping[str, str] | None = None,
+        headers: Mapping[str, str] | None = None, slow: bool = False,
     ) -> Any:  # fmt: skip
         """Ask once and give what JSON the answer holds; None where it holds nothing.
 
         A request that got no answer is sent again, and a write carries a key, so that it is done once all the same.
+        One that is still being done then is asked for until its answer is there.
         """
         head = {"Accept": "application/json", **(headers or {})}
         if self._token is not None:
@@ -54,10 +67,13 @@ class Link:
             head["Idempotency-Key"] = uuid.uuid4().hex
         payload = None
         if body is not None:
-            payload, head["Content-Type"] = json.dumps(body).encode(), "application/json"
+            try:
+                payload, head["Content-Type"] = json.dumps(body).encode(), "application/json"
+            except (TypeError, ValueError, RecursionError) as error:
+                raise Invalid(f"this cannot be sent: {error}; give text, numbers, lists and mappings") from None
         given = {name: value for name, value in (query or {}).items() if value is not None}
         target = f"{self._base}{path}" + (f"?{urlencode(given, doseq=True, quote_via=quote)}" if given else "")
-        status, raw = self._answered(verb, target, payload, head)
+        status, raw = self._answered(verb, target, payload, head, max(self._timeout, SLOW if slow else 0))
         if status >= 400:
             raise _error(status, raw)
         try:
@@ -74,36 +90,61 @@ class Link:
         while self._idle:
             self._idle.pop().close()
 
-    def _answered(self, verb: str, target: str, body: bytes | None, headers: Mapping[str, str]) -> tuple[int, bytes]:
-        for left in reversed(range(TRIES)):
+    def _answered(
+        self, verb: str, target: str, body: bytes | None, headers: Mapping[str, str], timeout: float
+    ) -> tuple[int, bytes]:
+        tries, patience, pause = 0, max(timeout, PATIENCE), FIRST_PAUSE
+        while True:
             try:
-                connection = self._idle.pop()
-            except IndexError:
-                connection = self._kind(self._host, self._port, timeout=self._timeout)
-            try:
-                connection.request(verb, target, body, headers)
-                response = connection.getresponse()
-                raw = response.read()
+                # Each time longer: a write may hold up its own second sending.
+                status, raw = self._sent(verb, target, body, headers, timeout * 2**tries)
             except (OSError, HTTPException) as error:
-                connection.close()
-                self.close()  # what else is idle was as likely cut off; the next try is on a new one
-                if not left:
+                tries += 1
+                if tries == TRIES:
                     raise Unavailable(
                         f"no answer from {self._host}:{self._port} ({error}); is `recollect serve` running there?"
                     ) from error
                 continue
-            except BaseException:
-                connection.close()
-                raise
-            self._idle.append(connection)
-            return response.status, raw
-        raise AssertionError("the last try returns or raises")
+            if not (tries and status == 409 and _is_under_way(raw, headers)) or patience <= 0:
+                return status, raw
+            time.sleep(pause)
+            patience, pause = patience - pause, min(2 * pause, LONGEST_PAUSE)
+
+    def _sent(
+        self, verb: str, target: str, body: bytes | None, headers: Mapping[str, str], timeout: float
+    ) -> tuple[int, bytes]:
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._kind(self._host, self._port)
+        connection.timeout = timeout
+        if connection.sock is not None:
+            connection.sock.settimeout(timeout)
+        try:
+            connection.request(verb, target, body, headers)
+            response = connection.getresponse()
+            raw = response.read()
+        except BaseException as error:
+            connection.close()
+            if isinstance(error, OSError | HTTPException):
+                self.close()  # what else is idle was as likely cut off; the next try is on a new one
+            raise
+        self._idle.append(connection)
+        return response.status, raw
+
+
+def _is_under_way(raw: bytes, headers: Mapping[str, str]) -> bool:
+    """Whether a conflict is with an earlier sending of the same request, which is not done yet."""
+    return f"the request {headers.get('Idempotency-Key')!r} is under way" in _detail(409, raw)
 
 
 def _error(status: int, raw: bytes) -> RecollectError:
     """The error that a problem stands for."""
+    return ERRORS.get(status, Invalid)(_detail(status, raw))
+
+
+def _detail(status: int, raw: bytes) -> str:
     try:
-        detail = str(json.loads(raw)["detail"])
+        return str(json.loads(raw)["detail"])
     except (ValueError, KeyError, TypeError):
-        detail = f"the server answered {status}"
-    return ERRORS.get(status, Invalid)(detail)
+        return f"the server answered {status}"

@@ -12,18 +12,19 @@ from dataclasses import MISSING, fields
 from functools import wraps
 from itertools import islice
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_type_hints
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args, get_type_hints
 from urllib.parse import quote
 
 from recollect import Jobs, Reminders
 from recollect.client.link import Link
 from recollect.client.values import from_json, to_json
-from recollect.clock import Moment
+from recollect.clock import Moment, milliseconds
 from recollect.conversation import Channels, Conversation, Conversations
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.entry import Entry
 from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Recovery, Status
+from recollect.model.listing import Cursor, Sort
 from recollect.model.operation import Add, Operation
 from recollect.model.reminder import Reminder
 from recollect.model.report import Receipt, Report
@@ -58,38 +59,70 @@ class _Remote:
     def _ask(self, verb: str, path: str, *, query: Mapping[str, Any] | None = None, **more: Any) -> Any:
         return self._link.ask(verb, path, query={**self._where, **(query or {})}, **more)
 
+    def _listed(self, path: str, query: Mapping[str, Any], limit: int, cursor: str = "cursor") -> list[Any]:
+        """So many items of a list, page by page."""
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+            raise Invalid(f"the limit is how many to give, 0 or more; not {limit!r}")
+        found: list[Any] = []
+        wanted = dict(query)
+        while len(found) < limit:
+            answer = self._ask("GET", path, query={**wanted, "limit": min(PAGE, limit - len(found))})
+            found += answer["items"]
+            if answer["next"] is None:
+                break
+            wanted[cursor] = answer["next"]
+        return found
+
 
 def _route(
-    method: Callable[Concatenate[S, P], R], verb: str, path: str, **names: str
+    method: Callable[Concatenate[S, P], R], verb: str, path: str, *, slow: bool = False, **names: str
 ) -> Callable[Concatenate[Any, P], R]:
     """The method of the same name and parameters, said over a route.
 
-    What the path names is put there; the rest is the body, or the query where there is no body. `names` are parameters
-    that have another name on the wire.
+    What the path names is put there; the rest is the body, or the query where there is no body; a version is a header.
+    `names` are parameters that have another name on the wire. What is slow has more time to answer.
     """
     signature = inspect.signature(method)
     in_path = _PLACE.findall(path)
 
     @wraps(method)
     def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        given = {
-            name: to_json(getattr(value, "cursor", value))
-            for name, value in signature.bind(self, *args, **kwargs).arguments.items()
-            if name != "self"
-        }
+        given = _given(signature.bind(self, *args, **kwargs))
+        headers = _match(given.pop("if_version", None))
         values = {**self._path, **given}
         target = path
         for name in in_path:
-            target = target.replace(f"{{{name}}}", quote(str(getattr(values[name], "id", values[name])), safe=""))
+            target = target.replace(f"{{{name}}}", _in_path(values[name]))
         rest = {names.get(name, name): value for name, value in given.items() if name not in in_path}
         carried = {"query": rest} if verb in ("GET", "DELETE") else {"body": rest}
-        answer = self._ask(verb, target, **carried)
+        answer = self._ask(verb, target, headers=headers, slow=slow, **carried)
         if isinstance(answer, dict) and answer.keys() == {"items", "next"}:
             answer = answer["items"]
         result: R = from_json(_returned(method), answer)
         return result
 
     return call
+
+
+def _pages(
+    method: Callable[Concatenate[S, P], R], path: str, cursor: str = "cursor", **names: str
+) -> Callable[Concatenate[Any, P], R]:
+    """The same for a list that a server gives page by page; `cursor` is where it says which one."""
+    signature = inspect.signature(method)
+
+    @wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        given = _given(signature.bind(self, *args, **kwargs))
+        limit = given.pop("limit", signature.parameters["limit"].default)
+        query = {names.get(name, name): value for name, value in given.items()}
+        result: R = from_json(_returned(method), self._listed(path, query, limit, cursor))
+        return result
+
+    return call
+
+
+def _given(bound: inspect.BoundArguments) -> dict[str, Any]:
+    return {name: to_json(getattr(value, "cursor", value)) for name, value in bound.arguments.items() if name != "self"}
 
 
 def _returned(method: Callable[..., Any]) -> Any:
@@ -114,7 +147,7 @@ class RemoteReminders(_Remote):
     add = _route(Reminders.add, "POST", "/v1/reminders")
     due = _route(Reminders.due, "GET", "/v1/reminders/due")
     claim = _route(Reminders.claim, "POST", "/v1/reminders/claim")
-    list = _route(Reminders.list, "GET", "/v1/reminders", after="cursor")
+    list = _pages(Reminders.list, "/v1/reminders", after="cursor")
 
     def deliver(self, reminder: Reminder | str) -> bool:
         """Mark it as delivered. False if it is already, is not there, or is claimed by somebody else."""
@@ -142,10 +175,10 @@ class RemoteJobs(_Remote):
     """`Jobs` on a server."""
 
     status = _route(Jobs.status, "GET", "/v1/jobs")
-    run = _route(Jobs.run, "POST", "/v1/jobs/{name}/run")
-    run_due = _route(Jobs.run_due, "POST", "/v1/jobs/run-due")
+    run = _route(Jobs.run, "POST", "/v1/jobs/{name}/run", slow=True)
+    run_due = _route(Jobs.run_due, "POST", "/v1/jobs/run-due", slow=True)
     runs = _route(Jobs.runs, "GET", "/v1/runs", name="job")
-    undo = _route(Jobs.undo, "POST", "/v1/runs/{run}/undo")
+    undo = _route(Jobs.undo, "POST", "/v1/runs/{run}/undo", slow=True)
 
 
 class RemoteScratchpad(_Remote, MutableMapping[str, Any]):
@@ -278,11 +311,11 @@ class RemoteConversation(_Remote):
     replay = _route(Conversation.replay, "GET", "/v1/conversations/{ref}/replay")
     summary = _route(Conversation.summary, "GET", "/v1/conversations/{ref}/summary")
     apply_delta = _route(Conversation.apply_delta, "POST", "/v1/conversations/{ref}/summary/delta")
-    compact = _route(Conversation.compact, "POST", "/v1/conversations/{ref}/compact")
+    compact = _route(Conversation.compact, "POST", "/v1/conversations/{ref}/compact", slow=True)
     checkpoint = _route(Conversation.checkpoint, "POST", "/v1/conversations/{ref}/checkpoint")
     idle = _route(Conversation.idle, "POST", "/v1/conversations/{ref}/idle")
     archive = _route(Conversation.archive, "POST", "/v1/conversations/{ref}/archive")
-    end = _route(Conversation.end, "POST", "/v1/conversations/{ref}/end")
+    end = _route(Conversation.end, "POST", "/v1/conversations/{ref}/end", slow=True)
 
     def _one(self, kind: EventType, text: str, lane: Lane | str, at: Moment | None, **fields: Any) -> Event:
         told = {"type": kind, "content": text, "lane": lane, "created_at": at, **fields}
@@ -300,7 +333,8 @@ class RemoteConversations(_Remote):
 
     search = _route(Conversations.search, "GET", "/v1/conversations/search", query="q")
     end_stale = _route(Conversations.end_stale, "POST", "/v1/conversations/end-stale")
-    list = _route(Conversations.list, "GET", "/v1/conversations", before="cursor")
+    list = _pages(Conversations.list, "/v1/conversations", before="cursor")
+    journal = _pages(Conversations.journal, "/v1/events", "after")
     detail = _route(Conversations.detail, "GET", "/v1/conversations/{id_or_ref}/detail")
 
     def start(
@@ -319,6 +353,10 @@ class RemoteConversations(_Remote):
         """The conversation with this id or ref code; NotFound if this agent has none."""
         info = self._ask("GET", f"/v1/conversations/{_in_path(id_or_ref)}")
         return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
+
+    def last_event(self) -> int:
+        """The number of the last event in the journal, 0 before the first."""
+        return int(self._ask("GET", "/v1/events/last")["seq"])
 
     def scratchpad(self, id_or_ref: str, owner: str | None = None) -> RemoteScratchpad:
         """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
@@ -346,11 +384,11 @@ class RemoteMemory(_Remote):
     links = _route(Memory.links, "GET", "/v1/entries/{name_or_id}/links")
     history = _route(Memory.history, "GET", "/v1/entries/{name_or_id}/history")
     accesses = _route(Memory.accesses, "GET", "/v1/entries/{name_or_id}/accesses")
-    trash = _route(Memory.trash, "GET", "/v1/trash", before="cursor")
-    changes = _route(Memory.changes, "GET", "/v1/changes")
+    trash = _pages(Memory.trash, "/v1/trash", before="cursor")
+    changes = _pages(Memory.changes, "/v1/changes", "after")
     query = _route(Memory.query, "POST", "/v1/query")
     context = _route(Memory.context, "POST", "/v1/context")
-    orient = _route(Memory.orient, "POST", "/v1/orient")
+    orient = _route(Memory.orient, "POST", "/v1/orient", slow=True)
     recover = _route(Memory.recover, "GET", "/v1/recovery")
 
     @property
@@ -360,15 +398,17 @@ class RemoteMemory(_Remote):
 
     def remember_many(self, drafts: Iterable[Add]) -> builtins.list[Entry]:
         """Remember many entries, a thousand per request; each request is checked whole before anything is written."""
+        if not isinstance(drafts, Iterable):
+            raise Invalid(f"remember_many takes a list of Add values, not {type(drafts).__name__}")
         pending, made = iter(drafts), builtins.list[Entry]()
-        while batch := [_without_defaults(draft) for draft in islice(pending, BATCH)]:
+        while batch := [_without_defaults(draft, Add) for draft in islice(pending, BATCH)]:
             answer = self._ask("POST", "/v1/entries/batch", body={"entries": batch})
             made += from_json(list[Entry], answer["items"])
         return made
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
         """Apply one operation; the entry as it is afterwards (for a remove: as it was)."""
-        body = {"op": type(operation).__name__.lower(), **_without_defaults(operation)}
+        body = {"op": type(operation).__name__.lower(), **_without_defaults(operation, *get_args(Operation))}
         entry: Entry = from_json(Entry, self._ask("POST", "/v1/operations", body=body, headers=_match(if_version)))
         return entry
 
@@ -389,15 +429,9 @@ class RemoteMemory(_Remote):
         unknown = next((name for name in filters if name not in known), None)
         if unknown is not None:
             raise Invalid(f"list() has no filter {unknown!r}; it has {', '.join(list(known)[1:])}")
-        found: builtins.list[Entry] = []
-        query = to_json(filters)
-        while len(found) < limit:
-            answer = self._ask("GET", "/v1/entries", query={**query, "limit": min(PAGE, limit - len(found))})
-            found += from_json(list[Entry], answer["items"])
-            if answer["next"] is None:
-                break
-            query["cursor"] = answer["next"]
-        return found
+        place = _place(filters.pop("before", None), filters.pop("after", None), filters)
+        found = self._listed("/v1/entries", {**to_json(filters), "cursor": place}, limit)
+        return builtins.list(from_json(list[Entry], found))
 
     def project(self) -> str | None:
         """What the project is about; None if nobody has said it."""
@@ -435,7 +469,7 @@ class RemoteHome:
 
     def check(self, *, repair: bool = False) -> Report:
         """Verify names, index, log, entries and files of everything there."""
-        report: Report = from_json(Report, self._link.ask("POST", "/v1/check", body={"repair": repair}))
+        report: Report = from_json(Report, self._link.ask("POST", "/v1/check", body={"repair": repair}, slow=True))
         return report
 
     def close(self) -> None:
@@ -456,21 +490,43 @@ def connect(url: str = "http://127.0.0.1:8377", *, token: str | None = None, tim
     return RemoteHome(Link(url, token, timeout))
 
 
-def _in_path(text: str) -> str:
+def _place(before: Any, after: Any, filters: Mapping[str, Any]) -> str | None:
+    """Where a list of entries goes on, as the text of a cursor."""
+    try:
+        sort = Sort(filters.get("sort", Sort.CREATED))
+    except ValueError:  # the server says which there are
+        return None
+    if before is not None:
+        if after is not None or sort is not Sort.CREATED or filters.get("descending") is False:
+            raise Invalid("`before` is for lists with the newest first; give the last entry as `after` instead")
+        return (Cursor.of(before, sort) if isinstance(before, Entry) else Cursor(milliseconds(before), "")).text(sort)
+    return Cursor.of(after, sort).text(sort) if isinstance(after, Entry) else after
+
+
+def _in_path(given: object) -> str:
+    text = getattr(given, "id", given)
     if not isinstance(text, str) or not text.strip():
         raise Invalid(f"a name or an id is text with something to see in it, not {text!r}")
     return quote(text, safe="")
 
 
 def _match(version: str | None) -> dict[str, str]:
-    return {} if version is None else {"If-Match": f'"{version}"'}
+    if version is None:
+        return {}
+    if not (isinstance(version, str) and version.isascii() and version.isprintable()):
+        raise Invalid(f"a version is the `version` of an entry, not {version!r}")
+    return {"If-Match": f'"{version}"'}
 
 
-def _without_defaults(value: Any) -> dict[str, Any]:
-    """A dataclass as JSON, with the fields that say something."""
+def _without_defaults(value: Any, *kinds: type) -> dict[str, Any]:
+    """A dataclass of one of these kinds as JSON, with the fields that say something."""
+    if not isinstance(value, kinds):
+        wanted = ", ".join(kind.__name__ for kind in kinds)
+        raise Invalid(f"{type(value).__name__} is not taken here; give {wanted}, such as Add('content', name=…)")
+    told: Any = value
     return {
         item.name: to_json(getattr(value, item.name))
-        for item in fields(value)
+        for item in fields(told)
         if item.default is MISSING or getattr(value, item.name) != item.default
     }
 
@@ -479,7 +535,7 @@ def _new(event: object) -> dict[str, Any]:
     """An event as it is sent: without what the server gives it."""
     if not isinstance(event, Event):
         raise Invalid(f"append takes events, not {type(event).__name__}; write Event(type=…, content=…)")
-    told = _without_defaults(event)
+    told = _without_defaults(event, Event)
     return {
         name: value
         for name, value in told.items()

@@ -1,6 +1,5 @@
 """The app: routes by noun, errors as problems, the guard around everything, upkeep while it runs."""
 
-import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -39,7 +38,7 @@ from recollect.rest import (
     vault,
 )
 from recollect.rest.caller import is_loopback, named
-from recollect.rest.guard import Guard
+from recollect.rest.guard import Guard, Stopping, origins
 from recollect.ui import pages
 
 __all__ = ["create_app"]
@@ -47,6 +46,8 @@ __all__ = ["create_app"]
 DESCRIPTION = """
 One durable memory for AI agents. Every route names a memory by `workspace` and `agent`; errors are RFC 9457 problems.
 """
+EXPOSED = ("ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After")
+"""Headers of answers that a page of another origin may read."""
 NOUNS = (
     system, entries, recall, jobs, vault, transfer, context, feed, access, session, conversations, scratchpad,
     reminders, dashboard, reference,
@@ -67,7 +68,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.needs_token = settings.server.require_token or not is_loopback(settings.server.host)
     app.state.registry = CollectorRegistry()
     app.state.upkeep = upkeep
-    app.state.stopping = asyncio.Event()  # set when the server is to stop: feeds end then
+    app.state.stopping = Stopping()
     app.state.feeds = feed.Feeds(home, app.state.stopping)
     problems.install(app)
     routers = [*(noun.router for noun in NOUNS), pages.router]
@@ -78,12 +79,15 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.mcp = Endpoint(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
     app.router.routes.append(Route("/mcp", endpoint=app.state.mcp))
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
-    origins = [origin.strip() for origin in settings.server.origins.split(",") if origin.strip()]
-    if origins:
+    app.add_middleware(
+        Guard, settings=settings.server, needs_token=app.state.needs_token, registry=app.state.registry,
+        stopping=app.state.stopping,
+    )  # fmt: skip
+    if pages_elsewhere := origins(settings.server):  # around the guard: a page is to see why it was refused, too
         app.add_middleware(
-            CORSMiddleware, allow_origins=origins, allow_methods=["*"], allow_headers=["*"], expose_headers=["ETag"]
-        )
-    app.add_middleware(Guard, settings=settings.server, needs_token=app.state.needs_token, registry=app.state.registry)
+            CORSMiddleware, allow_origins=pages_elsewhere, allow_methods=["*"], allow_headers=["*"],
+            expose_headers=EXPOSED,
+        )  # fmt: skip
     return app
 
 

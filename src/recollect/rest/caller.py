@@ -12,6 +12,7 @@ from fastapi.security import HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
+from starlette.types import Scope
 
 from recollect.config import Settings
 from recollect.errors import Denied
@@ -29,6 +30,7 @@ __all__ = [
     "Reader",
     "Writer",
     "declared",
+    "elsewhere",
     "identify",
     "is_loopback",
     "local_only",
@@ -181,13 +183,25 @@ def is_loopback(address: str) -> bool:
 
 async def local_only(request: Request) -> None:
     """Denied unless the request comes from this machine: by its peer, and by whatever forwarded it."""
-    peers = [request.client.host if request.client else ""]
-    for header in ("x-forwarded-for", "x-real-ip"):
-        peers += [part for value in request.headers.getlist(header) for part in value.split(",")]
-    for value in request.headers.getlist("forwarded"):
-        for hop in value.split(","):
-            pairs = [pair.partition("=") for pair in hop.split(";")]
-            # One that does not say for whom it asks is not from here.
-            peers += [peer.strip('" ') for name, _, peer in pairs if name.strip().lower() == "for"] or [""]
-    if not all(is_loopback(peer) for peer in peers):
+    if elsewhere(request.scope):
         raise Denied("this is allowed from the server's own machine only")
+
+
+def elsewhere(scope: Scope) -> list[str]:
+    """The addresses that a request came by and that are not this machine's: what proxies say, and at the end the peer.
+
+    The peer alone is sure. Of the others, the nearer to the end, the harder to make up, because a proxy adds to the end
+    of `X-Forwarded-For`.
+    """
+    sent: dict[bytes, list[str]] = {b"forwarded": [], b"x-real-ip": [], b"x-forwarded-for": []}
+    for name, value in scope["headers"]:
+        if name in sent:
+            sent[name] += value.decode("latin-1").split(",")
+    found = list[str]()
+    for hop in sent.pop(b"forwarded"):
+        pairs = [pair.partition("=") for pair in hop.split(";")]
+        # One that does not say for whom it asks is not from here.
+        found += [peer.strip('" ') for name, _, peer in pairs if name.strip().lower() == "for"] or [""]
+    found += [hop.strip() for hops in sent.values() for hop in hops]
+    found.append(scope["client"][0] if scope["client"] else "")
+    return [hop for hop in found if not is_loopback(hop)]

@@ -10,7 +10,7 @@ from recollect.rest.caller import Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Content, Number, Short, Words, answer
 
-__all__ = ["Beginning", "Direction", "NewProject", "Project", "Written", "router"]
+__all__ = ["Beginning", "NewProject", "Project", "Written", "router"]
 
 router = APIRouter(prefix="/v1", tags=["context"], route_class=Route)
 Command = Annotated[Words, Field(examples=["deploy the web shop"])]
@@ -22,14 +22,6 @@ class Beginning(Body):
 
     command: Command
     budget: Annotated[int, Field(ge=0, le=1_000_000, description="How many tokens it may take."), Number] | None = None
-    profile: Profile = "default"
-    conversation: Short | None = None
-
-
-class Direction(Body):
-    """What a session is about to do."""
-
-    command: Command
     profile: Profile = "default"
     conversation: Short | None = None
 
@@ -74,9 +66,9 @@ def context(beginning: Beginning, caller: Reader) -> Response:
 
 
 @router.post("/orient", response_model=OrientationDocument)
-def orient(direction: Direction, caller: Reader) -> Response:
+def orient(beginning: Beginning, caller: Reader) -> Response:
     """The same selection as markdown for a system prompt; a model, if there is one, may narrow it."""
-    return answer(caller.memory.orient(**dict(direction)))
+    return answer(caller.memory.orient(**dict(beginning)))
 
 
 @router.get("/profiles", response_model=list[str])

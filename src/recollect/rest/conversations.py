@@ -23,7 +23,7 @@ from recollect.model.history import (
 from recollect.model.working import SummaryDocument
 from recollect.rest.caller import SEGMENT, Reader, Writer
 from recollect.rest.once import Route
-from recollect.rest.wire import LINES, Body, InPath, Limit, Moment, Page, Short, page
+from recollect.rest.wire import LINES, Body, InPath, Limit, Moment, Most, Page, Short, page
 
 __all__ = [
     "Agent",
@@ -33,6 +33,7 @@ __all__ = [
     "Function",
     "Instruction",
     "JobStart",
+    "LastEvent",
     "MemoryDelta",
     "Message",
     "Messages",
@@ -228,6 +229,12 @@ class Prompt(Body):
     context: Text | Context | None = None
 
 
+class LastEvent(BaseModel):
+    """The number of the last event."""
+
+    seq: int
+
+
 class OfLane(Body):
     """Which lane is meant."""
 
@@ -329,7 +336,7 @@ def start(new: Start, caller: Writer, response: Response) -> ConversationInfo:
 def search(
     q: Words,
     caller: Reader,
-    limit: Limit = 10,
+    limit: Most = 10,
     unit: Literal["turn", "conversation"] = "turn",
     target_agent: Annotated[Agent | None, Query(description="Search another agent's past conversations.")] = None,
     channel: Annotated[Short | None, Query()] = None,
@@ -352,6 +359,23 @@ def end_stale(caller: Writer) -> list[Ended]:
     return list(caller.memory.conversations.end_stale())
 
 
+@router.get("/events")
+def journal(
+    caller: Reader,
+    after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the last event that is known.")] = 0,
+    limit: Limit = 100,
+) -> Page[Event]:
+    """What happened in any conversation of the agent, in order; `next` is what to give as `after`."""
+    found = caller.memory.conversations.journal(after, limit=limit)
+    return page(found, limit, str(found[-1].seq) if found else None)
+
+
+@router.get("/events/last")
+def last_event(caller: Reader) -> LastEvent:
+    """The number of the last event, 0 before the first: quick, to be asked often."""
+    return LastEvent(seq=caller.memory.conversations.last_event())
+
+
 @router.get("/recovery")
 def recovery(caller: Reader) -> Recovery | None:
     """Where the agent was when it stopped: its last messages and summaries. Null after seven days."""
@@ -365,7 +389,7 @@ def detail(
     target_agent: Annotated[
         Agent | None, Query(description="Whose conversation it is; one's own if none is named.")
     ] = None,
-    limit: Annotated[int, Query(ge=1, le=100_000)] = 10_000,
+    limit: Annotated[int, Query(ge=0, le=100_000)] = 10_000,
 ) -> list[Event]:
     """Everything that happened in a conversation; of another agent's only in one that has ended."""
     caller.others(target_agent)
@@ -426,7 +450,7 @@ def event(conversation: Read, hash: InPath) -> Event:
 
 
 @router.get("/conversations/{ref}/find")
-def find(conversation: Read, q: Words, limit: Limit = 10) -> list[Turn]:
+def find(conversation: Read, q: Words, limit: Most = 10) -> list[Turn]:
     """The turns of this conversation that hold the words of a question, best first."""
     return conversation.find(q, limit=limit)
 

@@ -17,7 +17,7 @@ from starlette.exceptions import HTTPException
 
 from recollect.clock import iso
 from recollect.conversation import Conversation
-from recollect.errors import NotFound
+from recollect.errors import ConfigError, NotFound
 from recollect.memory import Memory
 from recollect.model.access import Right
 from recollect.model.entry import Category, Entry, Kind
@@ -289,10 +289,9 @@ def save(wanted: Annotated[Wanted, Carried()], caller: Anyone) -> dict[str, Any]
             return {"ok": True, "created": memory.set_project(wanted.content, replace=False)}
         case _:
             talks = wanted.conversations if isinstance(wanted, SaveAll) else [wanted]
-            for talk in talks:
-                caller.must(Right.WRITE, agent=talk.agentId)
-            for talk in talks:
-                _saved(caller, talk)
+            memories = [_memory(caller, talk.agentId, Right.WRITE) for talk in talks]  # all, before the first is saved
+            for memory, talk in zip(memories, talks, strict=True):
+                _saved(memory, talk)
             return {"ok": True, "saved": [talk.agentId for talk in talks]}
 
 
@@ -312,7 +311,7 @@ def recover(caller: Anyone, agent_id: OneAgent) -> Recovered:
 @router.post("/checkpoint")
 def checkpoint(body: CheckpointBody, caller: Anyone) -> dict[str, Any]:
     """Save a conversation and where it stands; with `close` end it, which leaves a hand-off, decisions and lessons."""
-    conversation = _saved(caller, body)
+    conversation = _saved(_memory(caller, body.agentId, Right.WRITE), body)
     if conversation is None:
         return {"ok": True, "conversation": None, "closed": False}
     closed = body.close and conversation.status is Status.ACTIVE
@@ -332,11 +331,11 @@ def vault(caller: Anyone, agent_id: AgentQuery = None, category: CategoryQuery =
     agents = _agents(caller, agent_id)
     if category is not None:
         memories = [_memory(caller, agent, Right.READ) for agent in agents]
-        return Entries(entries=[entry for memory in memories for entry in _shown(memory, category).values()])
+        return Entries(entries=[note for one in memories for note in _shown(one, category, _notes(one, category))])
     if agent_id is None:
         return Agents(agents=agents)
     memory = _memory(caller, agent_id, Right.READ)
-    return Counts(agentId=agent_id, counts={one: len(_notes(memory, one)) for one in Category})
+    return Counts(agentId=agent_id, counts={one: len(memory.numbers(one)) for one in Category})
 
 
 @router.post("/vault", status_code=201)
@@ -351,8 +350,8 @@ def update(changed: ChangedEntry, caller: Anyone) -> OneEntry:
     memory = _memory(caller, changed.agentId, Right.WRITE)
     note = _note(memory, changed.category, changed.id)
     tags = _tags(changed.content) or None if changed.tags is None else changed.tags
-    memory.apply(Write(note.id, content=changed.content, tags=tags))
-    return OneEntry(entry=_shown(memory, changed.category)[note.id])
+    written = memory.apply(Write(note.id, content=changed.content, tags=tags))
+    return OneEntry(entry=_shown(memory, changed.category, [written])[0])
 
 
 @router.delete("/vault")
@@ -397,14 +396,13 @@ def search(
             q, limit=limit, mode="keyword", category=category or Category, kinds=[Kind.NOTE], prefix=True, fuzzy=FUZZY,
             explain=True,
         )  # fmt: skip
-        shown: dict[str, VaultEntry] = {}
-        for one in {hit.entry.category for hit in hits if hit.entry.category}:
-            shown |= _shown(memory, one)
-        for hit in hits:
-            if hit.entry.id in shown:
+        for one in Category:
+            of_one = [hit for hit in hits if hit.entry.category is one]
+            shown = _shown(memory, one, [hit.entry for hit in of_one]) if of_one else []
+            for hit, note in zip(of_one, shown, strict=True):
                 # The score of BM25 itself: that of a recall counts within that recall only.
                 score = hit.why.words[1] if hit.why and hit.why.words else hit.score
-                found.append(SearchResult(entry=shown[hit.entry.id], score=score, snippet=hit.snippet))
+                found.append(SearchResult(entry=note, score=score, snippet=hit.snippet))
     return Results(results=sorted(found, key=lambda result: -result.score)[:limit])
 
 
@@ -412,7 +410,7 @@ def search(
 
 
 @router.get("/compact")
-def last_compaction(caller: Anyone) -> LastCompaction:
+def last_compaction(caller: Owner) -> LastCompaction:
     """What the last compaction did."""
     last = caller.home.last_compaction()
     return LastCompaction(lastCompaction=None if last is None else Compaction.model_validate(last))
@@ -429,7 +427,11 @@ def migrate(caller: Anyone) -> Migrated:
     """Take in the flat files of agents that lie in the vault's folder. From the server's own machine only."""
     caller.must(Right.ADMIN, agent="*")
     vault = caller.home.vault(caller.workspace)
-    if not vault.folder.is_dir():
+    try:
+        there = vault.folder.is_dir()
+    except ConfigError:  # a single file, or PostgreSQL: no folder was named
+        there = False
+    if not there:
         return Migrated(migrated=[], skipped=[])
     done = vault.migrate()
     return Migrated(migrated=[*done.migrated], skipped=[*done.skipped])
@@ -460,9 +462,8 @@ def _chat(agent: str, chat: str | None) -> str | None:
     return None if chat == _unnamed(agent) else chat
 
 
-def _saved(caller: Caller, talk: Talk) -> Conversation | None:
+def _saved(memory: Memory, talk: Talk) -> Conversation | None:
     """The conversation with everything that is new in a talk; None when nothing has been said yet."""
-    memory = _memory(caller, talk.agentId, Right.WRITE)
     said = [message for message in talk.messages if not message.internal and message.text.strip()]
     known = _standing(memory, talk, said)
     if known is not None and known.status is Status.ACTIVE:
@@ -514,36 +515,36 @@ def _append(memory: Memory, category: Category, content: str, tags: Sequence[str
         left = memory.list(category=category, conversation=talk.id, limit=ALL) if talk else []
         for entry in left:
             if entry.content == content:
-                return _shown(memory, category)[entry.id]
+                return _shown(memory, category, [entry])[0]
     going_on = talk.id if talk and talk.status is Status.ACTIVE else None
     made = memory.remember(content, category=category, tags=tags, conversation=going_on)
-    return _shown(memory, category)[made.id]
+    return _shown(memory, category, [made])[0]
 
 
 def _notes(memory: Memory, category: Category) -> list[Entry]:
     return memory.list(kind=Kind.NOTE, category=category, limit=ALL)
 
 
-def _shown(memory: Memory, category: Category) -> dict[str, VaultEntry]:
-    """The notes of a category by the ids of their entries.
+def _shown(memory: Memory, category: Category, notes: Iterable[Entry]) -> list[VaultEntry]:
+    """Notes of a category as the page has them.
 
     Here a note's id is its number in the file, else its moment in milliseconds; where two are of the same moment, that
     of its entry.
     """
-    notes = _notes(memory, category)
-    moments = Counter(note.vault_id or note.created_at for note in notes)
-    numbers = {note.id: note.vault_id or note.created_at for note in notes}
-    return {
-        note.id: VaultEntry(
-            id=str(numbers[note.id]) if moments[numbers[note.id]] == 1 else note.id, date=iso(note.created_at)[:16],
-            content=note.content, tags=[*note.tags], agentId=memory.agent, category=category,
+    numbers = memory.numbers(category)
+    times = Counter(numbers.values())
+    return [
+        VaultEntry(
+            id=str(numbers[note.id]) if times[numbers.get(note.id, 0)] == 1 else note.id,
+            date=iso(note.created_at)[:16], content=note.content, tags=[*note.tags], agentId=memory.agent,
+            category=category,
         )
         for note in notes
-    }  # fmt: skip
+    ]  # fmt: skip
 
 
 def _note(memory: Memory, category: Category, id: str) -> Entry:
-    for entry_id, shown in _shown(memory, category).items():
-        if id in (entry_id, shown.id):
-            return memory.get(entry_id)
+    found = [entry_id for entry_id, number in memory.numbers(category).items() if id in (entry_id, str(number))]
+    if len(found) == 1:
+        return memory.get(found[0])
     raise NotFound(f"{memory.agent!r} has no note {id!r} among its {category}; GET /api/memory/vault shows them")

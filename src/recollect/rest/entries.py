@@ -1,8 +1,10 @@
 """Entries over HTTP: the five operations, reading, the trash, the log of changes."""
 
+import sys
+from dataclasses import replace
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from recollect.errors import NotFound, Stale
@@ -15,6 +17,7 @@ from recollect.model.report import Receipt
 from recollect.rest.caller import Caller, Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.problems import described
+from recollect.rest.vault import without_places
 from recollect.rest.wire import (
     Body,
     Content,
@@ -24,11 +27,13 @@ from recollect.rest.wire import (
     Limit,
     Moment,
     Name,
+    Number,
     Page,
     Short,
     Tag,
     Tags,
     answer,
+    conditions,
 )
 
 __all__ = [
@@ -41,6 +46,7 @@ __all__ = [
     "Knowledge",
     "LastChange",
     "Linked",
+    "Made",
     "Naming",
     "RemoveBody",
     "RenameBody",
@@ -48,7 +54,7 @@ __all__ = [
     "router",
 ]
 
-router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route)
+router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route, dependencies=[Depends(conditions)])
 OfAccount = Annotated[bool, Query(description="What was done to entries of the account, where it has its own log.")]
 IfMatch = Annotated[
     str | None,
@@ -76,10 +82,18 @@ class Draft(Body):
     at: Moment | None = None
 
 
+class Made(Draft):
+    """A new entry of any kind; an archive or a chunk says which part of the journal it stands for."""
+
+    kind: Kind = Kind.NOTE
+    first_event: Annotated[int, Field(ge=0, le=sys.maxsize), Number] | None = None
+    last_event: Annotated[int, Field(ge=0, le=sys.maxsize), Number] | None = None
+
+
 class Drafts(Body):
     """New entries, written a thousand at a time."""
 
-    entries: Annotated[list[Draft], Field(max_length=10_000)]
+    entries: Annotated[list[Made], Field(max_length=10_000)]
 
 
 class Changes(Body):
@@ -126,7 +140,7 @@ class LastChange(BaseModel):
     seq: int
 
 
-class AddBody(Draft):
+class AddBody(Made):
     """Make an entry."""
 
     op: Literal["add"]
@@ -217,7 +231,9 @@ def apply(operation: AnyOperation, caller: Writer, if_match: IfMatch = None) -> 
     """Apply one operation: add, rename, alias, write or remove. The entry afterwards; a removed one as it was."""
     given = dict(operation)
     made = OPERATIONS[given.pop("op")](**given)
-    return _one(caller.memory.apply(made)) if isinstance(made, Add) else _apply(caller, made, if_match)
+    if isinstance(made, Add):
+        return _one(caller.memory.apply(made, if_version=if_match))
+    return _apply(caller, made, if_match)
 
 
 @router.get("/entries/{name_or_id}", response_model=Entry, responses={304: {"description": "It is still the same."}})
@@ -240,6 +256,7 @@ def write_entry(name_or_id: InPath, changes: Changes, caller: Writer, if_match: 
     responses={200: {"model": Receipt, "description": "What was erased and verified."}, **described(412)},
 )  # fmt: skip
 def forget(
+    request: Request,
     name_or_id: InPath,
     caller: Writer,
     erase: Annotated[bool, Query(description="Leave no trace of it, not even in the trash.")] = False,
@@ -248,14 +265,17 @@ def forget(
     """Forget an entry; it stays in the trash for a while. With erase=true its text is gone for good."""
     version = _version(caller, name_or_id, if_match)
     if erase:
-        return answer(caller.memory.forget(name_or_id, erase=True, if_version=version))
+        receipt = caller.memory.forget(name_or_id, erase=True, if_version=version)
+        return answer(replace(receipt, remaining=tuple(without_places(request, caller, receipt.remaining))))
     caller.memory.apply(Remove(name_or_id), if_version=version)
     return Response(status_code=204)
 
 
-@router.put("/entries/{key}/knowledge", response_model=Entry)
-def upsert(key: InPath, knowledge: Knowledge, caller: Writer) -> Response:
-    """Write what is known under a key: made if it is new, rewritten if it is there."""
+@router.put("/entries/{key}/knowledge", response_model=Entry, responses=described(412))
+def upsert(key: InPath, knowledge: Knowledge, caller: Writer, if_match: IfMatch = None) -> Response:
+    """Write what is known under a key: made if it is new, rewritten if it is there. With If-Match it is not made."""
+    if if_match is not None:
+        return _apply(caller, Write(key, content=knowledge.content, tags=knowledge.tags or None), if_match)
     return _one(caller.memory.upsert(key, knowledge.content, tags=knowledge.tags))
 
 

@@ -38,6 +38,8 @@ PING = 15.0
 PAGE = 200
 WAITING = 1_000
 """Messages that wait for a slow client before it is sent away."""
+TAKEN_WITHIN = 1.0
+"""Seconds in which a client must have taken what was told before the end. One that reads nothing would never go."""
 DUE = 100
 ID = r"^[0-9]{1,18}(\.[0-9]{1,18}){1,2}$"
 """Two numbers are an id of a feed that did not tell of the account yet."""
@@ -56,9 +58,13 @@ class Position:
 
     @classmethod
     def read(cls, id: str, now: "Position") -> "Position":
-        """The position that an id names; what it does not name is as now."""
-        numbers = [int(part) for part in id.split(".")]
-        return cls(*numbers, *(now.account,)[len(numbers) - 2 :])
+        """The position that an id names; what it does not name is as now.
+
+        So is what it names and has not happened: the id is of a memory that was made anew, or went back to a backup.
+        """
+        last = (now.operation, now.event, now.account)
+        numbers = [min(int(part), most) for part, most in zip(id.split("."), last, strict=False)]
+        return cls(*numbers, *last[len(numbers) :])
 
     def moved(self, log: str, number: int) -> "Position":
         """The position after something in one of the logs."""
@@ -100,6 +106,8 @@ class Listener:
     """Somebody who listens. Nothing in the queue means the end."""
 
     secret: str | None
+    abort: Callable[[], object] | None = None
+    """Cuts the connection."""
     queue: asyncio.Queue[Told | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
 
     def tell(self, told: Told) -> bool:
@@ -111,10 +119,12 @@ class Listener:
         return True
 
     def end(self) -> None:
-        """No more after what is waiting already."""
+        """No more after what is waiting already, and that not for long."""
         if self.queue.full():
             self.queue.get_nowait()
         self.queue.put_nowait(None)
+        if self.abort is not None:
+            asyncio.get_running_loop().call_later(TAKEN_WITHIN, self.abort)
 
 
 class Source:
@@ -196,10 +206,9 @@ class Feeds:
         return await run_in_threadpool(lambda: _now(self._home.agent(agent, workspace)))
 
     async def told(
-        self, workspace: str, agent: str, secret: str | None, after: Position, now: Position
+        self, workspace: str, agent: str, listener: Listener, after: Position, now: Position
     ) -> AsyncIterator[bytes]:
         """What happens in a memory after a position."""
-        listener = Listener(secret)
         source = self._join(workspace, agent, listener, now)
         begin, more = source.position, True
         try:
@@ -259,8 +268,10 @@ async def feed(
     feeds: Feeds = request.app.state.feeds
     now = await feeds.now(caller.workspace, caller.agent)
     begin = now if known is None else Position.read(known, now)
-    told = feeds.told(caller.workspace, caller.agent, secret_of(request), begin, now)
-    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+    listener = Listener(secret_of(request), getattr(request.state, "abort", None))
+    told = feeds.told(caller.workspace, caller.agent, listener, begin, now)
+    # Nothing else is asked on this connection, so it may be cut when the feed has ended.
+    headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"}
     return StreamingResponse(told, media_type="text/event-stream", headers=headers)
 
 

@@ -10,25 +10,30 @@ import json
 import logging
 from collections import OrderedDict
 from collections.abc import Iterable
+from hashlib import sha256
 from urllib.parse import unquote, urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.clock import iso, stopwatch
 from recollect.config import ServerSettings
-from recollect.rest.caller import is_loopback
+from recollect.rest.caller import elsewhere, is_loopback, secret_of
 from recollect.rest.problems import METHODS, problem
 from recollect.rest.wire import SLASH
 
-__all__ = ["LARGE", "SAFE", "Guard"]
+__all__ = ["LARGE", "SAFE", "Guard", "Stopping", "origins"]
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 UNCOUNTED = ("/healthz", "/readyz", "/metrics")
 LARGE = ("/v1/import",)
 """Bodies that may be of any length, because they are never in memory as a whole."""
+SMALL = ("/v1/session",)
+"""Bodies that strangers send, because nobody can know before who they are: short, and taken before they count."""
+SMALL_LIMIT, SMALL_WITHIN = 1_000, 5.0
 OPEN = ("/v1/feed", "/mcp")
 """What stays open for as long as somebody listens, when it is asked for with GET."""
 CALLERS = 10_000
@@ -36,18 +41,38 @@ BURST = 2.0
 """Seconds of its rate that a caller may use at once."""
 SENT_WITHIN = 60.0
 """Seconds in which a body must have come, of an import each part: else a few slow clients could keep all others out."""
+LAST_WITHIN = 2.0
+"""Seconds in which each part of a body must come when the server is to stop."""
 _requests = logging.getLogger("recollect.requests")
 
 
+class Stopping(asyncio.Event):
+    """Set when the server is to stop: feeds end then, and bodies must come soon."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits = set[asyncio.Timeout]()
+        """Those who wait for a part of a body."""
+
+    def set(self) -> None:
+        """Say that the server is to stop. In its event loop only."""
+        super().set()
+        soon = asyncio.get_running_loop().time() + LAST_WITHIN
+        for wait in self.waits:
+            if not wait.expired():
+                wait.reschedule(min(soon, wait.when() or soon))
+
+
 class Guard:
-    """The outermost layer of the app."""
+    """The layer of the app that every request passes before it is read."""
 
     def __init__(
-        self, app: ASGIApp, *, settings: ServerSettings, needs_token: bool, registry: CollectorRegistry
-    ) -> None:
-        self._app, self._settings, self._needs_token = app, settings, needs_token
-        self._hosts = {*_words(settings.hosts), settings.host}
-        self._origins = set(_words(settings.origins))
+        self, app: ASGIApp, *, settings: ServerSettings, needs_token: bool, registry: CollectorRegistry,
+        stopping: Stopping,
+    ) -> None:  # fmt: skip
+        self._app, self._settings, self._needs_token, self._stopping = app, settings, needs_token, stopping
+        self._hosts = {*map(_name, _words(settings.hosts)), settings.host.lower()} - {""}
+        self._origins = set(origins(settings))
         self._running = self._feeds = 0
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._answers = Counter(
@@ -73,6 +98,7 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
+                MutableHeaders(scope=message).setdefault("X-Content-Type-Options", "nosniff")
             await send(message)
 
         inner = {**scope, "method": "GET"} if head else scope
@@ -93,30 +119,41 @@ class Guard:
 
     async def _guarded(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
-        refused = self._refused(scope, headers) or self._too_much(scope, headers)
-        if refused is not None:
-            status, detail, more = refused
-            await problem(scope["path"], status, detail, headers=more)(scope, receive, send)
+        path, away = scope["path"], elsewhere(scope)
+        limit = None if path in LARGE else SMALL_LIMIT if path in SMALL else self._settings.body_limit
+        body = _limited(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN, self._stopping)
+        try:
+            self._must_be_welcome(scope, headers, away)
+            self._must_not_be_too_much(scope, headers, away, limit)
+            if path in SMALL and scope["method"] not in SAFE:
+                body = await _taken(body)
+        except HTTPException as refused:
+            answer = problem(path, refused.status_code, refused.detail, headers=refused.headers)
+            await answer(scope, receive, send)
             return
         feed = _stays_open(scope)
-        limit = None if scope["path"] in LARGE else self._settings.body_limit
+        running = not feed and path not in UNCOUNTED
         self._feeds += feed
-        self._running += not feed
+        self._running += running
         try:
-            await self._app(scope, _limited(receive, limit), send)
+            await self._app(scope, body, send)
         finally:
             self._feeds -= feed
-            self._running -= not feed
-            self._know(scope, headers)
+            self._running -= running
+            self._know(scope)
 
-    def _refused(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, dict[str, str]] | None:
-        """Why nobody may ask this way: a name that is not ours, or a page of another origin."""
-        host = _host(f"//{headers.get('host', '')}")
+    def _must_be_welcome(self, scope: Scope, headers: dict[str, str], away: list[str]) -> None:
+        """Neither by a name that is not ours, nor from elsewhere without a token, nor from a page of another origin."""
+        host = _host(headers.get("host", ""))
         if not self._needs_token and not (is_loopback(host) or host in self._hosts):
-            return (
-                421,
-                f"this server does not answer to the name {host[:80]!r}; add it to [server] hosts if it should",
-                {},
+            raise HTTPException(
+                421, f"this server does not answer to the name {host[:80]!r}; add it to [server] hosts if it should"
+            )
+        if away and not self._needs_token:
+            raise HTTPException(
+                403,
+                "without tokens this server answers its own machine only, and a proxy says that this request comes "
+                "from elsewhere; make a token with `recollect token create NAME` and start it with --require-token",
             )
         origin, embedded = headers.get("origin"), headers.get("sec-fetch-site") in ("cross-site", "same-site")
         if origin is None:  # as of pictures and scripts
@@ -126,39 +163,48 @@ class Guard:
         # A page learns nothing from following a link, but from whether a picture or a script is there.
         followed = headers.get("sec-fetch-mode") == "navigate"
         if foreign and (scope["method"] not in SAFE or (embedded and not followed)):
-            return 403, "a page of another origin may not use this server; see [server] origins", {}
-        return None
+            raise HTTPException(403, "a page of another origin may not use this server; see [server] origins")
 
-    def _too_much(self, scope: Scope, headers: dict[str, str]) -> tuple[int, str, dict[str, str]] | None:
-        """Why this is too much, or too much right now."""
-        settings = self._settings
-        length = headers.get("content-length", "")
-        if length.isdigit() and int(length) > settings.body_limit and scope["path"] not in LARGE:
-            return 413, f"a request may carry {settings.body_limit:,} bytes, and this one has {int(length):,}", {}
-        if scope["path"] in UNCOUNTED:
-            return None
+    def _must_not_be_too_much(self, scope: Scope, headers: dict[str, str], away: list[str], limit: int | None) -> None:
+        """Neither in itself, nor right now."""
+        settings, path, length = self._settings, scope["path"], headers.get("content-length", "")
+        if limit is not None and length.isdigit() and int(length) > limit:
+            raise HTTPException(413, f"a request may carry {limit:,} bytes here, and this one has {int(length):,}")
+        if path == "/healthz":
+            return
         later = {"Retry-After": "1"}
         if _stays_open(scope):
             if self._feeds >= settings.feeds:
-                return 503, f"{settings.feeds:,} feeds are open, and no more may be; come again later", later
-        elif self._running >= settings.concurrency:
-            return 503, f"{settings.concurrency} requests are being answered; come again in a moment", later
-        caller, peer = _credential(headers), (scope["client"] or ("",))[0]
-        if caller not in self._buckets:  # whatever it says it is: its address counts until its token was found good
-            caller = peer
-        if settings.rate > 0 and not is_loopback(caller) and not self._within_rate(caller):
-            return 429, f"that is more than {settings.rate:g} requests a second; come again in a moment", later
-        return None
+                detail = f"{settings.feeds:,} feeds are open, and no more may be; come again later"
+                raise HTTPException(503, detail, later)
+        elif self._running >= settings.concurrency and path not in UNCOUNTED:
+            detail = f"{settings.concurrency} requests are being answered; come again in a moment"
+            raise HTTPException(503, detail, later)
+        if settings.rate > 0 and not self._within_rate(self._counted(scope, away)):
+            detail = f"that is more than {settings.rate:g} requests a second; come again in a moment"
+            raise HTTPException(429, detail, later)
 
-    def _know(self, scope: Scope, headers: dict[str, str]) -> None:
+    def _counted(self, scope: Scope, away: list[str]) -> str | None:
+        """As what a caller is counted: as its token, once that was found good, else as its address; None if local.
+
+        The address is the nearest that is not this machine's. Those further away, the caller may have made up.
+        """
+        credential = _credential(scope)
+        if credential in self._buckets:
+            return credential
+        return away[-1][:64] if away else None
+
+    def _know(self, scope: Scope) -> None:
         """Give a caller whose token was found good a bucket of its own."""
-        caller = _credential(headers)
-        good = scope.get("state", {}).get("caller", "-") != "-"
-        if self._settings.rate > 0 and good and caller and caller not in self._buckets:
-            self._within_rate(caller)
+        if self._settings.rate > 0 and scope.get("state", {}).get("caller", "-") != "-":
+            credential = _credential(scope)
+            if credential is not None and credential not in self._buckets:
+                self._within_rate(credential)
 
-    def _within_rate(self, caller: str) -> bool:
-        """Take one from the caller's bucket, which fills at the rate and holds a short burst."""
+    def _within_rate(self, caller: str | None) -> bool:
+        """Take one from the caller's bucket, which fills at the rate and holds a short burst; nobody's is endless."""
+        if caller is None:
+            return True
         rate, now = self._settings.rate, stopwatch()
         left, at = self._buckets.pop(caller, (rate * BURST, now))
         left = min(rate * BURST, left + (now - at) * rate)
@@ -186,41 +232,59 @@ class Guard:
             _requests.info("%(method)s %(path)r %(status)s %(ms)s ms %(caller)r", told)
 
 
-def _limited(receive: Receive, limit: int | None) -> Receive:
+def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopping) -> Receive:
     """The parts of a body, as long as they are not too much, and do not come too slowly."""
-    got, more, until = 0, True, stopwatch() + SENT_WITHIN
+    got, more, until = 0, True, stopwatch() + within
 
     async def counted() -> Message:
         nonlocal got, more
         if not more:  # what comes now is that the client hangs up, and it may take its time
             return await receive()
+        left = within if limit is None else until - stopwatch()
+        wait = asyncio.timeout(min(left, LAST_WITHIN) if stopping.is_set() else left)
         try:
-            async with asyncio.timeout(SENT_WITHIN if limit is None else until - stopwatch()):
+            async with wait:
+                stopping.waits.add(wait)
                 message = await receive()
         except TimeoutError:
-            raise HTTPException(
-                408,
-                f"the body did not come within {SENT_WITHIN:g} seconds; nothing was changed",
-                {"Connection": "close"},
-            ) from None
+            if stopping.is_set():
+                detail = "the server is about to stop, and the body had not come; nothing was changed. Send it again"
+                raise HTTPException(503, detail, {"Connection": "close", "Retry-After": "1"}) from None
+            detail = f"the body did not come within {within:g} seconds; nothing was changed"
+            raise HTTPException(408, detail, {"Connection": "close"}) from None
+        finally:
+            stopping.waits.discard(wait)
         got, more = got + len(message.get("body", b"")), message.get("more_body", False)
         if limit is not None and got > limit:
             raise HTTPException(
-                413, f"a request may carry {limit:,} bytes; send less at once, or see [server] body_limit"
+                413, f"a request may carry {limit:,} bytes here; send less at once, or see [server] body_limit"
             )
         return message
 
     return counted
 
 
+async def _taken(receive: Receive) -> Receive:
+    """A body that has come already."""
+    parts = [await receive()]
+    while parts[-1].get("more_body"):
+        parts.append(await receive())
+    coming = iter(parts)
+
+    async def taken() -> Message:
+        return next(coming, None) or await receive()
+
+    return taken
+
+
 def _stays_open(scope: Scope) -> bool:
     return scope["method"] == "GET" and scope["path"] in OPEN
 
 
-def _credential(headers: dict[str, str]) -> str:
-    """What a caller shows to be let in; never to be taken for an address."""
-    shown = headers.get("authorization") or headers.get("cookie")
-    return f"by {shown}" if shown else ""
+def _credential(scope: Scope) -> str | None:
+    """What a caller shows to be let in, however it is written; never to be taken for an address."""
+    secret = secret_of(Request(scope))
+    return None if secret is None else sha256(secret.encode()).hexdigest()
 
 
 def _head_only(send: Send) -> Send:
@@ -242,9 +306,21 @@ def _head_only(send: Send) -> Send:
     return head
 
 
+def origins(settings: ServerSettings) -> list[str]:
+    """The pages elsewhere that may call the server, as browsers name them."""
+    return [word.lower().rstrip("/") for word in _words(settings.origins)]
+
+
+def _name(word: str) -> str:
+    """A name from the settings as `_host` finds it in a request, whether it is written as one, or as an address."""
+    word = word.rpartition("://")[2]
+    return _host(f"[{word}]" if word.count(":") > 1 and "[" not in word else word)
+
+
 def _host(address: str) -> str:
+    """The name, in small letters, of an address that may have a port."""
     try:
-        return urlsplit(address).hostname or ""
+        return urlsplit(f"//{address}").hostname or ""
     except ValueError:  # brackets that do not fit
         return ""
 

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query
 from pydantic import Field
 
 from recollect.model.access import ANY, Right
 from recollect.model.upkeep import JobStatus, Run
-from recollect.rest.caller import Admin, Anyone, Owner
+from recollect.rest.caller import Admin, Anyone, Owner, local_only
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Limit, Name, Page, Short
 
@@ -60,9 +60,12 @@ def undo(run_id: Name, caller: Owner) -> Run:
     return caller.home.jobs.undo(run_id)
 
 
-@router.post("/compact")
+@router.post("/compact", dependencies=[Depends(local_only)])
 def compact(caller: Owner) -> dict[str, Any]:
-    """Tidy in five steps: checkpoints, extract, shelve, reindex, and files of older layouts; six figures tell."""
+    """Tidy in five steps: checkpoints, extract, shelve, reindex, and files of older layouts; six figures tell.
+
+    From the server's own machine only.
+    """
     return caller.home.compact()
 
 

@@ -2,22 +2,26 @@
 
 A client that got no answer cannot know whether its request was done. With a key of its own choice in the header
 `Idempotency-Key` it may simply send it again: what was done is answered as before, and not done again. A request that
-failed has done nothing, so its key is free again. An answer that must not be stored (`Cache-Control: no-store`) is not,
-and neither is that of a request which only reads, by whatever method: it may simply be read again.
+was refused has done nothing, so its key is free again; of one that failed otherwise nobody knows, so its key stays
+taken. An answer that must not be stored (`Cache-Control: no-store`) is not, and neither is that of a request which only
+reads, by whatever method: it may simply be read again.
 """
 
 import re
 from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import suppress
+from functools import partial
 from hashlib import sha256
 from typing import Any
 
 from fastapi import Request, Response
 from fastapi.dependencies.models import Dependant
+from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
-from recollect.errors import Conflict
+from recollect.errors import Conflict, Denied, Invalid, NotFound, RecollectError
 from recollect.home import Home
 from recollect.model.access import Answer, Right
 from recollect.rest.caller import declared, identify
@@ -29,6 +33,9 @@ HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
 KEY = r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$"
 _JSON = re.compile(r"application/([\w.+-]+\+)?json\s*(;|\Z)", re.IGNORECASE)
+
+REFUSALS = (Conflict, Denied, Invalid, NotFound, RequestValidationError, UnicodeEncodeError)
+"""What is raised before anything is written."""
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -63,7 +70,7 @@ class Route(APIRoute):
 
 def changes(method: str, asks: str | None) -> bool:
     """Whether a request may change something, by its method and by what its route asks of a caller."""
-    return method not in SAFE and asks != Right.READ
+    return method not in SAFE and asks not in (None, Right.READ)
 
 
 async def _once(request: Request, key: str, inner: Handler) -> Response:
@@ -83,16 +90,23 @@ async def _once(request: Request, key: str, inner: Handler) -> Response:
         return _again(known)
     try:
         response = await inner(request)
-    except Exception:
-        await run_in_threadpool(home.requests.drop, stored)
+    except Exception as error:
+        with suppress(RecollectError):  # then it counts as under way; what went wrong first is what matters
+            await run_in_threadpool(home.requests.drop if _is_refusal(error) else home.requests.fail, stored)
         raise
     body = getattr(response, "body", None)
     if response.status_code >= 400 or body is None or "no-store" in response.headers.get("cache-control", ""):
         await run_in_threadpool(home.requests.drop, stored)
     else:
         headers = {name: value for name, value in response.headers.items() if name != "content-length"}
-        await run_in_threadpool(home.requests.finish, stored, response.status_code, bytes(body).decode(), headers)
+        keep = partial(home.requests.finish, harmless=request.method == "DELETE")  # that tells nothing of a text
+        await run_in_threadpool(keep, stored, response.status_code, bytes(body).decode(), headers)
     return response
+
+
+def _is_refusal(error: Exception) -> bool:
+    """Whether it is certain that nothing was done."""
+    return isinstance(error, REFUSALS) or (isinstance(error, HTTPException) and error.status_code < 500)
 
 
 def _parameters(dependant: Dependant) -> Iterator[str]:
@@ -113,6 +127,8 @@ def _again(known: Answer) -> Response:
 def _must_be_json(request: Request) -> None:
     """A form or plain text is refused: a page of another origin could send those without asking."""
     headers = request.headers
+    if headers.get("content-encoding", "identity") != "identity":
+        raise HTTPException(415, "send the body as it is, without Content-Encoding")
     empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
     if not empty and not _JSON.match(headers.get("content-type", "")):
         raise HTTPException(415, "send the body as JSON, with the header Content-Type: application/json")

@@ -1,6 +1,7 @@
 """Every error as RFC 9457 problem details, from one table. The only place that maps the error tree to HTTP."""
 
 import logging
+import re
 from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any
@@ -22,7 +23,8 @@ from recollect.errors import (
     Stale,
     Unavailable,
 )
-from recollect.rest.wire import SLASH
+from recollect.rest.caller import SEGMENT
+from recollect.rest.wire import DATE, LINE, LINES, SLASH
 
 __all__ = ["METHODS", "STATUS", "Problem", "ProblemResponse", "described", "install", "problem", "status_of"]
 
@@ -44,6 +46,15 @@ OUT_OF_ORDER = {
     503: "the memory, or what it needs, cannot be used right now; try again in a moment. The server's log says why",
 }
 """What callers from elsewhere are told: where files and databases are is the operator's to know."""
+FORMS: Mapping[str, str] = {
+    SEGMENT: "it is not one plain word such as 'ana': without / \\ : * ? \" < > |, and no dot or space at its ends",
+    LINE: "it is not one line with something to see on it",
+    LINES: "there is nothing to see in it, or it holds a NUL byte",
+    DATE: "it is no moment since 1970; write it as 2026-03-16T14:32:00Z, or in UTC milliseconds",
+}
+"""What is wrong with a text that does not match a pattern, in words."""
+_PLACE = re.compile(r"(?:^|[\s'(])/\w|://")
+"""A path on this machine, or an address."""
 _log = logging.getLogger("recollect.rest")
 
 
@@ -87,7 +98,9 @@ def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def status_of(error: RecollectError) -> int:
-    """The HTTP status of an error."""
+    """The HTTP status of an error. What the system, or a database, refuses the server is no conflict of a client's."""
+    if isinstance(error, ConfigError) and (error.__cause__ is not None or _PLACE.search(str(error))):
+        return 503
     return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
 
 
@@ -113,7 +126,7 @@ def install(app: FastAPI) -> None:
         elif error.status_code == 404 and detail == "Not Found":
             detail = f"there is nothing at {path}; /docs and /openapi.json show what there is"
         elif detail == "There was an error parsing the body":
-            detail = "the body cannot be read; send JSON in UTF-8"
+            detail = _unread(error.__cause__)
         return problem(path, error.status_code, detail, headers=headers)
 
     @app.exception_handler(UnicodeEncodeError)
@@ -124,7 +137,7 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> ProblemResponse:
         errors = [
-            {"where": ".".join(map(str, one["loc"])), "problem": one["msg"]} for one in error.errors()[:MOST_ERRORS]
+            {"where": ".".join(map(str, one["loc"])), "problem": _in_words(one)} for one in error.errors()[:MOST_ERRORS]
         ]
         first = errors[0] if errors else {"where": "body", "problem": "it cannot be read"}
         status = 400 if any(one["type"] == "json_invalid" for one in error.errors()[:MOST_ERRORS]) else 422
@@ -134,7 +147,25 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(Exception)
     async def unexpected(request: Request, error: Exception) -> ProblemResponse:
         _log.exception("%s %r failed", request.method, request.url.path, exc_info=error)
-        return problem(request.url.path, 500, "something went wrong here; the server's log says what")
+        detail = "something went wrong here; the server's log says what"
+        # This one is answered around the guard, which gives every other answer this header.
+        return problem(request.url.path, 500, detail, headers={"X-Content-Type-Options": "nosniff"})
+
+
+def _unread(cause: BaseException | None) -> str:
+    """Why a body could not be read."""
+    if isinstance(cause, RecursionError):
+        return "the body cannot be read: its lists and objects are nested too deeply"
+    if isinstance(cause, ValueError) and not isinstance(cause, UnicodeError):
+        return "the body cannot be read: a number in it has thousands of digits"
+    return "the body cannot be read; send JSON in UTF-8"
+
+
+def _in_words(error: Mapping[str, Any]) -> str:
+    """What is wrong with a part of a request. A pattern is for machines; they find it in the description."""
+    if error["type"] != "string_pattern_mismatch":
+        return str(error["msg"])
+    return FORMS.get(error["ctx"]["pattern"], "it does not have the form that /docs describes")
 
 
 def _allowed(request: Request) -> str:

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import BaseModel, Discriminator, Field
 from pydantic import Tag as Choice
 
@@ -11,7 +11,7 @@ from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.recall import Hit
 from recollect.rest.caller import SEGMENT, Caller, Reader, Writer
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Content, Moment, Name, Number, Short, Tag, Tags, Words, answer
+from recollect.rest.wire import Body, Content, Moment, Name, Number, Short, Tag, Tags, Words, answer, conditions
 
 __all__ = [
     "Delete",
@@ -30,7 +30,7 @@ __all__ = [
 
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["ana"])]
-Most = Annotated[int, Field(ge=0, le=1_000), Number]
+Most = Annotated[int, Field(ge=0, le=10_000), Number]
 
 
 class Question(Body):
@@ -183,7 +183,7 @@ def recall(question: Question, caller: Reader) -> Response:
 def recall_by_link(
     caller: Reader,
     q: Annotated[Words, Query(max_length=4_000, description="What to look for; a longer question goes with POST.")],
-    limit: Annotated[int, Query(ge=0, le=1_000)] = 5,
+    limit: Annotated[int, Query(ge=0, le=10_000)] = 5,
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid",
     channel: Annotated[Short | None, Query()] = None,
     conversation: Annotated[Short | None, Query()] = None,
@@ -215,7 +215,7 @@ def query(lookup: Lookup, caller: Reader) -> Response:
     return answer(caller.memory.query(**dict(lookup)))
 
 
-@router.post("/upsert", response_model=Written)
+@router.post("/upsert", response_model=Written, dependencies=[Depends(conditions)])
 def upsert(change: Change, caller: Writer) -> Response:
     """Write knowledge in the shape that a model's tool has: insert, update or delete by a key."""
     return answer(tools.upsert(caller.memory, **dict(change)))

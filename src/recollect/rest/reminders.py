@@ -10,7 +10,7 @@ from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.conversations import Place
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Content, InPath, Limit, Moment, Page, Short, page
+from recollect.rest.wire import Body, Content, InPath, Limit, Moment, Most, Page, Short, page
 
 __all__ = ["Claim", "Held", "NewReminder", "router"]
 
@@ -36,7 +36,7 @@ class NewReminder(Body):
 class Claim(Body):
     """How many to claim."""
 
-    limit: Annotated[int, Field(ge=0, le=1_000, description="At most 32 are given.")] = 32
+    limit: Annotated[int, Field(ge=0, le=10_000, description="At most 32 are given.")] = 32
 
 
 class Held(Body):
@@ -64,7 +64,7 @@ def add(new: NewReminder, caller: Writer) -> Reminder:
 
 
 @router.get("/due")
-def due(caller: Reader, limit: Limit = 32) -> Page[Reminder]:
+def due(caller: Reader, limit: Most = 32) -> Page[Reminder]:
     """What is due and claimed by nobody, oldest first. Nothing is changed."""
     return Page(items=caller.memory.reminders.due(limit))
 

@@ -33,7 +33,7 @@ from recollect.errors import ConfigError, Unavailable
 from recollect.home import Home
 from recollect.rest.caller import is_loopback
 from recollect.rest.problems import problem
-from recollect.wiring import open_home
+from recollect.wiring import open_home, shown
 
 __all__ = ["Server", "serve"]
 
@@ -48,8 +48,8 @@ SPARE = 256
 """Open files that connections leave to the databases."""
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 NO_REQUEST = problem(
-    "/", 400, "this is no HTTP request, or its first lines are longer than 64 KB; nothing was changed. "
-    "A long text goes into the body of a POST", headers={"Connection": "close"},
+    "/", 400, "this is no HTTP request, its length or a chunk is wrong, or its first lines are longer than 64 KB; "
+    "nothing was changed. A long text goes into the body of a POST", headers={"Connection": "close"},
 )  # fmt: skip
 PATIENCE = 30
 """Seconds that requests under way get when the server is to stop."""
@@ -68,7 +68,7 @@ def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Call
         home.close()
         raise ConfigError(
             f"other machines could reach this server on {chosen.host}, and nothing guards the memory yet: make a token "
-            "with `recollect token create NAME`, or listen on 127.0.0.1"
+            f"with `recollect --home {shown(location)} token create NAME`, or listen on 127.0.0.1"
         )
     _write_log(chosen.log_format)
     with _listening(chosen.host, chosen.port) as listening:
@@ -88,6 +88,7 @@ class _Connection(H11Protocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
+        self.app_state = {**self.app_state, "abort": transport.abort}  # what a request finds as its state
         if len(self.connections) > max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE, 1):
             transport.write(FULL)
             transport.close()
@@ -135,6 +136,7 @@ class Server(uvicorn.Server):
             uvicorn.Config(
                 app, http=_Connection, log_config=None, access_log=False, ws="none", lifespan="on", server_header=False,
                 backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=PATIENCE,
+                proxy_headers=False,  # else the peer could be one that somebody made up
             )
         )  # fmt: skip
         self._stopping, self._ready, self._signals = app.state.stopping, ready, signals
@@ -298,8 +300,8 @@ def _listening(host: str, port: int) -> socket.socket:
 
 def _address(listening: socket.socket) -> str:
     host, port = listening.getsockname()[:2]
-    shown = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    return f"http://[{shown}]:{port}" if ":" in shown else f"http://{shown}:{port}"
+    near = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
+    return f"http://[{near}]:{port}" if ":" in near else f"http://{near}:{port}"
 
 
 def _write_log(format: str) -> None:

@@ -44,9 +44,12 @@ async def log_in(login: Login, request: Request) -> Response:
     """Keep a token in a cookie. Only the server can read it, and only its own pages send it."""
     token = await run_in_threadpool(request.app.state.home.tokens.check, login.token)
     if token is None:
-        raise HTTPException(401, "this token is not known, or was revoked, or is past its time")
+        detail = "this token is not known, or was revoked, or is past its time"
+        raise HTTPException(401, detail, {"WWW-Authenticate": "Bearer"})
     response = _session(request, token)
-    response.set_cookie(COOKIE, login.token, httponly=True, samesite="strict", secure=request.url.scheme == "https")
+    # Anybody may say that there is a proxy with TLS: a cookie that is not sent without it hurts nobody else.
+    secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").strip())
+    response.set_cookie(COOKIE, login.token, httponly=True, samesite="strict", secure=secure)
     return response
 
 

@@ -1,5 +1,6 @@
 """Is it alive, is it ready, how is it doing, which version."""
 
+import asyncio
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -8,12 +9,18 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import PlainTextResponse
 from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.registry import Collector
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import State
 
 import recollect
+from recollect.clock import stopwatch
 from recollect.rest.caller import Anyone
 from recollect.rest.problems import described
 
 __all__ = ["router"]
+
+AGAIN = 1.0
+"""Seconds before the database is asked again whether it is ready. Anybody may ask, so it is asked for all at once."""
 
 router = APIRouter(tags=["system"])
 
@@ -25,12 +32,20 @@ async def alive() -> str:
 
 
 @router.get("/readyz", response_class=PlainTextResponse, responses=described(503))
-def ready(request: Request) -> str:
-    """Whether the memory can be read: asks the database."""
-    request.app.state.home.workspaces()
-    settings = request.app.state.settings
-    request.app.state.home.agent(settings.agent, settings.workspace).last_change()
+async def ready(request: Request) -> str:
+    """Whether the memory can be read: asks the database, once a second at most."""
+    state = request.app.state
+    asked, since = getattr(state, "ready", (None, 0.0))
+    if asked is None or (asked.done() and stopwatch() - since >= AGAIN):
+        asked = asyncio.create_task(run_in_threadpool(_read, state))
+        state.ready = asked, stopwatch()
+    await asyncio.shield(asked)
     return "ready\n"
+
+
+def _read(state: State) -> None:
+    state.home.workspaces()
+    state.home.agent(state.settings.agent, state.settings.workspace).last_change()
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

@@ -17,6 +17,7 @@ from fastapi import APIRouter, Query, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import AfterValidator, BaseModel, Field
 from starlette.concurrency import run_in_threadpool
+from starlette.exceptions import HTTPException
 from starlette.types import Receive, Scope, Send
 
 from recollect.errors import ConfigError, NotFound, RecollectError, Unavailable
@@ -105,7 +106,7 @@ async def import_(
     caller: Anyone,
     format: Annotated[Format | None, Query(description="Else it is recognised.")] = None,
     dry_run: bool = False,
-    name: FileName = "import",
+    name: FileName | None = None,
 ) -> Imported:
     """Take in an export, or another system's file, which is the body as it is; the same one again adds nothing.
 
@@ -113,8 +114,12 @@ async def import_(
     """
     foreign = format not in (None, Format.RECOLLECT)
     caller.must(Right.ADMIN, caller.workspace if foreign else ANY, ANY)
+    if "content-encoding" in request.headers:
+        raise HTTPException(415, "send the file as it is, without Content-Encoding; one that is packed may stay packed")
     with _room() as folder:
-        path = folder / name
+        # A conversation that does not say whose it is, is that of the agent whose name its file has.
+        by_name = format in (None, Format.CONVERSATION)
+        path = folder / (name or (f"{caller.agent}.json" if by_name else "import"))
         with path.open("wb") as file:
             async for block in request.stream():
                 await run_in_threadpool(file.write, block)
@@ -125,7 +130,7 @@ async def import_(
             )
 
         done = await run_in_threadpool(take_in)
-    return replace(done, path=name)
+    return replace(done, path=name or "import")
 
 
 @router.post("/check")
@@ -167,7 +172,7 @@ def _room() -> Iterator[Path]:
             try:
                 yield Path(folder)
             except RecollectError as error:
-                raise type(error)(str(error).replace(f"{folder}/", "")) from error
+                raise type(error)(str(error).replace(f"{folder}/", "")) from error.__cause__
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise Unavailable(f"the server cannot keep the file while it works on it: {reason}; try again later") from error

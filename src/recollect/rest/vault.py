@@ -1,18 +1,23 @@
 """The vault over HTTP: markdown files of a workspace, on the server's disk, and their history."""
 
+import logging
+import re
+from collections.abc import Iterable
+from dataclasses import replace
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BaseModel, Field
 
+from recollect.errors import ConfigError
 from recollect.model.access import ANY, Right
-from recollect.model.transfer import Imported
+from recollect.model.transfer import Format, Imported
 from recollect.model.vault import Report
-from recollect.rest.caller import Anyone, Reader, Writer
+from recollect.rest.caller import Anyone, Caller, Reader, Writer, local_only
 from recollect.rest.once import Route
 from recollect.rest.wire import Body, Limit, Short
 
-__all__ = ["Checkpoint", "Commit", "History", "Instructions", "Note", "Sync", "router"]
+__all__ = ["Checkpoint", "Commit", "History", "Instructions", "Note", "Sync", "router", "without_places"]
 
 router = APIRouter(prefix="/v1/vault", tags=["vault"], route_class=Route)
 
@@ -62,14 +67,19 @@ class Instructions(BaseModel):
 
 
 ONE, NOTHING = Sync(), Note()
+_PATH = re.compile(r"'/(?:[^']*/)?([^'/]+)'")
+_log = logging.getLogger("recollect.rest")
 
 
 @router.post("/sync")
-def sync(caller: Writer, chosen: Sync = ONE) -> Report:
+def sync(request: Request, caller: Writer, chosen: Sync = ONE) -> Report:
     """Bring files and memory in step. The first time makes the files."""
     if chosen.everyone:
         caller.must(Right.WRITE, agent=ANY)
-    return caller.home.vault(caller.workspace).sync(None if chosen.everyone else caller.agent)
+    report = caller.home.vault(caller.workspace).sync(None if chosen.everyone else caller.agent)
+    told = without_places(request, caller, [one.message for one in report.problems])
+    problems = (replace(one, message=text) for one, text in zip(report.problems, told, strict=True))
+    return replace(report, problems=tuple(problems))
 
 
 @router.post("/checkpoint", response_model=Checkpoint)
@@ -86,16 +96,42 @@ def history(caller: Reader, limit: Annotated[Limit, Query()] = 10, diff: bool = 
 
 @router.get("/instructions")
 def instructions(
+    request: Request,
     caller: Reader,
     host_project: Annotated[str | None, Query(max_length=4_096, pattern=r"^[^\x00-\x1f]+$")] = None,
 ) -> Instructions:
-    """What to tell an agent that writes the files itself."""
-    text = caller.home.vault(caller.workspace).instructions(caller.agent, host_project)
+    """What to tell an agent that writes the files itself. Where tokens are asked for, the folder is just `vault`."""
+    folder = "vault" if request.app.state.needs_token else None
+    text = caller.home.vault(caller.workspace).instructions(caller.agent, host_project, folder=folder)
     return Instructions(instructions=text)
 
 
-@router.post("/migrate")
-def migrate(caller: Anyone) -> Imported:
-    """Take in files of an older layout that lie in the folder. Doing it again changes nothing."""
+@router.post("/migrate", dependencies=[Depends(local_only)])
+def migrate(request: Request, caller: Anyone) -> Imported:
+    """Take in files of an older layout that lie in the folder. Doing it again changes nothing.
+
+    From the server's own machine only.
+    """
     caller.must(Right.ADMIN, agent=ANY)
-    return caller.home.vault(caller.workspace).migrate()
+    vault = caller.home.vault(caller.workspace)
+    if not vault.folder.is_dir():
+        return Imported(format=Format.MEMORY_FOLDER, path="vault")
+    done = vault.migrate()
+    path, *remarks = without_places(request, caller, [done.path, *done.remarks])
+    return replace(done, path=path, remarks=tuple(remarks))
+
+
+def without_places(request: Request, caller: Caller, texts: Iterable[str]) -> list[str]:
+    """Texts without where files are, which is the operator's to know where tokens are asked for; the log says it."""
+    if not request.app.state.needs_token:
+        return [*texts]
+    try:
+        folder = str(caller.home.vault(caller.workspace).folder)
+    except ConfigError:  # there is none, so nothing is told of it
+        return [*texts]
+    told = []
+    for text in texts:
+        told.append(_PATH.sub(r"'\1'", text.replace(f"{folder}/", "").replace(folder, "the vault")))
+        if told[-1] != text:
+            _log.warning("told without places: %s", text)
+    return told

@@ -3,12 +3,16 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import Path, Query, Response
+from fastapi import Path, Query, Request, Response
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
+from recollect.errors import Invalid
+
 __all__ = [
+    "DATE",
+    "LINE",
     "LINES",
     "SLASH",
     "Body",
@@ -18,6 +22,7 @@ __all__ = [
     "InPath",
     "Limit",
     "Moment",
+    "Most",
     "Name",
     "Number",
     "Page",
@@ -27,6 +32,7 @@ __all__ = [
     "Words",
     "answer",
     "bad_cursor",
+    "conditions",
     "page",
 ]
 
@@ -67,6 +73,8 @@ Moment = Annotated[
     Number,
 ]
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
+Most = Annotated[int, Query(ge=0, le=10_000, description="How many at most.")]
+"""The same for what comes at once, and not page by page."""
 Cursor = Annotated[
     str | None, Query(max_length=500, description="`next` of the page before.", pattern=r"^[\x21-\x7e]+$")
 ]
@@ -109,6 +117,14 @@ def page(items: Sequence[T], limit: int, cursor: str | None) -> Page[T]:
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value of the library as JSON, written at once: what the library gives needs no second check."""
     return Response(to_json(value, inf_nan_mode="null"), status, headers, "application/json")
+
+
+async def conditions(request: Request) -> None:
+    """Refuse a condition that the route would not look at: better no change than one that should not have been made."""
+    known = {one.alias for one in request.scope["route"].dependant.header_params}
+    for header in ("if-match", "if-none-match") if request.method not in ("GET", "HEAD") else ():
+        if header in request.headers and header not in known:
+            raise Invalid(f"{header.title()} is not looked at here, so nothing was changed; leave it out")
 
 
 def bad_cursor() -> HTTPException:
