@@ -14,17 +14,28 @@
     }
     return [255, 255, 255, 1];
   };
+  const opacity = (node) => (node ? Number(getComputedStyle(node).opacity) * opacity(node.parentElement) : 1);
+  const contrast = (node, colour, behind) => {
+    const [drawn, under] = [parts(colour), ground(behind)], much = drawn[3] * opacity(node);
+    const [a, b] = [light(drawn.slice(0, 3).map((one, index) => one * much + under[index] * (1 - much))), light(under)];
+    return (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+  };
   const seen = (node) => node.checkVisibility({ opacityProperty: true, visibilityProperty: true });
-  const poor = [];
+  const poor = [], edgeless = [];
   for (const node of document.querySelectorAll("body *")) {
     const own = [...node.childNodes].some((child) => child.nodeType === 3 && child.textContent.trim());
     if (!own || !seen(node) || node.closest(":disabled, svg")) continue;
-    const [a, b] = [light(parts(getComputedStyle(node).color)), light(ground(node))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    const ratio = contrast(node, getComputedStyle(node).color, node);
     if (ratio < 4.5) poor.push(`${node.tagName}.${node.className} "${node.textContent.slice(0, 30)}" ${ratio.toFixed(2)}`);
+  }
+  for (const node of document.querySelectorAll("button, input, select, textarea")) {
+    const { borderTopWidth: width, borderTopColor: colour } = getComputedStyle(node);
+    if (!seen(node) || node.closest(":disabled, .toast") || width === "0px" || parts(colour)[3] === 0) continue;
+    const ratio = contrast(node, colour, node.parentElement);
+    if (ratio < 3) edgeless.push(`${node.tagName}.${node.className} "${node.textContent.slice(0, 30)}" ${ratio.toFixed(2)}`);
   }
   const nameless = [...document.querySelectorAll("button, a[href], input, select, textarea, [role=img], summary")]
     .filter((node) => seen(node) && !(node.getAttribute("aria-label") || node.labels?.length || node.textContent.trim()))
     .map((node) => node.outerHTML.slice(0, 120));
-  return { poor, nameless };
+  return { poor, nameless, edgeless };
 }

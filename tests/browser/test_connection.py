@@ -1,4 +1,4 @@
-"""The line to the server: live changes, a slow line, a lost one; and the script that saves the talk of a chat page."""
+"""The line to the server: live changes, a slow line, a lost one."""
 
 from __future__ import annotations
 
@@ -144,67 +144,3 @@ def test_a_lost_line_is_told_and_what_was_missed_appears_when_it_is_back(server:
         expect(page.get_by_text("Connected again.")).to_be_visible(timeout=15_000)
         expect(page.locator(".entry-row").first).to_contain_text("Written while the line was cut.")
         expect(page.get_by_text("No connection to the server.")).to_be_hidden()
-
-
-# The script for chat pages
-
-CHAT = """<!doctype html><title>chat</title><script src="/static/autosave.js"></script>"""
-BEGIN = """() => {
-    window.talk = [{ role: "user", text: "Which port?" },
-                   { role: "agent", text: "We decided to use port 8080 for the shop." },
-                   { role: "agent", text: "a thought of the machinery", internal: true }];
-    window.saving = recollect.autosave({ agentId: "ana", chatId: "chat-7", modelId: "m", messages: () => window.talk });
-}"""
-
-
-def chat(server: Server, visit: Visit) -> Page:
-    page = visit(server)
-    page.route("**/chat.html", lambda route: route.fulfill(body=CHAT, content_type="text/html"))
-    page.clock.install()
-    page.goto(f"{server.url}/chat.html")
-    page.evaluate(BEGIN)
-    return page
-
-
-def said(server: Server) -> list[str]:
-    conversations = server.home.agent("ana").conversations
-    return [event.content for info in conversations.list() for event in conversations.get(info.id).events()]
-
-
-def test_a_chat_page_saves_its_talk_every_thirty_seconds(server: Server, visit: Visit) -> None:
-    page = chat(server, visit)
-    with page.expect_response("**/api/memory/checkpoint"):
-        page.clock.run_for(30_000)
-    assert said(server) == ["Which port?", "We decided to use port 8080 for the shop."]
-    sent: list[str] = []
-    page.on("request", lambda request: sent.append(request.url))
-    page.clock.run_for(60_000)  # nothing new was said
-    page.evaluate("() => window.talk.push({ role: 'user', text: 'Thank you.' })")
-    with page.expect_response("**/api/memory/checkpoint"):
-        page.clock.run_for(30_000)
-    assert len(sent) == 1
-    assert said(server)[2:] == ["Thank you."]
-    back = page.evaluate("() => window.saving.recover()")
-    assert [one["text"] for one in back["messages"]][-1] == "Thank you."
-
-
-def test_a_chat_page_that_goes_away_saves_what_is_new(server: Server, visit: Visit) -> None:
-    page = chat(server, visit)
-    page.goto(f"{server.url}/healthz")
-    for _ in range(500):  # nobody is told when a beacon arrives
-        if said(server):
-            break
-        page.evaluate("() => fetch('/healthz').then((answer) => answer.text())")
-    assert said(server) == ["Which port?", "We decided to use port 8080 for the shop."]
-    assert server.home.agent("ana").list() == []  # no hand-off: the talk may go on
-
-
-def test_closing_the_talk_leaves_a_hand_off_and_its_decisions(server: Server, visit: Visit) -> None:
-    page = chat(server, visit)
-    page.evaluate("() => window.saving.close()")
-    kept = {entry.category: entry for entry in server.home.agent("ana").list() if entry.category}
-    assert kept["handoffs"].content.splitlines()[0] == "[User]: Which port?"
-    assert {"auto-handoff", "session-close"} <= set(kept["handoffs"].tags)
-    assert "8080" in kept["decisions"].content
-    assert {"auto-extract", "session-close"} <= set(kept["decisions"].tags)
-    assert "machinery" not in " ".join(said(server))

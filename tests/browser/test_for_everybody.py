@@ -12,12 +12,12 @@ from surfaces.server import Server
 Visit = Callable[..., Page]
 
 VIEWS = [
-    *("#/memory?q=deploy", "#/memory/web%20shop", "#/memory/deploy%20day", "#/memory/new", "#/memory?in=trash"),
+    *("#/memory?q=deploy", "#/memory/web%20shop", "#/memory/deploy%20day", "#/memory/entry/new", "#/memory?in=trash"),
     *("#/memory?agent=nobody", "#/conversations", "#/context?command=refund&budget=150", "#/reminders"),
     "#/upkeep",
 ]
 LOOK = (Path(__file__).parent / "look.js").read_text(encoding="utf-8")
-"""Finds texts that stand out too little, and controls without a name."""
+"""Finds texts that stand out too little, and controls without a name or an edge."""
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -27,7 +27,7 @@ def test_every_text_can_be_read_and_every_control_has_a_name(demo: Server, visit
         page.goto(f"{demo.url}/{view}")
         page.locator(".waiting").wait_for(state="hidden")
         expect(page.locator("main")).not_to_be_empty()
-        assert (view, page.evaluate(LOOK)) == (view, {"poor": [], "nameless": []})
+        assert (view, page.evaluate(LOOK)) == (view, {"poor": [], "nameless": [], "edgeless": []})
         assert page.evaluate("document.querySelectorAll('h1').length") <= 1
 
 

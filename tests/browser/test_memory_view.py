@@ -196,9 +196,9 @@ def test_what_is_in_the_trash_can_be_restored_also_when_its_name_was_taken(demo:
     page.get_by_role("button", name="Trash").click()
     entries = page.locator(".entry-row")
     expect(entries).to_have_count(2)
-    entries.filter(has_text="spare thought").get_by_role("button", name="Restore").click()
+    page.get_by_role("button", name="Restore spare thought").click()
     expect(entries).to_have_count(1)
-    entries.get_by_role("button", name="Restore").click()
+    page.get_by_role("button", name="Restore returns draft").click()
     page.get_by_role("dialog").get_by_role("button", name="Bring back").click()
     expect(page.get_by_text("The trash is empty.")).to_be_visible()
     memory = demo.home.agent("default")
@@ -243,7 +243,7 @@ def test_a_new_entry_is_remembered(demo: Server, visit: Visit) -> None:
 
 
 def test_what_was_typed_and_not_saved_is_there_when_one_comes_back(demo: Server, visit: Visit) -> None:
-    page = visit(demo, "#/memory/new")
+    page = visit(demo, "#/memory/entry/new")
     page.get_by_label("Text", exact=True).fill("Half a thought")
     page.get_by_role("link", name="Upkeep").click()
     expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
@@ -276,7 +276,7 @@ def test_a_draft_does_not_overwrite_what_came_after_it(demo: Server, visit: Visi
 
 
 def test_a_name_that_is_taken_is_explained_and_nothing_typed_is_lost(demo: Server, visit: Visit) -> None:
-    page = visit(demo, "#/memory/new", allowed=("409",))
+    page = visit(demo, "#/memory/entry/new", allowed=("409",))
     page.get_by_label("Name").fill("refunds")
     page.get_by_label("Text", exact=True).fill("Something else")
     page.get_by_role("button", name="Remember").click()

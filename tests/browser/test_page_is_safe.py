@@ -103,6 +103,23 @@ def test_every_file_has_strict_headers_and_is_asked_for_again_only_when_it_chang
     assert server.client.head("/").status_code == 200
 
 
+def test_no_answer_may_be_taken_for_something_else_than_it_says(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(home: object) -> None:
+        raise RuntimeError("unexpected")
+
+    monkeypatch.setattr(recollect.Home, "last_compaction", broken)
+    paths = dict.fromkeys(("/v1/entries", "/healthz", "/docs", "/static/app.js"), 200)
+    paths |= dict.fromkeys(("/v1/entries/nobody", "/static/nothing.js", "/nothing"), 404)
+    paths |= {"/v1/entries?limit=x": 422, "/api/memory/compact": 500}  # the last one ends its connection
+    stranger = server.client.get("/v1/entries", headers={"Host": "evil.example.org"})
+    assert (stranger.status_code, stranger.headers["x-content-type-options"]) == (421, "nosniff")
+    for path, status in paths.items():
+        answer = server.client.get(path)
+        assert (answer.status_code, answer.headers.get_list("x-content-type-options")) == (status, ["nosniff"]), path
+
+
 @pytest.mark.parametrize(
     "path",
     ["/static/nothing.js", "/static/", "/static/%2e%2e/pages.py", "/static/..%2fpages.py", "/static//etc/passwd"],
@@ -181,6 +198,9 @@ def test_a_token_that_only_reads_sees_no_buttons_that_write(guarded: Guarded, vi
         assert page.get_by_role("button", name=name).count() == 0
     page.keyboard.press("e")
     page.keyboard.press("n")
+    assert page.locator("form").count() == 0
+    page.goto(f"{server.url}/#/memory/entry/new")
+    expect(page.get_by_text("This token may read and not change anything.")).to_be_visible()
     assert page.locator("form").count() == 0
     assert page.get_by_role("link", name="Upkeep").count() == 0
     page.goto(f"{server.url}/#/upkeep")

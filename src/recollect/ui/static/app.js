@@ -1,7 +1,7 @@
 // The frame: who is asking, which memory, which view, the keys, the theme, and the line to the server.
 
-import { Problem, ask, events as network, get, may, who } from "./api.js";
-import { button, dialog, failed, field, h, icon, kept, select, set, toast, undo } from "./dom.js";
+import { Problem, ask, events as network, get, may, page, who } from "./api.js";
+import { button, dialog, failed, field, h, icon, keepFocus, kept, many, select, set, toast, undo } from "./dom.js";
 import { Feed } from "./feed.js";
 import { go, href, read, standard } from "./route.js";
 import { ContextView } from "./views/context.js";
@@ -29,6 +29,15 @@ let view = null, name = null, session = null, agents = [], workspaces = [];
 /** A request that is about no memory, and changes none. */
 const alone = { query: { workspace: null, agent: null }, reads: true };
 
+/** Whether the token is good for a memory. */
+const allowed = ({ workspace, agent }) => [workspace, "*"].includes(session.workspace) && (session.agents.includes("*") || session.agents.includes(agent));
+
+/** An address leads to a memory that the token is not for: say so, and stay with what it is for. */
+function elsewhere({ workspace, agent }) {
+  toast(`This token is not for the memory of ${agent} in ${workspace}.`, { bad: true });
+  if (!allowed(who)) Object.assign(who, standard);
+}
+
 async function begin() {
   try {
     session = (await ask("GET", "/v1/session")).body;
@@ -39,18 +48,24 @@ async function begin() {
     return;
   }
   who.right = session.right;
+  who.everybody = session.agents.includes("*");
+  who.everywhere = who.everybody && session.workspace === "*";
   standard.workspace = session.workspace === "*" ? session.default_workspace : session.workspace;
-  standard.agent = session.agents.includes("*") || session.agents.includes(session.default_agent) ? session.default_agent : session.agents[0];
+  standard.agent = who.everybody || session.agents.includes(session.default_agent) ? session.default_agent : session.agents[0];
   const { query } = read();
-  who.workspace = query.workspace ?? kept.get("workspace") ?? standard.workspace;
-  who.agent = query.agent ?? kept.get("agent") ?? standard.agent;
+  for (const key of ["workspace", "agent"]) { // what was chosen before may have been chosen with another token
+    const before = kept.get(key);
+    who[key] = query[key] ?? (before !== null && allowed({ ...standard, [key]: before }) ? before : standard[key]);
+  }
+  const refused = !allowed(who);
+  if (refused) elsewhere(who);
   await memories();
-  if (!query.workspace && workspaces.length && !workspaces.includes(who.workspace)) who.workspace = standard.workspace;
+  if ((refused || !query.workspace) && workspaces.length && !workspaces.includes(who.workspace)) who.workspace = standard.workspace;
   // An agent that does not remember anything is shown only when it was asked for, or when nobody does.
-  if (!query.agent && agents.length && !agents.includes(who.agent)) who.agent = agents.includes(standard.agent) ? standard.agent : agents[0];
+  if ((refused || !query.agent) && !agents.includes(who.agent)) who.agent = agents.includes(standard.agent) || !agents.length ? standard.agent : agents[0];
   // An address without an agent means the usual one, so this one says whose memory it is.
   const { view: first, parts, query: { agent, workspace, ...rest } } = read();
-  history.replaceState(null, "", href([first, ...parts], rest));
+  history.replaceState(null, "", refused ? href([first]) : href([first, ...parts], rest));
   frame();
   feed.open({ anew: true });
   route();
@@ -63,6 +78,8 @@ async function memories() {
 
 function login() {
   feed.close();
+  offline.hidden = true; // what is to be done now is said below
+  for (const box of document.querySelectorAll("dialog[open]")) box.close();
   document.body.classList.add("outside");
   const token = h("input", { type: "password", autocomplete: "current-password", required: true, placeholder: "rcl_…", autofocus: true, spellcheck: "false" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
@@ -106,16 +123,31 @@ async function chooseWorkspace(workspace) {
   choose({ agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
 }
 
+/** Those who began to remember since are there to be chosen, too. */
+async function others() {
+  const before = [workspaces, agents];
+  await memories();
+  if (!workspaces.length && !agents.length) [workspaces, agents] = before; // they could not be had
+  if (JSON.stringify([workspaces, agents]) === JSON.stringify(before)) return;
+  const agent = document.querySelector("#tools [aria-label=Agent]"), workspace = document.querySelector("#tools [aria-label=Workspace]");
+  if (!agent || !workspace !== workspaces.length < 2) return void keepFocus(document.getElementById("tools"), frame);
+  for (const [box, values, value] of [[agent, agents, who.agent], [workspace, workspaces, who.workspace]]) {
+    if (box) set(box, among(values, value).map(([key, text]) => h("option", { value: key, selected: key === value }, text))); // in its place: it may be open
+  }
+}
+
+const opened = { onpointerenter: others, onfocus: others };
+const among = (values, value) => [...new Set([...values, value])].sort().map((one) => [one, one]);
+
 // The frame around the views
 
 function frame() {
-  const among = (values, value) => [...new Set([...values, value])].sort().map((one) => [one, one]);
-  const views = Object.entries(VIEWS).filter(([key]) => key !== "upkeep" || may("admin"));
+  const views = Object.entries(VIEWS).filter(([key]) => key !== "upkeep" || (may("admin") && who.everybody));
   set(document.getElementById("nav"), views.map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text))));
   set(document.getElementById("tools"),
     h("span", { class: "live", id: "live", role: "img", "aria-label": "Connected: changes appear as they happen", title: "Connected: changes appear as they happen" }),
-    (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(among(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace" }),
-    select(among(agents, who.agent), who.agent, (agent) => choose({ agent }), { "aria-label": "Agent", title: "Agent" }),
+    (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(among(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace", ...opened }),
+    select(among(agents, who.agent), who.agent, (agent) => choose({ agent }), { "aria-label": "Agent", title: "Agent", ...opened }),
     !may("write") && h("span", { class: "badge", title: "This token may read and not change anything" }, "read-only"),
     button("Light or dark", theme, { icon: isDark() ? "sun" : "moon", quiet: true, id: "theme", key: "t" }),
     button("Keys", help, { icon: "help", quiet: true, key: "?" }),
@@ -134,8 +166,13 @@ function mark() {
 
 function route() {
   if (!session) return;
-  const where = read(), known = VIEWS[where.view] ? where.view : "memory";
+  const where = read(), known = Object.hasOwn(VIEWS, where.view) ? where.view : "memory";
   const { agent = standard.agent, workspace = standard.workspace } = where.query;
+  if (!allowed({ agent, workspace })) {
+    elsewhere({ agent, workspace });
+    history.replaceState(null, "", href([known]));
+    return route();
+  }
   if (agent !== who.agent || workspace !== who.workspace) {
     Object.assign(who, { agent, workspace });
     view = null;
@@ -181,13 +218,20 @@ function soon(changes) {
 }
 
 const seen = new Set();
+let due = [];
 
-async function reminded({ id }) {
+/** Tell of what is due; of many that are due together once. */
+function reminded({ id }) {
   if (seen.has(id)) return;
   seen.add(id);
-  const due = await get("/v1/reminders/due").catch(() => []);
-  const one = (due.items ?? due).find((reminder) => reminder.id === id);
-  if (one) toast(`Reminder: ${one.message}`);
+  if (due.push(id) > 1) return;
+  setTimeout(async () => {
+    const wanted = new Set(due);
+    due = [];
+    const found = page(await get("/v1/reminders/due", { limit: 1_000 }).catch(() => [])).items.filter((one) => wanted.has(one.id));
+    if (found.length > 3) toast(`${many(found.length, "reminder is", "reminders are")} due: “Reminders” shows them.`);
+    else for (const one of found) toast(`Reminder: ${one.message}`);
+  }, BATCH);
 }
 
 const feed = new Feed((kind, data) => {
@@ -203,9 +247,18 @@ const feed = new Feed((kind, data) => {
   document.getElementById("live")?.classList.toggle("lost", state !== "live");
   if (state === "live" && before === "lost") {
     toast("Connected again.");
+    others();
     if (session) view ? view.refresh() : route();
   }
-}, () => get("/v1/session").catch(() => {})); // a token that is no longer good leads to the login
+}, async () => { // a token that is no longer good leads to the login, another one to what that is for
+  const now = await get("/v1/session", alone.query).catch(() => null);
+  if (!session || !now) return document.body.classList.contains("outside");
+  session = now;
+  if (allowed(who)) return false;
+  name = view = null;
+  await begin();
+  return true;
+});
 
 // What this page writes comes back through the feed. Where it does not (the line is lost, or it is a reminder), look anyway.
 network.addEventListener("changed", () => {
@@ -230,10 +283,14 @@ addEventListener("keydown", (event) => {
     : event.key === "?" ? (help(), true)
     : event.key === "t" ? (theme(), true)
     : event.key === "u" ? undo()
-    : event.key === "n" && name !== "memory" && may("write") ? (go(href(["memory", "new"])), true)
+    : event.key === "n" && name !== "memory" && may("write") ? (go(href(["memory", "entry", "new"])), true)
     : view?.key?.(event);
   if (done) event.preventDefault();
 });
+
+// On a low screen the list takes the room of what stands above it, once one is in the list.
+main.addEventListener("scroll", ({ target }) => { if (target.matches?.(".endless")) target.parentElement.scrollTop = target.scrollTop > 0 ? main.scrollHeight : 0; }, true);
+main.addEventListener("focusin", ({ target }) => { if (target.matches(".endless :focus-visible")) target.closest(".side").scrollTop = main.scrollHeight; });
 
 document.getElementById("skip").addEventListener("click", () => main.focus());
 addEventListener("hashchange", route);

@@ -71,11 +71,18 @@ async function attempt(run) {
   }
 }
 
-/** A button. With `label` alone it shows text; with an icon and `quiet` the label is only spoken and shown on hover. */
+/** A button. With `label` alone it shows text; with an icon and `quiet` the label is only spoken and shown on hover. Pressed again before it is done, it does nothing. */
 export function button(label, run, { icon: drawn, kind = "", quiet = false, key, ...props } = {}) {
+  let busy = false;
+  const press = async (event) => {
+    if (busy) return;
+    busy = true;
+    await attempt(() => run(event));
+    busy = false;
+  };
   return h(
     "button",
-    { type: "button", class: `button ${kind}${quiet ? " quiet" : ""}`, onclick: (event) => attempt(() => run(event)), "aria-label": quiet ? label : null,
+    { type: "button", class: `button ${kind}${quiet ? " quiet" : ""}`, onclick: press, "aria-label": quiet ? label : null,
       title: quiet ? label : null, "aria-keyshortcuts": key ?? null, ...props },
     drawn && icon(drawn), !quiet && label,
   );
@@ -146,16 +153,19 @@ const undos = [];
 export function toast(text, { undo, bad = false } = {}) {
   const place = document.getElementById("toasts");
   const took = { run: null };
+  let from = null; // what had the focus before the message had it
   const leave = () => {
     clearTimeout(took.timer);
+    const held = made.contains(document.activeElement);
     made.remove();
+    if (held) (from?.isConnected ? from : document.getElementById("main")).focus({ preventScroll: true });
     const at = undos.indexOf(took);
     if (at >= 0) undos.splice(at, 1);
   };
   const wait = () => { took.timer = setTimeout(leave, undo ? 12_000 : 5_000); };
   const made = h("div", { class: bad ? "toast bad" : "toast", role: bad ? "alert" : null,
     onmouseenter: () => clearTimeout(took.timer), onmouseleave: wait,
-    onfocusin: () => clearTimeout(took.timer), onfocusout: wait }, h("span", {}, text));
+    onfocusin: (event) => { clearTimeout(took.timer); if (!made.contains(event.relatedTarget)) from = event.relatedTarget; }, onfocusout: wait }, h("span", {}, text));
   if (undo) {
     took.run = () => { leave(); return attempt(undo); };
     undos.push(took);
@@ -176,19 +186,20 @@ export function undo() {
 
 /** A dialog: `build(close)` gives its content. Resolves with what `close` was given; with nothing when it was left. */
 export function dialog(title, build, { wide = false } = {}) {
-  return new Promise((resolve) => {
-    const before = document.activeElement;
+  return keepFocus(document.body, () => new Promise((resolve) => {
     const box = h("dialog", { class: wide ? "dialog wide" : "dialog", "aria-label": title });
     let result;
     const close = (value) => { result = value; box.close(); };
     add(box, h("div", { class: "dialog-head" }, h("h2", {}, title),
       button("Close", () => close(), { icon: "close", quiet: true })), build(close));
-    box.addEventListener("close", () => { box.remove(); before?.focus?.(); resolve(result); });
+    box.addEventListener("close", () => { box.remove(); resolve(result); });
     box.addEventListener("click", (event) => { if (event.target === box) close(); });
     document.body.append(box);
     box.showModal();
-    box.querySelector("[autofocus]")?.focus();
-  });
+    const first = box.querySelector("[autofocus]");
+    first?.focus();
+    first?.select?.(); // what stands in a field is there to be replaced
+  }));
 }
 
 /** Ask before something is done; true when it may be. */
@@ -205,6 +216,26 @@ export function askText(title, label, value, yes) {
       field(label, input), h("div", { class: "row end" }, button("Cancel", () => close()),
         h("button", { class: "button strong" }, yes)));
   });
+}
+
+/** Draw `root` anew, now or when the promise of `draw` is kept: the control that had the focus has it again, or the one with its name, or the heading. */
+export function keepFocus(root, draw) {
+  const had = document.activeElement;
+  if (!had || had === document.body || !root.contains(had)) return draw();
+  const name = (node) => `${node.tagName} ${node.dataset.name ?? node.getAttribute("aria-label") ?? (node.name || node.textContent.trim())}`;
+  const alike = (wanted) => [...root.querySelectorAll(had.tagName)].filter((node) => name(node) === wanted);
+  const called = name(had), place = alike(called).indexOf(had);
+  const back = () => {
+    if (document.activeElement !== document.body && document.activeElement !== null) return; // it was not lost, or is elsewhere now
+    const again = had.isConnected ? [had] : alike(called);
+    const to = again[Math.min(place, again.length - 1)] ?? again[0] ?? root.querySelector("h1, h2");
+    if (/^H\d$/.test(to?.tagName)) to.tabIndex = -1;
+    to?.focus({ preventScroll: true });
+  };
+  const drawn = draw();
+  if (typeof drawn?.then === "function") return drawn.finally(back);
+  back();
+  return drawn;
 }
 
 /** What is shown while something is on its way, where nothing was before. */

@@ -14,7 +14,7 @@ export class Feed {
   #state = "new";
   #wanted = false;
 
-  /** `refused()` is told when the server does not let us in, before it is tried again. */
+  /** `refused()` is asked when the server does not let us in, before it is tried again; true when it saw to it. */
   constructor(told, state, refused) {
     this.told = told;
     this.onstate = state;
@@ -24,7 +24,7 @@ export class Feed {
       if (document.hidden) this.#close();
       else if (this.#wanted) this.open();
     });
-    network.addEventListener("unreachable", () => this.#become("lost"));
+    network.addEventListener("unreachable", () => { if (this.#wanted) this.#become("lost"); });
   }
 
   /** Begin to follow, or follow another memory. */
@@ -34,16 +34,15 @@ export class Feed {
     this.#close();
     const source = (this.#source = new EventSource(address("/v1/feed", { after: this.#last })));
     source.onopen = () => { this.#tries = 0; this.#become("live"); };
-    source.onerror = () => {
-      this.#become("lost");
-      if (source.readyState === EventSource.CLOSED && this.#wanted) {
-        this.#later();
-        this.refused();
-      }
+    source.onerror = async () => {
+      if (source.readyState !== EventSource.CLOSED) return this.#become("lost");
+      this.#later();
+      if (!(await this.refused()) && this.#source === source) this.#become("lost");
     };
     for (const kind of KINDS) {
       source.addEventListener(kind, (event) => {
         this.#last = event.lastEventId || this.#last;
+        this.#become("live"); // also when a single request had failed and the line itself never did
         if (kind !== "ping") this.told(kind, JSON.parse(event.data));
       });
     }

@@ -11,6 +11,7 @@ export class EndlessList {
   #ended = true;
   #height = 0;
   #current = null;
+  #place = null; // which one was open last
 
   /** `row(item)` makes the link of a row, `key(item)` says which it is, `more()` fetches what follows. */
   constructor({ row, key, more, label }) {
@@ -26,14 +27,16 @@ export class EndlessList {
 
   /** Show these; with `keep` the place in the list stays. */
   set(items, { ended = true, keep = false } = {}) {
-    const focused = this.#focused();
+    const focused = this.#focused(), at = this.#items.findIndex((item) => this.key(item) === focused);
     this.#items = items;
     this.#ended = ended;
     for (const row of this.#rows.values()) row.remove();
     this.#rows.clear();
     if (!keep) this.node.scrollTop = 0;
     this.#draw();
-    if (focused !== null) this.#rows.get(focused)?.firstElementChild.focus({ preventScroll: true });
+    if (focused === null) return;
+    const row = this.#rows.get(focused) ?? this.#rows.get(items.length ? this.key(items[Math.min(at, items.length - 1)]) : null);
+    row?.firstElementChild.focus({ preventScroll: true }); // or what took its place
   }
 
   /** Add these at the end. */
@@ -46,20 +49,32 @@ export class EndlessList {
   /** Say which one is open. */
   mark(key) {
     this.#current = key;
+    this.#place = key ?? this.#place;
     for (const [one, row] of this.#rows) this.#marked(row, one);
   }
 
-  /** Focus the row so many further than the focused or open one; the first when there is none. */
+  /** Focus the row so many further than the focused one, or the one that is or was open; the first when there is none. */
   move(step) {
     if (!this.#items.length) return;
-    const from = this.#focused() ?? this.#current;
+    const from = this.#focused() ?? this.#place;
     const at = this.#items.findIndex((item) => this.key(item) === from);
     const to = at < 0 ? 0 : Math.max(0, Math.min(this.#items.length - 1, at + step));
     this.focus(to);
   }
 
+  /** Focus the row that was open last, or the first in view. */
+  back() {
+    if (!this.#items.length) return;
+    const at = this.#items.findIndex((item) => this.key(item) === this.#place);
+    this.focus(at >= 0 ? at : Math.min(this.#items.length - 1, Math.ceil(this.node.scrollTop / this.#rowHeight())));
+  }
+
+  /** Whether it is to be seen: on a small screen what is open covers it. */
+  get shown() { return this.node.offsetParent !== null; }
+
   /** Bring a row into view and focus it. */
   focus(index) {
+    if (!this.#items.length) return;
     const height = this.#rowHeight(), top = index * height;
     if (top < this.node.scrollTop) this.node.scrollTop = top;
     else if (top + height > this.node.scrollTop + this.node.clientHeight) {

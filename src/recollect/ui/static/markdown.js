@@ -1,5 +1,6 @@
 // Markdown as nodes. What was remembered may come from anywhere, so no HTML in it is HTML here, a link goes to
-// http, https or mailto and nowhere else, and images are only links.
+// http, https or mailto and nowhere else, and images are only links. No text may keep the page busy either: nothing
+// here looks at the same characters again and again, however long the text is.
 
 import { h } from "./dom.js";
 
@@ -10,6 +11,7 @@ const DEEPEST = 12;
 export function markdown(text, { name = () => null } = {}) {
   const cut = text.length > LONGEST;
   const made = h("div", { class: "prose" }, blocks(lines(cut ? text.slice(0, LONGEST) : text), { name }, 0));
+  for (const block of made.children) if (block.tagName !== "PRE") block.dir = "auto";
   if (cut) {
     made.append(h("p", { class: "hint" }, `Only the first ${LONGEST.toLocaleString()} characters are shown.`));
   }
@@ -18,10 +20,12 @@ export function markdown(text, { name = () => null } = {}) {
 
 const lines = (text) => text.replace(/\r\n?/g, "\n").replace(/\t/g, "    ").split("\n");
 
-const FENCE = /^ {0,3}(`{3,}|~{3,}) *([^`]*)$/;
-const HEADING = /^ {0,3}(#{1,6}) +(.*?)(?: +#+)? *$/;
+const FENCE = /^ {0,3}(~{3,}|`{3,}(?=[^`]*$))/;
+const HEADING = /^ {0,3}(#{1,6}) +(.*)$/s;
+const UNDERLINE = /^ {0,3}(?:(=+)|-{3,}) *$/;
 const RULE = /^ {0,3}(?:(?:\* *){3,}|(?:- *){3,}|(?:_ *){3,})$/;
 const QUOTE = /^ {0,3}> ?/;
+const CODE = /^ {4}/;
 const ITEM = /^( *)(?:([-*+])|(\d{1,9})[.)])( +|$)/;
 const ROW = /^ *\|.*\| *$/;
 const COLUMNS = /^ *\|(?: *:?-+:? *\|)+ *$/;
@@ -37,11 +41,10 @@ function blocks(all, links, depth) {
       const close = new RegExp(`^ {0,3}${found[1][0]}{${found[1].length},} *$`);
       let end = at + 1;
       while (end < all.length && !close.test(all[end])) end++;
-      made.push(h("pre", { tabindex: 0 }, h("code", {}, all.slice(at + 1, end).join("\n"))));
+      made.push(verbatim(all.slice(at + 1, end)));
       at = end + 1;
     } else if ((found = HEADING.exec(line))) {
-      // The page has the first two levels for itself.
-      made.push(h(`h${Math.min(6, found[1].length + 2)}`, {}, inline(found[2], links)));
+      made.push(heading(found[1].length, titled(found[2]), links));
       at++;
     } else if (RULE.test(line)) {
       made.push(h("hr"));
@@ -60,14 +63,34 @@ function blocks(all, links, depth) {
       while (end < all.length && ROW.test(all[end])) end++;
       made.push(table(line, all.slice(at + 2, end), links));
       at = end;
+    } else if (CODE.test(line)) {
+      let end = at + 1;
+      for (let next = end; next < all.length && (CODE.test(all[next]) || !all[next].trim()); next++) if (all[next].trim()) end = next + 1;
+      made.push(verbatim(all.slice(at, end).map((one) => one.slice(4))));
+      at = end;
     } else {
       let end = at + 1;
-      while (end < all.length && all[end].trim() && !starts(all[end]) && !tabled(all, end)) end++;
-      made.push(h("p", {}, inline(all.slice(at, end).map((one) => one.trimStart()).join("\n"), links)));
-      at = end;
+      while (end < all.length && all[end].trim() && !UNDERLINE.test(all[end]) && !starts(all[end]) && !tabled(all, end)) end++;
+      const text = all.slice(at, end).map((one) => one.trimStart()).join("\n");
+      const under = UNDERLINE.exec(all[end] ?? "");
+      made.push(under ? heading(under[1] ? 1 : 2, text, links) : h("p", {}, inline(text, links)));
+      at = under ? end + 1 : end;
     }
   }
   return made;
+}
+
+const verbatim = (all) => h("pre", { tabindex: 0 }, h("code", {}, all.join("\n")));
+
+/** A heading. The page has the first two levels for itself. */
+const heading = (level, text, links) => h(`h${Math.min(6, level + 2)}`, {}, inline(text, links));
+
+/** The text of a heading without the # that may close it. */
+function titled(text) {
+  const bare = text.trimEnd();
+  let end = bare.length;
+  while (bare[end - 1] === "#") end--;
+  return end === 0 || bare[end - 1] === " " ? bare.slice(0, end).trimEnd() : bare;
 }
 
 const starts = (line) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ITEM.test(line);
@@ -123,7 +146,7 @@ function table(head, rows, links) {
 const SPECIAL = /[\\`*_~[!<h\n]/g;
 const ADDRESS = /https?:\/\/[^\s<>"'`\]]+/y;
 const ANGLE = /<((?:https?:\/\/|mailto:)[^\s<>]+)>/y;
-const MARKS = [["**", "strong"], ["__", "strong"], ["~~", "del"], ["*", "em"], ["_", "em"]];
+const MARKS = [["***", "em", "strong"], ["___", "em", "strong"], ["**", "strong"], ["__", "strong"], ["~~", "del"], ["*", "em"], ["_", "em"]];
 
 /** Whether an address is one that a link may have. */
 export const safe = (link) => /^(?:https?:\/\/|mailto:)[^\s\u0000-\u001f]+$/i.test(link);
@@ -131,25 +154,26 @@ export const safe = (link) => /^(?:https?:\/\/|mailto:)[^\s\u0000-\u001f]+$/i.te
 const anchor = (link, content) => h("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, content);
 
 function inline(text, links, depth = 0) {
-  const nodes = [], missing = new Set();
+  const nodes = [], next = new Map();
   let at = 0, plain = 0;
   const put = (node, end) => {
     if (at > plain) nodes.push(text.slice(plain, at));
     if (node !== null) nodes.push(node);
     at = plain = end;
   };
-  // A mark that is not closed once is not closed later in the text: looking again each time would take forever.
+  // Where a mark was found, or was not, holds until that place is passed: looking again each time would take forever.
   const closing = (mark, from) => {
-    if (missing.has(mark)) return -1;
-    const found = text.indexOf(mark, from);
-    if (found < 0) missing.add(mark);
-    return found;
+    if (!(next.get(mark) >= from)) {
+      const found = text.indexOf(mark, from);
+      next.set(mark, found < 0 ? Infinity : found);
+    }
+    return next.get(mark) === Infinity ? -1 : next.get(mark);
   };
   while (at < text.length) {
     SPECIAL.lastIndex = at;
-    const next = SPECIAL.exec(text);
-    if (!next) break;
-    at = next.index;
+    const special = SPECIAL.exec(text);
+    if (!special) break;
+    at = special.index;
     const char = text[at];
     if (char === "\\" && /[!-/:-@[-`{-~]/.test(text[at + 1] ?? "")) {
       put(null, at + 1);
@@ -163,7 +187,7 @@ function inline(text, links, depth = 0) {
       const found = ANGLE.exec(text);
       if (found && safe(found[1])) put(anchor(found[1], found[1]), ANGLE.lastIndex);
     } else if (depth < DEEPEST) emphasis(text, at, links, depth, put, closing);
-    if (at === next.index) at++;
+    if (at === special.index) at++;
   }
   at = text.length;
   put(null, at);
@@ -174,8 +198,9 @@ function code(text, at, put, closing) {
   let size = 1;
   while (text[at + size] === "`") size++;
   const ticks = "`".repeat(Math.min(size, 8));
-  const end = closing(ticks, at + size);
-  if (size <= 8 && end > 0) put(h("code", {}, text.slice(at + size, end).replace(/^ (.*) $/s, "$1")), end + size);
+  const end = size <= 8 ? closing(ticks, at + size) : -1;
+  if (end > 0) put(h("code", {}, text.slice(at + size, end).replace(/^ (.*) $/s, "$1")), end + size);
+  else put(text.slice(at, at + size), at + size);
 }
 
 function bracket(text, at, links, depth, put, closing) {
@@ -185,7 +210,7 @@ function bracket(text, at, links, depth, put, closing) {
   if (!image && text[open + 1] === "[") {
     const end = closing("]]", open + 2);
     const inner = end < 0 ? "" : text.slice(open + 2, end);
-    if (inner.trim() && inner.length < 300 && !/[[\]\n]/.test(inner)) put(inside(inner, links), end + 2);
+    if (inner.length < 300 && inner.trim() && !/[[\]\n]/.test(inner)) put(inside(inner, links), end + 2);
     return;
   }
   const end = closing("](", open + 1);
@@ -217,12 +242,22 @@ function web(text, at, put) {
   ADDRESS.lastIndex = at;
   const found = ADDRESS.exec(text);
   if (!found) return;
-  const link = found[0].replace(/[.,;:!?)*_~]+$/, "");
+  const link = address(found[0]);
   if (link.length > 10) put(anchor(link, link), at + link.length);
 }
 
+/** An address in a sentence without what belongs to the sentence; a bracket that was opened in the address is its own. */
+function address(found) {
+  let end = found.length, open = found.split("(").length - found.split(")").length;
+  while (".,;:!?)*_~".includes(found[end - 1]) && !(found[end - 1] === ")" && open >= 0)) {
+    if (found[end - 1] === ")") open++;
+    end--;
+  }
+  return found.slice(0, end);
+}
+
 function emphasis(text, at, links, depth, put, closing) {
-  for (const [mark, tag] of MARKS) {
+  for (const [mark, ...tags] of MARKS) {
     if (!text.startsWith(mark, at)) continue;
     const after = text[at + mark.length] ?? " ";
     if (/\s/.test(after) || after === mark[0]) return;
@@ -230,7 +265,8 @@ function emphasis(text, at, links, depth, put, closing) {
     const end = closing(mark, at + mark.length + 1);
     const follows = text[end + mark.length] ?? " ";
     if (end < 0 || end - at > 5_000 || /\s/.test(text[end - 1]) || (mark[0] === "_" && /[\p{L}\p{N}]/u.test(follows))) return;
-    put(h(tag, {}, inline(text.slice(at + mark.length, end), links, depth + 1)), end + mark.length);
+    const inner = inline(text.slice(at + mark.length, end), links, depth + 1);
+    put(tags.reduceRight((made, tag) => h(tag, {}, made), inner), end + mark.length);
     return;
   }
 }

@@ -47,9 +47,14 @@ export function marked(text, wanted) {
   return nodes;
 }
 
-/** Markdown without its marks, for where there is room for a line only. */
-const plain = (text) => text.replace(/^ {0,3}(?:#{1,6} +|> ?|[-*+] +(?:\[[ xX]\] )?|\|?[ :|-]+\|$)/gm, "").replace(/\*\*|__|`+|~~/g, "")
-  .replace(/\[\[([^\]|]*\|)?([^\]]*)\]\]/g, "$2").replace(/!?\[([^\]\n]*)\]\([^)\n]*\)/g, "$1").replace(/ *\| */g, " · ");
+/** Markdown without its marks, for where there is room for a line only. Spaces come first and links have a longest length, so that no text takes long. */
+const plain = (text) => text.replace(/[^\S\n]+/g, " ").replace(/^ {0,3}(?:#{1,6} +|> ?|[-*+] +(?:\[[ xX]\] )?|\|?[ :|-]+\|$)/gm, "").replace(/\*\*|__|`+|~~/g, "")
+  .replace(/\[\[([^[\]|\n]{0,300}\|)?([^[\]\n]{0,300})\]\]/g, "$2").replace(/!?\[([^[\]\n]{0,300})\]\([^)\n]{0,500}\)/g, "$1").replace(/ *\| */g, " · ");
+
+const LETTERS = new Intl.Segmenter();
+
+/** The last place, at most `at`, that is not inside an emoji or a letter with its accents. */
+const between = (text, at) => LETTERS.segment(text).containing(at)?.index ?? text.length;
 
 /** The part of a text around the first word that was looked for, on one line. */
 export function excerpt(text, wanted, width = 240) {
@@ -59,7 +64,7 @@ export function excerpt(text, wanted, width = 240) {
     if (meant(found[0], wanted)) { at = found.index; break; }
   }
   const start = at > width / 2 ? Math.max(0, flat.lastIndexOf(" ", at - 40)) : 0;
-  return (start ? "… " : "") + flat.slice(start, start + width).trim();
+  return (start ? "… " : "") + flat.slice(start, between(flat, start + width)).trim();
 }
 
 // Differences
@@ -153,7 +158,7 @@ export function diffNodes(before, after) {
     if (kind === "gone") return h("del", {}, text);
     if (kind === "new") return h("ins", {}, text);
     if (text.length < 240) return text;
-    const head = index === 0 ? "" : text.slice(0, 90), tail = index === parts.length - 1 ? "" : text.slice(-90);
+    const head = index === 0 ? "" : text.slice(0, between(text, 90)), tail = index === parts.length - 1 ? "" : text.slice(between(text, text.length - 90));
     return [head, h("span", { class: "cut" }, " … "), tail];
   }));
 }

@@ -1,7 +1,7 @@
 // What an agent would get at the start of a session: the block for a command, section by section, and what had to leave.
 
 import { get, latest, post } from "../api.js";
-import { button, copy, failed, field, h, many, number, set, time } from "../dom.js";
+import { button, copy, failed, field, h, keepFocus, many, number, set, time } from "../dom.js";
 import { stacked } from "../pictures.js";
 import { go, href } from "../route.js";
 
@@ -13,6 +13,7 @@ export class ContextView {
   #newest = latest();
   #wanted = {};
   #opened = false;
+  #shown = null;
 
   constructor(root) {
     this.command = h("input", { type: "text", name: "command", placeholder: "deploy the web shop", autocomplete: "off", id: "search",
@@ -24,8 +25,9 @@ export class ContextView {
     this.form = h("form", { class: "ask", oninput: () => this.#typed(), onsubmit: (event) => { event.preventDefault(); this.#go(); } },
       field("What is the agent about to do?", this.command), field("Profile", this.profile), field("Budget in tokens", this.budget),
       h("button", { class: "button strong" }, "Show"));
-    set(root, h("div", { class: "page" }, h("h1", {}, "Context preview"),
-      h("p", { class: "lead" }, "Type a command and see the block that an agent would start with: what was chosen, how much room it takes, and what had to leave."), this.form, this.total, this.result));
+    this.page = h("div", { class: "page" }, h("h1", {}, "Context preview"),
+      h("p", { class: "lead" }, "Type a command and see the block that an agent would start with: what was chosen, how much room it takes, and what had to leave."), this.form, this.total, this.result);
+    set(root, this.page);
     get("/v1/profiles").then((names) => {
       set(this.profile, names.map((name) => h("option", { value: name }, name)));
       this.profile.value = this.#wanted.profile || "default";
@@ -83,9 +85,10 @@ export class ContextView {
         post("/v1/context", { ...wanted, ...(query.budget && { budget: Number(query.budget) }) }, { signal, reads: true }),
         post("/v1/context", { ...wanted, budget: 1_000_000 }, { signal, reads: true }), // without a limit: the difference is what had to leave
       ]));
-      if (found) this.#show(...found);
+      if (found) keepFocus(this.page, () => this.#show(...found));
     } catch (error) {
       this.#old(false);
+      this.#shown = null;
       set(this.total);
       set(this.result, failed(error, () => this.refresh()));
     }
@@ -93,6 +96,8 @@ export class ContextView {
 
   #show(block, whole) {
     this.#old(false);
+    const said = JSON.stringify([block, whole]), same = said === this.#shown; // what is the same stays: somebody may be reading it
+    this.#shown = said;
     if (!block.text && !whole.text) {
       set(this.total);
       return void set(this.result, h("p", { class: "empty" }, "There is nothing to say yet: no project, hand-off, decision, lesson or open task fits."));
@@ -107,11 +112,13 @@ export class ContextView {
     const left = parts.reduce((sum, part) => sum + part.left.length, 0);
     set(this.total, h("strong", {}, `about ${many(block.tokens, "token", "tokens")}`), ` of ${number(budget)}`, left ? `; ${many(left, "item", "items")} did not fit` : "; nothing had to leave",
       " ", button("Copy the block", () => copy(block.text), { icon: "copy", kind: "small" }));
+    if (same) return;
+    const open = this.result.querySelector(".raw")?.open;
     set(this.result,
       stacked(parts.filter((part) => part.tokens).map((part) => [part.name, part.tokens]), Math.max(budget, block.tokens), "Tokens of each section"),
       block.failed.length > 0 && h("p", { class: "problem", role: "alert" }, `Could not be had: ${block.failed.join("; ")}`),
       parts.map((part, index) => this.#section(part, parts.slice(0, index).filter((one) => one.tokens).length)),
-      h("details", { class: "raw" }, h("summary", {}, "The block as text"), h("pre", { tabindex: 0 }, block.text)));
+      h("details", { class: "raw", open }, h("summary", {}, "The block as text"), h("pre", { tabindex: 0 }, block.text)));
   }
 
   #section(part, place) {

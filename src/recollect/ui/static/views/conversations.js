@@ -1,7 +1,7 @@
 // Conversations: which there were, what was said, what stands for the part that left the window, and how one ends.
 
 import { Problem, conversation as at, entry as entryAt, get, latest, may, page, post } from "../api.js";
-import { add, ago, ask, button, failed, h, hour, icon, many, moment, select, set, time, toast, waiting } from "../dom.js";
+import { add, ago, ask, button, failed, h, hour, icon, keepFocus, many, moment, select, set, time, toast, waiting } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { markdown } from "../markdown.js";
 import { go, href } from "../route.js";
@@ -9,6 +9,9 @@ import { excerpt, marked, needles } from "../words.js";
 import { notesOf } from "./memory.js";
 
 const PAGE = 100;
+const SCREEN = 30; // rows that fill any screen
+const MOST = 1_000; // what the server gives at once
+const EVERY = 20_000; // milliseconds between two looks: no feed tells of a scratchpad, a checkpoint or a status
 const BEFORE = 20; // events shown above a turn that was searched for
 const AHEAD = 800; // pixels before the end of what is there, at which more is fetched
 const END = Number.MAX_SAFE_INTEGER; // no event has so high a number
@@ -22,6 +25,9 @@ export class ConversationsView {
   #info = null;
   #cursor = null;
   #all = [];
+  #round = 0; // how often another list was asked for
+  #listed = null;
+  #loading = null;
   #first = END; // the numbers of the first and the last event that are shown
   #last = 0;
   #busy = 0;
@@ -44,6 +50,7 @@ export class ConversationsView {
       for (const one of page(answer).items) this.channel.append(h("option", { value: one.id }, one.name));
       this.channel.value = this.#query.channel ?? "";
     }).catch(() => {});
+    const timer = setInterval(() => (this.side.isConnected ? document.hidden || this.refresh() : clearInterval(timer)), EVERY);
   }
 
   async update({ parts, query }) {
@@ -52,27 +59,36 @@ export class ConversationsView {
     this.#query = wanted;
     if (!this.timer && this.search.value.trim() !== wanted.q) this.search.value = wanted.q; // what is being typed stays
     this.channel.value = wanted.channel;
-    const [ref = null, turn = null] = parts;
+    const [ref = null, turn = null] = parts, focused = document.activeElement;
+    const left = this.#open && !ref && (focused === document.body || this.detail.contains(focused));
     this.root.firstElementChild.classList.toggle("opened", ref !== null);
-    if (changed) this.#load();
+    if (changed) this.#loading = this.#load().finally(() => { this.#loading = null; });
     this.list.mark(turn ? `${ref}/${turn}` : ref);
     if (ref !== this.#open || turn !== this.#turn) {
       [this.#open, this.#turn] = [ref, turn];
-      if (ref) await this.#show();
-      else set(this.detail, h("div", { class: "resting" }, h("p", {}, "Choose a conversation to read it.")));
+      if (ref) return void (await this.#show());
+      this.#info = this.pane = null;
+      set(this.detail, h("div", { class: "resting" }, h("p", {}, "Choose a conversation to read it.")));
+      if (left) this.list.back();
+      if (left && document.activeElement === document.body) this.root.focus({ preventScroll: true });
     }
   }
 
   async refresh(changes = []) {
-    const mine = changes.filter((one) => one.conversation_id === this.#info?.id);
-    if (this.#open && this.#info && (!changes.length || mine.length)) await this.#follow();
+    const mine = changes.some((one) => one.conversation_id === this.#info?.id);
+    if (this.pane && (!changes.length || mine)) await this.#follow();
+    if (this.#loading || (this.#query.q && !changes.length)) return;
     if (!changes.length || changes.some((one) => !this.#all.some((known) => known.id === one.conversation_id))) await this.#load({ keep: true });
   }
 
   key(event) {
+    const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
+    if (step) { // in what is open the arrows scroll
+      if (!this.list.shown || (event.key.startsWith("Arrow") && this.detail.contains(document.activeElement))) return false;
+      this.list.move(step);
+      return true;
+    }
     switch (event.key) {
-      case "j": case "ArrowDown": this.list.move(1); return true;
-      case "k": case "ArrowUp": this.list.move(-1); return true;
       case "Escape": if (this.#open) { go(href(["conversations"], this.#query)); return true; } return false;
       default: return false;
     }
@@ -97,7 +113,7 @@ export class ConversationsView {
     if (event.key === "ArrowDown") {
       event.preventDefault();
       this.list.focus(0);
-    } else if (event.key === "Enter" && this.list.items[0]) go(this.#address(this.list.items[0]));
+    } else if (event.key === "Enter") this.#openFirst();
     else if (event.key === "Escape") {
       event.preventDefault();
       if (this.search.value) {
@@ -105,6 +121,17 @@ export class ConversationsView {
         this.#typed();
       } else this.search.blur();
     }
+  }
+
+  /** Open the best of what was typed, also when that was not asked for yet. */
+  async #openFirst() {
+    if (this.timer) {
+      clearTimeout(this.timer);
+      this.timer = null;
+      this.#choose({ q: this.search.value.trim() }, true);
+    }
+    await this.#loading;
+    if (this.list.items[0]) go(this.#address(this.list.items[0]));
   }
 
   #choose(change, replace = false) {
@@ -117,20 +144,40 @@ export class ConversationsView {
 
   async #load({ keep = false } = {}) {
     const q = this.#query;
+    if (!keep) this.#round += 1;
     const pressed = document.activeElement?.dataset?.status;
     set(this.chips, STATUSES.map(([value, text]) => h("button", { type: "button", class: "chip", "data-status": value || "all", "aria-pressed": String(q.status === value), onclick: () => this.#choose({ status: value }) }, text)));
     if (pressed) this.chips.querySelector(`[data-status="${pressed}"]`)?.focus();
     try {
       const found = await this.#newest(async (signal) => (q.q
-        ? { items: page(await get("/v1/conversations/search", { q: q.q, unit: "turn", limit: 50, channel: q.channel }, signal)).items, next: null }
-        : page(await get("/v1/conversations", { include_archived: true, channel: q.channel, limit: 100 }, signal))));
+        ? { items: page(await get("/v1/conversations/search", { q: q.q, unit: "turn", limit: q.status ? 200 : 50, channel: q.channel }, signal)).items, next: null }
+        : this.#page(null, keep ? Math.min(MOST, Math.max(PAGE, this.#all.length + (this.#cursor ? 0 : SCREEN))) : PAGE, signal)));
       if (!found) return;
-      this.#cursor = found.next;
-      if (!q.q) this.#all = found.items;
-      this.#list(found.items, keep);
+      const rest = keep && found.next ? this.#beyond(found.items) : [];
+      if (!rest.length) this.#cursor = found.next;
+      if (!q.q) this.#all = [...found.items, ...rest];
+      this.#list(q.q ? found.items : this.#all, keep);
     } catch (error) {
       set(this.count, h("span", { class: "problem" }, error.message), " ", button("Try again", () => this.#load(), { kind: "link" }));
     }
+  }
+
+  /** What follows in the list; of one status as many as fill a screen, which the server does not sort out. */
+  async #page(cursor, limit, signal) {
+    const { status, channel } = this.#query, items = [];
+    let next = cursor;
+    do {
+      const found = page(await get("/v1/conversations", { include_archived: !status || status === "archived", channel, limit: status ? MOST : limit, cursor: next }, signal));
+      items.push(...found.items);
+      next = found.next;
+    } while (next && items.filter((one) => !status || one.status === status).length < SCREEN);
+    return { items, next };
+  }
+
+  /** What was there already and comes after these. */
+  #beyond(items) {
+    const known = new Set(items.map((one) => one.id)), last = items.at(-1).started_at;
+    return this.#all.filter((one) => !known.has(one.id) && one.started_at <= last);
   }
 
   #items(found) {
@@ -140,25 +187,45 @@ export class ConversationsView {
   }
 
   #list(found, keep) {
-    const q = this.#query, items = this.#items(found);
-    this.list.set(items, { ended: !this.#cursor, keep });
-    this.list.mark(this.#turn ? `${this.#open}/${this.#turn}` : this.#open);
-    this.count.textContent = q.q ? (items.length ? many(items.length, "turn", "turns") : `Nobody said “${q.q}”.`)
-      : items.length ? many(items.length, "conversation", "conversations") + (this.#cursor ? " and more" : "") : "No conversations yet. An agent that talks through recollect has them here.";
+    const items = this.#items(found), said = JSON.stringify([items, this.#cursor]);
+    if (!keep || said !== this.#listed) {
+      const { node, inner, items: before } = this.list, height = inner.offsetHeight / before.length, first = Math.floor(node.scrollTop / height), top = before[first]?.key;
+      const place = keep && !this.list.atTop ? items.findIndex((item) => item.key === top) : -1;
+      this.list.set(items, { ended: !this.#cursor, keep });
+      if (place >= 0) node.scrollTop += (place - first) * height; // what came above moves nothing
+    }
+    this.#listed = said;
+    this.#mark();
+    this.#tell();
+  }
+
+  #mark() {
+    const ref = this.#info?.ref_code ?? this.#open; // an address may name it by its id
+    this.list.mark(this.#turn ? `${ref}/${this.#turn}` : ref);
+  }
+
+  #tell() {
+    const { q, status, channel } = this.#query, count = this.list.items.length, where = channel ? " in this channel" : "";
+    this.count.textContent = q ? (count ? many(count, "turn", "turns") : `Nobody said “${q}”${status || channel ? " in such a conversation" : ""}.`)
+      : count ? many(count, "conversation", "conversations") + (this.#cursor ? " and more" : "")
+      : status ? `No conversation${where} is ${status}.` : channel ? `There is no conversation${where}.` : "No conversations yet. An agent that talks through recollect has them here.";
   }
 
   async #more() {
-    const found = await get("/v1/conversations", { include_archived: true, channel: this.#query.channel, limit: 100, cursor: this.#cursor }).then(page).catch(() => ({ items: [], next: null }));
+    const round = this.#round, found = await this.#page(this.#cursor, PAGE).catch(() => null);
+    if (!found || round !== this.#round) return; // scrolling on tries again
+    const known = new Set(this.#all.map((one) => one.id)), more = found.items.filter((one) => !known.has(one.id));
     this.#cursor = found.next;
-    this.#all = this.#all.concat(found.items);
-    this.list.extend(this.#items(found.items), { ended: !found.next });
+    this.#all = this.#all.concat(more);
+    this.list.extend(this.#items(more), { ended: !found.next });
+    this.#tell();
   }
 
   #row({ info, turn, key }) {
     const wanted = needles(this.#query.q);
     const text = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []) || (info.status === "active" ? "It still goes on." : "It has no summary.");
     return h("a", { class: "entry-row", href: this.#address({ info, turn }) },
-      h("span", { class: "line" }, h("span", { class: "title" }, turn ? `${turn.event.speaker ?? role(turn.event)} in ${info.ref_code}` : info.chat_id ?? info.ref_code), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
+      h("span", { class: "line" }, h("span", { class: "title" }, turn ? [h("bdi", {}, turn.event.speaker ?? role(turn.event)), ` in ${info.ref_code}`] : info.chat_id ?? info.ref_code), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
       h("span", { class: "snippet" }, marked(text, wanted)),
       h("span", { class: "badges" }, status(info), h("span", { class: "badge" }, info.channel_id), info.chat_id && !turn && h("span", { class: "tag" }, info.ref_code)));
   }
@@ -168,20 +235,23 @@ export class ConversationsView {
   async #show() {
     const ref = this.#open;
     set(this.detail, waiting());
-    this.#info = null;
+    this.#info = this.pane = null;
     try {
       const turn = Number(this.#turn) || 0;
       const [info, about, older, newer] = await Promise.all([get(at(ref)), this.#told(ref), this.#events({ before: turn || END, limit: turn ? BEFORE : PAGE }), turn ? this.#events({ after: turn - 1, limit: PAGE }) : { items: [], next: null }]);
-      if (ref !== this.#open) return;
-      this.#info = info;
+      if (ref !== this.#open || (Number(this.#turn) || 0) !== turn) return;
       [this.#first, this.#last, this.calls] = [END, 0, new Map()];
       this.about = h("div", { class: "about", tabindex: -1 });
       this.before = h("div", { class: "more" });
       this.events = h("div", { class: "transcript" });
       this.after = h("div", { class: "more" });
-      this.#about(info, about);
-      set(this.detail, h("article", { class: "pane talk", "aria-label": `Conversation ${info.ref_code}` }, this.#head(info), this.about, this.before, this.events, this.after,
-        info.closing_summary && h("section", { class: "card" }, h("h2", {}, "What came of it"), said(info.closing_summary))));
+      this.head = h("header", { class: "pane-head" });
+      this.closing = h("div", { class: "closing" });
+      this.pane = h("article", { class: "pane talk", "aria-label": `Conversation ${info.ref_code}` }, this.head, this.about, this.before, this.events, this.after, this.closing);
+      this.told = null;
+      set(this.detail, this.pane);
+      this.#stand(info, about);
+      this.#mark();
       this.#earlier(older);
       this.#later(newer);
       const found = turn && this.events.querySelector(`[data-seq="${turn}"]`);
@@ -191,7 +261,10 @@ export class ConversationsView {
         found.tabIndex = -1;
         found.scrollIntoView({ block: "center" });
         found.focus({ preventScroll: true });
-      } else this.detail.scrollTop = this.detail.scrollHeight;
+      } else {
+        this.detail.scrollTop = this.detail.scrollHeight;
+        this.head.querySelector("h1").focus({ preventScroll: true });
+      }
       this.#top = this.detail.scrollTop;
     } catch (error) {
       if (ref === this.#open) set(this.detail, failed(error, () => this.#show()));
@@ -210,20 +283,21 @@ export class ConversationsView {
   /** More is fetched when one comes near it, in both directions. Who reads what stands above the transcript is left there. */
   #scrolled() {
     const before = this.#top, top = (this.#top = this.detail.scrollTop);
-    if (!this.#info || this.#busy) return;
+    if (!this.pane || this.#busy) return;
     const view = this.detail.getBoundingClientRect(), start = this.before.getBoundingClientRect().bottom, end = this.after.getBoundingClientRect().top;
-    if (top < before && this.before.firstChild && start > view.top - AHEAD && start < view.top + view.height / 2) this.#reach("before");
+    const near = start > view.top - AHEAD && start < view.top + view.height / 2, passed = start > view.top && start - (before - top) < view.top - AHEAD; // by a jump
+    if (top < before && this.before.firstChild && (near || passed)) this.#reach("before");
     else if (top > before && this.after.querySelector("button") && end < view.bottom + AHEAD) this.#reach("after");
   }
 
   /** Fetch what was said before or after what is shown; one after the other, so that nothing is shown twice. */
   #fetch(way) {
-    const info = this.#info;
+    const pane = this.pane;
     this.#busy += 1;
     return (this.#line = this.#line.catch(() => {}).then(async () => {
-      if (info !== this.#info) return;
+      if (pane !== this.pane) return;
       const found = await this.#events(way === "before" ? { before: this.#first, limit: PAGE } : { after: this.#last, limit: PAGE });
-      if (info === this.#info) way === "before" ? this.#earlier(found) : this.#later(found);
+      if (pane === this.pane) way === "before" ? this.#earlier(found) : this.#later(found);
     }).finally(() => { this.#busy -= 1; }));
   }
 
@@ -237,8 +311,9 @@ export class ConversationsView {
     }
   }
 
-  /** Put what was said before, newest first as it comes, above what is shown, which stays where it is. */
+  /** Put what was said before, newest first as it comes, above what is shown, which stays where it is; unless one reads what stands above that. */
   #earlier({ items, next }) {
+    const view = this.detail.getBoundingClientRect(), asked = this.before.contains(document.activeElement);
     const below = this.events.querySelector(":scope > :not([data-lone])"), place = below?.getBoundingClientRect().top;
     const whole = this.events, known = this.calls;
     this.events = h("div");
@@ -255,7 +330,7 @@ export class ConversationsView {
     this.calls = new Map([...this.calls, ...known]);
     this.#note(items);
     set(this.before, next && button("Show what was said before", () => this.#reach("before"), { kind: "small" }));
-    if (below?.isConnected) this.detail.scrollTop += below.getBoundingClientRect().top - place;
+    if (below?.isConnected && (asked || place < view.top + view.height / 2)) this.detail.scrollTop += below.getBoundingClientRect().top - place;
   }
 
   #later({ items, next }) {
@@ -270,14 +345,30 @@ export class ConversationsView {
 
   /** What was said since, and how it stands now. */
   async #follow() {
+    const pane = this.pane, ref = this.#open;
     try {
-      const info = await get(at(this.#open));
-      if (info.id !== this.#info?.id) return;
-      if (info.status !== this.#info.status) return void (await this.#show());
+      const [info, told] = await Promise.all([get(at(ref)), this.#told(ref)]);
+      if (pane !== this.pane) return;
       const end = this.detail.scrollTop + this.detail.clientHeight > this.detail.scrollHeight - 80;
+      this.#stand(info, told);
       if (!this.after.querySelector("button")) await this.#fetch("after");
-      if (end) this.detail.scrollTop = this.detail.scrollHeight;
+      if (end && pane === this.pane) this.detail.scrollTop = this.detail.scrollHeight;
     } catch { /* the next thing that happens tries again */ }
+  }
+
+  /** What there is to know about it and what can be done, where that is new. What is read further down stays where it is. */
+  #stand(info, told) {
+    const text = JSON.stringify([info, told]);
+    this.#info = info;
+    if (text === this.told) return;
+    this.told = text;
+    const place = this.events.getBoundingClientRect().top;
+    keepFocus(this.detail, () => {
+      set(this.head, this.#head(info));
+      this.#about(info, told);
+      set(this.closing, info.closing_summary && h("section", { class: "card" }, h("h2", {}, "What came of it"), said(info.closing_summary)));
+    });
+    if (place < this.detail.getBoundingClientRect().top) this.detail.scrollTop += this.events.getBoundingClientRect().top - place;
   }
 
   #head(info) {
@@ -286,17 +377,18 @@ export class ConversationsView {
       try {
         const done = await post(`${at(info.ref_code)}/${verb}`);
         toast(verb === "end" ? ended(done) : `It is ${verb === "idle" ? "idle" : "archived"} now.`);
-        await Promise.all([this.#show(), this.#load({ keep: true })]);
+        await Promise.all([this.#follow(), this.#load({ keep: true })]);
+        if (verb === "end") this.detail.scrollTop = this.detail.scrollHeight;
       } catch (error) {
         toast(error.message, { bad: true });
       }
     });
-    return h("header", { class: "pane-head" }, button("Back", () => go(href(["conversations"], this.#query)), { icon: "back", quiet: true, kind: "back" }),
-      h("h1", {}, info.chat_id ?? `Conversation ${info.ref_code}`),
+    return [button("Back", () => go(href(["conversations"], this.#query)), { icon: "back", quiet: true, kind: "back" }),
+      h("h1", { tabindex: -1 }, info.chat_id ?? `Conversation ${info.ref_code}`),
       h("div", { class: "actions" }, button("About", () => { this.#top = this.detail.scrollTop = 0; this.about.focus({ preventScroll: true }); }, { title: "What there is to know about it, above what was said" }),
         may("write") && [info.status === "active" && act("Idle", "idle", "Set it idle?", "It is marked as over, and nothing else is done: no summary, and its own entries stay. There is no way back to active."),
         info.status !== "archived" && act("Archive", "archive", "Archive it?", "It leaves the usual lists. Everything that was said stays, and so does its scratchpad. There is no way back."),
-        info.status === "active" && act("End", "end", "End it?", ["A summary and a hand-off are written, decisions and lessons are kept, and what was said can be found as past talk.", "Entries of the conversation's own scope go to the trash, and it becomes idle."])]));
+        info.status === "active" && act("End", "end", "End it?", ["A summary and a hand-off are written, decisions and lessons are kept, and what was said can be found as past talk.", "Entries of the conversation's own scope go to the trash, and it becomes idle."])])];
   }
 
   #about(info, [summary, pad, saved]) {
@@ -305,8 +397,7 @@ export class ConversationsView {
       try {
         await post(`${at(info.ref_code)}/checkpoint`);
         toast("Saved: for seven days it can be taken up again here.");
-        const told = await this.#told(info.ref_code);
-        if (this.#info === info) this.#about(info, told);
+        await this.#follow();
       } catch (error) { toast(error.message, { bad: true }); }
     };
     set(this.about,

@@ -1,12 +1,12 @@
 // One entry: what it says, what it is called, where it comes from, how it fades, what was done to it, what it is tied to.
 
-import { Problem, ask, entry as at, get, may, page } from "../api.js";
-import { askText, button, day, failed, h, many, moment, number, set, time, toast, waiting } from "../dom.js";
+import { ask, entry as at, get, may, page } from "../api.js";
+import { askText, button, day, failed, h, keepFocus, many, moment, number, set, time, toast, waiting } from "../dom.js";
 import { markdown } from "../markdown.js";
 import { decayCurve, whyPicture } from "../pictures.js";
 import { href } from "../route.js";
 import { diffNodes } from "../words.js";
-import { called, tellChange, entryForm, explained, forget, restore, reversed } from "./form.js";
+import { FIELDS, called, entryForm, explained, forget, forgetting, hasDraft, restore, reversed, shown, tellChange } from "./form.js";
 
 const DID = { add: "Made", write: "Changed", rename: "Renamed", alias: "Got one more name", remove: "Forgotten", restore: "Restored", erase: "Erased" };
 const LIFETIMES = { conversation: "the conversation", short_term: "short term", mid_term: "mid term", long_term: "long term" };
@@ -19,8 +19,11 @@ export class EntryPane {
   #etag = null;
   #editing = false;
   #turn = 0;
+  #trashed = false;
+  #explaining = false;
+  #sought = false; // a question was chosen here: what explains it is brought into view when it is there
 
-  /** `why(id)` gives the hit that an entry was, `closed()` and `gone()` are told when it is to leave. */
+  /** `why(id)` gives the hit that an entry was, or the search that did not find it; `closed()` and `gone()` are told when it is to leave. */
   constructor({ why, closed, gone }) {
     this.why = why;
     this.closed = closed;
@@ -30,106 +33,161 @@ export class EntryPane {
   /** The id of the entry that is shown, by whatever name it was asked for. */
   get id() { return this.#entry?.id ?? this.#id; }
 
-  async show(root, id) {
+  /** Show an entry; with `trashed` it is one of the trash. */
+  async show(root, id, { trashed = false } = {}) {
     this.root = root;
     this.#id = id;
     this.#entry = null;
-    this.#editing = false;
+    this.#editing = this.#explaining = this.#sought = false;
+    this.#trashed = trashed;
     set(root, waiting());
     await this.#load();
+    if (this.#id !== id) return null; // something else is shown by now
     if (this.editNext && this.#entry) this.edit();
-    else if (this.#entry) this.root.querySelector("h1")?.focus({ preventScroll: true });
+    else this.root.querySelector("h1")?.focus({ preventScroll: true });
     this.editNext = false;
     root.scrollTop = 0;
     return this.id;
   }
 
+  /** Nothing is shown any more; an answer that is under way is not shown either. */
+  leave() {
+    this.#turn++;
+    this.#id = this.#entry = null;
+    this.#editing = false;
+  }
+
   /** Read it again, because something happened to it. What is being written stays. */
   async reload() {
+    await forgetting(this.id);
+    if (this.#id === null) return;
     if (!this.#editing) return this.#load();
-    const note = this.root.querySelector(".pane > .elsewhere");
-    if (note) note.hidden = false;
+    const note = this.root.querySelector(".pane > .elsewhere"), known = this.#etag;
+    const { etag, status } = await ask("GET", at(this.id)).catch((error) => error);
+    note.hidden = etag === known || (status !== undefined && status !== 404);
+    note.textContent = status === 404 ? "It was forgotten elsewhere meanwhile. Saving will offer to bring it back."
+      : "It was changed elsewhere meanwhile. Saving will show both.";
+  }
+
+  /** Say why the search that is shown found it, or that it did not. */
+  explain() {
+    const why = this.root?.querySelector("#why"), asked = this.root?.querySelector("[aria-controls=why]");
+    if (!why || !this.#entry) return;
+    const hit = this.why(this.#entry.id), found = Boolean(hit?.why);
+    asked.hidden = !found;
+    why.hidden = !hit || !this.#explaining;
+    asked.setAttribute("aria-expanded", String(!why.hidden));
+    set(why, found ? [h("h2", {}, `Why “${hit.query}” finds this`), whyPicture(hit)]
+      : hit && h("p", {}, hit.all ? `“${hit.query}” does not find this now.` : `“${hit.query}” does not have this among its best ${hit.count} results now.`));
+    if (!hit || !this.#sought) return;
+    this.#sought = false;
+    why.scrollIntoView({ block: "nearest" });
+    (found ? asked : this.root.querySelector("h1")).focus({ preventScroll: true });
   }
 
   edit() {
     if (!this.#entry || !may("write") || this.#editing) return;
+    this.#turn++; // an answer that is under way does not take the form away
     this.#editing = true;
+    this.#explaining = false;
     const done = async () => {
       this.#editing = false;
       await this.#load();
       this.root.querySelector("h1")?.focus({ preventScroll: true });
     };
-    set(this.root, h("div", { class: "pane" }, this.#head([]),
-      h("p", { class: "elsewhere", hidden: true, role: "status" }, "It was changed elsewhere meanwhile. Saving will show both texts."),
+    set(this.root, h("div", { class: "pane" }, this.#head(this.#entry, []), h("p", { class: "elsewhere", hidden: true, role: "status" }),
       entryForm({ entry: this.#entry, etag: this.#etag, saved: done, left: done })));
   }
 
   async #load() {
     const id = this.#id, turn = ++this.#turn;
-    try {
-      const { body, etag } = await ask("GET", at(id));
-      if (turn !== this.#turn) return;
-      this.#entry = body;
-      this.#etag = etag;
-    } catch (error) {
-      if (turn !== this.#turn) return;
-      this.#entry = null;
-      if (error instanceof Problem && error.status === 404) await this.#missing(id, error);
-      else set(this.root, failed(error, () => this.#load()));
-      return;
+    let found, problem, removal = this.#trashed && await this.#removal(id);
+    if (!removal) {
+      try {
+        found = await ask("GET", at(id));
+      } catch (error) {
+        problem = error;
+        if (error.status === 404) removal = await this.#removal(id);
+      }
     }
-    const scroll = this.root.scrollTop, explaining = this.root.querySelector("#why")?.hidden === false, known = new Set([...this.root.querySelectorAll("details[open]")].map((one) => one.dataset.part));
-    this.#draw();
-    if (explaining) this.root.querySelector("[aria-controls=why]")?.click();
-    for (const one of this.root.querySelectorAll("details")) if (known.has(one.dataset.part)) one.open = true;
+    const parts = found ? ["links", "accesses", "history"].map((part) => get(`${at(id)}/${part}`)) : [], all = Promise.allSettled(parts);
+    const again = this.root.querySelector("article") !== null;
+    if (again) await all; // what is read stays until all of the new is there
+    if (turn !== this.#turn) return;
+    const scroll = this.root.scrollTop, folds = new Map([...this.root.querySelectorAll("details")].map((one) => [one.dataset.part, one.open]));
+    this.#entry = found?.body ?? null;
+    this.#etag = found?.etag;
+    await keepFocus(this.root, async () => {
+      if (found) this.#draw(...parts);
+      else if (removal) this.#forgotten(removal);
+      else set(this.root, failed(problem, problem.status === 404 ? null : () => this.#load()));
+      if (again) await all;
+    });
+    for (const one of this.root.querySelectorAll("details")) one.open = folds.get(one.dataset.part) ?? one.open;
     this.root.scrollTop = scroll;
   }
 
-  /** An entry that is not there: forgotten ones have a history, and a way back. */
-  async #missing(id, error) {
-    const past = await get(`${at(id)}/history`).then(page).catch(() => null);
-    const last = past?.items.at(-1);
-    if (last?.operation !== "remove") return void set(this.root, failed(error));
-    const was = { id: last.entry_id, name: last.before.name ?? null };
-    set(this.root, h("div", { class: "empty" }, h("p", {}, was.name ? `“${was.name}” was forgotten ` : "This entry was forgotten ", time(last.at), "."),
-      may("write") && button("Bring it back", () => restore(was, () => this.#load()), { kind: "strong" })));
+  /** How an entry was forgotten; nothing when it was not, or when there is no way back. */
+  async #removal(id) {
+    const last = page(await get(`${at(id)}/history`).catch(() => null)).items.at(-1);
+    return last?.operation === "remove" ? last : null;
   }
 
-  #head(actions) {
-    const entry = this.#entry;
+  /** An entry that was forgotten: what it said, and the way back. */
+  #forgotten({ entry_id: id, before, actor, at: when }) {
+    const was = { ...before, id };
+    const back = () => restore(was, () => { this.#trashed = false; return this.#load(); }, { undo: true });
+    set(this.root, h("article", { class: "pane", "aria-label": title(was) },
+      this.#head(was, [may("write") && button("Bring it back", back, { kind: "strong" })]),
+      h("p", { class: "elsewhere" }, "This was forgotten ", time(when), ` by ${actor}.`),
+      h("div", { class: "content" }, markdown(was.content, { name: (name) => href(["memory", name]) }))));
+  }
+
+  #head(entry, actions) {
     return h("header", { class: "pane-head" }, button("Back", this.closed, { icon: "back", quiet: true, kind: "back" }),
       h("h1", { tabindex: -1 }, title(entry)), h("div", { class: "actions" }, actions));
   }
 
-  #draw() {
-    const entry = this.#entry, hit = this.why(entry.id), write = may("write");
+  #draw(linked, accesses, revisions) {
+    const entry = this.#entry, write = may("write");
     const broken = new Set();
     const text = () => markdown(entry.content, { name: (name) => (broken.has(name) ? null : href(["memory", name])) });
     const content = h("div", { class: "content" }, text());
-    const why = h("div", { class: "why", hidden: true, id: "why" });
-    const asked = hit?.why && button("Why this?", () => {
-      why.hidden = !why.hidden;
-      asked.setAttribute("aria-expanded", String(!why.hidden));
-    }, { "aria-expanded": "false", "aria-controls": "why" });
-    if (hit?.why) {
-      set(why, h("h2", {}, `Why “${hit.query}” finds this`), whyPicture(hit));
-    }
+    const asked = button("Why this?", () => { this.#explaining = !this.#explaining; this.explain(); }, { "aria-controls": "why", "aria-expanded": "false" });
     const links = h("div"), curve = h("div"), past = h("div");
     set(this.root, h("article", { class: "pane", "aria-label": title(entry) },
-      this.#head([asked, write && button("Edit", () => this.edit(), { icon: "pencil", key: "e" }), write && button("Forget", () => forget(entry, this.gone), { icon: "trash" })]),
-      this.#facts(entry), why, content, links,
+      this.#head(entry, [asked, write && button("Edit", () => this.edit(), { icon: "pencil", key: "e" }), write && button("Forget", () => forget(entry, this.gone), { icon: "trash" })]),
+      write && hasDraft(entry.id) && h("p", { class: "elsewhere", role: "status" }, "You typed something and did not save it. ", button("Go on", () => this.edit(), { kind: "small" })),
+      this.#facts(entry), h("div", { class: "why", id: "why", hidden: true }), content, links,
       h("section", {}, h("h2", {}, "Names"), this.#names(entry, write)),
       this.#origin(entry),
       h("section", {}, h("h2", {}, "How present it is"), curve),
       past));
+    this.explain();
     const own = (node, made) => { if (this.#entry === entry) set(node, made); };
-    get(`${at(entry.id)}/links`).then((found) => {
+    linked.then((found) => {
       for (const name of found.broken) broken.add(name);
       if (found.broken.length) own(content, text());
       own(links, this.#links(found));
     }).catch(() => {});
-    get(`${at(entry.id)}/accesses`).then((found) => own(curve, decayCurve(found))).catch((error) => own(curve, h("p", { class: "hint" }, error.message)));
-    get(`${at(entry.id)}/history`).then((found) => own(past, this.#history(page(found).items))).catch(() => {});
+    accesses.then((found) => own(curve, [decayCurve(found), this.#recalledBy(found)])).catch((error) => own(curve, h("p", { class: "hint" }, error.message)));
+    revisions.then((found) => own(past, this.#history(page(found).items))).catch(() => {});
+  }
+
+  /** The questions that found it, newest first. Each leads to its search, with this entry open beside it. */
+  #recalledBy({ recalls = [] }) {
+    const asked = new Map(), { scope, conversation_id: conversation, channel_id: channel } = this.#entry;
+    const within = scope === "conversation" ? { scope, conversation } : scope === "channel" ? { scope, channel } : {}; // elsewhere it is not found
+    for (const [when, query] of [...recalls].reverse()) if (query) asked.set(query, [...(asked.get(query) ?? []), when]);
+    if (!asked.size) return h("p", { class: "hint" }, "No question on record has found it. Search for it, and “Why this?” shows how it came to its place.");
+    const seek = (query) => {
+      this.#explaining = this.#sought = true;
+      if (this.why(this.#entry.id)?.query === query) this.explain(); // the search is there already
+    };
+    return h("details", { class: "recalls", "data-part": "recalls" }, h("summary", {}, h("h3", {}, "Recalled by"), ` ${many(asked.size, "question", "questions")}`),
+      h("p", { class: "hint" }, "Choose one to ask it again and to see why it finds this."),
+      h("ul", { class: "links" }, [...asked].slice(0, 50).map(([query, [last, ...more]]) => h("li", {}, h("a", { href: href(["memory", this.#id], { q: query, ...within }), onclick: () => seek(query) }, query.slice(0, 200)),
+        h("span", { class: "hint" }, ", ", time(last), more.length > 0 && `, ${many(more.length + 1, "time", "times")}`)))));
   }
 
   #facts(entry) {
@@ -197,18 +255,18 @@ export class EntryPane {
     if (one.operation === "add" || one.operation === "remove") return null;
     const fields = [...new Set([...Object.keys(one.before), ...Object.keys(one.after)])]
       .filter((field) => !["updated_at", "content_hash", "id", "seq", "vault_id", "concept_tags"].includes(field));
-    const shown = (value) => (Array.isArray(value) ? value.join(", ") : value === null || value === undefined ? "" : String(value));
     const changed = fields.filter((field) => JSON.stringify(one.before[field]) !== JSON.stringify(one.after[field]));
     return [
       changed.filter((field) => field !== "content").map((field) => h("p", { class: "changed" }, `${field}: `, shown(one.before[field]) && [h("del", {}, shown(one.before[field])), " "], shown(one.after[field]) && h("ins", {}, shown(one.after[field])))),
       changed.includes("content") && diffNodes(String(one.before.content ?? ""), String(one.after.content ?? "")),
-      one.operation === "write" && changed.includes("content") && may("write") && button("Bring back the text before", () => this.#revert(one), { kind: "small" }),
+      one.operation === "write" && may("write") && changed.some((field) => FIELDS.includes(field))
+        && button(`Bring back the ${changed.includes("content") ? "text" : changed.filter((field) => FIELDS.includes(field)).join(" and ")} before`, () => this.#revert(one), { kind: "small" }),
     ];
   }
 
   /** Put the fields back that a change replaced. It is a change like any other: nothing is lost by it. */
   async #revert(one) {
-    const entry = this.#entry, fields = Object.keys(one.before).filter((field) => ["content", "tags", "context", "category", "importance"].includes(field));
+    const entry = this.#entry, fields = FIELDS.filter((field) => field in one.before);
     try {
       const { etag } = await ask("PATCH", at(entry.id), { body: reversed(fields, one.before), etag: this.#etag });
       tellChange(`As it was before ${day(one.at)}.`, entry.id, fields, entry, etag);

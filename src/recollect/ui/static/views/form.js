@@ -12,6 +12,21 @@ export const called = (category) => SINGULAR[category] ?? category;
 /** What was typed and not saved, by entry, and what it was typed over: going away and coming back loses nothing. */
 const drafts = new Map();
 addEventListener("beforeunload", (event) => { if (drafts.size) event.preventDefault(); });
+let writing = null; // the form that is on the page, and the key of its draft
+
+/** Whether something was typed over an entry and not saved. */
+export const hasDraft = (id) => drafts.has(id);
+
+/** The form is left, on whatever way: say so when something in it was not saved. */
+export function leaving() {
+  if (writing?.form.isConnected && drafts.has(writing.key)) toast("Not saved. What you typed is there when you come back.");
+  writing = null;
+}
+
+export const FIELDS = ["content", "tags", "context", "category", "importance"];
+const same = (one, other) => JSON.stringify(one ?? "") === JSON.stringify(other ?? "");
+/** A value of an entry as one line of text. */
+export const shown = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
 
 const tagsOf = (text) => [...new Set(text.split(",").map((one) => one.replace(/^#/, "").trim()).filter(Boolean))];
 
@@ -54,7 +69,7 @@ export function entryForm({ entry, etag, saved, left }) {
   const tags = input("tags", { type: "text", value: was.tags.join(", "), placeholder: "ops, release", autocomplete: "off" });
   const context = input("context", { type: "text", value: was.context ?? "", placeholder: "Where it comes from, or why it matters" });
   const importance = input("importance", { type: "range", min: 0, max: 1, step: 0.05, value: String(was.importance) });
-  const shown = h("output");
+  const chosen = h("output");
   const scope = entry ? null : select([["workspace", "Workspace"], ["account", "Account (all workspaces)"]], "workspace", () => changed(), { name: "scope" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
   const kept = h("p", { class: "elsewhere", role: "status", hidden: true }, "You typed this before and did not save it. ", button("Discard it", discard, { kind: "small" }));
@@ -64,7 +79,7 @@ export function entryForm({ entry, etag, saved, left }) {
     name && field("Name", name, "Optional. By it the entry can be addressed and linked."),
     field("Text", content),
     h("div", { class: "columns" }, field("Category", category), field("Tags", tags), scope && field("Scope", scope),
-      field("Importance", h("span", { class: "row" }, importance, shown))),
+      field("Importance", h("span", { class: "row" }, importance, chosen))),
     field("Context", context), problem,
     h("div", { class: "row end" }, h("span", { class: "hint grow" }, "Ctrl+Enter saves, Esc leaves."), button("Cancel", leave), save));
   const fields = [name, content, category, tags, context, importance, scope].filter(Boolean);
@@ -77,7 +92,7 @@ export function entryForm({ entry, etag, saved, left }) {
   tellImportance();
 
   function tellImportance() {
-    shown.textContent = Number(importance.value).toFixed(2);
+    chosen.textContent = Number(importance.value).toFixed(2);
   }
 
   function changed() {
@@ -101,22 +116,34 @@ export function entryForm({ entry, etag, saved, left }) {
   }
 
   function leave() {
-    if (drafts.has(key)) toast("Not saved. What you typed is there when you come back.");
+    leaving();
     left();
   }
 
+  let saving = false; // the button is not disabled meanwhile: it would lose the focus
+
   async function submit(event) {
     event.preventDefault();
+    if (saving) return;
+    saving = true;
     problem.hidden = true;
-    save.disabled = true;
     try {
-      await (entry ? write(etag) : create());
+      await (entry ? write(etag).catch((error) => (error.status === 412 ? conflict() : Promise.reject(error))) : create());
     } catch (error) {
-      if (error instanceof Problem && error.status === 412) await conflict();
+      if (entry && error.status === 404) gone();
       else complain(error);
     } finally {
-      save.disabled = false;
+      saving = false;
     }
+  }
+
+  /** Somebody forgot it in the meantime. Back as it was, it can be saved; back as something else, saving shows both. */
+  function gone() {
+    set(problem, "It was forgotten in the meantime. What you typed is still here. ", button("Bring it back", () => restore(entry, () => {
+      problem.hidden = true;
+      save.focus();
+    }), { kind: "small" }));
+    problem.hidden = false;
   }
 
   function complain(error) {
@@ -158,15 +185,24 @@ export function entryForm({ entry, etag, saved, left }) {
     saved(now, made);
   }
 
-  /** Somebody else wrote it in the meantime: both texts are shown, and nothing is overwritten unasked. */
+  /** What both sides did, field by field. A field that was not touched here stays as theirs. */
+  function both(theirs) {
+    const mine = values(), touched = (field) => !same(mine[field], was[field]);
+    const lines = FIELDS.filter((field) => field !== "content" && !same(mine[field], theirs[field])).map((field) => h("p", { class: "changed" }, `${field[0].toUpperCase()}${field.slice(1)}: theirs `,
+      touched(field) ? [h("del", {}, shown(theirs[field]) || "none"), ", yours ", h("ins", {}, shown(mine[field]) || "none")] : [h("strong", {}, shown(theirs[field]) || "none"), "; you did not change it, so theirs stays"]));
+    const texts = same(mine.content, theirs.content) ? h("p", {}, "The texts are the same.")
+      : !touched("content") ? [h("p", {}, "You did not change the text, so theirs stays:"), h("pre", { class: "text" }, theirs.content)]
+      : [h("div", { class: "both" }, h("section", {}, h("h3", {}, "Yours"), h("pre", { class: "text" }, mine.content)),
+        h("section", {}, h("h3", {}, "Theirs"), h("pre", { class: "text" }, theirs.content))),
+      h("h3", {}, "From theirs to yours"), diffNodes(theirs.content, mine.content)];
+    return [texts, lines];
+  }
+
+  /** Somebody else wrote it in the meantime: both are shown, and nothing is overwritten unasked. */
   async function conflict() {
     const { body: theirs, etag: newest } = await ask("GET", at(entry.id));
     const choice = await dialog("It was changed in the meantime", (close) => h("div", { class: "stack" },
-      h("p", {}, "Somebody else, perhaps an agent, changed this entry while you were writing. Nothing is overwritten yet."),
-      h("div", { class: "both" },
-        h("section", {}, h("h3", {}, "Yours"), h("pre", { class: "text" }, content.value)),
-        h("section", {}, h("h3", {}, "Theirs"), h("pre", { class: "text" }, theirs.content))),
-      h("h3", {}, "From theirs to yours"), diffNodes(theirs.content, content.value),
+      h("p", {}, "Somebody else, perhaps an agent, changed this entry while you were writing. Nothing is overwritten yet."), both(theirs),
       h("div", { class: "row end wrap" }, button("Go on editing", () => close(), { kind: "strong", autofocus: true }), button("Take theirs", () => close("theirs")),
         button("Keep mine", () => close("mine")))), { wide: true });
     if (choice === "theirs") {
@@ -174,32 +210,43 @@ export function entryForm({ entry, etag, saved, left }) {
       saved(theirs, newest);
     } else if (choice === "mine") {
       etag = newest;
-      await write(newest, theirs).catch(complain); // an undo brings theirs back
-    } else complain(new Error("Not saved: the entry was changed in the meantime. Saving again shows both texts."));
+      await write(newest, theirs); // an undo brings theirs back
+    } else complain(new Error("Not saved: the entry was changed in the meantime. Saving again shows both."));
   }
 
+  writing = { form, key };
   queueMicrotask(() => (name ?? content).focus());
   return form;
 }
 
+const going = new Map(); // what is on its way into the trash: the button for it may have been drawn anew
+
+/** Wait until an entry that is on its way into the trash is there. */
+export const forgetting = (id) => going.get(id);
+
 /** Forget an entry, with a way back. */
 export async function forget(entry, done) {
+  if (going.has(entry.id)) return;
+  const removed = ask("DELETE", at(entry.id));
+  going.set(entry.id, removed.catch(() => {}));
   try {
-    await ask("DELETE", at(entry.id));
+    await removed;
   } catch (error) {
-    return toast(error.message, { bad: true });
+    return void toast(error.message, { bad: true });
+  } finally {
+    going.delete(entry.id);
   }
   toast(`Forgot ${entry.name ? `“${entry.name}”` : "the entry"}.`, { undo: () => restore(entry) });
   done?.();
 }
 
-/** Bring an entry back from the trash; under another name when its own was taken. */
-export async function restore(entry, done) {
+/** Bring an entry back from the trash, under another name when its own was taken; with `undo` there is a way back. */
+export async function restore(entry, done, { undo = false } = {}) {
   let body = {};
   for (;;) {
     try {
       const { body: back } = await ask("POST", `${at(entry.id)}/restore`, { body });
-      toast("It is back.");
+      toast("It is back.", undo ? { undo: () => forget(back) } : {});
       done?.(back);
       return back;
     } catch (error) {

@@ -6,12 +6,15 @@ import { EndlessList } from "../list.js";
 import { go, href } from "../route.js";
 import { excerpt, holds, marked, needles } from "../words.js";
 import { EntryPane } from "./entry.js";
-import { CATEGORIES, called, entryForm, readOnly, restore } from "./form.js";
+import { CATEGORIES, called, entryForm, leaving, readOnly, restore } from "./form.js";
 import { welcome } from "./welcome.js";
 
 const PAGE = 100;
 const FIRST = 20; // results that are asked for at first: more than a screen shows
 const PAUSE = 60; // milliseconds after the last key before a search is sent
+const MOST = 1_000; // results that a search gives at most
+const EVERY = 20_000; // milliseconds between two looks at working notes: no feed tells of them
+const NEW = Symbol("new"); // the form is open: its address has a part more than that of an entry, which may be called anything
 const DAY = 86_400_000;
 const FILTERS = ["q", "category", "kind", "scope", "conversation", "channel", "source", "tag", "since", "until", "sort", "in"];
 const SPANS = [["", "Any time"], ["1", "Last 24 hours"], ["7", "Last 7 days"], ["30", "Last 30 days"], ["90", "Last 90 days"], ["range", "From … to …"]];
@@ -31,6 +34,8 @@ export class MemoryView {
   #query = {};
   #open = undefined;
   #hits = new Map();
+  #notes = null;
+  #searched = null; // the search that the hits are of, and how many were asked for
   #cursor = null;
   #wanted = [];
   #asked = 0;
@@ -40,8 +45,9 @@ export class MemoryView {
   constructor(root) {
     this.root = root;
     this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.id, more: () => this.#more(), label: "Entries" });
-    this.pane = new EntryPane({ why: (id) => this.#hits.get(id), closed: () => this.#show(null), gone: () => this.#show(null) });
+    this.pane = new EntryPane({ why: (id) => this.#hits.get(id) ?? this.#searched, closed: () => this.#show(null), gone: () => this.#show(null) });
     this.#build();
+    const timer = setInterval(() => (this.split.isConnected ? this.#look() : clearInterval(timer)), EVERY);
   }
 
   #build() {
@@ -65,20 +71,23 @@ export class MemoryView {
   async update({ parts, query }) {
     const wanted = Object.fromEntries(FILTERS.map((key) => [key, query[key] ?? ""]));
     const changed = JSON.stringify(wanted) !== JSON.stringify(this.#query);
-    this.#query = wanted;
+    if (changed) this.#query = wanted;
     if (!this.timer && this.search.value.trim() !== wanted.q) this.search.value = wanted.q; // what is being typed stays
-    const id = parts[0] || null;
+    const id = parts.length < 2 ? parts[0] || null : may("write") ? NEW : null;
+    if (id !== this.#open) leaving();
     if (changed) {
       this.#filters();
+      this.#found(null);
       this.#load();
     }
     this.split.classList.toggle("opened", id !== null);
-    this.list.mark(id);
+    this.list.mark(id === NEW ? null : id === this.#open ? this.pane.id : id);
     if (id === this.#open && id !== null) return;
     this.#open = id;
     this.#whole(false);
-    if (id === "new") this.#form();
-    else if (id) this.pane.show(this.detail, id).then((shown) => { if (this.#open === id) this.list.mark(shown); });
+    if (!id || id === NEW) this.pane.leave();
+    if (id === NEW) this.#form();
+    else if (id) this.pane.show(this.detail, id, { trashed: wanted.in === "trash" }).then((shown) => { if (this.#open === id) this.list.mark(shown); });
     else {
       this.#nothing();
       if (this.empty && !changed) this.#whole(true);
@@ -87,13 +96,23 @@ export class MemoryView {
 
   /** Something was changed elsewhere, or the connection came back. */
   async refresh(changes = []) {
-    if (this.#open && this.#open !== "new" && (!changes.length || changes.some((one) => one.entry_id === this.pane.id))) this.pane.reload();
-    if (this.list.atTop || !changes.length) await this.#load({ keep: true });
+    if (this.#open && this.#open !== NEW && (!changes.length || changes.some((one) => one.entry_id === this.pane.id))) this.pane.reload();
+    if (!changes.length) this.#notes = null;
+    if (this.list.atTop) await this.#load({ keep: true });
     else this.#changed();
+  }
+
+  /** Look for working notes that were written elsewhere. */
+  async #look() {
+    if (document.hidden || !this.#notesWanted() || !this.list.atTop) return;
+    const notes = await this.#workingNotes(true).catch(() => null), known = this.list.items.filter((one) => one.working);
+    if (notes && JSON.stringify(notes) !== JSON.stringify(known)) await this.#load({ keep: true });
   }
 
   /** What the keys do here; true when one was taken. */
   key(event) {
+    // What is open is scrolled with the arrows; and a list that nobody sees has nothing to go through.
+    if (/^(j|k|Arrow(Down|Up))$/.test(event.key) && (!this.list.shown || (event.key.length > 1 && this.detail.contains(document.activeElement)))) return false;
     switch (event.key) {
       case "j": case "ArrowDown": this.list.move(1); return true;
       case "k": case "ArrowUp": this.list.move(-1); return true;
@@ -110,7 +129,7 @@ export class MemoryView {
   }
 
   create() {
-    go(href(["memory", "new"], this.#query));
+    go(href(["memory", "entry", "new"], this.#query));
   }
 
   // What is typed and chosen
@@ -127,10 +146,8 @@ export class MemoryView {
     if (event.key === "ArrowDown") {
       event.preventDefault();
       this.list.focus(0);
-    } else if (event.key === "Enter") {
-      const first = this.list.items[0];
-      if (first) this.#show(first.id);
-    } else if (event.key === "Escape") {
+    } else if (event.key === "Enter") this.#openFirst();
+    else if (event.key === "Escape") {
       event.preventDefault();
       if (this.search.value) {
         this.search.value = "";
@@ -139,9 +156,26 @@ export class MemoryView {
     }
   }
 
+  /** Open the first that is found by what stands in the field now. */
+  async #openFirst() {
+    if (this.timer) {
+      clearTimeout(this.timer);
+      this.timer = null;
+      this.#choose({ q: this.search.value.trim() }, true);
+    }
+    const query = this.#query;
+    let asked, came;
+    do came = await (asked = this.loading); while (asked !== this.loading);
+    if (came && query === this.#query && !this.timer && this.list.items.length) go(this.#address(this.list.items[0]));
+  }
+
   #choose(change, replace = false) {
     const query = { ...this.#query, ...change };
-    go(href(this.#open && this.#open !== "new" ? ["memory", this.#open] : ["memory"], query), { replace });
+    go(href(this.#open && this.#open !== NEW ? ["memory", this.#open] : ["memory"], query), { replace });
+  }
+
+  #address(item) {
+    return item.working ? href(["conversations", item.ref]) : href(["memory", item.id], this.#query);
   }
 
   /** The trash is opened whole: what was typed and chosen before was meant for what is remembered. */
@@ -153,12 +187,12 @@ export class MemoryView {
 
   #show(id) {
     go(href(id ? ["memory", id] : ["memory"], this.#query));
-    if (!id) this.list.node.querySelector("[aria-current]")?.focus();
+    if (!id) this.list.back();
   }
 
   #edit() {
     const focused = this.list.focused();
-    if (!may("write") || !(focused || this.#open)) return false;
+    if (!may("write") || !(focused || this.#open) || focused?.working || focused?.removed_at || this.#open === NEW) return false;
     const id = focused?.id ?? this.#open;
     if (id === this.#open) this.pane.edit();
     else {
@@ -177,7 +211,7 @@ export class MemoryView {
 
   #filters() {
     const q = this.#query;
-    const focused = this.side.contains(document.activeElement) ? document.activeElement.dataset.name : null;
+    const focused = this.side.contains(document.activeElement) && !this.list.node.contains(document.activeElement) && document.activeElement !== this.search ? document.activeElement.dataset.name ?? "" : null;
     const chip = (value, text) => h("button", { type: "button", class: "chip", "data-name": `chip ${value}`, "aria-pressed": String(!q.in && q.category === value),
       onclick: () => this.#choose({ category: value, in: "" }) }, value && h("span", { class: `spot ${value}` }), text);
     set(this.chips, chip("", "All"), CATEGORIES.map((one) => chip(one, `${called(one)}s`)));
@@ -198,7 +232,7 @@ export class MemoryView {
       typed("source", "Source", "sources"), typed("tag", "Tag", "tags"),
       data("sources", this.#known.sources), data("tags", this.#known.tags),
       FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
-    if (focused) this.side.querySelector(`[data-name="${focused}"]`)?.focus();
+    if (focused !== null) (this.side.querySelector(`[data-name="${focused}"]`) ?? this.search).focus(); // what is no longer there leaves it to the field
     const chosen = FILTERS.filter((key) => !["q", "in", "category", "sort"].includes(key) && q[key]).length;
     this.search.placeholder = q.in === "trash" ? "Search the trash" : "Search the memory";
     this.filters.hidden = this.toggle.hidden = q.in === "trash"; // there only what is typed narrows the list
@@ -207,10 +241,12 @@ export class MemoryView {
 
   /** Which conversation, or which channel. */
   #within(key, all, path, query, option) {
-    const made = select([["", all]], "", (value) => this.#choose({ [key]: value }), { "aria-label": key[0].toUpperCase() + key.slice(1) });
+    const made = select([["", all]], "", (value) => this.#choose({ [key]: value }), { "aria-label": key[0].toUpperCase() + key.slice(1), "data-name": key });
     get(path, query).then((answer) => {
       for (const [value, text] of page(answer).items.map(option)) made.append(h("option", { value }, text));
-      made.value = this.#query[key];
+      const chosen = this.#query[key];
+      made.value = chosen;
+      if (made.value !== chosen) { made.append(h("option", { value: chosen }, chosen)); made.value = chosen; } // one that is not among those
     }).catch(() => {});
     return made;
   }
@@ -224,23 +260,31 @@ export class MemoryView {
 
   // Asking
 
-  async #load({ keep = false } = {}) {
+  #load({ keep = false } = {}) {
+    return (this.loading = this.#ask(keep));
+  }
+
+  /** Ask for the list anew; true when it came. */
+  async #ask(keep) {
     const q = this.#query;
     this.#wanted = needles(q.q);
     this.#stale = false;
     this.#asked = PAGE;
     this.list.node.setAttribute("aria-busy", "true");
     try {
-      const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(null, signal) : q.q ? this.#recall(FIRST, signal) : this.#browse(null, signal)));
-      if (found === undefined) return;
+      const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(null, signal) : q.q ? this.#recall(q.sort ? MOST : FIRST, signal) : this.#browse(null, signal)));
+      const notes = found && this.#notesWanted() ? await this.#workingNotes() : [];
+      if (found === undefined || q !== this.#query) return false;
       this.#cursor = found.next;
-      const notes = q.scope === "conversation" ? await this.#workingNotes() : [];
-      const items = [...notes, ...found.items];
+      const items = [...notes, ...found.items], held = this.side.contains(document.activeElement);
       this.list.set(items, { ended: !found.next, keep });
       this.#learn(items);
       this.#tell(items.length, !found.next);
+      if (held && document.activeElement === document.body) items.length ? this.list.back() : this.search.focus();
+      return true;
     } catch (error) {
       this.#failed(error);
+      return false;
     } finally {
       this.list.node.removeAttribute("aria-busy");
     }
@@ -259,11 +303,17 @@ export class MemoryView {
     const given = { category: q.category, source: q.source, conversation: q.conversation, channel: q.channel, kinds: q.kind && [q.kind], scopes: q.scope && [q.scope], tags: q.tag && [q.tag], since, until };
     const body = { query: q.q, limit, mode: "hybrid", prefix: true, fuzzy: 0.2, explain: true, record: false, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
     const hits = page(await post("/v1/recall", body, { signal, reads: true })).items;
-    this.#hits.clear();
-    const best = Math.max(...hits.map((hit) => hit.why?.fused ?? 0));
-    hits.forEach((hit, index) => this.#hits.set(hit.entry.id, { ...hit, place: index + 1, best, query: q.q }));
+    this.#found({ query: q.q, all: hits.length < limit, count: hits.length }, hits);
     const items = hits.map((hit) => slim(hit.entry, { snippet: excerpt(hit.entry.content, this.#wanted) }));
-    return { items: sorted(items, q.sort), next: hits.length === limit && limit < 1_000 ? String(limit) : null };
+    return { items: sorted(items, q.sort), next: hits.length === limit && limit < MOST ? String(limit) : null };
+  }
+
+  /** Remember what a search found, for those who ask why. Nothing: it is not searched, or the answer is not there yet. */
+  #found(searched, hits = []) {
+    const best = Math.max(...hits.map((hit) => hit.why?.fused ?? 0));
+    this.#searched = searched;
+    this.#hits = new Map(hits.map((hit, index) => [hit.entry.id, { ...hit, place: index + 1, best, query: searched.query }]));
+    this.pane.explain();
   }
 
   /** A recall finds entries of one conversation or channel. Those of all are looked through here: there are few. */
@@ -285,23 +335,37 @@ export class MemoryView {
     return holds(`${item.name ?? ""} ${item.content}`, this.#wanted);
   }
 
-  async #workingNotes() {
-    const all = page(await get("/v1/conversations", { limit: 30 })).items.filter((one) => !this.#query.conversation || one.ref_code === this.#query.conversation);
-    const pads = await Promise.all(all.map(async (one) => [one, await get(`${conversation(one.ref_code)}/scratchpad`).catch(() => ({}))]));
-    return pads.flatMap(([one, pad]) => notesOf(pad).map(([key, value]) => ({
-      id: `scratchpad:${one.ref_code}:${key}`, working: true, name: key, content: typeof value === "string" ? value : JSON.stringify(value, null, 2),
-      ref: one.ref_code, tags: [], scope: "conversation", created_at: one.started_at,
-    }))).filter((note) => this.#fits(note));
+  /** A working note has no category, kind, tag, source or time that a filter could ask for. */
+  #notesWanted() {
+    const q = this.#query;
+    return q.scope === "conversation" && !["in", "category", "kind", "tag", "source", "since", "until"].some((key) => q[key]);
+  }
+
+  /** The working notes of the chosen conversation, or of the newest; asked for once, and `anew` from time to time. */
+  async #workingNotes(anew = false) {
+    const of = this.#query.conversation;
+    if (anew || this.#notes?.of !== of) this.#notes = { of, asked: this.#askNotes(of) };
+    const asked = this.#notes.asked.catch((error) => { this.#notes = null; throw error; });
+    return (await asked).filter((note) => this.#fits(note));
+  }
+
+  async #askNotes(chosen) {
+    const all = chosen ? { items: [{ ref_code: chosen }] } : page(await get("/v1/conversations", { limit: PAGE, include_archived: true }));
+    this.someNotes = Boolean(all.next);
+    const pads = await Promise.all(all.items.map(async ({ ref_code: ref }) => [ref, await get(`${conversation(ref)}/scratchpad`).catch(() => ({}))]));
+    return pads.flatMap(([ref, pad]) => notesOf(pad).map(([key, value]) => ({
+      id: `scratchpad:${ref}:${key}`, working: true, name: key, content: typeof value === "string" ? value : JSON.stringify(value, null, 2), ref, tags: [], scope: "conversation",
+    })));
   }
 
   async #more() {
     const q = this.#query;
     try {
       if (q.q && q.in !== "trash") {
-        const found = await this.#newest((signal) => this.#recall(Math.min(1_000, Number(this.#cursor) * 4), signal));
+        const found = await this.#newest((signal) => this.#recall(Math.min(MOST, Number(this.#cursor) * 4), signal));
         if (found === undefined) return;
         this.#cursor = found.next;
-        this.list.set(found.items, { ended: !found.next, keep: true });
+        this.list.set([...this.list.items.filter((one) => one.working), ...found.items], { ended: !found.next, keep: true });
       } else {
         const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(this.#cursor, signal) : this.#browse(this.#cursor, signal)));
         if (found === undefined) return;
@@ -342,7 +406,8 @@ export class MemoryView {
     this.empty = none && !narrowed;
     this.#whole(this.empty && !this.#open);
     const words = q.in === "trash" ? many(count, "forgotten entry", "forgotten entries") : q.q ? many(count, "result", "results") : many(count, "entry", "entries");
-    this.count.textContent = none ? "" : ended ? words : `${words} and more`;
+    const limited = q.q && !q.in && count >= MOST ? `the best ${words}` : ended ? words : `${words} and more`;
+    this.count.textContent = none ? "" : this.#notesWanted() && this.someNotes ? `${limited}; working notes of the newest ${PAGE} conversations` : limited;
     if (none && !this.empty) {
       this.side.append(h("div", { class: "nothing empty", role: "status" }, q.in === "trash" ? this.#noTrash() : h("p", {}, "Nothing found", q.q && [" for “", q.q, "”"], "."),
         !q.in && FILTERS.some((key) => key !== "q" && q[key]) && h("p", { class: "hint" }, "A filter is on; perhaps it hides what you look for.")));
@@ -364,7 +429,7 @@ export class MemoryView {
   #changed() {
     if (this.#stale) return;
     this.#stale = true;
-    set(this.count, button("Something changed: show it", () => this.#load(), { kind: "link" }));
+    set(this.count, button("Something changed: show it", async () => { if (await this.#load() && this.list.items.length) this.list.focus(0); }, { kind: "link" }));
   }
 
   #failed(error) {
@@ -389,22 +454,19 @@ export class MemoryView {
       item.name && h("span", { class: "snippet" }, marked(text, this.#wanted)),
       h("span", { class: "badges" }, badges, q.q && q.in !== "trash" && place?.why && h("span", { class: "found" }, lists(place.why))),
     ];
-    if (item.removed_at) {
-      return h("div", { class: "entry-row", tabindex: 0, onkeydown: (event) => { if (event.key === "Enter" && event.target === event.currentTarget) this.#bringBack(item); } }, body,
-        may("write") && button("Restore", () => this.#bringBack(item), { kind: "small over" }));
-    }
-    return h("a", { class: "entry-row", href: href(["memory", item.id], q) }, body);
+    const link = h("a", { class: "entry-row", href: this.#address(item) }, body);
+    return item.removed_at && may("write") ? [link, button("Restore", () => this.#bringBack(item), { kind: "small over", "aria-label": `Restore ${item.name ?? text.slice(0, 60)}` })] : link;
   }
 
   #noteRow(item) {
-    return h("a", { class: "entry-row", href: href(["conversations", item.ref]) },
+    return h("a", { class: "entry-row", href: this.#address(item) },
       h("span", { class: "line" }, h("span", { class: "title" }, marked(item.name, this.#wanted)), h("span", { class: "when" }, item.ref)),
       h("span", { class: "snippet" }, marked(excerpt(item.content, this.#wanted), this.#wanted)),
       h("span", { class: "badges" }, h("span", { class: "badge working" }, "Working Note"), h("span", { class: "badge" }, "read-only")));
   }
 
   async #bringBack(item) {
-    const back = await restore(item);
+    const back = await restore(item, null, { undo: true });
     if (back) await this.#load({ keep: true });
   }
 

@@ -11,6 +11,7 @@ export class RemindersView {
   #items = [];
   #next = null;
   #shown = null;
+  #busy = false;
 
   constructor(root) {
     this.message = h("input", { type: "text", name: "message", required: true, maxlength: 10_000, autocomplete: "off", placeholder: "call the carrier" });
@@ -52,6 +53,8 @@ export class RemindersView {
   }
 
   async #create() {
+    if (this.#busy) return; // pressed twice, made once
+    this.#busy = true;
     try {
       const made = await post("/v1/reminders", { message: this.message.value.trim(), at: new Date(this.when.value).getTime() });
       this.message.value = "";
@@ -60,6 +63,8 @@ export class RemindersView {
       await this.refresh();
     } catch (error) {
       toast(error.message, { bad: true });
+    } finally {
+      this.#busy = false;
     }
   }
 

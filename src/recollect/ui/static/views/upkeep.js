@@ -1,7 +1,7 @@
 // Upkeep: the jobs, what their runs did and how to take it back; how the memory grows; whether it is in good order.
 
 import { get, may, page, post, who } from "../api.js";
-import { button, failed, h, many, number, set, span, time, toast, waiting } from "../dom.js";
+import { button, failed, h, keepFocus, many, number, set, span, time, toast, waiting } from "../dom.js";
 import { bars } from "../pictures.js";
 import { href } from "../route.js";
 
@@ -23,18 +23,19 @@ export class UpkeepView {
     this.shown = new Map();
     this.health = h("section", { class: "card", "aria-label": "Health" });
     set(root, h("div", { class: "page" }, h("h1", {}, "Upkeep"), h("p", { class: "lead" }, "What happens in the background, what it did, and whether everything is in good order."), this.figures, this.jobs, this.runs, this.health));
-    set(this.health, h("h2", {}, "Health"), h("p", { class: "hint" }, "Compares files, entries, names, log and index. On a large memory it takes a while."), h("p", { class: "row" }, button("Check now", () => this.#check(false), { kind: "strong" })));
+    set(this.health, h("h2", {}, "Health"), h("p", { class: "hint" }, "Compares files, entries, names, log and index. On a large memory it takes a while."), h("p", { class: "row" }, button("Check now", () => this.#check(false), { kind: "strong", "data-name": "check" })));
   }
 
   async update() { await this.refresh(); }
 
   async refresh(changes = []) {
     if (changes.length && changes.every((one) => one.conversation_id)) return;
-    if (!may("admin")) {
+    if (!may("admin") || !who.everybody) {
       for (const part of [this.jobs, this.runs, this.health]) part.hidden = true;
       return void set(this.figures, h("div", { class: "empty" }, h("p", {}, "Upkeep is for tokens with the right “admin”."),
-        h("p", { class: "hint" }, `This one may ${who.right}. On the server's machine, `, h("code", {}, "recollect token create NAME --right admin"), " makes one that may do this, too.")));
+        h("p", { class: "hint" }, `This one ${may("admin") ? "is not for all agents" : `may ${who.right}`}. On the server's machine, `, h("code", {}, "recollect token create NAME --right admin"), " makes one that may do this, too.")));
     }
+    this.runs.hidden = this.health.hidden = !who.everywhere; // they are about all workspaces
     await Promise.all([this.#stats(), this.#jobs(), this.#runs()]);
   }
 
@@ -44,8 +45,10 @@ export class UpkeepView {
     if (this.shown.get(place) === text) return;
     this.shown.set(place, text);
     const open = new Set([...place.querySelectorAll("details[open]")].map((one) => one.dataset.id));
-    set(place, draw(value));
-    for (const one of place.querySelectorAll("details")) one.open = open.has(one.dataset.id);
+    keepFocus(place.closest("section"), () => {
+      set(place, draw(value));
+      for (const one of place.querySelectorAll("details")) one.open = open.has(one.dataset.id);
+    });
   }
 
   #failed(place, error, again) {
@@ -73,19 +76,19 @@ export class UpkeepView {
   }
 
   #job(job) {
-    const run = (dry) => async (event) => {
+    const run = (dry) => (event) => keepFocus(this.jobs, async () => {
       event.target.disabled = true;
       try {
         const done = await post(`/v1/jobs/${encodeURIComponent(job.name)}/run`, { dry_run: dry, workspace: job.workspace });
         if (dry) this.#tell(done);
-        else toast(done.skipped ? `Another process is at ${job.name} already.` : `${job.name}: ${did(done)}`, done.changes.length && !done.error ? { undo: () => this.#undo(done) } : {});
+        else toast(done.skipped ? `Another process is at ${job.name} already.` : `${job.name}: ${did(done)}`, done.changes.length && !done.error && who.everywhere ? { undo: () => this.#undo(done) } : {});
         await Promise.all([this.#jobs(), this.#runs()]);
       } catch (error) {
         toast(error.message, { bad: true });
       } finally {
         event.target.disabled = false;
       }
-    };
+    });
     return h("tr", {}, h("th", { scope: "row" }, job.name, h("span", { class: "hint" }, DOES[job.name])), h("td", {}, job.scheduled ? span(job.every) : "when asked"),
       h("td", {}, job.last_run_at ? time(job.last_run_at) : "never", job.failures > 0 && h("span", { class: "problem" }, ` failed ${many(job.failures, "time", "times")}: ${job.error}`), job.running && h("span", { class: "badge" }, "running")),
       h("td", {}, job.scheduled && job.next_due_at ? (job.next_due_at <= Date.now() ? "due" : time(job.next_due_at)) : ""),
@@ -98,6 +101,7 @@ export class UpkeepView {
   }
 
   async #runs() {
+    if (!who.everywhere) return;
     try {
       const found = page(await get("/v1/runs", { limit: 30 })).items;
       this.#put(this.list, found, () => (found.length ? h("ol", { class: "runs" }, found.map((run) => this.#run(run))) : h("p", { class: "hint" }, "No run has changed anything yet.")));
@@ -122,14 +126,18 @@ export class UpkeepView {
     await Promise.all([this.#jobs(), this.#runs()]);
   }
 
-  async #check(repair) {
+  #check(repair) {
+    return keepFocus(this.health, () => this.#checked(repair));
+  }
+
+  async #checked(repair) {
     set(this.health, h("h2", {}, "Health"), waiting("Checking…"));
     try {
       const report = await post("/v1/check", { repair }, { reads: !repair });
       set(this.health, h("h2", {}, "Health"), h("p", { class: report.ok ? "good" : "problem", role: "status" }, report.ok ? "All is well: " : `${many(report.findings.length, "finding", "findings")}: `,
         `${many(report.entries, "entry", "entries")}, ${many(report.operations, "operation", "operations")}, ${many(report.events, "event", "events")} of conversations.`),
         report.findings.length > 0 && h("ul", {}, report.findings.map((one) => h("li", {}, h("strong", {}, one.part), ` in ${one.where}: ${one.message}`, one.repaired && h("span", { class: "badge" }, "repaired")))),
-        h("p", { class: "row" }, button("Check again", () => this.#check(false)), !report.ok && button("Repair what is derived", () => this.#check(true), { kind: "strong" })));
+        h("p", { class: "row" }, button("Check again", () => this.#check(false), { "data-name": "check" }), !report.ok && button("Repair what is derived", () => this.#check(true), { kind: "strong" })));
     } catch (error) {
       set(this.health, h("h2", {}, "Health"), failed(error, () => this.#check(repair)));
     }

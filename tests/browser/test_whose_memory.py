@@ -1,0 +1,154 @@
+"""Which memory the page shows, with which token, and what it says when it may not or cannot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+from surfaces.server import Server, serving, settings
+
+import recollect
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def guarded(tmp_path: Path) -> Iterator[Server]:
+    """A server that asks for tokens, with something of bob, of carol and of the workspace `shop`."""
+    with recollect.open(tmp_path / "guarded") as home:
+        home.agent("bob").remember("Written by bob.", name="his own")
+        home.agent("carol").remember("Written by carol.", name="her own")
+        home.agent("bob", "shop").remember("Prices include tax.")
+        with serving(home, settings(require_token=True)) as running:
+            yield running
+
+
+def log_in(page: Page, secret: str) -> None:
+    page.get_by_label("Token").fill(secret)
+    page.get_by_role("button", name="Come in").click()
+
+
+def test_another_token_leads_to_what_it_is_for_whatever_was_chosen_before(guarded: Server, visit: Visit) -> None:
+    tokens = guarded.home.tokens
+    _, admin = tokens.create("admin", right="admin")
+    _, carol = tokens.create("carol", agents=["carol"], right="write")
+    _, new = tokens.create("new", workspace="new", right="write")
+    page = visit(guarded, allowed=("401",))
+    rows, agent = page.locator(".entry-row"), page.get_by_label("Agent")
+    log_in(page, admin)
+    page.get_by_label("Workspace").select_option("shop")
+    expect(rows).to_contain_text("Prices include tax.")
+    page.get_by_label("Workspace").select_option("default")
+    agent.select_option("bob")
+    page.get_by_role("link", name="his own").click()
+    expect(page.locator(".content")).to_have_text("Written by bob.")
+    page.get_by_role("button", name="Log out").click()
+    log_in(page, carol)
+    expect(page.get_by_text("This token is not for the memory of bob in default.")).to_be_visible()
+    expect(rows).to_contain_text("Written by carol.")
+    expect(page.get_by_text("Choose an entry to read it.")).to_be_visible()
+    assert agent.locator("option").all_text_contents() == ["carol"]
+    page.goto(f"{guarded.url}/#/memory?agent=bob")
+    expect(rows).to_contain_text("Written by carol.")
+    assert "bob" not in page.url
+    expect(page.locator("#offline")).to_be_hidden()
+    page.get_by_role("button", name="Log out").click()
+    page.evaluate("() => localStorage.setItem('recollect.workspace', 'shop')")
+    page.goto(f"{guarded.url}/")
+    log_in(page, new)
+    expect(page.get_by_role("heading", name="Nothing is remembered yet")).to_be_visible()
+    expect(page.get_by_role("img", name="Connected: changes appear as they happen")).to_be_visible()
+    expect(page.locator("#offline")).to_be_hidden()
+
+
+def test_a_token_that_was_changed_in_another_tab_is_no_lost_line(guarded: Server, visit: Visit) -> None:
+    tokens = guarded.home.tokens
+    _, bob = tokens.create("bob", agents=["bob"], right="write")
+    _, carol = tokens.create("carol", agents=["carol"], right="write")
+    page = visit(guarded, allowed=("401", "403"))
+    log_in(page, bob)
+    expect(page.locator(".entry-row")).to_contain_text("Written by bob.")
+    page.request.post(f"{guarded.url}/v1/session", data={"token": carol}, headers={"Origin": guarded.url})
+    tokens.revoke("bob")  # so the feed ends
+    expect(page.locator(".entry-row")).to_contain_text("Written by carol.")
+    expect(page.locator("#offline")).to_be_hidden()
+
+
+def test_a_token_that_is_over_leaves_nothing_above_the_login(guarded: Server, visit: Visit) -> None:
+    _, bob = guarded.home.tokens.create("bob", agents=["bob"], right="write")
+    page = visit(guarded, "#/memory/his%20own", allowed=("401",))
+    log_in(page, bob)
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("dialog")).to_be_visible()
+    guarded.home.tokens.revoke("bob")
+    expect(page.get_by_label("Token")).to_be_focused()
+    expect(page.get_by_role("dialog")).to_have_count(0)
+    expect(page.locator("#offline")).to_be_hidden()
+
+
+def test_upkeep_is_for_tokens_that_are_for_all_agents(guarded: Server, visit: Visit) -> None:
+    tokens = guarded.home.tokens
+    _, some = tokens.create("some", agents=["bob"], right="admin")
+    _, shop = tokens.create("shop", workspace="shop", right="admin")
+    page = visit(guarded, "#/upkeep", allowed=("401",))
+    log_in(page, some)
+    expect(page.get_by_text("This one is not for all agents.")).to_be_visible()
+    expect(page.get_by_role("link", name="Upkeep")).to_have_count(0)
+    page.get_by_role("button", name="Log out").click()
+    log_in(page, shop)
+    expect(page.get_by_role("row", name="consolidate")).to_be_visible()
+    expect(page.get_by_role("heading", name="Health")).to_be_hidden()
+    expect(page.get_by_role("alert").filter(visible=True)).to_have_count(0)
+
+
+def test_one_request_that_failed_does_not_look_like_a_lost_line_forever(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember("Before.", name="before")
+    page = visit(server, allowed=("ERR_FAILED",))
+    expect(page.locator(".entry-row")).to_have_count(1)
+    page.route("**/v1/recall*", lambda route: route.abort())
+    page.get_by_label("Search the memory").fill("before")
+    expect(page.get_by_text("No connection to the server.")).to_be_visible()
+    page.unroute("**/v1/recall*")
+    page.get_by_label("Search the memory").fill("")
+    memory.remember("Whatever is told shows that the line is there.")
+    expect(page.get_by_text("No connection to the server.")).to_be_hidden()
+
+
+def test_many_reminders_are_told_once_and_an_agent_that_is_new_can_be_chosen(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember("Something.")
+    for number in range(40):
+        memory.reminders.add(0, f"call number {number}")
+    page = visit(server)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url) if "/reminders/due" in request.url else None)
+    page.reload()
+    expect(page.get_by_text("40 reminders are due")).to_be_visible()
+    assert len(asked) == 1
+    memory.reminders.add(0, "pay the harbour")
+    expect(page.get_by_text("Reminder: pay the harbour")).to_be_visible()
+    server.home.agent("zoe").remember("I am new here.")
+    page.get_by_label("Agent").focus()
+    expect(page.get_by_label("Agent").locator("option")).to_have_text(["default", "zoe"])
+    page.get_by_label("Agent").select_option("zoe")
+    expect(page.locator(".entry-row")).to_contain_text("I am new here.")
+    page.get_by_role("link", name="Reminders").click()
+    page.get_by_label("Remind of").fill("call once")
+    page.get_by_label("When").fill("2090-05-01T08:30")
+    page.locator("form").evaluate("form => { form.requestSubmit(); form.requestSubmit(); }")
+    expect(page.get_by_label("To come")).to_contain_text("1 reminder")
+    assert [one.message for one in server.home.agent("zoe").reminders.list()] == ["call once"]
+
+
+def test_an_address_of_no_view_shows_the_memory(server: Server, visit: Visit) -> None:
+    server.home.agent("default").remember("Something.")
+    page = visit(server, "#/constructor")
+    expect(page.locator(".entry-row")).to_contain_text("Something.")
+    for where in ("#/__proto__", "#/nowhere"):
+        page.goto(f"{server.url}/#/reminders")
+        expect(page.locator(".entry-row")).to_have_count(0)
+        page.goto(f"{server.url}/{where}")
+        expect(page.locator(".entry-row")).to_contain_text("Something.")
