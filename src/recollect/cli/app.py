@@ -65,7 +65,7 @@ def start(
     ] = False,
 ) -> None:
     """Read the options that stand before the command."""
-    ctx.obj = Call.read(home, workspace, agent, json)
+    ctx.obj = Call.read(ctx.invoked_subcommand, json=json, home=home, workspace=workspace, agent=agent)
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 

@@ -16,14 +16,28 @@ import typer
 
 import recollect
 from recollect.config import Settings
+from recollect.errors import ConfigError
 from recollect.memory import Memory
 from recollect.wiring import program, project, shown
 
-__all__ = ["HERE", "AgentOption", "Call", "HomeOption", "JsonOption", "WorkspaceOption", "for_agent", "for_home"]
+__all__ = [
+    "HERE",
+    "AgentOption",
+    "Call",
+    "HomeOption",
+    "JsonOption",
+    "WorkspaceOption",
+    "for_agent",
+    "for_home",
+    "with_options",
+]
 
 P = ParamSpec("P")
 HERE = "."
 """The workspace that is named after the folder's project."""
+ANYWHERE = ("hook", "mcp", "connect")
+"""Commands that other programs start in whatever folder they are in, and the one that has them do so: no file of that
+folder may say where memories and keys are sent."""
 
 HomeOption = Annotated[
     str | None,
@@ -63,9 +77,12 @@ class Call:
     """The workspace as it was given: a name, or `.` for that of the folder's project."""
     agent: str
     json: bool
+    settings: Settings
     folder: Path = Path()
     given: frozenset[str] = frozenset()
     """Which of them were given as options; the others come from the settings."""
+    wrong: str = ""
+    """Why the settings could not be read: for `doctor`, which tells it, and nobody else."""
 
     @property
     def workspace(self) -> str:
@@ -73,11 +90,17 @@ class Call:
         return project(self.folder) if self.named == HERE else self.named
 
     @classmethod
-    def read(cls, home: str | None, workspace: str | None, agent: str | None, json: bool) -> "Call":
-        """What was given before the command, and the settings for the rest."""
-        settings = Settings.read()
-        known = cls(home=settings.home, named=settings.workspace, agent=settings.agent, json=json)
-        return known.but(home=home, workspace=workspace, agent=agent)
+    def read(cls, command: str | None, json: bool, **given: str | None) -> "Call":
+        """What was given before a command, and the settings for the rest."""
+        wrong = ""
+        try:
+            settings = Settings.read(trusted=command not in ANYWHERE)
+        except ConfigError as error:
+            if command != "doctor":
+                raise
+            settings, wrong = Settings(), str(error)
+        home, named, agent = settings.home, settings.workspace, settings.agent
+        return cls(home=home, named=named, agent=agent, json=json, settings=settings, wrong=wrong).but(**given)
 
     def but(self, **given: Any) -> "Call":
         """The same call with those of the options that were given."""
@@ -99,30 +122,35 @@ class Call:
     @contextmanager
     def memory(self) -> Iterator[Memory]:
         """The memory that this call is about."""
-        with recollect.open(self.home) as home:
+        with recollect.open(self.home, settings=self.settings) as home:
             yield home.agent(self.agent, self.workspace)
 
 
 def for_agent(function: Callable[Concatenate[Call, P], None]) -> Callable[..., None]:
     """A command on one agent's memory: it gets all four options, and its function a `Call` first."""
-    return _with_options(function, ("home", "workspace", "agent", "json"))
+    return with_options("home", "workspace", "agent", "json")(function)
 
 
 def for_home(function: Callable[Concatenate[Call, P], None]) -> Callable[..., None]:
     """A command on a home as a whole, which knows no workspace and no agent."""
-    return _with_options(function, ("home", "json"))
+    return with_options("home", "json")(function)
 
 
-def _with_options(function: Callable[..., None], names: tuple[str, ...]) -> Callable[..., None]:
-    @wraps(function)
-    def command(ctx: typer.Context, **given: Any) -> None:
-        call: Call = ctx.obj.but(**{name: given.pop(name) for name in names})
-        function(call, **given)
+def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command that gets these options; the others would mean nothing to it, or something else."""
 
-    # Typer reads the signature, so the shared options are written once here and not in every command.
-    kind = inspect.Parameter.KEYWORD_ONLY
-    own = [parameter.replace(kind=kind) for parameter in list(inspect.signature(function).parameters.values())[1:]]
-    shared = [inspect.Parameter(n, kind, annotation=_OPTIONS[n][0], default=_OPTIONS[n][1]) for n in names]
-    context = inspect.Parameter("ctx", kind, annotation=typer.Context)
-    command.__signature__ = inspect.Signature([context, *own, *shared])  # type: ignore[attr-defined]
-    return command
+    def made(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(ctx: typer.Context, **given: Any) -> None:
+            call: Call = ctx.obj.but(**{name: given.pop(name) for name in names})
+            function(call, **given)
+
+        # Typer reads the signature, so the shared options are written once here and not in every command.
+        kind = inspect.Parameter.KEYWORD_ONLY
+        own = [parameter.replace(kind=kind) for parameter in list(inspect.signature(function).parameters.values())[1:]]
+        shared = [inspect.Parameter(n, kind, annotation=_OPTIONS[n][0], default=_OPTIONS[n][1]) for n in names]
+        context = inspect.Parameter("ctx", kind, annotation=typer.Context)
+        command.__signature__ = inspect.Signature([context, *own, *shared])  # type: ignore[attr-defined]
+        return command
+
+    return made

@@ -4,13 +4,24 @@ reads or writes a file.
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from recollect.cli.edits import drop_json, drop_toml, read_json, read_toml, set_json, set_toml
 
-__all__ = ["CLIENTS", "HOOKS", "SETTINGS", "Client", "connected", "disconnected", "hooked", "unhooked"]
+__all__ = [
+    "CLIENTS",
+    "HOOKS",
+    "SETTINGS",
+    "Client",
+    "connected",
+    "disconnected",
+    "entry_of",
+    "hook_programs",
+    "hooked",
+    "unhooked",
+]
 
 NAME = "recollect"
 
@@ -86,43 +97,77 @@ SETTINGS = ".claude/settings.json"
 
 
 def connected(client: Client, text: str, command: Sequence[str]) -> str:
-    """The configuration with the server in it."""
-    write = set_toml if client.toml else set_json
-    return write(text, (client.key, NAME), client.entry(command))
+    """The configuration with the server in it; what else somebody wrote into its entry stays."""
+    known, entry = entry_of(client, text), client.entry(command)
+    if isinstance(known, Mapping) and "command" in known:  # one with a url is another kind of entry
+        entry = {**known, **entry}
+    if entry == known:
+        return text
+    return (set_toml if client.toml else set_json)(text, (client.key, NAME), entry)
 
 
 def disconnected(client: Client, text: str, before: str) -> str:
     """The configuration without the server, or with the one that was there before."""
-    read = read_toml if client.toml else read_json
-    earlier = read(before).get(client.key, {}).get(NAME) if before.strip() else None
+    earlier = entry_of(client, before)
     if earlier is not None:
         return (set_toml if client.toml else set_json)(text, (client.key, NAME), earlier)
     return (drop_toml if client.toml else drop_json)(text, (client.key, NAME))
 
 
+def entry_of(client: Client, text: str) -> Any:
+    """What a configuration has under our name; None where there is nothing."""
+    servers = (read_toml if client.toml else read_json)(text).get(client.key) if _says(text) else None
+    return servers.get(NAME) if isinstance(servers, Mapping) else None
+
+
+def hook_programs(text: str) -> set[str]:
+    """The programs that our hooks start."""
+    commands = [str(hook["command"]) for event in HOOKS for _, _, hook in _ours(text, event)]
+    return {shlex.split(command)[0] for command in commands if command.count("'") % 2 == command.count('"') % 2 == 0}
+
+
 def hooked(text: str, program: Sequence[str], options: Sequence[str]) -> str:
     """The settings of Claude Code with the hooks in them, beside those of others."""
     for event, (word, seconds) in HOOKS.items():
-        groups = (read_json(text).get("hooks") or {}).get(event) or [] if text.strip() else []
-        place = next((place for place, group in enumerate(groups) if _is_ours(group, word)), len(groups))
-        command = shlex.join([*program, "hook", word, *options])
-        group = {"hooks": [{"type": "command", "command": command, "timeout": seconds}]}
-        text = set_json(text, ("hooks", event, place), group)
+        hook = {"type": "command", "command": shlex.join([*program, "hook", word, *options]), "timeout": seconds}
+        ours = next(_ours(text, event), None)
+        if ours is None:
+            text = set_json(text, ("hooks", event, len(_groups(text, event))), {"hooks": [hook]})
+        else:
+            place, number, known = ours
+            text = set_json(text, ("hooks", event, place, "hooks", number), {**known, **hook})
     return text
 
 
 def unhooked(text: str) -> str:
-    """The settings of Claude Code without the hooks."""
-    for event, (word, _) in HOOKS.items():
-        groups = (read_json(text).get("hooks") or {}).get(event) or []
-        for place in reversed([place for place, group in enumerate(groups) if _is_ours(group, word)]):
-            text = drop_json(text, ("hooks", event, place))
-        if groups and not read_json(text)["hooks"][event]:
-            text = drop_json(text, ("hooks", event))
+    """The settings of Claude Code without the hooks; what is empty without them leaves, too."""
+    for event in HOOKS:
+        for place, number, _ in reversed([*_ours(text, event)]):
+            alone = len(_groups(text, event)[place]["hooks"]) == 1
+            text = drop_json(text, ("hooks", event, place) if alone else ("hooks", event, place, "hooks", number))
+            if not _groups(text, event):
+                text = drop_json(text, ("hooks", event))
     return drop_json(text, ("hooks",)) if read_json(text).get("hooks") == {} else text
 
 
-def _is_ours(group: Any, word: str) -> bool:
-    hooks = group.get("hooks") if isinstance(group, Mapping) else None
-    commands = [hook.get("command") for hook in hooks or () if isinstance(hook, Mapping)]
-    return any(NAME in str(command) and f" hook {word}" in str(command) for command in commands)
+def _ours(text: str, event: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+    """Our hooks for an event: the place of the group, the place in it, and the hook."""
+    word, _ = HOOKS[event]
+    for place, group in enumerate(_groups(text, event)):
+        hooks = group.get("hooks") if isinstance(group, Mapping) else None
+        for number, hook in enumerate(hooks if isinstance(hooks, list) else ()):
+            command = str(hook.get("command")) if isinstance(hook, Mapping) else ""
+            if NAME in command and f" hook {word}" in command:
+                yield place, number, hook
+
+
+def _groups(text: str, event: str) -> list[Any]:
+    """The groups of hooks for an event; none where something else stands in their place."""
+    hooks = read_json(text).get("hooks") if _says(text) else None
+    groups = hooks.get(event) if isinstance(hooks, Mapping) else None
+    return groups if isinstance(groups, list) else []
+
+
+def _says(text: str) -> bool:
+    """Whether anything is in a file."""
+    return bool(text.strip("\ufeff \t\r\n"))

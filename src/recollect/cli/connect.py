@@ -16,12 +16,12 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.call import HERE, Call, for_agent
+from recollect.cli.call import HERE, Call, with_options
 from recollect.cli.clients import CLIENTS, SETTINGS, Client, connected, disconnected, hooked, unhooked
 from recollect.cli.content import examples
 from recollect.cli.output import columns, document, remark, safe
-from recollect.config import Settings
-from recollect.errors import ConfigError, Invalid, NotFound, Unavailable
+from recollect.config import FILE, Settings, user_file
+from recollect.errors import ConfigError, Invalid, NotFound, RecollectError, Unavailable
 from recollect.wiring import is_single_file, program, shown
 
 __all__ = ["Edit", "Kept", "app"]
@@ -53,7 +53,7 @@ class Edit:
 
 
 @app.command(epilog=examples("connect", "connect cursor --project --dry-run", "connect claude-code --print"))
-@for_agent
+@with_options("workspace", "agent", "json")
 def connect(
     call: Call,
     client: Annotated[
@@ -63,6 +63,12 @@ def connect(
             help=f"One of {', '.join(CLIENTS)}; none lists them.",
             show_default=False,
             autocompletion=lambda incomplete: [name for name in CLIENTS if name.startswith(incomplete)],
+        ),
+    ] = None,
+    home: Annotated[
+        str | None,
+        typer.Option(
+            "--home", metavar="LOCATION", help="Where the memory is. [RECOLLECT_HOME, else .recollect of the user]"
         ),
     ] = None,
     project: Annotated[bool, typer.Option("--project", help="For this folder only, not for the user.")] = False,
@@ -76,6 +82,7 @@ def connect(
     Other settings in its files stay as they are. Without --home the memory is in .recollect, of the folder with
     --project, else of the user; there each project gets a workspace of its own, unless --workspace names one for all.
     """
+    call = call.but(home=home)
     if client is None:
         _list(call)
         return
@@ -102,13 +109,13 @@ def connect(
     changes = [(edit, _text(edit.file)) for edit in edits]
     made = [(edit, before, _undone(edit, before) if undo else _done(edit, before)) for edit, before in changes]
     changed = [(edit, before, after) for edit, before, after in made if (before or None) != (after or None)]
+    if not dry_run and not undo:
+        _write_all([(edit, before, str(after)) for edit, before, after in changed])
     for edit, before, after in changed:
         if dry_run:
             _show(edit.file, before, after)
         elif undo:
-            _put_back(edit.file, before, after)
-        else:
-            _write(edit.file, before, str(after))
+            _put_back(edit.file, after)
     _told(call, chosen, [edit.file for edit, _, _ in changed], dry_run=dry_run, undo=undo)
 
 
@@ -133,17 +140,15 @@ def _edits(client: Client, call: Call, project: bool, *, hooks: bool) -> list[Ed
     place = client.project if project else client.user
     if place is None:
         raise Invalid(f"{client.title} has no configuration for a single project; leave --project out")
-    base = Path.cwd() if project else Path.home()
+    file, settings = (Path.cwd() / place, Path.cwd() / SETTINGS) if project else map(user_file, (place, SETTINGS))
     words, options = _program(project), ["--home", call.home, *call.who()]
 
     def undo_server(text: str, before: str) -> str:
         return disconnected(client, text, before)
 
-    edits = [Edit(base / place, lambda text: connected(client, text, [*words, "mcp", *options]), undo_server)]
+    edits = [Edit(file, lambda text: connected(client, text, [*words, "mcp", *options]), undo_server)]
     if hooks:
-        edits.append(
-            Edit(base / SETTINGS, lambda text: hooked(text, words, options), lambda text, before: unhooked(text))
-        )
+        edits.append(Edit(settings, lambda text: hooked(text, words, options), lambda text, before: unhooked(text)))
     return edits
 
 
@@ -178,45 +183,69 @@ def _done(edit: Edit, before: str | None) -> str:
 def _undone(edit: Edit, now: str | None) -> str | None:
     """What the file was before; where somebody changed it since, only what was added leaves."""
     kept = _kept(edit.file)
-    if now is None or (kept is not None and kept.after == now):
-        return kept.before if kept is not None and now is not None else None
+    if kept is not None and kept.after == now:
+        return kept.before
     try:
-        return edit.undo(now, (kept.before if kept else None) or "")
+        return _without(edit, now, kept)
     except Invalid as error:
         raise Invalid(f"{edit.file}: {error}; nothing was changed") from None
 
 
-def _write(file: Path, before: str | None, after: str) -> None:
-    kept = _kept(file)
-    original = kept.before if kept is not None and kept.after == before else before
-    made = [str(folder) for folder in (file.parent, *file.parent.parents) if not folder.exists()]
-    if kept is not None and kept.after == before:
-        made = kept.made
-    file.parent.mkdir(parents=True, exist_ok=True)
-    state = _state(file)
-    state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+def _without(edit: Edit, now: str | None, kept: Kept | None) -> str | None:
+    """A file without what was added to it; one that is empty or gone has nothing of it."""
+    return edit.undo(now, (kept.before if kept else None) or "") if now and now.strip("\ufeff \t\r\n") else now
+
+
+def _write_all(changes: list[tuple[Edit, str | None, str]]) -> None:
+    """Change every file, or none."""
+    begun: list[tuple[Path, str | None, Kept | None]] = []
+    try:
+        for edit, before, after in changes:
+            begun.append((edit.file, before, _kept(edit.file)))
+            _write(edit, before, after)
+    except RecollectError:
+        for file, before, kept in reversed(begun):
+            with contextlib.suppress(RecollectError):
+                _put_back(file, before)
+            if kept is not None:
+                _keep(kept)
+        raise
+
+
+def _write(edit: Edit, before: str | None, after: str) -> None:
+    kept, file = _kept(edit.file), edit.file
+    if kept is None:
+        made = [str(folder) for folder in (file.parent, *file.parent.parents) if not folder.exists()]
+        kept = Kept(str(file), before, after, made)
+    elif kept.after != before:  # what we added is no part of what somebody made of it
+        kept = replace(kept, before=_without(edit, before, kept))
     # First the way back, then the change.
-    _replace(state, json.dumps(asdict(Kept(str(file), original, after, made))))
+    _keep(replace(kept, after=after))
     _replace(file, after)
 
 
-def _put_back(file: Path, now: str | None, after: str | None) -> None:
+def _put_back(file: Path, after: str | None) -> None:
     kept = _kept(file)
-    if after is not None:
-        _replace(file, after)
-    else:
-        file.unlink(missing_ok=True)
-        for folder in kept.made if kept else ():
-            with contextlib.suppress(OSError):  # something else is in it by now
-                Path(folder).rmdir()
+    try:
+        if after is None:
+            file.unlink(missing_ok=True)
+        elif after != _text(file):
+            _replace(file, after)
+    except OSError as error:
+        raise Unavailable(f"{file} cannot be removed: {error.strerror}; it is as it was") from None
+    for folder in kept.made if kept and after is None else ():
+        with contextlib.suppress(OSError):  # something else is in it by now
+            Path(folder).rmdir()
     _state(file).unlink(missing_ok=True)
 
 
 def _replace(file: Path, text: str) -> None:
     """Write a file in one step, with the rights it had; a link stays one."""
-    target = file.resolve()
-    number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    name = None
     try:
+        target = file.resolve()
+        target.parent.mkdir(parents=True, exist_ok=True)
+        number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         with os.fdopen(number, "wb") as new:
             new.write(text.encode())
             new.flush()
@@ -225,12 +254,20 @@ def _replace(file: Path, text: str) -> None:
             shutil.copymode(target, name)
         os.replace(name, target)
     except OSError as error:
-        Path(name).unlink(missing_ok=True)
+        if name is not None:
+            Path(name).unlink(missing_ok=True)
         raise Unavailable(f"{file} cannot be written: {error.strerror}; it is as it was") from None
 
 
 def _state(file: Path) -> Path:
     return Path.home() / STATE / f"{sha256(str(file.absolute()).encode()).hexdigest()[:16]}.json"
+
+
+def _keep(kept: Kept) -> None:
+    state = _state(Path(kept.file))
+    with contextlib.suppress(OSError):  # then it cannot be written either, which is told
+        state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _replace(state, json.dumps(asdict(kept)))
 
 
 def _kept(file: Path) -> Kept | None:
@@ -262,6 +299,8 @@ def _told(call: Call, client: Client, files: list[Path], *, dry_run: bool, undo:
         if not undo:
             remark(f"{client.title} can use the memory in {_where(call)} now. {client.note}")
             remark(f"See what is in it: {call.line('workspace', 'list')}")
+            if Path(FILE).is_file():
+                remark(f"It does not read the {FILE} of this folder, nor of any other: see docs/settings.md")
 
 
 def _where(call: Call) -> str:
@@ -269,11 +308,13 @@ def _where(call: Call) -> str:
     return f"{shown(call.home)}{each}"
 
 
+def _short(place: str | None) -> str:
+    file = user_file(place or "")
+    return "" if place is None else f"~/{place}" if file == Path.home() / place else str(file)
+
+
 def _list(call: Call) -> None:
-    rows = [
-        (name, client.title, f"~/{client.user}" if client.user else "", client.project or "")
-        for name, client in CLIENTS.items()
-    ]
+    rows = [(name, client.title, _short(client.user), client.project or "") for name, client in CLIENTS.items()]
     if call.json:
         document([dict(zip(("name", "title", "user", "project"), row, strict=True)) for row in rows])
     else:

@@ -6,7 +6,9 @@ import typer
 
 from recollect.cli.call import Call, for_agent
 from recollect.cli.content import examples, text_of
+from recollect.cli.exits import EXIT_CODES
 from recollect.cli.output import document, line, remark, safe
+from recollect.errors import Unavailable
 
 __all__ = ["app"]
 
@@ -33,7 +35,10 @@ def context(
         bool, typer.Option("--orient", help="As markdown; a language model, if there is one, may narrow it.")
     ] = False,
 ) -> None:
-    """Show what a new session starts with: project, last hand-off, decisions, lessons, open tasks."""
+    """Show what a new session starts with: project, last hand-off, decisions, lessons, open tasks.
+
+    A section that cannot be read is left out, and why is on stderr; the exit code is 6 if none could be.
+    """
     with call.memory() as mem:
         if orient:
             oriented = mem.orient(command, budget=budget, profile=profile, conversation=conversation)
@@ -43,10 +48,12 @@ def context(
             text = found.text
     if call.json:
         document(oriented or found)
-        return
-    if found.failed or not text:
-        remark("; ".join(found.failed) or f"there is nothing to say about {line(command)!r} yet")
-    typer.echo(safe(text), nl=False)
+    else:
+        if found.failed or not text:
+            remark("; ".join(found.failed) or f"there is nothing to say about {line(command)!r} yet")
+        typer.echo(safe(text), nl=False)
+    if found.failed and not found.sections:
+        raise typer.Exit(EXIT_CODES[Unavailable])
 
 
 @app.command(epilog=examples("project", "project 'The shop sells boats and ropes.'", "project - < notes.txt"))

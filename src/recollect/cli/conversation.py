@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.call import Call, for_agent
-from recollect.cli.content import AtOption, ChannelOption, TextArgument, examples, text_of
+from recollect.cli.content import AtOption, examples, text_of
 from recollect.cli.output import columns, document, heading, line, pairs, remark, safe
 from recollect.clock import iso
 from recollect.conversation import Conversation
@@ -38,16 +38,22 @@ def show_help(ctx: typer.Context) -> None:
 @for_agent
 def start(
     call: Call,
-    channel: ChannelOption = None,
+    channel: Annotated[
+        str | None, typer.Option("--channel", metavar="NAME", help="Where it takes place; else in the default one.")
+    ] = None,
     chat_id: Annotated[str | None, typer.Option("--chat-id", metavar="ID", help="The chat it belongs to.")] = None,
     model_id: Annotated[str | None, typer.Option("--model-id", metavar="ID", help="The model that talks.")] = None,
+    participant: Annotated[
+        list[str] | None,
+        typer.Option("--participant", metavar="NAME", help="An agent that may use its scratchpad; may be repeated."),
+    ] = None,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with the one of that chat id, if there is one.")
     ] = False,
 ) -> None:
     """Begin a conversation."""
     with call.memory() as mem:
-        info = mem.conversations.start(channel, chat_id, model_id, resume=resume).info
+        info = mem.conversations.start(channel, chat_id, model_id, participant or (), resume=resume).info
     if call.json:
         document(info)
     else:
@@ -63,8 +69,11 @@ def start(
 def say(
     call: Call,
     conversation: Which,
-    text: TextArgument,
-    role: Annotated[str, typer.Option("--role", help="user, or assistant.")] = "user",
+    text: Annotated[
+        str,
+        typer.Argument(metavar="TEXT", help="What was said; - reads it from the standard input.", show_default=False),
+    ],
+    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="user, or assistant.")] = "user",
     speaker: Annotated[str | None, typer.Option("--speaker", metavar="NAME", help="Who said it.")] = None,
     lane: LaneOption = Lane.EDGE,
     at: AtOption = None,
@@ -87,7 +96,7 @@ def say(
 def list_(
     call: Call,
     everything: Annotated[bool, typer.Option("--all", help="Also those that were archived.")] = False,
-    channel: ChannelOption = None,
+    channel: Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Only those of this one.")] = None,
     limit: LimitOption = 20,
     before: Annotated[
         str | None, typer.Option("--before", metavar="ID", help="Those older than this one: the next page.")
@@ -128,7 +137,7 @@ def search(
     call: Call,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)],
     limit: LimitOption = 5,
-    unit: Annotated[str, typer.Option("--unit", help="turn, or conversation.")] = "turn",
+    unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="turn, or conversation.")] = "turn",
     target_agent: Annotated[
         str | None,
         typer.Option("--target-agent", metavar="NAME", help="Another agent's past; such reads are recorded."),

@@ -18,7 +18,7 @@ from recollect.cli.call import Call
 from recollect.cli.fill import fill as tell
 from recollect.cli.output import columns, document, heading, safe
 from recollect.clock import FixedClock, SystemClock
-from recollect.config import ModelSettings, Settings
+from recollect.config import ModelSettings
 from recollect.errors import Conflict, Invalid
 
 __all__ = ["app"]
@@ -98,7 +98,7 @@ def _fill(call: Call, more: int) -> None:
     now = SystemClock().now()
     clock = FixedClock(now)
     # Without the model of the settings: a story that is always the same cannot wait for one.
-    settings = replace(Settings.read(), model=ModelSettings())
+    settings = replace(call.settings, model=ModelSettings())
     with recollect.open(call.home, settings=settings, clock=clock) as home:
         if home.agents(call.workspace):  # also of other agents: the jobs of the story would tidy theirs, too
             raise Conflict(

@@ -1,9 +1,10 @@
 """Is everything well, and what would make it better: one line a matter, with what to do about it. Changes nothing."""
 
 import platform
+import shlex
 import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,13 +15,16 @@ from rich.text import Text
 
 import recollect
 from recollect.cli.call import Call, for_home
+from recollect.cli.clients import CLIENTS, SETTINGS, entry_of, hook_programs
 from recollect.cli.content import examples
 from recollect.cli.exits import EXIT_CODES
-from recollect.cli.output import document, line, shown
+from recollect.cli.output import counted, document, line
+from recollect.cli.output import shown as put
 from recollect.clock import SystemClock
-from recollect.config import Settings
-from recollect.errors import ConfigError, Corrupt, RecollectError
+from recollect.config import Settings, user_file
+from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
 from recollect.home import Home
+from recollect.wiring import shown
 
 __all__ = ["Finding", "app"]
 
@@ -55,16 +59,15 @@ def doctor(
     deep: Annotated[bool, typer.Option("--deep", help="Also verify every entry, name and index, like check.")] = False,
 ) -> None:
     """Say whether everything is well and what would make it better. The exit code is 7 if something is wrong."""
-    settings = Settings.read()
-    findings = [*_program(), *_memory(call.home, settings, deep)]
+    findings = [*_program(), *_settings(call), *_memory(call, deep), *_connected(call)]
     if call.json:
         document([asdict(finding) for finding in findings])
     else:
         for finding in findings:
             mark, colour = MARKS[finding.state]
-            shown(Text.assemble((f"{mark} ", colour), (finding.about.ljust(10), "bold"), line(finding.says)))
+            put(Text.assemble((f"{mark} ", colour), (finding.about.ljust(10), "bold"), line(finding.says)))
             if finding.do:
-                shown(Text(f"  {'':10}{line(finding.do)}", "dim"))
+                put(Text(f"  {'':10}{line(finding.do)}", "dim"))
     if any(finding.state == "bad" for finding in findings):
         raise typer.Exit(EXIT_CODES[Corrupt])
 
@@ -78,25 +81,66 @@ def _program() -> Iterator[Finding]:
         yield Finding("extras", "better", f"{extra} is not installed; with it {gain}", ConfigError.install(extra))
 
 
-def _memory(location: str, settings: Settings, deep: bool) -> Iterator[Finding]:
+def _settings(call: Call) -> Iterator[Finding]:
+    if call.wrong:
+        yield Finding("settings", "bad", call.wrong, "docs/settings.md says what is allowed")
+
+
+def _memory(call: Call, deep: bool) -> Iterator[Finding]:
+    if call.wrong and "home" not in call.given:
+        return  # who knows which memory is meant
     try:
-        with recollect.open(location) as home:
-            workspaces = home.workspaces()
+        with recollect.open(call.home, settings=call.settings) as home:
+            workspaces, where = home.workspaces(), shown(call.home)
             if not workspaces:
-                yield Finding("memory", "better", "nothing is remembered here yet", "recollect remember 'something'")
+                says = f"nothing is remembered in {where} yet"
+                yield Finding("memory", "better", says, "recollect remember 'something'")
                 return
-            agents = {name: home.agents(name) for name in workspaces}
-            number = sum(map(len, agents.values()))
-            yield Finding("memory", "good", f"it opens: {len(workspaces)} workspace(s), {number} agent(s)")
-            yield from _disk(location)
-            yield from _meaning(settings)
+            agents = sum(len(home.agents(name)) for name in workspaces)
+            says = f"{where} opens: {counted(len(workspaces), 'workspace')}, {counted(agents, 'agent')}"
+            yield Finding("memory", "good", says)
+            yield from _disk(call.home)
+            yield from _meaning(call.settings)
             yield from _upkeep(home)
             if deep:
                 yield from _checked(home)
     except ConfigError as error:
-        yield Finding("settings", "bad", str(error), "docs/settings.md says what is allowed")
+        yield Finding("memory", "bad", str(error), "name another location with --home; see docs/storage.md")
     except RecollectError as error:
         yield Finding("memory", "bad", str(error), "see docs/storage.md, or restore a backup")
+
+
+def _connected(call: Call) -> Iterator[Finding]:
+    """What the programs of agents start, in this folder and for the user, and which memory they use."""
+    for name, client in CLIENTS.items():
+        places = {Path(client.project).absolute(): " --project"} if client.project else {}
+        places |= {user_file(client.user): ""} if client.user else {}
+        for file, option in places.items():
+            hooks = Path(SETTINGS).absolute() if option else user_file(SETTINGS)
+            try:
+                entry = entry_of(client, _text(file))
+                started = hook_programs(_text(hooks)) if name == "claude-code" else set[str]()
+            except Invalid:  # a file that `connect` would refuse, too
+                continue
+            if not isinstance(entry, Mapping) or "command" not in entry:
+                continue
+            missing = [one for one in (str(entry["command"]), *sorted(started)) if shutil.which(one) is None]
+            args = [*map(str, entry.get("args") or ())]
+            used = shown(args[args.index("--home") + 1] if "--home" in args[:-1] else Settings().home)
+            if missing:
+                says, do = f"starts {missing[0]}, which is not there", f"recollect connect {name}{option}"
+            elif used == shown(call.home):
+                says, do = "uses this memory", ""
+            else:
+                says, do = f"uses the memory in {used}", f"recollect --home {shlex.quote(used)} doctor"
+            yield Finding("connected", "bad" if missing else "good", f"{client.title} {says}", do)
+
+
+def _text(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
 
 
 def _disk(location: str) -> Iterator[Finding]:

@@ -108,6 +108,8 @@ def read_toml(text: str) -> dict[str, Any]:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
         raise Invalid(f"it is not TOML: {error}") from None
+    except RecursionError:
+        raise Invalid("it is nested too deeply") from None
 
 
 def set_toml(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
@@ -123,8 +125,8 @@ def drop_toml(text: str, path: Sequence[str]) -> str:
     """The text without a table and those inside it; unchanged if there is none."""
     expected = table = read_toml(text)
     for key in path[:-1]:
-        table = table.get(key, {})
-    if table.pop(path[-1], None) is None:
+        table = table.get(key, {}) if isinstance(table, dict) else {}
+    if not isinstance(table, dict) or table.pop(path[-1], None) is None:
         return text
     return _sound(_without(text, path), expected, path)
 
@@ -158,7 +160,10 @@ def _full(tables: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _document(text: str) -> _Node:
-    node = _node(text, _past_space(text, 0))
+    try:
+        node = _node(text, _past_space(text, 0))
+    except RecursionError:
+        raise Invalid("it is nested too deeply") from None
     end = _past_space(text, node.end)
     if end != len(text):
         raise _broken(text, end)
@@ -248,7 +253,7 @@ def _with(known: Any, path: Path, value: Any) -> Any:
         return value
     key, below = path[0], path[1:]
     if isinstance(key, int):
-        items = list(known or [])
+        items = known if isinstance(known, list) else []
         return [*items[:key], _with(items[key] if key < len(items) else None, below, value), *items[key + 1 :]]
     table = known if isinstance(known, Mapping) else {}
     return {**table, key: _with(table.get(key), below, value)}
@@ -257,7 +262,7 @@ def _with(known: Any, path: Path, value: Any) -> Any:
 def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
     lines = [f"[{'.'.join(map(_key, path))}]"]
     lines += [
-        f"{_key(key)} = {json.dumps(one, ensure_ascii=False)}"
+        f"{_key(key)} = {json.dumps(one, ensure_ascii=False, default=str)}"
         for key, one in value.items()
         if not isinstance(one, Mapping)
     ]

@@ -9,7 +9,7 @@ import recollect
 from recollect.cli.call import Call, for_home
 from recollect.cli.content import examples
 from recollect.cli.exits import EXIT_CODES
-from recollect.cli.output import columns, document, line, pairs, safe, words
+from recollect.cli.output import columns, counted, document, line, pairs, safe, words
 from recollect.cli.progress import progress
 from recollect.errors import Corrupt
 from recollect.model.report import Report
@@ -70,7 +70,7 @@ def reembed(call: Call) -> None:
     if call.json:
         document({"embedded": made})
     elif made:
-        print(f"embedded {_count(made, 'entry', 'entries')}")
+        print(f"embedded {counted(made, 'entry', 'entries')}")
     else:
         print("nothing to do: every entry has its vector")
 
@@ -89,20 +89,16 @@ def compact(call: Call) -> None:
 
 
 def _show(report: Report) -> None:
-    counted = f"{_count(report.entries, 'entry', 'entries')}, {_count(report.operations, 'operation', 'operations')}"
+    figures = f"{counted(report.entries, 'entry', 'entries')}, {counted(report.operations, 'operation')}"
     if not report.findings:
         if report.events:
-            counted += f", {_count(report.events, 'event', 'events')} of conversations"
+            figures += f", {counted(report.events, 'event')} of conversations"
         stored = report.operations or report.events
-        print(f"all is well: {counted}" if stored else "all is well: nothing is stored here yet")
+        print(f"all is well: {figures}" if stored else "all is well: nothing is stored here yet")
         return
     columns(
         ("part", "where", "", "finding"),
         [(f.part, safe(f.where), "repaired" if f.repaired else "", line(f.message)) for f in report.findings],
     )
     left = sum(not finding.repaired for finding in report.findings)
-    print(f"{counted}; {left} of {_count(len(report.findings), 'finding', 'findings')} not repaired")
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"
+    print(f"{figures}; {left} of {counted(len(report.findings), 'finding')} not repaired")

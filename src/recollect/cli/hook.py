@@ -60,7 +60,8 @@ def hook(
             metavar="PATH",
             envvar="CLAUDE_PROJECT_DIR",
             show_envvar=False,
-            help="The project's, for --workspace . [CLAUDE_PROJECT_DIR, else the cwd that the hook is told]",
+            help="The project's, for --workspace . and a relative --home. "
+            "[CLAUDE_PROJECT_DIR, else the cwd that the hook is told]",
         ),
     ] = None,
     profile: Annotated[
@@ -77,14 +78,19 @@ def hook(
         if event not in EVENTS:
             raise Invalid(f"there is no hook {event!r}; there are {', '.join(EVENTS)}")
         given = _given()
-        told = folder or given.get("cwd")
-        with replace(call, folder=Path(told) if told else Path()).memory() as mem:
+        told = Path(folder or given.get("cwd") or "")
+        with replace(call, folder=told, home=_within(told, call.home)).memory() as mem:
             text = _answer(mem, event, given, profile)
     except Exception as error:  # whatever it is, the session must go on
         complain(f"the hook {event} did nothing: {error}")
         return
     if text:
         document({"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": text}})
+
+
+def _within(folder: Path, home: str) -> str:
+    """A relative location as one of the project's, wherever in the project the session is."""
+    return str(folder / Path(home).expanduser()) if home.strip() and "://" not in home else home
 
 
 def _given() -> Mapping[str, Any]:
@@ -108,9 +114,11 @@ def _answer(mem: Memory, event: str, given: Mapping[str, Any], profile: str) -> 
         _take_in(mem, here, given, session)
     if event == "user-prompt":
         return _bearing(mem, str(given.get("prompt") or ""), here)
-    told = mem.context("", profile=profile, conversation=here.id if here else None).text.strip()
+    found = mem.context("", profile=profile, conversation=here.id if here else None)
+    if found.failed:
+        complain("; ".join(found.failed))
     named = f"This session is the conversation {here.ref_code} of the memory `recollect`." if here else ""
-    return "\n\n".join(part for part in (told, named) if part)
+    return "\n\n".join(part for part in (found.text.strip(), named) if part)
 
 
 def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> None:

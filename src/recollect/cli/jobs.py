@@ -19,6 +19,8 @@ __all__ = ["app"]
 
 app = typer.Typer(help="Upkeep: background work that tidies and can be undone.", rich_markup_mode=None)
 
+RECENT = 100
+"""Runs among which the last one that did anything is looked for: most find nothing to do."""
 SHOWN = 20
 """Changes of a run that are shown; the rest is counted, and --json has them all."""
 
@@ -89,12 +91,16 @@ def runs(
 def undo(
     call: Call,
     identity: Annotated[
-        str, typer.Argument(metavar="RUN", help="The id of a run, or `last` for the newest.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="RUN", help="The id of a run, or `last` for the newest that did anything.", show_default=False
+        ),
     ],
 ) -> None:
     """Reverse what a run did, as a whole."""
     with recollect.open(call.home) as home:
-        newest = home.jobs.runs(limit=1) if identity == "last" else []
+        recent = home.jobs.runs(limit=RECENT) if identity == "last" else []
+        newest = [run for run in recent if run.changes and run.undone_at is None] or recent
         done = home.jobs.undo(newest[0].id if newest else identity)
     if call.json:
         document(done)
@@ -109,7 +115,9 @@ def watch(
     seconds: Annotated[
         float | None, typer.Option("--seconds", metavar="NUMBER", help="Stop after so long; else with Ctrl-C.")
     ] = None,
-    pause: Annotated[float, typer.Option("--pause", metavar="NUMBER", help="Seconds between two looks.")] = 5.0,
+    pause: Annotated[
+        float, typer.Option("--pause", metavar="NUMBER", min=0.1, help="Seconds between two looks.")
+    ] = 5.0,
 ) -> None:
     """Run what is due, again and again."""
     clock = SystemClock()

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call, for_agent
+from recollect.cli.call import Call, with_options
 from recollect.cli.content import examples
 from recollect.errors import ConfigError
 
@@ -19,7 +19,7 @@ app = typer.Typer()
 
 
 @app.command(epilog=examples("mcp < /dev/null", "mcp --home team.db --agent ana < /dev/null"))
-@for_agent
+@with_options("home", "workspace", "agent")
 def mcp(
     call: Call,
     conversation: Annotated[
@@ -39,7 +39,7 @@ def mcp(
     except ModuleNotFoundError as error:
         raise ConfigError(f"the MCP server needs the package {error.name}: {ConfigError.install('server')}") from None
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(levelname)s %(message)s")
-    with recollect.open(call.home) as home:
+    with recollect.open(call.home, settings=call.settings) as home:
         if conversation is not None:
             home.agent(call.agent, call.workspace).conversations.get(conversation)  # better told now than to a model
 

@@ -26,7 +26,7 @@ from recollect.cli.content import (
     text_of,
 )
 from recollect.cli.output import brief, columns, document, heading, label, line, on_terminal, pairs, remark, safe, said
-from recollect.cli.plot import COLUMNS, plot, resampled
+from recollect.cli.plot import plot, resampled, room
 from recollect.clock import iso
 from recollect.model.entry import Entry, Kind, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
@@ -271,6 +271,8 @@ def changes(
         found = mem.changes(after, limit=limit)
     if call.json:
         document(list(found))
+    elif not found:
+        remark("nothing was changed since" if after else "nothing was remembered here yet", limit=limit)
     else:
         columns(
             ("number", "when", "who", "what", "change"),
@@ -288,7 +290,7 @@ def fading(call: Call, target: Target) -> None:
         document(found)
         return
     first, last = found.curve[0][0], found.curve[-1][0]
-    plot([value for _, value in resampled(found.curve, COLUMNS)], f"{iso(first)[:10]} to {iso(last)[:10]}")
+    plot([value for _, value in resampled(found.curve, room())], f"{iso(first)[:10]} to {iso(last)[:10]}")
     pairs((iso(at)[:16], line(query)) for at, query in found.recalls)
 
 

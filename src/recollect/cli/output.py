@@ -18,14 +18,17 @@ from recollect.clock import iso
 from recollect.model.entry import Entry
 
 __all__ = [
+    "breadth",
     "brief",
     "columns",
     "complain",
+    "counted",
     "document",
     "heading",
     "label",
     "line",
     "on_terminal",
+    "padded",
     "pairs",
     "remark",
     "safe",
@@ -38,6 +41,8 @@ UNCUT = 1_000_000
 """The width of an output that is not a terminal: a program that reads it gets everything."""
 WIDEST = 40
 """Cells of a terminal that a column may take, except for the last one; an id has 36."""
+LEAST = 8
+"""Cells that the last column has at the least, if it has something to show."""
 
 _ALLOWED = {ord("\n"), ord("\t")}
 _CONTROLS = {*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029}
@@ -70,9 +75,24 @@ def words(name: str) -> str:
     return re.sub("[A-Z]", lambda found: f" {found[0].lower()}", name)
 
 
+def counted(number: int, one: str, many: str | None = None) -> str:
+    """A number of things: 1 entry, 2 entries."""
+    return f"{number:,} {one if number == 1 else many or f'{one}s'}"
+
+
 def on_terminal() -> bool:
     """Whether people read the output, and no program."""
     return _output().is_terminal
+
+
+def breadth() -> int:
+    """How many cells fit into a row of the output."""
+    return _output().width
+
+
+def padded(text: str, cells: int) -> str:
+    """The text with spaces behind it, up to so many cells: some letters take two."""
+    return text + " " * (cells - cell_len(text))
 
 
 def label(entry: Entry) -> str:
@@ -133,21 +153,30 @@ def brief(entry: Entry, text: str, *, cut: bool = False) -> None:
 def pairs(rows: Iterable[tuple[str, str]]) -> None:
     """Names and their values, one pair a line, aligned; empty values are left out."""
     shown = [(name, value) for name, value in rows if value]
-    width = max((len(name) for name, _ in shown), default=0)
+    names = max((cell_len(name) for name, _ in shown), default=0)
     console = _output()
     for name, value in shown:
-        for row in Text(value).wrap(console, max(console.width - width - 4, 20)):
+        for row in Text(value).wrap(console, max(console.width - names - 4, 20)):
             row.rstrip()
-            console.print(Text.assemble("  ", (name.ljust(width), "dim"), "  ", row), soft_wrap=True)
+            console.print(Text.assemble("  ", (padded(name, names), "dim"), "  ", row), soft_wrap=True)
             name = ""
 
 
 def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Aligned columns; empty ones are left out. On a terminal the last one is cut where the line ends."""
+    """Aligned columns; empty ones are left out. On a terminal the last one is cut where the line ends.
+
+    On one that is too narrow for the others, each row is shown as a pair for each column.
+    """
     console = _output()
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
     most = WIDEST if console.is_terminal else UNCUT
     widths = [min(max(cell_len(row[i]) for row in (header, *rows)), most) for i in used]
+    if sum(width + 2 for width in widths[:-1]) + min([LEAST, *widths[-1:]]) > console.width:
+        for row in rows:
+            first, *others = used
+            heading(row[first])
+            pairs([(header[i], row[i]) for i in others])
+        return
     for n, row in enumerate((header, *rows)):
         style = "dim" if n == 0 else ""
         cells = [Text(row[i], style) for i in used]

@@ -3,15 +3,22 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.text import Text
 
-from recollect.cli.output import shown
+from recollect.cli.output import breadth, padded, shown
 
-__all__ = ["COLUMNS", "bars", "drawn", "plot", "resampled"]
+__all__ = ["bars", "drawn", "plot", "resampled", "room"]
 
 COLUMNS = 60
 ROWS = 6
+BAR = 30
 _BLOCKS = " ▁▂▃▄▅▆▇█"
+
+
+def room() -> int:
+    """How many columns a plot may have here, beside its figures."""
+    return min(COLUMNS, max(breadth() - 12, 10))
 
 
 def plot(values: Sequence[float], caption: str) -> None:
@@ -36,10 +43,11 @@ def drawn(values: Sequence[float], caption: str) -> list[str]:
 def bars(counts: Sequence[tuple[str, int]]) -> list[str]:
     """A bar for each name, as long as its count."""
     most = max((count for _, count in counts), default=0)
-    width = max((len(name) for name, _ in counts), default=0)
+    names = max((cell_len(name) for name, _ in counts), default=0)
     figures = max((len(f"{count:,}") for _, count in counts), default=0)
+    length = min(BAR, max(breadth() - names - figures - 6, 0))
     return [
-        f"  {name:<{width}}  {count:>{figures},}  {'█' * round(30 * count / most) if most else ''}".rstrip()
+        f"  {padded(name, names)}  {count:>{figures},}  {'█' * round(length * count / most) if most else ''}".rstrip()
         for name, count in counts
     ]
 

@@ -9,12 +9,18 @@ from recollect.cli.call import Call, for_agent
 from recollect.cli.content import examples
 from recollect.cli.conversation import Which, talk_of
 from recollect.cli.output import columns, document, line, remark, safe
+from recollect.conversation import Scratchpad
 from recollect.errors import NotFound
+from recollect.memory import Memory
 
 __all__ = ["app"]
 
 app = typer.Typer(help="Scratchpads: temporary values of a conversation, shared by its agents.", rich_markup_mode=None)
 
+OwnerOption = Annotated[
+    str | None,
+    typer.Option("--owner", metavar="NAME", help="The agent whose conversation it is, if it named this one in it."),
+]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="The name of a value.", show_default=False)]
 
 
@@ -27,10 +33,10 @@ def show_help(ctx: typer.Context) -> None:
 
 @app.command(name="list", epilog=examples("scratchpad list last"))
 @for_agent
-def list_(call: Call, conversation: Which) -> None:
+def list_(call: Call, conversation: Which, owner: OwnerOption = None) -> None:
     """Show every value."""
     with call.memory() as mem:
-        values = dict(talk_of(mem, conversation).scratchpad)
+        values = dict(_pad(mem, conversation, owner))
     if call.json:
         document(values)
     elif not values:
@@ -48,10 +54,11 @@ def write(
     value: Annotated[
         str, typer.Argument(metavar="VALUE", help="JSON; what is none is taken as text.", show_default=False)
     ],
+    owner: OwnerOption = None,
 ) -> None:
     """Store a value."""
     with call.memory() as mem:
-        talk_of(mem, conversation).scratchpad[key] = _value(value)
+        _pad(mem, conversation, owner)[key] = _value(value)
     if call.json:
         document(_value(value))
     else:
@@ -60,10 +67,10 @@ def write(
 
 @app.command()
 @for_agent
-def read(call: Call, conversation: Which, key: Key) -> None:
+def read(call: Call, conversation: Which, key: Key, owner: OwnerOption = None) -> None:
     """Show a value."""
     with call.memory() as mem:
-        pad = talk_of(mem, conversation).scratchpad
+        pad = _pad(mem, conversation, owner)
         if key not in pad:
             raise NotFound(f"the scratchpad has no {key!r}; `scratchpad list` shows what it has")
         value = pad[key]
@@ -79,10 +86,11 @@ def clear(
     call: Call,
     conversation: Which,
     key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="One value; else all of them.")] = None,
+    owner: OwnerOption = None,
 ) -> None:
     """Remove one value, or all."""
     with call.memory() as mem:
-        pad = talk_of(mem, conversation).scratchpad
+        pad = _pad(mem, conversation, owner)
         if key is None:
             removed = len(pad)
             pad.clear()
@@ -92,6 +100,12 @@ def clear(
         document({"removed": removed})
     else:
         typer.echo(f"removed {removed}")
+
+
+def _pad(mem: Memory, conversation: str, owner: str | None) -> Scratchpad:
+    if owner is None:
+        return talk_of(mem, conversation).scratchpad
+    return mem.conversations.scratchpad(conversation, owner)
 
 
 def _value(text: str) -> Any:

@@ -52,10 +52,10 @@ def serve(
         "host": host, "port": port, "workers": workers, "log_format": log_format,
         "require_token": require_token or None,
     }  # fmt: skip
-    call, settings = call.but(home=database), Settings.read()
+    call = call.but(home=database)
     settings = replace(
-        settings, home=shown(call.home), workspace=call.workspace, agent=call.agent,
-        server=replace(settings.server, **{name: value for name, value in given.items() if value is not None}),
+        call.settings, home=shown(call.home), workspace=call.workspace, agent=call.agent,
+        server=replace(call.settings.server, **{name: value for name, value in given.items() if value is not None}),
     )  # fmt: skip
     try:
         from recollect.rest import serving

@@ -9,8 +9,8 @@ from rich.text import Text
 import recollect
 from recollect.cli.call import Call, for_home
 from recollect.cli.content import examples
-from recollect.cli.output import columns, document, heading, remark, safe, shown
-from recollect.cli.plot import COLUMNS, bars, plot
+from recollect.cli.output import columns, counted, document, heading, remark, safe, shown
+from recollect.cli.plot import bars, plot, room
 from recollect.clock import iso
 from recollect.model.stats import AgentStats, Stats
 
@@ -35,7 +35,7 @@ def stats(call: Call) -> None:
 
 def _show(figures: Stats) -> None:
     total = sum(one.entries for one in figures.agents)
-    heading(f"{total:,} entries", f"of all agents, {_size(figures.bytes)}, schema {figures.schema}")
+    heading(counted(total, "entry", "entries"), f"of all agents, {_size(figures.bytes)}, schema {figures.schema}")
     header = ("workspace", "agent", "entries", "conversations", "events", "vectors", "reminders", "trash")
     columns(header, [_row(one) for one in figures.agents])
     _bars("by kind", [one.kinds for one in figures.agents])
@@ -66,7 +66,7 @@ def _plot(title: str, parts: Sequence[Sequence[tuple[int, int]]]) -> None:
     days: Counter[int] = Counter()
     for part in parts:
         days.update(dict(part))
-    recent = sorted(days.items())[-COLUMNS:]
+    recent = sorted(days.items())[-room() :]
     if sum(count for _, count in recent):
         print()
         heading(title)

@@ -7,13 +7,16 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call, for_agent, for_home
+from recollect.cli.call import Call, for_agent, for_home, with_options
 from recollect.cli.content import examples, one_of
-from recollect.cli.output import columns, document, line, remark, safe
+from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.progress import progress
+from recollect.errors import NotFound
+from recollect.home import Home
 from recollect.model.transfer import Format, Imported
+from recollect.wiring import shown
 
-__all__ = ["app"]
+__all__ = ["app", "imported"]
 
 app = typer.Typer()
 
@@ -32,11 +35,12 @@ def export(
 ) -> None:
     """Write everything to one file, while others may go on writing. `import` restores it, on either database."""
     with recollect.open(call.home) as home, progress() as tell:
+        _refuse_nothing(home, call.home)
         done = home.export(path, include_vectors=vectors, progress=tell)
     if call.json:
         document(done)
     else:
-        print(f"exported {done.rows:,} rows of {_count(len(done.parts), 'agent', 'agents')} to {safe(done.path)}")
+        print(f"exported {done.rows:,} rows of {counted(len(done.parts), 'agent')} to {safe(done.path)}")
 
 
 @app.command(
@@ -67,11 +71,11 @@ def import_(
     if call.json:
         document(done)
     else:
-        _show(done)
+        imported(done)
 
 
 @app.command(epilog=examples("move .recollect elsewhere", "move team.db team"))
-@for_home
+@with_options("json")
 def move(
     call: Call,
     source: Annotated[str, typer.Argument(metavar="FROM", help="The location of a home.", show_default=False)],
@@ -79,6 +83,7 @@ def move(
 ) -> None:
     """Copy everything to another place, unchanged: from a file to a server, or back. The first one stays as it is."""
     with recollect.open(source) as home, recollect.open(target) as other, progress() as tell:
+        _refuse_nothing(home, source)
         done = home.move_to(other, progress=tell)
     if call.json:
         document(done)
@@ -87,7 +92,14 @@ def move(
         print(f"everything is in {safe(target)} now; {safe(source)} is as it was")
 
 
-def _show(done: Imported) -> None:
+def _refuse_nothing(home: Home, location: str) -> None:
+    """Whoever takes a memory elsewhere has one: a location without any is a misspelt one."""
+    if not home.workspaces() and not home.stats().agents and not home.tokens.list(include_revoked=True):
+        raise NotFound(f"nothing is stored in {shown(location)}; there is nothing to take elsewhere")
+
+
+def imported(done: Imported) -> None:
+    """What was taken in, for people."""
     remark(f"{done.path} is of the format {done.format}")
     _table(done)
     for text in done.remarks[:SHOWN]:
@@ -109,14 +121,10 @@ def _table(done: Imported) -> None:
         columns(("agent", "added", "changed", "there already"), rows)
 
 
-def _figures(counted: Mapping[str, int]) -> str:
+def _figures(figures: Mapping[str, int]) -> str:
     one = {"entries": "entry"}
     return ", ".join(
         f"{number:,} {one.get(what, what.removesuffix('s')) if number == 1 else what}"
-        for what, number in counted.items()
+        for what, number in figures.items()
         if number
     )
-
-
-def _count(number: int, one: str, many: str) -> str:
-    return f"{number:,} {one if number == 1 else many}"

@@ -9,6 +9,7 @@ import recollect
 from recollect.cli.call import Call, for_agent
 from recollect.cli.content import examples
 from recollect.cli.output import columns, document, line, remark, safe
+from recollect.cli.transfer import imported
 from recollect.clock import iso
 from recollect.model.vault import Report
 
@@ -45,7 +46,9 @@ def watch(
     seconds: Annotated[
         float | None, typer.Option("--seconds", metavar="NUMBER", help="Stop after so long; else with Ctrl-C.")
     ] = None,
-    pause: Annotated[float, typer.Option("--pause", metavar="NUMBER", help="Seconds between two looks.")] = 1.0,
+    pause: Annotated[
+        float, typer.Option("--pause", metavar="NUMBER", min=0.1, help="Seconds between two looks.")
+    ] = 1.0,
 ) -> None:
     """Keep files and memory in step while both are written."""
     stop = Event()
@@ -54,11 +57,23 @@ def watch(
         if seconds is None:
             vault.watch(stop, document if call.json else _tell, pause)
         else:
-            for _ in range(max(round(seconds / max(pause, 0.01)), 1)):
+            for _ in range(max(round(seconds / pause), 1)):
                 report = vault.sync()
                 if report:
                     (document if call.json else _tell)(report)
                 stop.wait(pause)
+
+
+@app.command()
+@for_agent
+def migrate(call: Call) -> None:
+    """Take in files of an older layout that lie in the folder: a flat file per agent. Again it changes nothing."""
+    with recollect.open(call.home) as home:
+        done = home.vault(call.workspace).migrate()
+    if call.json:
+        document(done)
+    else:
+        imported(done)
 
 
 @app.command(epilog=examples("vault instructions"))
@@ -97,11 +112,13 @@ def checkpoint(
 @app.command(epilog=examples("vault history"))
 @for_agent
 def history(
-    call: Call, limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 10
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 10,
+    diff: Annotated[bool, typer.Option("--diff", help="Also what changed from the first of them to the last.")] = False,
 ) -> None:
     """Show the commits of the agent's files, where git is enabled."""
     with recollect.open(call.home) as home:
-        found = home.vault(call.workspace).history(call.agent, limit)
+        found = home.vault(call.workspace).history(call.agent, limit, diff)
     if call.json:
         document(found)
     elif not found.commits:
@@ -109,6 +126,8 @@ def history(
     else:
         rows = [(one.short_oid, iso(one.timestamp_unix * 1_000)[:16], line(one.subject)) for one in found.commits]
         columns(("commit", "when", "subject"), rows)
+        if found.diff:
+            print(f"\n{safe(found.diff)}", end="")
 
 
 def _tell(report: Report) -> None:

@@ -10,6 +10,7 @@ from recollect.cli.call import Call, for_home
 from recollect.cli.content import examples
 from recollect.cli.output import columns, document, remark, safe
 from recollect.errors import Invalid
+from recollect.wiring import is_single_file, shown
 
 __all__ = ["app"]
 
@@ -44,17 +45,27 @@ def delete(
     name: Annotated[str, typer.Argument(metavar="NAME", help="The workspace.", show_default=False)],
     yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
 ) -> None:
-    """Remove a workspace with all its agents' memories. There is no way back but a backup."""
-    if not yes:
-        if not sys.stdin.isatty():
-            raise Invalid("deleting a workspace cannot be undone; add --yes to delete without being asked")
-        print(f"Delete the workspace {safe(name)!r} for good? [y/N] ", end="", file=sys.stderr, flush=True)
-        if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-            remark("nothing was deleted")
-            raise typer.Exit(1)
+    """Remove a workspace with all its agents' memories. There is no way back but a backup.
+
+    A home in a single file is that one workspace: the file goes, and what the account shares with it.
+    """
     with recollect.open(call.home) as home:
+        if not yes and name in home.workspaces():  # there is nothing to ask about one that is not there
+            _ask(call, name)
         home.delete_workspace(name)
     if call.json:
         document(None)
     else:
         typer.echo(f"deleted {safe(name)}")
+
+
+def _ask(call: Call, name: str) -> None:
+    if not sys.stdin.isatty():
+        raise Invalid("deleting a workspace cannot be undone; add --yes to delete without being asked")
+    more = (
+        f" with the whole file {shown(call.home)}, also what the account shares," if is_single_file(call.home) else ""
+    )
+    print(f"Delete the workspace {safe(name)!r}{safe(more)} for good? [y/N] ", end="", file=sys.stderr, flush=True)
+    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
+        remark("nothing was deleted")
+        raise typer.Exit(1)
