@@ -429,6 +429,7 @@ def test_of_two_at_once_who_want_one_name_in_workspace_and_account_one_gets_it(h
         return scope
 
     mem, turn = home.agent("ana"), threading.Barrier(2)
+    mem.remember("the workspace is there")
     with ThreadPoolExecutor(2) as pool:
         for number in range(6):
             targets = ["", ""]

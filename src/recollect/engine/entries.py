@@ -3,7 +3,8 @@ namespace. Where both stores are one, as in a single file, nothing here makes a 
 
 Whoever binds a name holds the workspace while looking in both stores and writing, also for an entry of the account: of
 two who want the same name in one workspace, the second sees what the first did. The workspace always goes first, so
-that nobody waits for one another. Other workspaces have names of their own, and may have this one as well.
+that nobody waits for one another. Other workspaces have names of their own, and may have this one as well. Only who
+makes the workspace with a name at the very moment that an account's entry gets the same one is not seen in time.
 """
 
 from collections import Counter
