@@ -27,6 +27,7 @@ def test_every_text_can_be_read_and_every_control_has_a_name(demo: Server, visit
         page.goto(f"{demo.url}/{view}")
         page.locator(".waiting").wait_for(state="hidden")
         expect(page.locator("main")).not_to_be_empty()
+        expect(page.locator("[aria-busy]")).to_have_count(0)  # what is about to be replaced is shown paler
         assert (view, page.evaluate(LOOK)) == (view, {"poor": [], "nameless": [], "edgeless": []})
         assert page.evaluate("document.querySelectorAll('h1').length") <= 1
 

@@ -55,6 +55,7 @@ def test_another_token_leads_to_what_it_is_for_whatever_was_chosen_before(guarde
     assert "bob" not in page.url
     expect(page.locator("#offline")).to_be_hidden()
     page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_label("Token")).to_be_visible()
     page.evaluate("() => localStorage.setItem('recollect.workspace', 'shop')")
     page.goto(f"{guarded.url}/")
     log_in(page, new)

@@ -105,6 +105,7 @@ class Model:
 
     def restore(self, target: str, name: str | None, now: int) -> None:
         chosen = [i for i, note in self.trash.items() if target in (i, note.name)]
+        chosen = chosen or [i for i, note in self.trash.items() if target in note.aliases]
         if not chosen:
             living = self.find(target)
             if "remove" not in self.log[living]:
@@ -250,7 +251,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(name=names)
     def restore_by_name(self, name: str) -> None:
-        scopes = {note.scope for note in self.model.trash.values() if note.name == name}
+        scopes = {note.scope for note in self.model.trash.values() if name in (note.name, *note.aliases)}
         if len(scopes) < 2:  # else it depends on where each scope is kept
             self.both(lambda: self.mem.restore(name), lambda: self.model.restore(name, None, self.clock.now()))
 

@@ -225,7 +225,7 @@ def test_settings_that_cannot_be_are_refused(cli: Command, args: tuple[str, ...]
 
 def test_other_machines_are_served_only_where_there_are_tokens(cli: Command) -> None:
     ended = cli("serve", "--host", "0.0.0.0", "--port", "0", "--home", "team.db", code=8)
-    assert "recollect token create" in ended.err
+    assert "token create NAME" in ended.err
     with recollect.open(cli.folder / "team.db") as home:
         _, secret = home.tokens.create("laptop")
     with started(cli.folder, "--host", "0.0.0.0", home="team.db") as server:

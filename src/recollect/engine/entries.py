@@ -148,12 +148,13 @@ class Entries:
         return entry
 
     def _removed(self, target: str) -> tuple[Store, str, Revision]:
-        for store in self.stores:
-            with store.read() as tx:
-                known = entries.removed_id(tx, target)
-                removal = None if known is None else entries.last_removal(tx, known)
-            if known is not None and removal is not None:
-                return store, known, removal
+        for living in (False, True):
+            for store in self.stores:
+                with store.read() as tx:
+                    known = entries.removed_id(tx, target, living=living)
+                    removal = None if known is None else entries.last_removal(tx, known)
+                if known is not None and removal is not None:
+                    return store, known, removal
         raise NotFound(f"there is nothing in the trash under {target!r}")
 
     def _home_of(self, draft: Add) -> Store:

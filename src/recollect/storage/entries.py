@@ -266,10 +266,10 @@ def last_removal(tx: Transaction, entry_id: str) -> Revision | None:
     return _revision(row) if row else None
 
 
-def removed_id(tx: Transaction, target: str) -> str | None:
+def removed_id(tx: Transaction, target: str, *, living: bool = True) -> str | None:
     """The id of the entry in the trash with this id, or that had this name or alias when it was removed last.
 
-    Else that of a living entry that is found by the target and has been in the trash before.
+    Else, with `living`, that of a living entry that is found by the target and has been in the trash before.
     """
     if is_id(target) and tx.one("operations.last_removal", entry_id=target):
         return target
@@ -280,8 +280,8 @@ def removed_id(tx: Transaction, target: str) -> str | None:
     for entry_id, before in tx.all("operations.removed_name", needle=_json(name), limit=ALIASES_READ):
         if name in json.loads(before).get("aliases", ()):
             return str(entry_id)
-    living = find(tx, target)
-    return living if living and tx.one("operations.last_removal", entry_id=living) else None
+    found = find(tx, target) if living else None
+    return found if found and tx.one("operations.last_removal", entry_id=found) else None
 
 
 def _encoder() -> Callable[[Any], str]:
