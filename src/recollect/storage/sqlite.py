@@ -64,7 +64,14 @@ def _close_idle() -> None:
             database.close()
 
 
-_forks = Forks(_close_idle, _nowhere.clear)
+def _begin_anew() -> None:
+    _nowhere.clear()
+    for database in map(call, _databases.valuerefs()):
+        if database is not None:
+            database.forked()
+
+
+_forks = Forks(_close_idle, _begin_anew)
 
 
 class SqliteTransaction(Transaction):
@@ -125,14 +132,8 @@ class SqliteDatabase(Database):
         self._generation = 0
         self._left: tuple[apsw.Connection, int, str, Row] | None = None
         """What the last write left: its connection, the state of the file as that knows it, its agent's counters."""
-        self._own()
+        self._guard, self._writing = threading.Lock(), threading.Lock()
         _databases[id(self)] = self
-
-    def _own(self) -> None:
-        """Locks of this process; a forked child makes its own, as it may have inherited them locked."""
-        self._guard = threading.Lock()
-        self._writing = threading.Lock()
-        self._owner = os.getpid()
 
     def read(self, agent: str) -> "_Read":
         """A snapshot of the file, or of an empty memory while there is no file."""
@@ -293,24 +294,19 @@ class SqliteDatabase(Database):
             connections, self._idle = self._idle, []
             self._file = file
             self._generation += 1
-        if self._owner != os.getpid():
-            _inherited.extend(connections)
-            return
         for connection in connections:
             connection.close()
 
     # Connections
 
-    def _forked(self) -> None:
-        """This process is a child of the one that used the database before."""
+    def forked(self) -> None:
+        """This process is a child of the one that used the database before; its locks may be locked for ever."""
         _inherited.extend(self._idle)
         self._idle, self._used = [], 0
-        self._own()
+        self._guard, self._writing = threading.Lock(), threading.Lock()
 
     def _present(self) -> bool:
         """Whether the file is there; a file that was replaced or removed is noticed here, before it is used."""
-        if self._owner != os.getpid():
-            self._forked()
         try:
             found = os.stat(self._name)
         except (FileNotFoundError, NotADirectoryError):
@@ -623,8 +619,6 @@ class _Write:
 
     def __enter__(self) -> SqliteTransaction:
         database = self._database
-        if database._owner != os.getpid():  # the lock that a forked child inherited may be locked for ever
-            database._forked()
         _forks.begin(self)
         self._lock = database._writing
         self._lock.acquire()
