@@ -7,16 +7,14 @@ time of difflib is for one word over the same vocabulary, with nothing searched 
 """
 
 import random
-import statistics
 import sys
 import tempfile
-import time
-from collections.abc import Callable
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 
 from corpus import corpus
+from timing import timed
 
 import recollect
 from recollect import Settings
@@ -40,17 +38,6 @@ def misspelled(word: str, chance: random.Random) -> str:
     return word[:place] + "q" + word[place + 1 :]
 
 
-def milliseconds(run: Callable[[str], object], asked: list[str]) -> float:
-    """The median time of a call, after one to warm up."""
-    run(asked[0])
-    taken = []
-    for one in asked:
-        start = time.perf_counter()
-        run(one)
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken) * 1000
-
-
 def main() -> None:
     entries = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     texts, chance = corpus(entries, 1).texts, random.Random(7)
@@ -65,10 +52,10 @@ def main() -> None:
         mem.remember_many(recollect.Add(text) for text in texts)
         print(f"{entries:,} entries, {len(vocabulary):,} terms; questions of five misspelled words, medians")
         for name, prefix, fuzzy in WAYS:
-            taken = milliseconds(partial(mem.recall, record=False, prefix=prefix, fuzzy=fuzzy), questions)
+            taken = timed(partial(mem.recall, record=False, prefix=prefix, fuzzy=fuzzy), questions)
             print(f"  {name:22} {taken:9.1f} ms")
     words = [question.split()[0] for question in questions[:3]]
-    taken = milliseconds(partial(get_close_matches, possibilities=vocabulary, n=10), words)
+    taken = timed(partial(get_close_matches, possibilities=vocabulary, n=10), words)
     print(f"  {'difflib, one word':22} {taken:9.1f} ms")
 
 

@@ -8,10 +8,8 @@ Prints the median time per question and the ratio to tantivy, and how often the 
 
 import argparse
 import re
-import statistics
 import tempfile
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import apsw
@@ -22,6 +20,7 @@ import tantivy
 from corpus import corpus
 from full_bm25 import FullBm25
 from memory_use import current_megabytes
+from timing import timed
 
 import recollect
 from recollect import Settings, text
@@ -30,18 +29,6 @@ from recollect.search.ranking import b_for
 
 QUESTIONS = 200
 WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
-
-
-def timed(search: Callable[[str], object], questions: list[str]) -> float:
-    """The median in milliseconds, after a tenth of the questions to warm up."""
-    for question in questions[: max(len(questions) // 10, 1)]:
-        search(question)
-    taken = []
-    for question in questions:
-        start = time.perf_counter()
-        search(question)
-        taken.append(time.perf_counter() - start)
-    return statistics.median(taken) * 1000
 
 
 def run(size: int, folder: Path, postgres: str | None) -> None:

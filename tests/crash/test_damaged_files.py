@@ -306,22 +306,24 @@ def test_a_file_of_a_newer_version_is_refused_and_left_alone(tmp_path: Path, kin
     assert files(tmp_path) == before
 
 
+def scribble(folder: Path, kind: str) -> None:
+    """A memory with a note, in which nothing can be read any more."""
+    with recollect.open(folder / kind) as home:
+        home.agent("ana").remember("gone")
+    (path,) = folder.rglob("memory.db")
+    path.write_bytes(b"scribbled on " * 1_000)
+
+
 @pytest.mark.parametrize("kind", ["memory.db", "home"])
 def test_upkeep_of_nothing_but_a_damaged_memory_is_refused_and_not_done_in_silence(tmp_path: Path, kind: str) -> None:
-    with recollect.open(tmp_path / kind) as home:
-        home.agent("ana").remember("gone")
-    (path,) = tmp_path.rglob("memory.db")
-    path.write_bytes(b"scribbled on " * 1_000)
+    scribble(tmp_path, kind)
     with recollect.open(tmp_path / kind) as home, pytest.raises(recollect.Corrupt, match=r"memory\.db is damaged"):
         home.jobs.run_due()
 
 
 @pytest.mark.parametrize("kind", ["memory.db", "home"])
 def test_a_damaged_memory_can_be_deleted(tmp_path: Path, kind: str) -> None:
-    with recollect.open(tmp_path / kind) as home:
-        home.agent("ana").remember("gone")
-    (path,) = tmp_path.rglob("memory.db")
-    path.write_bytes(b"scribbled on " * 1_000)
+    scribble(tmp_path, kind)
     with recollect.open(tmp_path / kind) as home:
         home.delete_workspace("default")
         assert home.agent("ana").list() == []
