@@ -41,6 +41,34 @@ def test_what_another_process_does_to_the_account_appears_without_reloading(visi
         expect(page.locator(".entry-row").first).to_contain_text("Tea, no coffee.")
 
 
+def test_what_is_written_before_the_feed_begins_is_not_missed(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember("Short answers.", name="style")
+    page = visit(server, "#/memory/style")
+    expect(page.locator(".content")).to_have_text("Short answers.")
+    held: list[Route] = []
+    page.route("**/v1/feed*", lambda route: held.append(route))
+    page.reload()
+    expect(page.locator(".content")).to_have_text("Short answers.")  # although there is no feed yet
+    memory.apply(recollect.Write("style", "Long answers."))
+    held[0].continue_()
+    expect(page.locator(".content")).to_have_text("Long answers.")
+
+
+def test_nothing_is_read_before_the_feed_has_begun(server: Server, visit: Visit) -> None:
+    server.home.agent("default").remember("Short answers.", name="style")
+    page, asked = visit(server, "#/memory/style"), list[str]()
+    expect(page.locator(".history")).to_be_visible()
+    page.on("response", lambda one: asked.append(one.url) if "/v1/feed" in one.url else None)
+    page.on("request", lambda one: asked.append(one.url) if "/v1/entries" in one.url else None)
+    page.clock.install(time=0)
+    page.clock.pause_at(1_000)  # so that no patience ends here, however slow the machine is
+    page.reload()
+    expect(page.locator(".content")).to_have_text("Short answers.")
+    assert "/v1/feed?" in asked[0]
+    assert sum("/v1/entries/style?" in one for one in asked) == 1, asked
+
+
 def test_what_changes_while_one_reads_further_down_does_not_move_the_list(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     memory.remember_many([recollect.Add(f"Entry number {number}.") for number in range(60)])

@@ -179,6 +179,7 @@ function route() {
     frame();
     feed.open({ anew: true });
   }
+  if (feed.beginning) return void feed.beginning.then(route);
   if (known !== name || !view) {
     const first = name === null;
     name = known;
@@ -235,6 +236,7 @@ function reminded({ id }) {
 }
 
 const feed = new Feed((kind, data) => {
+  if (kind === "late") return void soon([]);
   if (kind === "reminder") {
     if (name === "reminders") soon([]);
     return void reminded(data);

@@ -4,8 +4,14 @@ import { address, events as network } from "./api.js";
 
 const KINDS = ["operation", "event", "reminder", "ping"];
 const WAITS = [1_000, 2_000, 5_000, 10_000];
+const PATIENCE = 1_000; // milliseconds until the page is shown although the feed has not begun
 
-/** Follow the feed of the chosen memory. `told(kind, data)` for each thing; `state("live" | "lost")` when that changes. */
+/**
+ * Follow the feed of the chosen memory. `told(kind, data)` for each thing; `state("live" | "lost")` when that changes.
+ *
+ * Who waits for `beginning`, where there is one, misses nothing: the feed tells all that happens later. It does not last
+ * for ever; a feed that begins after it tells "late", and what was read before must be read again.
+ */
 export class Feed {
   #source = null;
   #timer = null;
@@ -13,6 +19,8 @@ export class Feed {
   #last = null;
   #state = "new";
   #wanted = false;
+  #begins = null;
+  beginning = null;
 
   /** `refused()` is asked when the server does not let us in, before it is tried again; true when it saw to it. */
   constructor(told, state, refused) {
@@ -30,18 +38,22 @@ export class Feed {
   /** Begin to follow, or follow another memory. */
   open({ anew = false } = {}) {
     this.#wanted = true;
-    if (anew) this.#last = null;
+    if (anew) this.#anew();
     this.#close();
     const source = (this.#source = new EventSource(address("/v1/feed", { after: this.#last })));
     source.onopen = () => { this.#tries = 0; this.#become("live"); };
     source.onerror = async () => {
+      this.#begins?.(); // it will not be soon
       if (source.readyState !== EventSource.CLOSED) return this.#become("lost");
       this.#later();
       if (!(await this.refused()) && this.#source === source) this.#become("lost");
     };
     for (const kind of KINDS) {
       source.addEventListener(kind, (event) => {
+        const first = this.#last === null;
         this.#last = event.lastEventId || this.#last;
+        this.#begins?.();
+        if (first && !this.beginning) this.told("late", {});
         this.#become("live"); // also when a single request had failed and the line itself never did
         if (kind !== "ping") this.told(kind, JSON.parse(event.data));
       });
@@ -58,6 +70,12 @@ export class Feed {
     clearTimeout(this.#timer);
     this.#source?.close();
     this.#source = null;
+  }
+
+  #anew() {
+    this.#last = null;
+    const beginning = (this.beginning = new Promise((resolve) => { this.#begins = resolve; setTimeout(resolve, PATIENCE); }));
+    beginning.then(() => { if (this.beginning === beginning) this.beginning = null; });
   }
 
   #later() {
