@@ -13,6 +13,7 @@ from postgres import Server
 
 import recollect
 from recollect.clock import FixedClock
+from recollect.engine import signals
 
 if TYPE_CHECKING:
     from recollect.home import Home
@@ -32,6 +33,12 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith("RECOLLECT_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("RECOLLECT_EMBEDDER_KIND", "none")
+
+
+@pytest.fixture(autouse=True)
+def no_recall_counts_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No recall counts as an access before a test says so: on a slow machine it would move what is found next."""
+    monkeypatch.setattr(signals, "AFTER_SECONDS", 3_600.0)
 
 
 @pytest.fixture(scope="session")

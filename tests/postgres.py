@@ -3,10 +3,12 @@
 Never part of the library, and never touches a server that it did not start.
 """
 
+import contextlib
 import importlib.util
 import itertools
 import os
 import pwd
+import random
 import shutil
 import signal
 import socket
@@ -223,10 +225,20 @@ def _reachable_temporary_folder(user: pwd.struct_passwd | None) -> str:
 
 
 def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that nobody has, and that the system gives to nobody else: it may be let go for a while."""
+    while True:
+        port = random.randrange(15_000, 32_000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
+def without_clients(location: str) -> None:
+    """Returns when no client of a database is left: the server ends the COMMIT of one that was killed after its end."""
+    if location.startswith("postgresql"):
+        query = "SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        with psycopg.connect(location, autocommit=True) as connection:
+            wait_for("the server to see that its clients are gone", lambda: not connection.execute(query).fetchall())
 
 
 def alive(process: psutil.Process) -> bool:

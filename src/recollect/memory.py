@@ -185,12 +185,14 @@ class Memory:
                 return False
             return True
         self._look()  # an edit that nobody has read yet would bring the text back
+        self._signals.flush()  # a question that waits to be recorded may quote it
         for store in self._entries.stores:
             with store.read() as tx:
                 known = entries.find(tx, target) or entries.removed_id(tx, target)
             if known is not None:
                 receipt = erasing.erase(
                     store, known, actor=self.agent, now=self._clock.now(), if_version=_text(if_version, "version"),
+                    beside=[other for other in self._entries.stores if other is not store],
                     elsewhere=self._left_in_files,
                 )  # fmt: skip
                 answers, left = self._forget_answers()
@@ -314,6 +316,8 @@ class Memory:
         """
         self._look()
         limit, sort = _limit(limit, "entries"), remember.member(Sort, sort, "sort")
+        if not isinstance(descending, bool | None):
+            raise Invalid(f"descending is True or False, not {descending!r}")
         down = sort is not Sort.NAME if descending is None else descending
         place = None
         if isinstance(after, Entry):

@@ -13,6 +13,7 @@ __all__ = [
     "NAME_LENGTH",
     "SEGMENT_LENGTH",
     "as_segment",
+    "is_blank",
     "is_id",
     "name",
     "new_id",
@@ -27,6 +28,9 @@ SEGMENT_LENGTH = 64
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _SEGMENT_BYTES = 200
+_TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+"""What turns the direction of the text around it, so that a name would look like another one."""
+_BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _EDGES = re.compile(r"^[\s.]+|[\s.]+$")
 _UNSAFE = frozenset('/\\:*?"<>|')
 # Windows devices, and the vault's own folder beside the agents' folders.
@@ -98,16 +102,24 @@ def plain(what: str, value: object, *, lines: bool = False) -> str:
         if "\0" in value:
             raise Invalid(f"the {what} holds a NUL byte; remove it, memory stores text only")
     else:
-        control = next((c for c in value if unicodedata.category(c) in ("Cc", "Zl", "Zp")), None)
+        control = next((c for c in value if unicodedata.category(c) in ("Cc", "Zl", "Zp") or c in _TURNS), None)
         if control is not None:
             raise Invalid(f"the {what} holds the control character {control!r}; names and tags are one line of text")
     return value
 
 
+def is_blank(text: str) -> bool:
+    """Whether there is nothing to see in a text: white space, marks without a shape, blank letters."""
+    return all(
+        character.isspace() or character in _BLANK_LETTERS or unicodedata.category(character) in ("Cc", "Cf")
+        for character in text
+    )
+
+
 def name(value: object, what: str = "name") -> str:
     """The name, trimmed and checked: one line of 1 to 256 characters."""
     trimmed = plain(what, value.strip() if isinstance(value, str) else value)
-    if not trimmed:
+    if is_blank(trimmed):
         raise Invalid(f"the {what} is empty; give it at least one visible character")
     if len(trimmed) > NAME_LENGTH:
         raise Invalid(f"the {what} has {len(trimmed):,} characters; at most {NAME_LENGTH} are allowed")

@@ -42,6 +42,8 @@ BAD_TEXTS = {
 BAD_NAMES = BAD_TEXTS | {
     "empty": ("", "is empty; give it at least one visible character"),
     "blank": (" \t ", "is empty; give it at least one visible character"),
+    "of what nobody sees": ("\u200b\u3164\u2060", "is empty; give it at least one visible character"),
+    "that is turned around": ("invoice\u202efdp.exe", "control character"),
     "with a newline": ("one\ntwo", "control character"),
     "with an escape": ("one\x1btwo", "control character"),
     "of 10,000 characters": ("n" * 10_000, "10,000 characters; at most 256"),
@@ -49,6 +51,7 @@ BAD_NAMES = BAD_TEXTS | {
 BAD_CONTENTS = BAD_TEXTS | {
     "empty": ("", "content is empty; there is nothing to remember"),
     "blank": (" \n\t ", "content is empty; there is nothing to remember"),
+    "of what nobody sees": ("\ufeff \u200b\n\u2800", "content is empty; there is nothing to remember"),
     "of 10 MB": ("ten megabytes " * 750_000, "at most 1,000,000 are allowed. Split it"),
     "as nothing": (None, "must be text, not NoneType"),
 }
@@ -112,6 +115,8 @@ INVALID: dict[str, tuple[Call, str]] = {
     "an operation that is none": (lambda mem: mem.apply("remove kept"), "use Add, Rename, Alias, Write or Remove"),
     "a write of nothing": (lambda mem: mem.apply(Write("kept")), "needs something to write"),
     "many of something else": (lambda mem: mem.remember_many(["text"]), "takes Add values, not str"),
+    "a direction that is none": (lambda mem: mem.list(descending="no"), "True or False"),
+    "an event that is too far": (lambda mem: mem.apply(Add("x", first_event=10**30)), "less than 2 to the 63rd"),
     "filters: scopes": (lambda mem: mem.recall("fine", scopes=["galaxy"]), "one of 'conversation', 'channel'"),
     "filters: kinds": (lambda mem: mem.recall("fine", kinds=["poem"]), "one of 'note', 'archive', 'chunk'"),
     "filters: tags": (lambda mem: mem.recall("fine", tags="one"), "a list of words"),

@@ -298,6 +298,30 @@ def test_another_agents_memory_stays_as_it_is_and_the_receipt_does_not_tell_of_i
     )
 
 
+@pytest.mark.parametrize("scope", ["workspace", "account"])
+def test_no_question_on_record_quotes_an_erased_entry(home: Home, location: str, scope: str) -> None:
+    mem, text = home.agent("ana"), f"The alarm code of the shed is {token(6)}, told by Rita."
+    home.agent("ben").remember("the alarm code of the house", lifetime="long_term")
+    near = mem.remember("the alarm code of the house is in the safe")
+    mem.recall(text)  # is it known already?
+    mem.recall(f"{token(6).upper()}")
+    mem.recall("the alarm code of the house")
+    mem.recall(text, target_agent="ben")
+    entry = mem.remember(text, scope=scope)
+    home.flush()
+    assert left_of([token(6)], in_tables(location)) == [token(6)]
+    receipt = mem.forget(entry.id, erase=True)
+    assert figures(receipt)["questions"] >= 2
+    assert left_of([token(6), token(6).upper()], in_tables(location)) == []
+    if not location.startswith("postgresql"):
+        assert left_of([token(6)], on_disk(location)) == []
+    # That somebody asked stays, and so do the questions about other things.
+    asked = [query for _, query in mem.accesses(near.id).recalls]
+    assert sorted(asked) == ["", "the alarm code of the house"]
+    assert [(row[3], row[5]) for row in rows(location, "access_log", "ana")] == [("ben", "")]
+    assert home.check().findings == ()
+
+
 def test_entries_of_the_account_are_erased_from_where_they_are(home: Home, location: str) -> None:
     mem = home.agent("ana")
     mem.remember("a note of the workspace")

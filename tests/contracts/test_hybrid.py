@@ -12,7 +12,6 @@ import recollect
 from recollect import Add, FixedClock, Home, Invalid, Memory, Settings, Write
 from recollect.config import EmbedderSettings
 from recollect.engine import recall as recall_module
-from recollect.engine import signals
 from recollect.engine.recall import LIMIT, QUERY_LENGTH
 from recollect.search import index as index_module
 from recollect.search import vectors as vectors_module
@@ -20,12 +19,6 @@ from recollect.search import vectors as vectors_module
 WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
 MODES = ("keyword", "vector", "hybrid")
 DAY = 86_400_000
-
-
-@pytest.fixture(autouse=True)
-def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No recall counts as an access while a test runs: that would move what is found next."""
-    monkeypatch.setattr(signals, "AFTER_SECONDS", 3_600.0)
 
 
 @pytest.fixture

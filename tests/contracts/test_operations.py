@@ -145,14 +145,15 @@ def test_a_name_is_never_taken_over(mem: Memory) -> None:
     assert mem.get("other") == other
 
 
-def test_a_name_in_the_form_of_an_id_never_stands_before_the_entry_with_that_id(mem: Memory) -> None:
-    first = mem.upsert("key", "first")
-    second = mem.remember("second", name=first.id)
-    assert mem.get(first.id) == first
-    assert mem.upsert("key", "rewritten").id == first.id
-    assert mem.get(second.id).content == "second"
-    assert mem.forget("key") is True
-    assert mem.get(first.id) == second
+def test_the_id_of_an_entry_is_no_name_for_another_one_not_even_after_it_was_forgotten(mem: Memory) -> None:
+    first, second = mem.upsert("key", "first"), mem.remember("second")
+    for forgotten in (False, True):
+        for attempt in (Add("third", name=first.id), Rename(second.id, first.id), Alias(second.id, first.id)):
+            with pytest.raises(Conflict, match="the id of an entry"):
+                mem.apply(attempt)
+        assert mem.list() == ([second] if forgotten else [second, first])
+        mem.forget(first.id)
+    assert mem.restore(first.id).content == "first"
 
 
 def test_an_entry_whose_name_has_the_form_of_an_id_comes_back_by_that_name(mem: Memory) -> None:

@@ -25,12 +25,6 @@ WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
 NEW_YEAR_2026 = 1_767_225_600_000
 
 
-@pytest.fixture(autouse=True)
-def no_timer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing is written before a test says so."""
-    monkeypatch.setattr(module, "AFTER_SECONDS", 3_600.0)
-
-
 def test_a_recall_that_is_not_recorded_leaves_no_trace(home: Home, mem: Memory) -> None:
     entry = mem.remember("We deploy on Tuesdays")
     assert [hit.entry.id for hit in mem.recall("deploy", record=False)] == [entry.id]

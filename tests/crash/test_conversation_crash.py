@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from crash import speakers
 from crash.children import Child, let_run
+from postgres import without_clients
 
 import recollect
 from recollect import Home, Kind, Memory
@@ -78,13 +79,14 @@ def left_whole(mem: Memory) -> None:
 
 
 def rounds(start: Callable[..., Child], location: str, number: int) -> int:
-    rng = random.Random(location)
+    rng = random.Random(7)
     expected = Expected()
     for turn in range(number):
         child = start(speakers.talk_until_killed, location, rng.random(), (1_024, 8, 2)[turn % 3])
         child.go()
         let_run(child, rng, 40)
         expected.take(child)
+        without_clients(location)
         with recollect.open(location, settings=speakers.SETTINGS) as home:
             expected.compare(home)
     with recollect.open(location, settings=speakers.SETTINGS) as home:

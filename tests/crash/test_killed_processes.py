@@ -8,7 +8,7 @@ import pytest
 from crash import program
 from crash.children import Child, let_run
 from crash.model import Expected, fact
-from postgres import Server
+from postgres import Server, without_clients
 
 import recollect
 
@@ -18,13 +18,14 @@ PIECES = ((1_024, 8), (8, 3), (2, 2))
 
 def rounds_of_writing_and_killing(start: Callable[..., Child], location: str, rounds: int) -> int:
     """Children write to one memory, one after the other, and are killed; how many steps were acknowledged."""
-    rng = random.Random(location)
+    rng = random.Random(7)
     expected, acknowledged = Expected(), 0
     for number in range(rounds):
         child = start(program.write_until_killed, location, 1_000 * number, rng.random(), *PIECES[number % 3])
         child.go()
         let_run(child, rng, 40)
         acknowledged += expected.take(child.kill())
+        without_clients(location)
         assert child.failure is None
         with recollect.open(location) as home:
             assert expected.settle(home) == [], f"after round {number}"

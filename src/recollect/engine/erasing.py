@@ -1,7 +1,8 @@
 """Erasing: an entry and every trace of its text, verified.
 
 A removed entry can be restored, because the log keeps its text. Erasing clears the log of the entry, takes its terms
-out of every part of the index, makes the freed space unreadable, and then looks for the text in what is left.
+out of every part of the index and its words out of the questions on record, makes the freed space unreadable, and then
+looks for the text in what is left.
 """
 
 import re
@@ -13,6 +14,7 @@ from recollect.errors import NotFound, RecollectError
 from recollect.model.operation import Remove
 from recollect.model.report import Erased, Receipt
 from recollect.storage import entries
+from recollect.storage.database import Transaction
 
 __all__ = ["erase", "scrub"]
 
@@ -22,13 +24,14 @@ _PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
 
 
 def erase(
-    store: Store, target: str, *, actor: str, now: int, if_version: str | None = None,
+    store: Store, target: str, *, actor: str, now: int, if_version: str | None = None, beside: Sequence[Store] = (),
     elsewhere: Callable[[str, Sequence[str]], Iterable[str]] = lambda entry_id, pieces: (),
 ) -> Receipt:  # fmt: skip
     """Remove an entry, living or in the trash, so that no trace of its content is left.
 
-    With `if_version` a living one is erased only if it still has this version. `elsewhere` takes it out of what is not
-    in the database, and says where pieces of its text still are.
+    With `if_version` a living one is erased only if it still has this version. `beside` are the agent's other stores:
+    questions on record there may quote it. `elsewhere` takes it out of what is not in the database, and says where
+    pieces of its text still are.
     """
     with store.read() as tx:
         entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
@@ -54,8 +57,17 @@ def erase(
             from recollect.search.vectors import sweep
 
             sweep(tx)
-    probes = [probe for text in sorted(texts) for probe in _probes(text)]
+        probes = [probe for text in sorted(texts) for probe in _probes(text)]
+        asked = _unask(tx, texts, probes)
     verified, remaining = scrub(store, f"the id {entry_id}")
+    for other in beside:
+        if other.exists():
+            with other.write() as work:
+                there = _unask(work.tx, texts, probes)
+            if there:
+                asked += there
+                remaining += scrub(other, f"the id {entry_id}")[1]
+    removed += [Erased(place="questions", removed=asked)] if asked else []
     with store.read() as tx:
         same = {
             other
@@ -68,11 +80,26 @@ def erase(
         *(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)),
         *(f"the conversation {talk} that it comes from, its journal and summaries, was left alone" for talk in talks),
         *elsewhere(entry_id, probes),
-        *remaining,
+        *dict.fromkeys(remaining),
     ]
     return Receipt(
         entry_id=entry_id, at=now, removed=tuple(removed), verified=tuple(verified), remaining=tuple(remaining)
     )
+
+
+def _unask(tx: Transaction, texts: Iterable[str], probes: Sequence[str]) -> int:
+    """Blank the questions on record that quote the text, or are a part of it; that they were asked stays."""
+    whole, pieces = [text.casefold() for text in texts], [probe.casefold() for probe in probes]
+    blanked = 0
+    for read, blank in (("signals.questions", "signals.unask"), ("access.questions", "access.unask")):
+        quoting = []
+        for (query,) in tx.all(read):
+            said = query.casefold().strip()
+            if any(piece in said for piece in pieces) or any(said in text for text in whole):
+                quoting.append(query)
+        if quoting:
+            blanked += tx.run(blank, queries=quoting)
+    return blanked
 
 
 def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:

@@ -177,6 +177,7 @@ def _rename(work: Work, rename: Rename, actor: str, now: int) -> Entry:
     entry = old.entry
     if entry.name == rename.name:
         return entry
+    _must_be_no_id(work, rename.name)
     taken = entries.binding(work.tx, rename.name)
     if taken is not None and taken[0] != entry.id:
         _must_be_free(work, rename.name, "choose another one")
@@ -195,6 +196,7 @@ def _rename(work: Work, rename: Rename, actor: str, now: int) -> Entry:
 
 def _alias(work: Work, alias: Alias, actor: str, now: int) -> Entry:
     entry = _find(work, alias.target).entry
+    _must_be_no_id(work, alias.name)
     taken = entries.binding(work.tx, alias.name)
     if taken is not None:
         owner, canonical = taken
@@ -286,10 +288,17 @@ def _must_be_unchanged(work: Work, operation: Operation, version: str) -> None:
 
 
 def _must_be_free(work: Work, name: str, advice: str) -> None:
+    _must_be_no_id(work, name)
     taken = entries.binding(work.tx, name)
     if taken is not None:
         owner, canonical = taken
         raise Conflict(f"{name!r} is already {'the name' if canonical else 'an alias'} of entry {owner}; {advice}")
+
+
+def _must_be_no_id(work: Work, name: str) -> None:
+    """An id goes before a name, so a name that is an id would mean another entry, also one that was forgotten."""
+    if names.is_id(name) and entries.is_known(work.tx, name):
+        raise Conflict(f"{name!r} is the id of an entry, which it goes on to mean; choose another name")
 
 
 def _log(
@@ -309,7 +318,7 @@ def _target(value: object) -> str:
 
 def _content(value: object) -> str:
     content = names.plain("content", value, lines=True)
-    if not content.strip():
+    if names.is_blank(content):
         raise Invalid("the content is empty; there is nothing to remember")
     if len(content) * 4 > CONTENT_BYTES and (size := len(content.encode())) > CONTENT_BYTES:
         raise Invalid(
@@ -336,8 +345,8 @@ def _source(value: object) -> str:
 
 
 def _number(value: object) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-        raise Invalid(f"the number of an event is 1 or more, not {value!r}")
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63):
+        raise Invalid(f"the number of an event is 1 or more, and less than 2 to the 63rd; not {value!r}")
     return value
 
 

@@ -120,7 +120,7 @@ def retain(shift: Shift, store: Store) -> None:
             break
         last = rows[-1]
         with shift.step(store) as step:
-            # The row stays: the numbers of the log have no gaps, and the history tells that there was a removal.
+            # The rows stay: the numbers of the log have no gaps, and the history tells that there was an entry.
             step.tx.run("tidying.expire", seqs=rows)
         shift.count("expired", len(rows))
     with shift.step(store) as step:

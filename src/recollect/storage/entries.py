@@ -17,6 +17,7 @@ from recollect.storage.database import Row, Transaction
 __all__ = [
     "BOOKKEEPING",
     "CHUNK",
+    "COLUMNS",
     "Signs",
     "Stored",
     "adjust",
@@ -28,14 +29,17 @@ __all__ = [
     "from_snapshot",
     "get",
     "insert",
+    "is_known",
     "last_removal",
     "log",
     "logged_after",
     "matching",
     "move",
+    "of_rows",
     "page",
     "record",
     "removed_id",
+    "revision_rows",
     "revisions",
     "snapshot",
     "stored",
@@ -47,6 +51,12 @@ CHUNK = 500
 """Items of a list in one query: PostgreSQL gets a parameter for each."""
 ALIASES_READ = 50
 """Entries in the trash that are looked at for an alias, the newest of those in which the word stands by itself."""
+COLUMNS = (
+    "id", "seq", "doc", "kind", "category", "scope", "lifetime", "content", "context", "tags", "concept_tags",
+    "importance", "source", "conversation_id", "channel_id", "first_event", "last_event", "created_at", "updated_at",
+    "accessed_at", "access_count", "content_hash", "vault_id",
+)  # fmt: skip
+"""Of a whole row, in the order in which every query gives them."""
 BOOKKEEPING = ("lifetime", "access_count", "accessed_at")
 """Fields that no operation changes."""
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
@@ -76,6 +86,11 @@ def find(tx: Transaction, target: str) -> str | None:
     return str(row[0]) if row else None
 
 
+def is_known(tx: Transaction, entry_id: str) -> bool:
+    """Whether this is the id of an entry that is there, or was."""
+    return bool(tx.one("entries.by_ids", ids=[entry_id]) or tx.one("operations.last_removal", entry_id=entry_id))
+
+
 def binding(tx: Transaction, name: str) -> tuple[str, bool] | None:
     """Whose name this is, and whether it is the canonical one."""
     row = tx.one("names.find", name=name)
@@ -94,7 +109,7 @@ def bindings(tx: Transaction, names: Sequence[str]) -> dict[str, tuple[str, bool
 
 def stored(tx: Transaction, ids: Sequence[str]) -> dict[str, Stored]:
     """Entries by id, with their documents; unknown ids are left out."""
-    return {found.entry.id: found for found in _with_names(tx, tx.all("entries.by_ids", ids=ids))}
+    return {found.entry.id: found for found in of_rows(tx, tx.all("entries.by_ids", ids=ids))}
 
 
 def get(tx: Transaction, entry_id: str) -> Entry | None:
@@ -105,12 +120,12 @@ def get(tx: Transaction, entry_id: str) -> Entry | None:
 
 def with_docs(tx: Transaction, docs: Sequence[int]) -> dict[int, Entry]:
     """Entries by the number of their document."""
-    return {found.doc: found.entry for found in _with_names(tx, tx.all("entries.by_docs", docs=docs))}
+    return {found.doc: found.entry for found in of_rows(tx, tx.all("entries.by_docs", docs=docs))}
 
 
 def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
     """The next entries in the order of their ids: the way through all of them."""
-    return _with_names(tx, tx.all("entries.after_id", id=entry_id, limit=limit))
+    return of_rows(tx, tx.all("entries.after_id", id=entry_id, limit=limit))
 
 
 def page(
@@ -124,7 +139,7 @@ def page(
             "entries.page", kind=kind, category=category, scope=scope, source=source,
             tag=None if tag is None else _json(tag), limit=limit, created_at=before[0], id=before[1],
         )  # fmt: skip
-        found = [item.entry for item in _with_names(tx, rows)]
+        found = [item.entry for item in of_rows(tx, rows)]
         # The query looks for the tag in the text of the list, where it may also be a part of another tag.
         passed += [entry for entry in found if tag is None or tag in entry.tags]
         if len(found) < limit:
@@ -255,6 +270,15 @@ def revisions(tx: Transaction, entry_id: str) -> list[Revision]:
     return [_revision(row) for row in tx.all("operations.of", entry_id=entry_id)]
 
 
+def revision_rows(tx: Transaction, ids: Sequence[str]) -> dict[str, list[Row]]:
+    """The rows of the log about each of many entries, oldest first, as they are stored."""
+    found: dict[str, list[Row]] = {entry_id: [] for entry_id in ids}
+    for start in range(0, len(ids), CHUNK):
+        for row in tx.all("operations.of_each", ids=ids[start : start + CHUNK]):
+            found[row[4]].append(row)
+    return found
+
+
 def logged_after(tx: Transaction, seq: int, limit: int) -> list[Revision]:
     """The operation log in order, from the row after that number."""
     return [_revision(row) for row in tx.all("operations.after", seq=seq, limit=limit)]
@@ -299,10 +323,15 @@ _json = _encoder()
 
 def _revision(row: Row) -> Revision:
     seq, at, actor, operation, entry_id, before, after_ = row
+    try:
+        values = [json.loads(text) if text else {} for text in (before, after_)]
+        if not all(isinstance(value, dict) for value in values):
+            raise ValueError("it tells no fields")
+    except ValueError as error:
+        raise Corrupt(f"operation {seq} on entry {entry_id} cannot be read ({error}); restore a backup") from error
     return Revision(
-        seq=seq, at=at, actor=actor, operation=operation, entry_id=entry_id,
-        before=json.loads(before) if before else {}, after=json.loads(after_) if after_ else {},
-    )  # fmt: skip
+        seq=seq, at=at, actor=actor, operation=operation, entry_id=entry_id, before=values[0], after=values[1]
+    )
 
 
 def _fields(entry: Entry, doc: int) -> dict[str, Any]:
@@ -333,7 +362,8 @@ def _fields(entry: Entry, doc: int) -> dict[str, Any]:
     }
 
 
-def _with_names(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
+def of_rows(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
+    """Rows of COLUMNS as entries, with their names; Corrupt if one makes no sense."""
     if not rows:
         return []
     names: dict[str, str] = {}
@@ -346,7 +376,7 @@ def _with_names(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
                 aliases.setdefault(entry_id, []).append(name)
     try:
         return [_entry(row, names.get(row[0]), aliases.get(row[0], ())) for row in rows]
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise Corrupt(f"a row of the entries table is damaged ({error}); restore a backup") from error
 
 

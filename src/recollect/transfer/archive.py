@@ -207,6 +207,8 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
 
 def expanded(path: str | Path) -> Path:
     """A path with `~` spelled out."""
+    if not isinstance(path, str | Path):
+        raise Invalid(f"a path is text, not {type(path).__name__}")
     try:
         return Path(path).expanduser()
     except (RuntimeError, ValueError):

@@ -5,6 +5,12 @@ SELECT :agent, coalesce(max(seq), 0) + 1, :at, :target_agent, :call, :query FROM
 -- name: list
 SELECT at, target_agent, call, query FROM access_log WHERE agent = :agent ORDER BY seq DESC LIMIT :limit
 
+-- name: questions
+SELECT DISTINCT query FROM access_log WHERE agent = :agent AND query <> ''
+
+-- name: unask
+UPDATE access_log SET query = '' WHERE agent = :agent AND query IN (:queries*)
+
 -- name: token_insert
 INSERT INTO tokens (agent, id, name, hash, workspace, agents, rights, created_at, expires_at)
 VALUES (:agent, :id, :name, :hash, :workspace, :agents, :rights, :created_at, :expires_at)

@@ -7,6 +7,12 @@ UPDATE entries SET access_count = access_count + :times,
     accessed_at = CASE WHEN accessed_at > :at THEN accessed_at ELSE :at END
 WHERE agent = :agent AND id = :id
 
+-- name: questions
+SELECT DISTINCT query FROM recall_events WHERE agent = :agent AND query <> ''
+
+-- name: unask
+UPDATE recall_events SET query = '' WHERE agent = :agent AND query IN (:queries*)
+
 -- name: of
 SELECT query, score, at FROM recall_events WHERE agent = :agent AND id IN (
     SELECT id FROM recall_events WHERE agent = :agent AND entry_id = :entry_id

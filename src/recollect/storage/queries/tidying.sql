@@ -22,4 +22,8 @@ WHERE agent = :agent AND at < :before AND before IS NOT NULL
 ORDER BY seq LIMIT :limit
 
 -- name: expire
-UPDATE operations SET before = NULL WHERE agent = :agent AND seq IN (:seqs*)
+UPDATE operations SET before = NULL, after = NULL WHERE agent = :agent AND seq IN (
+    SELECT seq FROM operations WHERE agent = :agent AND entry_id IN (
+        SELECT entry_id FROM operations WHERE agent = :agent AND seq IN (:seqs*)
+    )
+)
