@@ -21,7 +21,7 @@ FLAGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
     *("--disable-component-update", "--disable-sync"),
 ]
-PATIENCE = 15_000
+PATIENCE = 60_000
 """Milliseconds; only a test that fails waits so long."""
 expect.set_options(timeout=PATIENCE)
 WATCH = """
@@ -74,10 +74,16 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
-    """`visit(server, "#/memory")` opens the page there, in a browser that knows nothing yet."""
+    """`visit(server, "#/memory")` opens the page there, in a browser that knows nothing yet.
+
+    What must see all that the page does is set up by `prepare`.
+    """
     opened: list[tuple[Page, list[str], list[str]]] = []
 
-    def go(server: Server, where: str = "", *, allowed: tuple[str, ...] = (), **options: Any) -> Page:
+    def go(
+        server: Server, where: str = "", *, allowed: tuple[str, ...] = (),
+        prepare: Callable[[Page], object] = lambda page: None, **options: Any,
+    ) -> Page:  # fmt: skip
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "locale": "en-GB", **options})
         context.set_default_timeout(PATIENCE)
         context.add_init_script(WATCH)
@@ -87,6 +93,7 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("dialog", lambda dialog: (wrong.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
         opened.append((page, wrong, list(allowed)))
+        prepare(page)
         page.goto(f"{server.url}/{where}")
         return page
 

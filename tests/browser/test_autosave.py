@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, Route
 from surfaces.server import Server, serving, settings
 
 import recollect
@@ -116,6 +116,19 @@ def test_a_chat_page_saves_its_talk_at_once_and_every_thirty_seconds(server: Ser
     assert said(server)[2:] == ["Thank you."]
     back = page.evaluate("() => window.saving.recover()")
     assert [one["text"] for one in back["messages"]][-1] == "Thank you."
+
+
+def test_a_save_that_is_never_answered_is_told_and_does_not_keep_others_back(server: Server, visit: Visit) -> None:
+    page, held = opened(server, visit), list[Route]()
+    page.route("**/api/memory/checkpoint", lambda route: route.continue_() if held else held.append(route))
+    with page.expect_request("**/api/memory/checkpoint"):
+        page.evaluate(BEGIN, [TALK, {}])
+    page.evaluate("() => window.talk.push({ role: 'user', text: 'Thank you.' })")
+    with page.expect_response("**/api/memory/checkpoint"):
+        page.clock.run_for(31_000)
+    page.wait_for_function("() => window.told.length > 1")
+    assert page.evaluate("() => window.told") == ["Error: the server does not answer", "saved"]
+    assert said(server)[-1] == "Thank you."
 
 
 def test_a_chat_page_that_goes_away_saves_what_is_new(server: Server, visit: Visit) -> None:

@@ -68,6 +68,7 @@ def test_what_others_do_to_a_conversation_appears_while_it_is_read(server: Serve
     expect(page.locator(".entry-row")).to_contain_text("Idle")
     expect(page.locator(".facts")).to_contain_text("Idle")
     expect(page.get_by_role("button", name="End", exact=True)).to_have_count(0)
+    expect(page.locator("#offline")).to_be_hidden()  # for so long the line said nothing, as the clock has it
     assert not turn.evaluate(moved)
     talk.archive()
     page.clock.fast_forward(20_000)

@@ -180,7 +180,7 @@ def test_a_name_can_be_changed_and_added(demo: Server, visit: Visit) -> None:
 
 
 def test_forgetting_can_be_undone_at_once(demo: Server, visit: Visit) -> None:
-    page = visit(demo, "#/memory/carts")
+    page = visit(demo, "#/memory/carts?q=carts")
     page.get_by_role("button", name="Forget").click()
     expect(page.get_by_text("Forgot “carts”.")).to_be_visible()
     expect(page.get_by_text("Choose an entry to read it.")).to_be_visible()
@@ -330,6 +330,43 @@ def test_a_table_may_follow_a_line_of_text_and_only_telling_words_are_marked(ser
     expect(page.locator(".content p")).to_have_text("Who opens the harbour:")
     expect(page.locator(".content").get_by_role("cell", name="Ana")).to_be_visible()
     expect(page.locator(".entry-row mark")).to_have_text(["harbour", "harbour"])
+
+
+def test_a_search_in_all_conversations_is_narrowed_by_every_filter(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    talk = memory.conversations.start().ref_code
+    for name, tag, source, at in (("first", "ops", "agent", "2024-01-10"), ("second", "food", "user", "2024-03-10")):
+        memory.remember(
+            f"A customer asked, {name}.",
+            tags=[tag],
+            source=source,
+            at=f"{at}T12:00:00Z",
+            scope="conversation",
+            conversation=talk,
+        )
+    page = visit(server, "#/memory?scope=conversation&q=customer")
+    rows = page.locator(".entry-row")
+    expect(rows).to_contain_text(["second", "first"])
+    for narrowed, left in (
+        ("tag=ops", ["first"]),
+        ("source=user", ["second"]),
+        ("since=2024-01-01&until=2024-02-01", ["first"]),
+        ("sort=-created", ["first", "second"]),
+    ):
+        page.goto(f"{server.url}/#/memory?scope=conversation&q=customer&{narrowed}")
+        expect(rows).to_contain_text(left)
+        expect(rows).to_have_count(len(left))
+    page.goto(f"{server.url}/#/memory?scope=conversation&q=customer&kind=archive")
+    expect(page.get_by_text("Nothing found for “customer”.")).to_be_visible()
+
+
+def test_a_search_in_all_conversations_looks_through_all_of_them(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    talk = memory.conversations.start().ref_code
+    texts = ["A customer asked.", *(f"Entry number {number}." for number in range(1_000))]
+    memory.remember_many([recollect.Add(text, scope="conversation", conversation=talk) for text in texts])
+    page = visit(server, "#/memory?scope=conversation&q=customer")
+    expect(page.locator(".entry-row")).to_contain_text(["A customer asked."])
 
 
 def test_a_long_list_shows_few_rows_at_a_time_and_comes_to_its_end(server: Server, visit: Visit) -> None:

@@ -210,7 +210,7 @@ def test_a_token_that_only_reads_sees_no_buttons_that_write(guarded: Guarded, vi
 
 def test_a_page_of_another_origin_cannot_write_with_the_cookie(guarded: Guarded) -> None:
     server, write, _ = guarded
-    with httpx2.Client(base_url=server.url, trust_env=False) as client:
+    with httpx2.Client(base_url=server.url, trust_env=False, timeout=60) as client:
         assert client.post("/v1/session", json={"token": write}).status_code == 200
         draft = {"content": "Written by another page."}
         forged = client.post("/v1/entries?agent=ana", json=draft, headers={"Origin": "https://evil.example.org"})

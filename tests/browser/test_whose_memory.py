@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 from surfaces.server import Server, serving, settings
 
 import recollect
@@ -89,6 +89,63 @@ def test_a_token_that_is_over_leaves_nothing_above_the_login(guarded: Server, vi
     expect(page.locator("#offline")).to_be_hidden()
 
 
+def test_no_address_leads_past_the_login(guarded: Server, visit: Visit) -> None:
+    _, bob = guarded.home.tokens.create("bob", agents=["bob"], right="write")
+    _, again = guarded.home.tokens.create("bob again", agents=["bob"], right="write")
+    page = visit(guarded, allowed=("401",))
+    log_in(page, bob)
+    page.get_by_role("link", name="his own").click()
+    expect(page.locator(".content")).to_have_text("Written by bob.")
+    guarded.home.tokens.revoke("bob")
+    expect(page.get_by_label("Token")).to_be_focused()
+    page.go_back()
+    page.locator(".brand").click()
+    expect(page).to_have_url(f"{guarded.url}/#/memory")
+    log_in(page, again)
+    expect(page.locator(".entry-row")).to_contain_text("Written by bob.")
+    expect(page.get_by_text("Choose an entry to read it.")).to_be_visible()
+
+
+def test_an_address_means_the_same_whatever_was_chosen_elsewhere(server: Server, visit: Visit) -> None:
+    server.home.agent("default").remember("Of default.", name="his own")
+    server.home.agent("bob").remember("Of bob.")
+    page = visit(server, "#/memory/his%20own")
+    expect(page.locator(".content")).to_have_text("Of default.")
+    page.evaluate("() => localStorage.setItem('recollect.agent', 'bob')")  # as another tab does
+    page.reload()
+    expect(page.locator(".content")).to_have_text("Of default.")
+    expect(page.get_by_label("Agent")).to_have_value("default")
+    page.goto(f"{server.url}/")
+    expect(page.locator(".entry-row")).to_contain_text("Of bob.")
+
+
+def test_a_workspace_and_an_agent_can_be_chosen_at_once(guarded: Server, visit: Visit) -> None:
+    page = visit(guarded, "#/memory?workspace=shop&agent=bob", allowed=("401",))
+    log_in(page, guarded.home.tokens.create("admin", right="admin")[1])
+    rows, held = page.locator(".entry-row"), list[Route]()
+    expect(rows).to_contain_text("Prices include tax.")
+    page.route("**/v1/agents*", lambda route: held.append(route))
+    page.get_by_label("Workspace").select_option("default")
+    page.get_by_label("Agent").select_option("bob")
+    expect(rows).to_contain_text("Written by bob.")
+    with page.expect_request("**/v1/feed*"):  # now that it is known who is in there, it is chosen once more
+        for route in list(held):
+            route.continue_()
+    expect(rows).to_contain_text("Written by bob.")
+
+
+def test_agents_can_be_gone_through_with_the_arrows(server: Server, visit: Visit) -> None:
+    for name in ("bob", "carol", "default"):
+        server.home.agent(name).remember(f"Of {name}.")
+    page = visit(server)
+    expect(page.locator(".entry-row")).to_contain_text("Of default.")
+    page.get_by_label("Agent").focus()
+    for name in ("carol", "bob"):
+        page.keyboard.press("ArrowUp")
+        expect(page.locator(".entry-row")).to_contain_text(f"Of {name}.")
+        expect(page.get_by_label("Agent")).to_be_focused()
+
+
 def test_upkeep_is_for_tokens_that_are_for_all_agents(guarded: Server, visit: Visit) -> None:
     tokens = guarded.home.tokens
     _, some = tokens.create("some", agents=["bob"], right="admin")
@@ -123,10 +180,12 @@ def test_many_reminders_are_told_once_and_an_agent_that_is_new_can_be_chosen(ser
     memory.remember("Something.")
     for number in range(40):
         memory.reminders.add(0, f"call number {number}")
-    page = visit(server)
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/reminders/due" in request.url else None)
-    page.reload()
+
+    def listen(page: Page) -> None:
+        page.on("request", lambda request: asked.append(request.url) if "/reminders/due" in request.url else None)
+
+    page = visit(server, prepare=listen)
     expect(page.get_by_text("40 reminders are due")).to_be_visible()
     assert len(asked) == 1
     memory.reminders.add(0, "pay the harbour")

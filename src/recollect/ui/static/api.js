@@ -15,6 +15,10 @@ export class Problem extends Error {
 
 export const events = new EventTarget();
 
+const LIMIT = 30_000; // milliseconds for what only reads: an answer that does not come by then will not come
+const AWAY = "The server cannot be reached. Nothing is lost; this page tries again by itself.";
+const UNDONE = "The server cannot be reached, so most likely nothing was changed. Look, and try again when the connection is back.";
+
 /** The address of a route with its parameters; empty ones are left out. */
 export function address(path, query = {}) {
   const search = new URLSearchParams();
@@ -25,23 +29,27 @@ export function address(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
-/** Ask the server. Gives {body, etag, location}; raises a Problem, or an AbortError when the signal said so. */
-export async function ask(method, path, { query, body, signal, etag, reads = method === "GET" } = {}) {
+/** Ask the server. Gives {body, etag, location}; raises a Problem, or an AbortError when the signal said so. What writes may take as long as it takes. */
+export async function ask(method, path, { query, body, signal, etag, reads = method === "GET", limit = reads ? LIMIT : 0 } = {}) {
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (etag) headers["if-match"] = etag;
-  let answer;
+  const late = new AbortController(), timer = limit && setTimeout(() => late.abort(), limit);
+  let answer, read;
   try {
     answer = await fetch(address(path, query), {
-      method, headers, signal, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin",
+      method, headers, body: body === undefined ? undefined : JSON.stringify(body), credentials: "same-origin",
+      signal: signal ? AbortSignal.any([signal, late.signal]) : late.signal,
     });
+    const type = answer.headers.get("content-type") ?? "";
+    read = answer.status === 204 ? null : await (type.includes("json") ? answer.json() : answer.text());
   } catch (error) {
-    if (error.name === "AbortError") throw error;
+    if (signal?.aborted) throw error;
     events.dispatchEvent(new Event("unreachable"));
-    throw new Problem(0, "The server cannot be reached. Nothing is lost; this page tries again by itself.");
+    throw new Problem(0, reads ? AWAY : UNDONE);
+  } finally {
+    clearTimeout(timer);
   }
-  const type = answer.headers.get("content-type") ?? "";
-  const read = answer.status === 204 ? null : await (type.includes("json") ? answer.json() : answer.text()).catch(() => null);
   if (!answer.ok) {
     if (answer.status === 401) events.dispatchEvent(new Event("login"));
     throw new Problem(answer.status, read?.detail ?? `The server answered ${answer.status}.`);
@@ -67,7 +75,8 @@ export function latest() {
     controller?.abort();
     const mine = (controller = new AbortController());
     try {
-      return await run(mine.signal);
+      const made = await run(mine.signal);
+      return mine.signal.aborted ? undefined : made;
     } catch (error) {
       if (mine.signal.aborted || error.name === "AbortError") return undefined;
       throw error;

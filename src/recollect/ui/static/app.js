@@ -1,11 +1,12 @@
 // The frame: who is asking, which memory, which view, the keys, the theme, and the line to the server.
 
 import { Problem, ask, events as network, get, may, page, who } from "./api.js";
-import { button, dialog, failed, field, h, icon, keepFocus, kept, many, select, set, toast, undo } from "./dom.js";
+import { button, dialog, dropUndos, failed, field, h, icon, keepFocus, kept, many, select, set, tick, toast, undo, waiting } from "./dom.js";
 import { Feed } from "./feed.js";
 import { go, href, read, standard } from "./route.js";
 import { ContextView } from "./views/context.js";
 import { ConversationsView } from "./views/conversations.js";
+import { leaving } from "./views/form.js";
 import { MemoryView } from "./views/memory.js";
 import { RemindersView } from "./views/reminders.js";
 import { UpkeepView } from "./views/upkeep.js";
@@ -20,9 +21,10 @@ const VIEWS = {
 const KEYS = [["/", "Search"], ["j  ↓", "Next in the list"], ["k  ↑", "Previous in the list"], ["Enter", "Open it"], ["Esc", "Back to the list"], ["e", "Edit the entry"], ["n", "New entry"],
   ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g x", "Context preview"], ["g r", "Reminders"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
 const BATCH = 120; // milliseconds in which changes are taken together
+const MINUTE = 60_000;
 
-const main = document.getElementById("main"), offline = document.getElementById("offline");
-let view = null, name = null, session = null, agents = [], workspaces = [];
+const main = document.getElementById("main"), offline = document.getElementById("offline"), tools = document.getElementById("tools");
+let view = null, name = null, session = null, agents = [], workspaces = [], lost = false;
 
 // Who, and which memory
 
@@ -52,14 +54,15 @@ async function begin() {
   who.everywhere = who.everybody && session.workspace === "*";
   standard.workspace = session.workspace === "*" ? session.default_workspace : session.workspace;
   standard.agent = who.everybody || session.agents.includes(session.default_agent) ? session.default_agent : session.agents[0];
-  const { query } = read();
+  const { query } = read(), bare = /^#?\/?$/.test(location.hash); // any other address says whose memory it is
   for (const key of ["workspace", "agent"]) { // what was chosen before may have been chosen with another token
-    const before = kept.get(key);
+    const before = bare ? kept.get(key) : null;
     who[key] = query[key] ?? (before !== null && allowed({ ...standard, [key]: before }) ? before : standard[key]);
   }
   const refused = !allowed(who);
   if (refused) elsewhere(who);
   await memories();
+  if (!session) return; // the token was over just then
   if ((refused || !query.workspace) && workspaces.length && !workspaces.includes(who.workspace)) who.workspace = standard.workspace;
   // An agent that does not remember anything is shown only when it was asked for, or when nobody does.
   if ((refused || !query.agent) && !agents.includes(who.agent)) who.agent = agents.includes(standard.agent) || !agents.length ? standard.agent : agents[0];
@@ -76,14 +79,23 @@ async function memories() {
   [workspaces, agents] = await Promise.all([get("/v1/workspaces").then(list).catch(() => []), get("/v1/agents", { agent: null }).then(list).catch(() => [])]);
 }
 
+/** What is shown belongs to a memory that is left: nothing of it stays to be read or pressed under the name of another. */
+function clear() {
+  leaving();
+  dropUndos();
+  view = null;
+  set(main, waiting());
+}
+
 function login() {
   feed.close();
+  clear();
   offline.hidden = true; // what is to be done now is said below
   for (const box of document.querySelectorAll("dialog[open]")) box.close();
   document.body.classList.add("outside");
   const token = h("input", { type: "password", autocomplete: "current-password", required: true, placeholder: "rcl_…", autofocus: true, spellcheck: "false" });
   const problem = h("p", { class: "problem", role: "alert", hidden: true });
-  view = name = null;
+  session = name = null; // so that no address leads past it
   set(main, h("form", { class: "login stack", onsubmit: async (event) => {
     event.preventDefault();
     problem.hidden = true;
@@ -111,26 +123,30 @@ function choose(change) {
   Object.assign(who, change);
   kept.set("workspace", who.workspace);
   kept.set("agent", who.agent);
-  view = null;
-  frame();
+  clear();
+  keepFocus(tools, frame);
   feed.open({ anew: true });
-  go(href([read().view]));
+  const address = href([read().view]);
+  if (address === location.hash) route(); // it was chosen already, and is shown again
+  else go(address);
 }
 
 async function chooseWorkspace(workspace) {
+  clear(); // before another one is named: what is written meanwhile would go there
   who.workspace = workspace;
   await memories();
-  choose({ agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
+  if (session) choose({ workspace, agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
 }
 
 /** Those who began to remember since are there to be chosen, too. */
 async function others() {
   const before = [workspaces, agents];
   await memories();
+  if (!session) return;
   if (!workspaces.length && !agents.length) [workspaces, agents] = before; // they could not be had
   if (JSON.stringify([workspaces, agents]) === JSON.stringify(before)) return;
   const agent = document.querySelector("#tools [aria-label=Agent]"), workspace = document.querySelector("#tools [aria-label=Workspace]");
-  if (!agent || !workspace !== workspaces.length < 2) return void keepFocus(document.getElementById("tools"), frame);
+  if (!agent || !workspace !== workspaces.length < 2) return void keepFocus(tools, frame);
   for (const [box, values, value] of [[agent, agents, who.agent], [workspace, workspaces, who.workspace]]) {
     if (box) set(box, among(values, value).map(([key, text]) => h("option", { value: key, selected: key === value }, text))); // in its place: it may be open
   }
@@ -141,11 +157,15 @@ const among = (values, value) => [...new Set([...values, value])].sort().map((on
 
 // The frame around the views
 
+function dot() {
+  const says = lost ? "No connection: what you see may be old" : "Connected: changes appear as they happen";
+  return h("span", { class: lost ? "live lost" : "live", id: "live", role: "img", "aria-label": says, title: says });
+}
+
 function frame() {
   const views = Object.entries(VIEWS).filter(([key]) => key !== "upkeep" || (may("admin") && who.everybody));
   set(document.getElementById("nav"), views.map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text))));
-  set(document.getElementById("tools"),
-    h("span", { class: "live", id: "live", role: "img", "aria-label": "Connected: changes appear as they happen", title: "Connected: changes appear as they happen" }),
+  set(tools, dot(),
     (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(among(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace", ...opened }),
     select(among(agents, who.agent), who.agent, (agent) => choose({ agent }), { "aria-label": "Agent", title: "Agent", ...opened }),
     !may("write") && h("span", { class: "badge", title: "This token may read and not change anything" }, "read-only"),
@@ -174,17 +194,18 @@ function route() {
     return route();
   }
   if (agent !== who.agent || workspace !== who.workspace) {
+    clear();
     Object.assign(who, { agent, workspace });
-    view = null;
-    frame();
+    keepFocus(tools, frame);
     feed.open({ anew: true });
   }
   if (feed.beginning) return void feed.beginning.then(route);
   if (known !== name || !view) {
     const first = name === null;
+    leaving();
     name = known;
     view = new VIEWS[name][1](main);
-    if (!first) main.focus({ preventScroll: true });
+    if (!first && !tools.contains(document.activeElement)) main.focus({ preventScroll: true }); // there one may be about to choose another agent
   }
   document.title = `${VIEWS[name][0]} · ${who.agent} · recollect`;
   mark();
@@ -206,16 +227,29 @@ function help() {
 
 // What happens elsewhere
 
-let waitingChanges = [], timer = null, own = null;
+let waitingChanges = [], everything = false, looking = null, own = null;
 
+/** Show these changes soon; none of them in particular: anything may have changed. */
 function soon(changes) {
+  everything ||= !changes.length;
   waitingChanges.push(...changes);
-  clearTimeout(timer);
-  timer = setTimeout(() => {
-    const taken = waitingChanges;
-    waitingChanges = [];
-    view?.refresh(taken);
-  }, BATCH);
+  if (view && looking !== view) look(view);
+}
+
+/** One look after the other: however much happens, each comes to its end and is shown, and none is missed. */
+async function look(at) {
+  looking = at;
+  try {
+    while (looking === at && (everything || waitingChanges.length)) {
+      await new Promise((done) => { setTimeout(done, BATCH); });
+      if (view !== at) return; // the next one looks for itself
+      const taken = everything ? [] : waitingChanges;
+      [waitingChanges, everything] = [[], false];
+      await at.refresh(taken);
+    }
+  } finally {
+    if (looking === at) looking = null;
+  }
 }
 
 const seen = new Set();
@@ -245,10 +279,12 @@ const feed = new Feed((kind, data) => {
   soon([data]);
 }, (state, before) => {
   offline.hidden = state === "live";
+  lost = state !== "live";
   offline.textContent = "No connection to the server. What you see may be old; this page tries again by itself.";
-  document.getElementById("live")?.classList.toggle("lost", state !== "live");
+  document.getElementById("live")?.replaceWith(dot());
   if (state === "live" && before === "lost") {
     toast("Connected again.");
+    for (const one of document.querySelectorAll(".problem[data-away]")) one.hidden = true;
     others();
     if (session) view ? view.refresh() : route();
   }
@@ -257,7 +293,8 @@ const feed = new Feed((kind, data) => {
   if (!session || !now) return document.body.classList.contains("outside");
   session = now;
   if (allowed(who)) return false;
-  name = view = null;
+  clear();
+  name = null;
   await begin();
   return true;
 });
@@ -296,6 +333,7 @@ main.addEventListener("focusin", ({ target }) => { if (target.matches(".endless 
 
 document.getElementById("skip").addEventListener("click", () => main.focus());
 addEventListener("hashchange", route);
+setInterval(tick, MINUTE);
 addEventListener("pagehide", () => feed.close());
 addEventListener("pageshow", (event) => { if (event.persisted && session) feed.open(); });
 begin();

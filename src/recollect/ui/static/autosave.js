@@ -11,6 +11,7 @@
 
 (() => {
   const EVERY = 30_000;
+  const LIMIT = 30_000; // milliseconds after which an answer is not waited for any more; four times that where the server writes the hand-off
   const BEACON = 60_000; // bytes that a browser surely sends from a page that goes away
   const home = new URL("../", document.currentScript.src);
 
@@ -43,10 +44,15 @@
     const isNew = (said) => said.length !== known.length || !said.every((one, place) => same(one, known[place]));
 
     // Cookies go to the page's own server only; elsewhere it is the token that counts.
-    async function ask(url, more) {
-      const answer = await fetch(url, { headers: headers(), credentials: "same-origin", ...more });
-      if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail ?? `the server answered ${answer.status}`);
-      return answer.json();
+    async function ask(url, more, limit = LIMIT) {
+      const late = new AbortController(), timer = setTimeout(() => late.abort(new Error("the server does not answer")), limit);
+      try {
+        const answer = await fetch(url, { headers: headers(), credentials: "same-origin", signal: late.signal, ...more });
+        if (!answer.ok) throw new Error((await answer.json().catch(() => ({}))).detail ?? `the server answered ${answer.status}`);
+        return await answer.json();
+      } finally {
+        clearTimeout(timer);
+      }
     }
 
     // One after the other: a slow answer must not be overtaken by the next one. It is the whole talk that is sent, as
@@ -56,7 +62,7 @@
         try {
           const said = talk();
           if (!said.length || (!isNew(said) && (closed || !more.close))) return null;
-          const answer = await ask(address(), { method: "POST", body: body(said, more) });
+          const answer = await ask(address(), { method: "POST", body: body(said, more) }, more.close ? 4 * LIMIT : LIMIT);
           known = said;
           saved(answer);
           return answer;

@@ -113,7 +113,7 @@ const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 export function ago(at) {
   const past = Date.now() - at;
   const sign = past < 0 ? 1 : -1, size = Math.abs(past);
-  if (size < 45_000) return "just now";
+  if (size < 45_000) return past < -5_000 ? "in a moment" : "just now"; // clocks are not quite the same everywhere
   if (size < 3_600_000) return relative.format(sign * Math.round(size / 60_000), "minute");
   if (size < DAY) return relative.format(sign * Math.round(size / 3_600_000), "hour");
   if (size < 7 * DAY) return relative.format(sign * Math.round(size / DAY), "day");
@@ -125,14 +125,26 @@ export function moment(at) {
   return `${dated.format(at)}, ${clock.format(at)}`;
 }
 
-/** A <time>: a few words, the whole moment on hover. */
-export function time(at, text) {
+/** A <time>: a few words, which go with the time, and the whole moment on hover. */
+export function time(at, says = ago) {
   if (at === null || at === undefined) return null;
-  return h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, text ?? ago(at));
+  const made = h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, says(at));
+  made.says = says;
+  return made;
 }
 
-export const hour = (at) => clock.format(at);
+/** Say of all moments that are shown how long ago they are now. */
+export function tick() {
+  for (const node of document.querySelectorAll("time")) {
+    const now = node.says?.(Date.parse(node.dateTime));
+    if (now && now !== node.textContent) node.textContent = now;
+  }
+}
+
 export const day = (at) => dated.format(at);
+
+/** How long ago, and the time of day. */
+export const agoAt = (at) => `${ago(at)}, ${clock.format(at)}`;
 export const number = (value, digits = 0) =>
   value.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 export const many = (count, one, more) => `${number(count)} ${count === 1 ? one : more}`;
@@ -152,7 +164,7 @@ const undos = [];
 /** A message at the edge of the page; with `undo` a button, which also the key `u` presses. */
 export function toast(text, { undo, bad = false } = {}) {
   const place = document.getElementById("toasts");
-  const took = { run: null };
+  const took = { run: null, leave: () => leave() };
   let from = null; // what had the focus before the message had it
   const leave = () => {
     clearTimeout(took.timer);
@@ -172,6 +184,7 @@ export function toast(text, { undo, bad = false } = {}) {
     made.append(button("Undo", took.run, { kind: "link", key: "u" }));
   }
   made.append(button("Close", leave, { icon: "close", quiet: true }));
+  if (!undo) [...place.children].find((one) => one.textContent === made.textContent)?.remove(); // said again, it stands once
   while (place.childElementCount > 2) place.firstElementChild.remove();
   place.append(made);
   wait();
@@ -182,6 +195,11 @@ export function undo() {
   const last = undos.at(-1);
   last?.run();
   return last !== undefined;
+}
+
+/** What could be undone belongs to a memory that is no longer shown. */
+export function dropUndos() {
+  for (const one of [...undos]) one.leave();
 }
 
 /** A dialog: `build(close)` gives its content. Resolves with what `close` was given; with nothing when it was left. */
@@ -240,6 +258,12 @@ export function keepFocus(root, draw) {
 
 /** What is shown while something is on its way, where nothing was before. */
 export const waiting = (text = "Loading…") => h("p", { class: "empty waiting", role: "status" }, text);
+
+/** Say in a place that something is on its way, once that takes long. Gives what is to be called when it is there. */
+export function slowly(place) {
+  const timer = setTimeout(() => set(place, "Loading…"), 300);
+  return () => clearTimeout(timer);
+}
 
 /** What is shown when something could not be had. */
 export function failed(error, again) {

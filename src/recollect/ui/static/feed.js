@@ -4,6 +4,7 @@ import { address, events as network } from "./api.js";
 
 const KINDS = ["operation", "event", "reminder", "ping"];
 const WAITS = [1_000, 2_000, 5_000, 10_000];
+const SILENCE = 40_000; // milliseconds without a word, after which the line is lost: the server says something every 15 seconds
 const PATIENCE = 1_000; // milliseconds until the page is shown although the feed has not begun
 
 /**
@@ -41,7 +42,8 @@ export class Feed {
     if (anew) this.#anew();
     this.#close();
     const source = (this.#source = new EventSource(address("/v1/feed", { after: this.#last })));
-    source.onopen = () => { this.#tries = 0; this.#become("live"); };
+    this.#listen();
+    source.onopen = () => { this.#tries = 0; this.#listen(); this.#become("live"); };
     source.onerror = async () => {
       this.#begins?.(); // it will not be soon
       if (source.readyState !== EventSource.CLOSED) return this.#become("lost");
@@ -50,6 +52,7 @@ export class Feed {
     };
     for (const kind of KINDS) {
       source.addEventListener(kind, (event) => {
+        this.#listen();
         const first = this.#last === null;
         this.#last = event.lastEventId || this.#last;
         this.#begins?.();
@@ -81,6 +84,12 @@ export class Feed {
   #later() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => this.open(), WAITS[Math.min(this.#tries++, WAITS.length - 1)]);
+  }
+
+  /** A line may die without a word: who hears nothing for long begins anew. */
+  #listen() {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(() => { this.#become("lost"); this.open(); }, SILENCE);
   }
 
   #become(state) {

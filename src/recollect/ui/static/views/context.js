@@ -72,7 +72,7 @@ export class ContextView {
     this.profile.value = query.profile || "default";
     this.budget.value = query.budget ?? "";
     this.#wanted = { ...query, budget: this.budget.value };
-    if (!this.#opened) this.command.focus(); // so that what is typed is a command, and no keys
+    if (!this.#opened && !document.activeElement?.closest("#tools")) this.command.focus(); // so that what is typed is a command, and no keys
     this.#opened = true;
     await this.refresh();
   }

@@ -1,7 +1,7 @@
 // Conversations: which there were, what was said, what stands for the part that left the window, and how one ends.
 
 import { Problem, conversation as at, entry as entryAt, get, latest, may, page, post } from "../api.js";
-import { add, ago, ask, button, failed, h, hour, icon, keepFocus, many, moment, select, set, time, toast, waiting } from "../dom.js";
+import { add, ago, agoAt, ask, button, failed, h, icon, keepFocus, many, moment, select, set, slowly, time, toast, waiting } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { markdown } from "../markdown.js";
 import { go, href } from "../route.js";
@@ -28,6 +28,8 @@ export class ConversationsView {
   #round = 0; // how often another list was asked for
   #listed = null;
   #loading = null;
+  #showing = null;
+  #following = Promise.resolve();
   #first = END; // the numbers of the first and the last event that are shown
   #last = 0;
   #busy = 0;
@@ -62,11 +64,16 @@ export class ConversationsView {
     const [ref = null, turn = null] = parts, focused = document.activeElement;
     const left = this.#open && !ref && (focused === document.body || this.detail.contains(focused));
     this.root.firstElementChild.classList.toggle("opened", ref !== null);
-    if (changed) this.#loading = this.#load().finally(() => { this.#loading = null; });
+    if (changed) {
+      const loading = (this.#loading = this.#load().finally(() => { if (this.#loading === loading) this.#loading = null; }));
+    }
     this.list.mark(turn ? `${ref}/${turn}` : ref);
     if (ref !== this.#open || turn !== this.#turn) {
       [this.#open, this.#turn] = [ref, turn];
-      if (ref) return void (await this.#show());
+      if (ref) {
+        const showing = (this.#showing = this.#show().finally(() => { if (this.#showing === showing) this.#showing = null; }));
+        return void (await showing);
+      }
       this.#info = this.pane = null;
       set(this.detail, h("div", { class: "resting" }, h("p", {}, "Choose a conversation to read it.")));
       if (left) this.list.back();
@@ -75,9 +82,11 @@ export class ConversationsView {
   }
 
   async refresh(changes = []) {
+    while (this.#showing) await this.#showing; // what was told meanwhile is perhaps not in it
     const mine = changes.some((one) => one.conversation_id === this.#info?.id);
     if (this.pane && (!changes.length || mine)) await this.#follow();
-    if (this.#loading || (this.#query.q && !changes.length)) return;
+    while (this.#loading) await this.#loading;
+    if (this.#query.q && !changes.length) return;
     if (!changes.length || changes.some((one) => !this.#all.some((known) => known.id === one.conversation_id))) await this.#load({ keep: true });
   }
 
@@ -147,6 +156,7 @@ export class ConversationsView {
     if (!keep) this.#round += 1;
     const pressed = document.activeElement?.dataset?.status;
     set(this.chips, STATUSES.map(([value, text]) => h("button", { type: "button", class: "chip", "data-status": value || "all", "aria-pressed": String(q.status === value), onclick: () => this.#choose({ status: value }) }, text)));
+    const there = keep ? () => {} : slowly(this.count);
     if (pressed) this.chips.querySelector(`[data-status="${pressed}"]`)?.focus();
     try {
       const found = await this.#newest(async (signal) => (q.q
@@ -159,6 +169,8 @@ export class ConversationsView {
       this.#list(q.q ? found.items : this.#all, keep);
     } catch (error) {
       set(this.count, h("span", { class: "problem" }, error.message), " ", button("Try again", () => this.#load(), { kind: "link" }));
+    } finally {
+      there();
     }
   }
 
@@ -343,9 +355,14 @@ export class ConversationsView {
     for (const { seq } of items) [this.#first, this.#last] = [Math.min(this.#first, seq), Math.max(this.#last, seq)];
   }
 
-  /** What was said since, and how it stands now. */
-  async #follow() {
+  /** What was said since, and how it stands now; one after the other, so that the newest is what stays. */
+  #follow() {
+    return (this.#following = this.#following.then(() => this.#catchUp()));
+  }
+
+  async #catchUp() {
     const pane = this.pane, ref = this.#open;
+    if (!pane) return;
     try {
       const [info, told] = await Promise.all([get(at(ref)), this.#told(ref)]);
       if (pane !== this.pane) return;
@@ -407,7 +424,7 @@ export class ConversationsView {
         facts.length > 0 && h("dl", { class: "pairs" }, facts.map((fact) => h("div", {}, h("dt", {}, fact.key), h("dd", {}, fact.value))))),
       notes.length > 0 && h("section", { class: "card", "aria-label": "Scratchpad" }, h("h2", {}, "Scratchpad ", h("span", { class: "badge working" }, "Working Note")),
         h("dl", { class: "pairs" }, notes.map(([key, value]) => h("div", {}, h("dt", {}, key), h("dd", {}, typeof value === "string" ? value : h("pre", { tabindex: 0 }, JSON.stringify(value, null, 2))))))),
-      h("p", { class: "hint" }, saved ? ["Checkpoint: saved ", time(saved.saved_at, `${ago(saved.saved_at)}, ${hour(saved.saved_at)}`), ` with the last ${many(saved.events.length, "message", "messages")}. `] : "There is no checkpoint of it. ",
+      h("p", { class: "hint" }, saved ? ["Checkpoint: saved ", time(saved.saved_at, agoAt), ` with the last ${many(saved.events.length, "message", "messages")}. `] : "There is no checkpoint of it. ",
         may("write") && info.status !== "archived" && button("Save a checkpoint", save, { kind: "small" })));
   }
 
@@ -425,7 +442,7 @@ export class ConversationsView {
     const last = this.events.lastElementChild;
     const near = last?.dataset.who === who && last?.dataset.kind === event.type && event.created_at - Number(last.dataset.at) < 300_000;
     const turn = h("div", { class: `said ${event.role ?? roleOf(event.type)}${event.internal ? " internal" : ""}${near ? " near" : ""}`, "data-seq": event.seq, "data-who": who, "data-kind": event.type, "data-at": event.created_at },
-      !near && h("p", { class: "who" }, h("strong", {}, who), " ", h("time", { datetime: new Date(event.created_at).toISOString(), title: moment(event.created_at) }, `${ago(event.created_at)}, ${hour(event.created_at)}`),
+      !near && h("p", { class: "who" }, h("strong", {}, who), " ", time(event.created_at, agoAt),
         event.lane === "core" && h("span", { class: "badge" }, "core"), event.internal && h("span", { class: "badge" }, "internal")),
       event.content && said(event.content));
     for (const call of event.tool_calls ?? []) {

@@ -1,7 +1,7 @@
 // One entry: what it says, what it is called, where it comes from, how it fades, what was done to it, what it is tied to.
 
 import { ask, entry as at, get, may, page } from "../api.js";
-import { askText, button, day, failed, h, keepFocus, many, moment, number, set, time, toast, waiting } from "../dom.js";
+import { askText, button, failed, h, keepFocus, many, moment, number, set, time, toast, waiting } from "../dom.js";
 import { markdown } from "../markdown.js";
 import { decayCurve, whyPicture } from "../pictures.js";
 import { href } from "../route.js";
@@ -10,7 +10,7 @@ import { FIELDS, called, entryForm, explained, forget, forgetting, hasDraft, res
 
 const DID = { add: "Made", write: "Changed", rename: "Renamed", alias: "Got one more name", remove: "Forgotten", restore: "Restored", erase: "Erased" };
 const LIFETIMES = { conversation: "the conversation", short_term: "short term", mid_term: "mid term", long_term: "long term" };
-const title = (entry) => entry.name ?? (entry.content.split("\n").map((line) => line.replace(/^[#>*\-\s]+/, "").trim()).find(Boolean) ?? "").slice(0, 120);
+const title = (entry) => entry.name ?? (entry.content.split("\n").map((line) => line.replace(/^[#>*\-\s]+/, "").trim()).find(Boolean) ?? entry.content.trim()).slice(0, 120);
 const label = (entry) => entry.name ?? `${title(entry).slice(0, 80)}`;
 
 export class EntryPane {
@@ -21,6 +21,9 @@ export class EntryPane {
   #turn = 0;
   #trashed = false;
   #explaining = false;
+  #showing = null; // it is on its way
+  #said = null; // what is said in place of an entry
+  #tie = null; // draws what the entry is tied to
   #sought = false; // a question was chosen here: what explains it is brought into view when it is there
 
   /** `why(id)` gives the hit that an entry was, or the search that did not find it; `closed()` and `gone()` are told when it is to leave. */
@@ -40,8 +43,10 @@ export class EntryPane {
     this.#entry = null;
     this.#editing = this.#explaining = this.#sought = false;
     this.#trashed = trashed;
+    this.#said = null;
     set(root, waiting());
-    await this.#load();
+    const showing = (this.#showing = this.#load().finally(() => { if (this.#showing === showing) this.#showing = null; }));
+    await showing;
     if (this.#id !== id) return null; // something else is shown by now
     if (this.editNext && this.#entry) this.edit();
     else this.root.querySelector("h1")?.focus({ preventScroll: true });
@@ -57,8 +62,23 @@ export class EntryPane {
     this.#editing = false;
   }
 
+  /** Something happened elsewhere; nothing in particular: anything may have. */
+  async follow(changes) {
+    const id = this.#id;
+    while (this.#showing) await this.#showing; // what was told meanwhile is perhaps not in it
+    if (this.#id !== id || id === null) return; // what is shown by now was asked for later
+    if (!changes.length || changes.some((one) => one.entry_id && (!this.#entry || one.entry_id === this.#entry.id))) await this.#reload();
+    else if (this.#entry && changes.some((one) => one.entry_id)) await this.#relink();
+  }
+
+  /** What it links to, and what links to it, is written elsewhere. */
+  async #relink() {
+    const tie = this.#tie, found = await get(`${at(this.#entry.id)}/links`).catch(() => null);
+    if (found && tie === this.#tie) tie(found);
+  }
+
   /** Read it again, because something happened to it. What is being written stays. */
-  async reload() {
+  async #reload() {
     await forgetting(this.id);
     if (this.#id === null) return;
     if (!this.#editing) return this.#load();
@@ -114,6 +134,9 @@ export class EntryPane {
     const again = this.root.querySelector("article") !== null;
     if (again) await all; // what is read stays until all of the new is there
     if (turn !== this.#turn) return;
+    const said = found ? null : JSON.stringify(removal ?? problem.message), same = said !== null && said === this.#said;
+    this.#said = said;
+    if (same) return; // nobody is to be told the same again
     const scroll = this.root.scrollTop, folds = new Map([...this.root.querySelectorAll("details")].map((one) => [one.dataset.part, one.open]));
     this.#entry = found?.body ?? null;
     this.#etag = found?.etag;
@@ -150,7 +173,7 @@ export class EntryPane {
 
   #draw(linked, accesses, revisions) {
     const entry = this.#entry, write = may("write");
-    const broken = new Set();
+    let broken = new Set(), tied = null;
     const text = () => markdown(entry.content, { name: (name) => (broken.has(name) ? null : href(["memory", name])) });
     const content = h("div", { class: "content" }, text());
     const asked = button("Why this?", () => { this.#explaining = !this.#explaining; this.explain(); }, { "aria-controls": "why", "aria-expanded": "false" });
@@ -165,11 +188,17 @@ export class EntryPane {
       past));
     this.explain();
     const own = (node, made) => { if (this.#entry === entry) set(node, made); };
-    linked.then((found) => {
-      for (const name of found.broken) broken.add(name);
-      if (found.broken.length) own(content, text());
-      own(links, this.#links(found));
-    }).catch(() => {});
+    const tie = (this.#tie = (found) => {
+      const said = JSON.stringify(found), before = [...broken].join("\n");
+      if (said === tied) return;
+      tied = said;
+      broken = new Set(found.broken);
+      keepFocus(this.root, () => {
+        if (before !== found.broken.join("\n")) own(content, text());
+        own(links, this.#links(found));
+      });
+    });
+    linked.then(tie).catch(() => {});
     accesses.then((found) => own(curve, [decayCurve(found), this.#recalledBy(found)])).catch((error) => own(curve, h("p", { class: "hint" }, error.message)));
     revisions.then((found) => own(past, this.#history(page(found).items))).catch(() => {});
   }
@@ -191,7 +220,7 @@ export class EntryPane {
   }
 
   #facts(entry) {
-    const fact = (name, value) => value !== null && value !== undefined && value !== "" && h("div", {}, h("dt", {}, name), h("dd", {}, value));
+    const fact = (name, value) => value !== null && value !== undefined && value !== "" && value !== false && h("div", {}, h("dt", {}, name), h("dd", {}, value));
     return h("dl", { class: "facts" },
       fact("Category", entry.category && h("span", { class: "badge" }, h("span", { class: `spot ${entry.category}` }), called(entry.category))),
       entry.kind !== "note" && fact("Kind", entry.kind),
@@ -269,7 +298,7 @@ export class EntryPane {
     const entry = this.#entry, fields = FIELDS.filter((field) => field in one.before);
     try {
       const { etag } = await ask("PATCH", at(entry.id), { body: reversed(fields, one.before), etag: this.#etag });
-      tellChange(`As it was before ${day(one.at)}.`, entry.id, fields, entry, etag);
+      tellChange(`As it was before ${moment(one.at)}.`, entry.id, fields, entry, etag);
       this.#load();
     } catch (error) {
       toast(error.message, { bad: true });

@@ -147,6 +147,7 @@ export function entryForm({ entry, etag, saved, left }) {
   }
 
   function complain(error) {
+    problem.toggleAttribute("data-away", error.status === 0); // so that it leaves when the server is back
     set(problem, explained(error));
     problem.hidden = false;
   }

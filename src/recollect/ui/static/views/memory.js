@@ -1,7 +1,7 @@
 // The memory: search as you type, filters, an endless list, and beside it the entry that is open.
 
 import { Problem, conversation, get, latest, may, page, post } from "../api.js";
-import { ago, button, h, icon, many, select, set, time, toast } from "../dom.js";
+import { ago, button, h, icon, many, select, set, slowly, time, toast } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { go, href } from "../route.js";
 import { excerpt, holds, marked, needles } from "../words.js";
@@ -47,6 +47,7 @@ export class MemoryView {
     this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.id, more: () => this.#more(), label: "Entries" });
     this.pane = new EntryPane({ why: (id) => this.#hits.get(id) ?? this.#searched, closed: () => this.#show(null), gone: () => this.#show(null) });
     this.#build();
+    this.list.node.addEventListener("scroll", () => { if (this.#stale && this.list.atTop) this.#load({ keep: true }); });
     const timer = setInterval(() => (this.split.isConnected ? this.#look() : clearInterval(timer)), EVERY);
   }
 
@@ -96,10 +97,8 @@ export class MemoryView {
 
   /** Something was changed elsewhere, or the connection came back. */
   async refresh(changes = []) {
-    if (this.#open && this.#open !== NEW && (!changes.length || changes.some((one) => one.entry_id === this.pane.id))) this.pane.reload();
     if (!changes.length) this.#notes = null;
-    if (this.list.atTop) await this.#load({ keep: true });
-    else this.#changed();
+    await Promise.all([this.#open && this.#open !== NEW && this.pane.follow(changes), this.list.atTop ? this.#load({ keep: true }) : this.#changed()]);
   }
 
   /** Look for working notes that were written elsewhere. */
@@ -271,6 +270,7 @@ export class MemoryView {
     this.#stale = false;
     this.#asked = PAGE;
     this.list.node.setAttribute("aria-busy", "true");
+    const there = keep ? () => {} : slowly(this.count);
     try {
       const found = await this.#newest((signal) => (q.in === "trash" ? this.#trash(null, signal) : q.q ? this.#recall(q.sort ? MOST : FIRST, signal) : this.#browse(null, signal)));
       const notes = found && this.#notesWanted() ? await this.#workingNotes() : [];
@@ -286,15 +286,21 @@ export class MemoryView {
       this.#failed(error);
       return false;
     } finally {
+      there();
       this.list.node.removeAttribute("aria-busy");
     }
   }
 
   async #browse(cursor, signal) {
+    const { items, next } = await this.#page(cursor, PAGE, signal);
+    return { items: items.map((one) => slim(one)), next };
+  }
+
+  /** So many of the entries that the filters let through, in the order that was chosen. */
+  async #page(cursor, limit, signal) {
     const q = this.#query, [field, down] = q.sort.startsWith("-") ? [q.sort.slice(1), false] : [q.sort || "created", q.sort !== "name"];
-    const answer = page(await get("/v1/entries", { limit: PAGE, cursor, category: q.category, kind: q.kind, scope: q.scope, source: q.source, tag: q.tag,
+    return page(await get("/v1/entries", { limit, cursor, category: q.category, kind: q.kind, scope: q.scope, source: q.source, tag: q.tag,
       conversation: q.conversation, channel: q.channel, ...this.#span(), ...(q.sort && { sort: field, descending: down }) }, signal));
-    return { items: answer.items.map((one) => slim(one)), next: answer.next };
   }
 
   async #recall(limit, signal) {
@@ -318,8 +324,14 @@ export class MemoryView {
 
   /** A recall finds entries of one conversation or channel. Those of all are looked through here: there are few. */
   async #filtered(signal) {
-    const found = page(await get("/v1/entries", { limit: 1_000, scope: this.#query.scope, category: this.#query.category }, signal)).items;
-    return { items: found.filter((one) => this.#fits(one)).map((one) => slim(one)), next: null };
+    const found = [];
+    let next = null;
+    do {
+      const more = await this.#page(next, MOST, signal);
+      found.push(...more.items.filter((one) => this.#fits(one)).map((one) => slim(one)));
+      next = more.next;
+    } while (next && found.length < MOST);
+    return { items: found.slice(0, MOST), next: null };
   }
 
   async #trash(cursor, signal) {
@@ -374,7 +386,7 @@ export class MemoryView {
         this.list.extend(found.items.filter((one) => !known.has(one.id)), { ended: !found.next });
         this.#learn(found.items);
       }
-      this.#tell(this.list.items.length, !this.#cursor);
+      if (!this.#stale) this.#tell(this.list.items.length, !this.#cursor); // else the line that offers what is new stays
     } catch (error) {
       this.list.set(this.list.items, { ended: true, keep: true });
       if (!(error instanceof Problem && error.status === 0)) toast(error.message, { bad: true });

@@ -5,6 +5,7 @@ import { button, failed, h, keepFocus, many, number, set, span, time, toast, wai
 import { bars } from "../pictures.js";
 import { href } from "../route.js";
 
+const EVERY = 20_000; // milliseconds between two looks: no feed tells of a run that changed nothing
 const DOES = {
   checkpoints: "removes checkpoints that are too old", extract: "keeps decisions and lessons of conversations", shelve: "makes one summary of many old notes",
   embed: "makes vectors that are missing", consolidate: "promotes, merges and prunes short-term notes", dream: "lets what matters grow into MEMORY.md",
@@ -22,6 +23,7 @@ export class UpkeepView {
     this.runs = h("section", { class: "card", "aria-label": "Runs" }, h("h2", {}, "What runs did"), this.list);
     this.shown = new Map();
     this.health = h("section", { class: "card", "aria-label": "Health" });
+    const timer = setInterval(() => (this.jobs.isConnected ? document.hidden || this.refresh() : clearInterval(timer)), EVERY);
     set(root, h("div", { class: "page" }, h("h1", {}, "Upkeep"), h("p", { class: "lead" }, "What happens in the background, what it did, and whether everything is in good order."), this.figures, this.jobs, this.runs, this.health));
     set(this.health, h("h2", {}, "Health"), h("p", { class: "hint" }, "Compares files, entries, names, log and index. On a large memory it takes a while."), h("p", { class: "row" }, button("Check now", () => this.#check(false), { kind: "strong", "data-name": "check" })));
   }
@@ -52,6 +54,7 @@ export class UpkeepView {
   }
 
   #failed(place, error, again) {
+    if (error.status === 0 && this.shown.has(place)) return; // the frame says so; what is there stays until the server is back
     this.shown.delete(place);
     set(place, failed(error, again));
   }
@@ -66,7 +69,7 @@ export class UpkeepView {
 
   async #jobs() {
     try {
-      const all = page(await get("/v1/jobs")).items, here = all.filter((job) => job.workspace === who.workspace);
+      const all = page(await get("/v1/jobs")).items.map((job) => ({ ...job, due: job.next_due_at <= Date.now() })), here = all.filter((job) => job.workspace === who.workspace);
       this.#put(this.table, here.length ? here : all, (jobs) => (jobs.length ? h("div", { class: "scrolls", tabindex: 0 }, h("table", { class: "jobs" },
         h("thead", {}, h("tr", {}, ["Job", "Every", "Last run", "Next run", ""].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, jobs.map((job) => this.#job(job))))) : h("p", { class: "hint" }, "There is nothing to keep up yet.")));
@@ -91,7 +94,7 @@ export class UpkeepView {
     });
     return h("tr", {}, h("th", { scope: "row" }, job.name, h("span", { class: "hint" }, DOES[job.name])), h("td", {}, job.scheduled ? span(job.every) : "when asked"),
       h("td", {}, job.last_run_at ? time(job.last_run_at) : "never", job.failures > 0 && h("span", { class: "problem" }, ` failed ${many(job.failures, "time", "times")}: ${job.error}`), job.running && h("span", { class: "badge" }, "running")),
-      h("td", {}, job.scheduled && job.next_due_at ? (job.next_due_at <= Date.now() ? "due" : time(job.next_due_at)) : ""),
+      h("td", {}, job.scheduled && job.next_due_at ? (job.due ? "due" : time(job.next_due_at)) : ""),
       h("td", { class: "row end" }, button("Dry run", run(true), { kind: "small", "aria-label": `Dry run of ${job.name}` }), button("Run", run(false), { kind: "small", "aria-label": `Run ${job.name}` })));
   }
 
@@ -111,7 +114,9 @@ export class UpkeepView {
   }
 
   #run(run) {
-    return h("li", {}, h("details", { "data-id": run.id }, h("summary", {}, h("strong", {}, run.job), " ", time(run.started_at), ": ", run.error ? h("span", { class: "problem" }, run.error) : did(run), run.undone_at && h("span", { class: "badge" }, "undone")),
+    const said = [h("strong", {}, run.job), " ", time(run.started_at), ": ", run.error ? h("span", { class: "problem" }, run.error) : did(run), run.undone_at && h("span", { class: "badge" }, "undone")];
+    if (!run.changes.length && !run.problems.length) return h("li", { class: "plain" }, said);
+    return h("li", {}, h("details", { "data-id": run.id }, h("summary", {}, said),
       changes(run), run.problems.map((text) => h("p", { class: "problem" }, text)),
       run.changes.length > 0 && !run.undone_at && button("Undo this run", () => this.#undo(run), { kind: "small" })));
   }
@@ -133,7 +138,7 @@ export class UpkeepView {
   async #checked(repair) {
     set(this.health, h("h2", {}, "Health"), waiting("Checking…"));
     try {
-      const report = await post("/v1/check", { repair }, { reads: !repair });
+      const report = await post("/v1/check", { repair }, { reads: !repair, limit: 0 });
       set(this.health, h("h2", {}, "Health"), h("p", { class: report.ok ? "good" : "problem", role: "status" }, report.ok ? "All is well: " : `${many(report.findings.length, "finding", "findings")}: `,
         `${many(report.entries, "entry", "entries")}, ${many(report.operations, "operation", "operations")}, ${many(report.events, "event", "events")} of conversations.`),
         report.findings.length > 0 && h("ul", {}, report.findings.map((one) => h("li", {}, h("strong", {}, one.part), ` in ${one.where}: ${one.message}`, one.repaired && h("span", { class: "badge" }, "repaired")))),
