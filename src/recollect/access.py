@@ -19,7 +19,7 @@ from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.access import ANY, Answer, Right, Token
 from recollect.storage import access
 
-__all__ = ["Requests", "Tokens"]
+__all__ = ["Requests", "Tokens", "UnderWay"]
 
 PREFIX = "rcl_"
 REMEMBERED = 5_000
@@ -125,6 +125,10 @@ class Tokens:
         self._background.run(("token used", token.id), write)
 
 
+class UnderWay(Conflict):
+    """The same request came before, under the same key, and is not done yet."""
+
+
 class Requests:
     """Requests that must not be done twice, by a key that the caller chose, as `home.requests`. Kept for a day."""
 
@@ -145,12 +149,12 @@ class Requests:
                 return None
             known = access.request(tx, key)
         if known is None:
-            raise Conflict(f"the request {key!r} was dropped at this very moment; send it again")
+            raise UnderWay(f"the request {key!r} was dropped at this very moment; send it again")
         wanted, status, answer = known
         if wanted != fingerprint:
             raise Conflict(f"the key {key!r} belongs to another request; choose a new key for a new request")
         if status is None:
-            raise Conflict(
+            raise UnderWay(
                 f"the request {key!r} is under way, or was broken off; if it does not end, look whether it was done, "
                 "and if it was not, send it with a new key"
             )

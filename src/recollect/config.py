@@ -267,8 +267,8 @@ class Settings:
         ~/.recollect/recollect.toml. A folder that is not trusted has no say: its own is passed over, as it could name
         a server to which conversations and keys would be sent.
 
-        An empty variable counts as not set. An unknown key or RECOLLECT_* variable, or a value that is not allowed, is
-        a ConfigError.
+        A path in a file is relative to the folder of that file. An empty variable counts as not set. An unknown key or
+        RECOLLECT_* variable, or a value that is not allowed, is a ConfigError.
         """
         named = file or (Path(environ["RECOLLECT_CONFIG"]) if environ.get("RECOLLECT_CONFIG") else None)
         usual = [Path(FILE)] if trusted else []
@@ -280,10 +280,19 @@ class Settings:
                 given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
                 raise ConfigError(f"{path} cannot be read: {error}") from error
+            for table, name in ((given, "home"), (given.get("vault"), "folder")):
+                if isinstance(table, dict) and name in table:
+                    table[name] = _beside(path, table[name])
         _refuse_unknown(environ)
         result = _filled(cls, given, environ, "RECOLLECT", str(path or FILE))
         assert isinstance(result, Settings)
         return result
+
+
+def _beside(file: Path, value: Any) -> Any:
+    """A relative path as one of the folder that a file is in; whatever else it is, as it is."""
+    relative = isinstance(value, str) and value.strip() and "://" not in value and not value.startswith("~")
+    return str(file.parent / value) if relative else value
 
 
 def user_file(place: str, environ: Mapping[str, str] = os.environ) -> Path:

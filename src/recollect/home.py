@@ -185,17 +185,27 @@ class Home:
         """Verify names, index, log, entries and files of everything here; with `repair=True` mend what is derived."""
         entry_count = operation_count = event_count = 0
         findings: list[Finding] = []
+
+        def told(where: str, error: Corrupt) -> None:
+            if not any(one.message == str(error) for one in findings):  # the same damage may stop every agent
+                findings.append(Finding(part="file", where=where, message=str(error)))
+
         for label, database in self._databases():
             try:
                 findings += database.check()
-                for agent in database.agents():
+                agents = database.agents()
+            except Corrupt as error:
+                told(label, error)
+                continue
+            for agent in agents:
+                try:
                     more = check(Store(database, agent), f"{label}/{agent}", repair=repair)
                     entry_count, operation_count = entry_count + more[0], operation_count + more[1]
                     findings += more[2]
                     with database.read(agent) as tx:
                         event_count += Journal.get(tx).events
-            except Corrupt as error:
-                findings.append(Finding(part="file", where=label, message=str(error)))
+                except Corrupt as error:
+                    told(f"{label}/{agent}", error)
         return Report(entries=entry_count, operations=operation_count, events=event_count, findings=tuple(findings))
 
     def backup(self, path: str | Path) -> None:

@@ -1,6 +1,7 @@
 """From a location to a Home. The only file that names concrete databases."""
 
 import os
+import re
 import shutil
 import stat
 import sys
@@ -8,7 +9,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 from recollect import names
 from recollect.clock import Clock, SystemClock
@@ -26,6 +27,9 @@ from recollect.transfer.archive import expanded, file_errors
 from recollect.transfer.copying import copy_folder
 
 __all__ = ["Directory", "Server", "SingleFile", "is_single_file", "open_home", "program", "project", "shown"]
+
+CONNECTION = re.compile(r"(?:^|[\s/])(?:host|hostaddr|dbname)\s*=\s*\S")
+"""How PostgreSQL's own programs may be told where to connect to: host=… dbname=…"""
 
 
 def open_home(
@@ -52,14 +56,19 @@ def open_home(
     )  # fmt: skip
 
 
-def shown(location: str) -> str:
-    """A location as people may see it, good from every folder: a whole path, or an address without its password."""
+def shown(location: str, mark: str = "…") -> str:
+    """A location as people may see it, good from every folder: a whole path, or an address with a mark for a password.
+
+    With an empty mark the address is one without a password, which can be used where that is known otherwise.
+    """
     if "://" not in location:
         return str(expanded(location).absolute())
     parts = urlsplit(location)
     user, at, host = parts.netloc.rpartition("@")
-    query = urlencode([(key, value) for key, value in parse_qsl(parts.query) if "password" not in key], safe="/")
-    return f"{parts.scheme}://{user.partition(':')[0]}{at}{host}{parts.path}{query and '?'}{query}"
+    name, hidden, _ = user.partition(":")
+    given = [(key, mark if "password" in key else quote(value)) for key, value in parse_qsl(parts.query)]
+    query = "&".join(f"{quote(key)}={value}" for key, value in given if value)
+    return f"{parts.scheme}://{name}{hidden and mark and hidden + mark}{at}{host}{parts.path}{query and '?'}{query}"
 
 
 def program() -> list[str]:
@@ -143,9 +152,30 @@ def _place(where: str) -> "Directory | SingleFile | Server":
         if stat.S_ISDIR(mode):
             raise ConfigError(f"{path} is a directory; a location that ends in .db must be a file")
         return SingleFile(path)
+    if not mode:
+        _refuse_misread(path)
     if mode and not stat.S_ISDIR(mode):
         raise ConfigError(f"{path} is a file; a location is a directory, or a file whose name ends in .db")
     return Directory(path)
+
+
+def _refuse_misread(path: Path) -> None:
+    """Refuse what means something else elsewhere, and would become a directory of that name here."""
+    if path.name == ":memory:":
+        raise ConfigError(
+            ":memory: is no location, as recollect keeps everything on disk; give a path, for a trial one in a "
+            "temporary folder"
+        )
+    if CONNECTION.search(str(path)):  # which may hold a password, so it is not shown
+        raise ConfigError(
+            "the location looks like the parameters of a PostgreSQL connection; write them as "
+            "postgresql://USER:PASSWORD@HOST/DATABASE"
+        )
+    if path.suffix.lower() in (".sqlite", ".sqlite3"):
+        raise ConfigError(
+            f"{path} is not there, and the name of a single file ends in .db; write {path.with_suffix('.db')}, or give "
+            "a directory"
+        )
 
 
 def _is_plain(path: str) -> bool:

@@ -18,7 +18,8 @@ WHOLE = {
     # About all of an agent's rows: they count, compare or clear them.
     "admin.agents", "dreaming.light", "dreaming.lately", "dreaming.ledger", "dreaming.pending", "dreaming.taken_back",
     "entries.containing", "entries.count", "index.clear_postings", "names.crowded", "names.dangling",
-    "operations.containing", "operations.count", "stats.entries", "stats.events_by_day", "stats.recalls_by_day",
+    "operations.containing", "operations.count", "signals.questions", "signals.unask",
+    "stats.entries", "stats.events_by_day", "stats.recalls_by_day",
     "stats.trash", "stats.vectors", "turns.clear_postings", "vectors.to_move",
     # They read in the order of a key, and stop early.
     "history.newest", "reminders.every", "signals.record", "tidying.old_signals", "transfer.present",

@@ -478,7 +478,7 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
     ),
     "content that was changed": (
         f"UPDATE entries SET content = 'forged' WHERE agent = 'ana' AND id = {ID}",
-        "entries", "its fingerprint differs", False,
+        "entries", "its fingerprint differs", True,
     ),
     "content that was changed together with its fingerprint": (
         "UPDATE entries SET content = 'forged', content_hash = "
@@ -487,27 +487,27 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
     ),
     "tags that were changed": (
         f"UPDATE entries SET tags = '[\"forged\"]' WHERE agent = 'ana' AND id = {ID}",
-        "entries", r"the tags of entry .* is \['forged'\], but the log says otherwise", False,
+        "entries", r"the tags of entry .* is \['forged'\], but the log says otherwise", True,
     ),
     "an importance that was changed": (
         f"UPDATE entries SET importance = 0.9 WHERE agent = 'ana' AND id = {ID}",
-        "entries", "the importance of entry .* is 0.9, but the log says otherwise", False,
+        "entries", "the importance of entry .* is 0.9, but the log says otherwise", True,
     ),
     "a context that was changed": (
         f"UPDATE entries SET context = 'forged' WHERE agent = 'ana' AND id = {ID}",
-        "entries", "the context of entry .* is 'forged', but the log says otherwise", False,
+        "entries", "the context of entry .* is 'forged', but the log says otherwise", True,
     ),
     "a kind that is none": (
         f"UPDATE entries SET kind = 'poem' WHERE agent = 'ana' AND id = {ID}",
-        "entries", "row of the entries table is damaged", False,
+        "entries", "the row of entry .* is damaged", True,
     ),
     "an entry that is missing": (
         f"DELETE FROM entries WHERE agent = 'ana' AND id = {ID}",
-        "entries", "entry .* is in the log, but it is not there", False,
+        "entries", "entry .* is in the log, but it is not there", True,
     ),
     "two entries of one number": (
         f"UPDATE entries SET seq = 1 WHERE agent = 'ana' AND id = {ID}",
-        "entries", "has the number 1, and so has another one", False,
+        "entries", "has the number 1, and so has another one", True,
     ),
     "a row of the log that is missing": (
         "DELETE FROM operations WHERE agent = 'ana' AND seq = 4", "log", "operations 4 to 4 are missing", False,
@@ -575,7 +575,7 @@ def test_each_kind_of_damage_is_found_and_named_and_mended_where_it_is_derived(
     mended = home.check(repair=True)
     assert mentions(mended.findings, part, message)
     assert mended.ok is mendable
-    assert all(finding.repaired == (finding.part in ("index", "names")) for finding in mended.findings if mendable)
+    assert all(finding.repaired for finding in mended.findings if mendable)
     after = home.check()
     assert after.ok is mendable
     if mendable:

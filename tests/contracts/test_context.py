@@ -27,6 +27,7 @@ def filled(mem: Memory) -> Memory:
     conv.user("When do we deploy?")
     conv.assistant("On Tuesdays at ten.")
     conv.end()
+    mem.conversations.start().user("Are the ropes there?")  # and then it stopped
     return mem
 
 
@@ -46,8 +47,7 @@ def test_the_sections_stand_in_their_order_with_date_and_source(filled: Memory) 
         "Open Tasks:\n"
         "- [ ] order ropes (2026-01-01, agent)\n"
         "Recovering previous session:\n"
-        "[user]: When do we deploy?\n"
-        "[agent]: On Tuesdays at ten.\n"
+        "[user]: Are the ropes there?\n"
         "---\n"
     )
     assert [section.name for section in found.sections] == list(HEADINGS)
@@ -117,6 +117,32 @@ def test_what_was_said_in_a_conversation_is_no_earlier_session_for_itself(mem: M
     before.archive()
     assert recovered(now.id) == []
     assert mem.recover() is not None
+
+
+def test_who_ended_a_session_well_has_nothing_to_recover_from(mem: Memory, clock: FixedClock) -> None:
+    def told(**asked: Any) -> tuple[list[str], bool]:
+        found = mem.context("", **asked)
+        return [section.name for section in found.sections], found.recovering
+
+    ended = mem.conversations.start()
+    ended.user("When do we deploy?")
+    assert told() == (["Recovering previous session"], True)
+    clock.advance(1)
+    mem.remember("Stopped at the gate", category="handoffs")  # left in the middle of it
+    assert told() == (["Last Session", "Recovering previous session"], True)
+    ended.end()
+    assert told() == (["Last Session"], False)
+    clock.advance(1)
+    another = mem.conversations.start()
+    another.user("One thing more: at ten?")
+    another.end()  # which leaves a hand-off by itself
+    assert told() == (["Last Session"], False)
+    assert mem.recover() is not None
+    clock.advance(1)
+    crashed = mem.conversations.start()
+    crashed.user("Are the ropes there?")
+    assert told() == (["Last Session", "Recovering previous session"], True)
+    assert told(conversation=crashed.id) == (["Last Session"], False)
 
 
 def test_without_anything_to_say_the_block_is_empty(mem: Memory) -> None:

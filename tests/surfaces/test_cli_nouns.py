@@ -7,7 +7,9 @@ import json
 import re
 from functools import partial
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 import typer
 from surfaces.command import Command
@@ -88,12 +90,42 @@ NOT_REACHED = {
     "flush": "done when a command ends",
     "close": "done when a command ends",
 }
+SPELT = {
+    "include_archived": "all", "include_delivered": "all", "include_revoked": "all", "include_diff": "diff",
+    "include_vectors": "vectors", "meaning": "no-meaning", "descending": "reverse", "replace": "keep",
+    "Jobs.runs.name": "job", "Tokens.create.workspace": "only-workspace", "Tokens.create.agents": "only-agent",
+}  # fmt: skip
+"""Parameters whose option has another name, which fits a command line better."""
+NO_OPTION = {
+    "if_version": "for programs that change what they read before",
+    "record": "who asks by hand uses what is found",
+    "progress": "shown by itself",
+    "internal": "written by programs",
+    "tool_calls": "written by programs",
+    "instructions": "given by the program that asks the model",
+    "skills": "given by the program that asks the model",
+    "identity": "given by the program that asks the model",
+    "Conversation.messages.context": "given by the program that asks the model",
+    "Conversation.events.after": "`conversation show` has the last ones, with --limit as many as there are",
+    "Conversation.events.before": "`conversation show` has the last ones, with --limit as many as there are",
+    "Conversations.detail.target_agent": "`conversation search` reads another agent's past",
+    "Reminders.list.after": "--limit shows them all",
+    "Jobs.run.workspace": "a job by name runs everywhere",
+    "Jobs.stop.seconds": "--seconds of `jobs watch` is something else",
+    "Vault.instructions.folder": "--host-project names it",
+    "Home.agents.workspace": "`workspace list` shows all",
+    "Home.stats.workspace": "`stats` shows all",
+}
+OTHER_DEFAULTS = {
+    "Conversations.detail.limit": "the end of a conversation fits a screen",
+    "Conversation.events.limit": "the end of a conversation fits a screen",
+}
 
 
-def _words() -> set[str]:
-    def walk(command: object, path: tuple[str, ...]) -> set[str]:
+def _commands() -> dict[str, Any]:
+    def walk(command: Any, path: tuple[str, ...]) -> dict[str, Any]:
         inner = getattr(command, "commands", {})
-        return {" ".join(path)} if not inner else {w for n, c in inner.items() for w in walk(c, (*path, n))}
+        return {w: c for n, one in inner.items() for w, c in walk(one, (*path, n)).items()} or {" ".join(path): command}
 
     return walk(typer.main.get_command(app), ())
 
@@ -107,7 +139,79 @@ def test_every_method_has_a_command_or_a_reason_why_not(kind: type) -> None:
     } - ({"check"} if kind is Tokens else set())  # which only a server has secrets to ask
     assert methods - REACHED[kind].keys() - NOT_REACHED.keys() == set()
     assert REACHED[kind].keys() - methods == set()
-    assert set(REACHED[kind].values()) <= _words()
+    assert set(REACHED[kind].values()) <= _commands().keys()
+
+
+def test_every_parameter_has_an_option_or_a_reason_why_not_and_limits_are_the_same() -> None:
+    missing, different, used = [], [], set[str]()
+    for kind, reached in REACHED.items():
+        for method, command in reached.items():
+            function = vars(kind)[method]
+            options = {word.lstrip("-"): one for one in _commands()[command].params for word in one.opts}
+            optional = [] if isinstance(function, property) else inspect.signature(function).parameters.values()
+            for parameter in optional:
+                name = f"{kind.__name__}.{method}.{parameter.name}"
+                if parameter.default is inspect.Parameter.empty:
+                    continue
+                keys = [key for key in (name, parameter.name) if key in SPELT or key in NO_OPTION]
+                used |= set(keys[:1])
+                word = SPELT.get(keys[0], "") if keys else parameter.name.replace("_", "-")
+                option = options.get(word) or options.get(word.removesuffix("s")) or options.get(parameter.name)
+                if option is None and not (keys and keys[0] in NO_OPTION):
+                    missing.append(f"{name}: `{command}` has no --{word}")
+                if option is not None and parameter.name == "limit" and name not in OTHER_DEFAULTS:
+                    different += [] if option.default == parameter.default else [f"{name}: {option.default}"]
+    assert missing == []
+    assert different == []
+    assert (SPELT.keys() | NO_OPTION.keys()) - used == set()
+
+
+def test_a_list_of_notes_is_narrowed_down_and_ordered(cli: Command) -> None:
+    def names(*args: str) -> list[str]:
+        return [one["name"] for one in cli("note", "list", "--json", *args).json]
+
+    with recollect.open(cli.folder / ".recollect") as home:
+        mem = home.agent("default")
+        mem.channels.create("releases")
+        mem.remember("b", name="beta", at="2026-01-10", importance=0.9, lifetime="short_term")
+        mem.remember("a", name="alpha", at="2026-02-10", scope="channel", channel="releases")
+        mem.remember("c", name="gamma", at="2026-03-10", importance=0.1)
+    assert names() == ["gamma", "alpha", "beta"]
+    assert names("--since", "2026-02-01", "--until", "2026-03-01") == ["alpha"]
+    assert names("--channel", "releases") == ["alpha"]
+    assert names("--lifetime", "short_term") == ["beta"]
+    assert names("--sort", "name") == ["alpha", "beta", "gamma"]
+    assert names("--sort", "name", "--reverse") == ["gamma", "beta", "alpha"]
+    assert names("--sort", "importance") == ["beta", "alpha", "gamma"]
+    page = cli("note", "list", "--reverse", "--limit", "2")
+    assert page.err.strip() == "more may follow; the next page: --after 'alpha'"
+    assert names("--reverse", "--after", "alpha") == ["gamma"]
+    assert "nothing matches" in cli("note", "list", "--since", "2027-01-01").err
+    assert "give the last entry as `after`" in cli("note", "list", "--sort", "name", "--before", "beta", code=2).err
+
+
+def test_the_past_is_searched_in_a_channel_and_a_time_and_the_trash_has_pages(cli: Command) -> None:
+    with recollect.open(cli.folder / ".recollect") as home:
+        mem = home.agent("default")
+        mem.channels.create("releases")
+        mem.conversations.start("releases", "chat-7").user("When do we deploy?", at="2026-01-10")
+        mem.conversations.start(chat_id="chat-8").user("Do we deploy at ten?", at="2026-02-10")
+        for name in ("one", "two", "three"):
+            mem.remember("something", name=name)
+            mem.forget(name)
+
+    def said(*args: str) -> list[str]:
+        return [one["event"]["content"] for one in cli("conversation", "search", "deploy", "--json", *args).json]
+
+    assert len(said()) == len(said("--no-meaning")) == 2
+    assert said("--channel", "releases") == said("--until", "2026-02-01") == ["When do we deploy?"]
+    assert said("--since", "2026-02-01") == ["Do we deploy at ten?"]
+    assert [one["chat_id"] for one in cli("conversation", "list", "--chat-id", "chat-7", "--json").json] == ["chat-7"]
+    first = cli("note", "trash", "--limit", "2")
+    assert first.err.startswith("more may follow; the next page: --before ")
+    rest = cli("note", "trash", "--before", first.err.split()[-1], "--json").json
+    assert [one["entry"]["name"] for one in rest] == ["one"]
+    assert cli("note", "changes", "--account", "--json").json == []
 
 
 def test_channels_are_made_and_shown(cli: Command) -> None:
@@ -218,7 +322,7 @@ def test_messages_of_a_chat_are_taken_over_once(cli: Command) -> None:
 def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command, tmp_path: Path) -> None:
     folder, cli = cli.folder, partial(cli, HOME=str(tmp_path))  # type: ignore[assignment]
     (empty,) = [one for one in cli("doctor", "--json").json if one["about"] == "memory"]
-    assert empty["do"] == "recollect remember 'something'"
+    assert empty["do"] == "recollect remember 'We deploy on Tuesdays'"
     assert f"nothing is remembered in {tmp_path / 'folder/.recollect'} yet" == empty["says"]
     cli("remember", "something")
     states = {one["about"]: one["state"] for one in cli("doctor", "--deep", "--json").json}
@@ -233,6 +337,29 @@ def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command, tmp_pat
     next(folder.glob(".recollect/**/default/*.db")).write_bytes(b"not a database at all" * 100)
     broken = cli("doctor", "--json", code=7).json
     assert [one["state"] for one in broken if one["about"] == "memory"] == ["bad"]
+
+
+def test_the_doctor_advises_what_is_about_the_same_memory(cli: Command, tmp_path: Path) -> None:
+    def advice(about: str, *args: str, code: int = 0) -> list[str]:
+        findings = cli("--home", str(place), "doctor", *args, "--json", code=code, HOME=str(tmp_path)).json
+        return [one["do"] for one in findings if one["about"] == about]
+
+    place = tmp_path / "my memory"
+    told = f"recollect --home '{place}'"
+    assert advice("memory") == [f"{told} remember 'We deploy on Tuesdays'"]
+    cli("--home", str(place), "remember", "We deploy on Tuesdays", "--name", "deploy day")
+    assert advice("upkeep") == [f"`recollect serve` and `recollect mcp` do them while they run; now: {told} jobs run"]
+    with apsw.Connection(str(place / "workspaces/default/memory.db")) as connection:
+        connection.execute("DELETE FROM names")
+    assert set(advice("check", "--deep", code=7)) == {f"{told} check --repair"}
+    assert [path.name for path in cli.folder.iterdir()] == []
+
+
+def test_the_doctor_looks_at_the_disk_of_a_home_in_the_users_folder(cli: Command, tmp_path: Path) -> None:
+    (cli.folder / "recollect.toml").write_text('home = "~/memory"\n')
+    cli("remember", "something", HOME=str(tmp_path))
+    findings = cli("doctor", "--json", HOME=str(tmp_path)).json
+    assert [one["says"].endswith("GB are free") for one in findings if one["about"] == "disk"] == [True]
 
 
 def test_the_doctor_advises_no_backup_where_a_setting_is_wrong(cli: Command, tmp_path: Path) -> None:

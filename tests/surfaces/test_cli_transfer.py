@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 
 from surfaces.command import Command
@@ -22,6 +23,28 @@ def test_a_memory_is_exported_imported_and_moved(cli: Command, location: str) ->
     assert cli("move", "copy", "moved.db").lines == ["everything is in moved.db now; copy is as it was"]
     cli("--home", "moved.db", "remember", "something of its own")
     assert "the target is not empty" in cli("move", "copy", "moved.db", code=4).err
+
+
+def test_a_dash_is_the_standard_output_and_the_standard_input(cli: Command, location: str) -> None:
+    cli("--home", location, "--agent", "ana", "remember", "We deploy on Tuesdays", "--name", "deploy day")
+    told = cli("--home", location, "export", "-")
+    assert told.err == "exported 4 rows of 1 agent\n"
+    cli("--home", location, "export", "one.jsonl")
+    lines = told.lines
+    assert lines[1:] == (cli.folder / "one.jsonl").read_text().splitlines()[1:]  # the first one tells the moment
+    as_json = cli("--home", location, "export", "-", "--json")
+    assert as_json.lines[1:] == lines[1:]
+    assert json.loads(as_json.err)["path"] == "-"
+    done = cli("--home", "copy", "import", "-", stdin=told.out)
+    assert done.lines == ["agent        added", "default/ana  1 entry, 1 operation"]
+    assert done.err == "the input is of the format recollect\n"
+    assert cli("--home", "copy", "import", "-", stdin=gzip.compress(told.out)).lines[-1] == "nothing is new"
+    assert not (cli.folder / "-").exists()
+
+
+def test_what_comes_from_the_standard_input_and_cannot_be_imported_is_called_that(cli: Command) -> None:
+    assert cli("import", "-", stdin=b"[]", code=2).err.startswith("recollect: the input is none of the formats")
+    assert "'a/b'" in cli("import", "-", "--agent", "a/b", stdin=b"[]", code=2).err
 
 
 def test_where_nothing_is_stored_nothing_is_exported_or_moved(cli: Command) -> None:

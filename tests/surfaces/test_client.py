@@ -23,7 +23,7 @@ from recollect.client import (
     RemoteScratchpad,
     connect,
 )
-from recollect.errors import Conflict, Denied, Invalid, NotFound, Stale, Unavailable
+from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, NotFound, Stale, Unavailable
 
 PAIRS = [
     # What the dashboard's routes are made with.
@@ -201,6 +201,30 @@ def test_what_is_wrong_raises_the_same_errors_as_the_library(remote: RemoteHome)
             call()
 
 
+@pytest.mark.parametrize("where", ["library", "client"])
+def test_what_the_library_does_not_take_the_client_does_not_turn_into_text(
+    server: Server, remote: RemoteHome, where: str
+) -> None:
+    mem: Any = server.home.agent("ana") if where == "library" else remote.agent("ana")
+    conv, entry, channel = mem.conversations.start(), mem.remember("x", name="n"), mem.channels.default
+    conv.user("Hello")
+    pad = conv.scratchpad
+    for call in (
+        lambda: mem.list(conversation=conv), lambda: mem.list(channel=channel), lambda: mem.list(kind=["note"]),
+        lambda: mem.conversations.list(channel=channel), lambda: mem.forget(entry),
+        lambda: mem.get(entry), lambda: mem.history(entry), lambda: mem.conversations.start(participants="bob"),
+        lambda: pad.update({"": 1}), lambda: pad.update({5: 1}), lambda: pad[""], lambda: pad[5], lambda: pad.pop(5),
+        lambda: list(conv.events(limit=-1)), lambda: list(conv.events(limit=True)), lambda: mem.apply(Write("n")),
+        lambda: mem.list(since="2026"), lambda: mem.remember("x", at="2026"), lambda: mem.reminders.add("2026", "x"),
+        lambda: mem.remember("x", importance="0.5"), lambda: mem.recall("x", limit="5"),
+    ):  # fmt: skip
+        with pytest.raises(Invalid):
+            call()
+    assert [one.name for one in mem.list()] == ["n"]
+    assert [one.participants for one in mem.conversations.list()] == [()]
+    assert (dict(pad), mem.reminders.list()) == ({}, [])
+
+
 def test_the_same_arguments_give_the_same_as_in_the_library(server: Server, remote: RemoteHome) -> None:
     for number in range(4):
         server.home.agent("ana").remember(f"note {number}", name=f"n{number}")
@@ -221,6 +245,10 @@ def test_the_same_arguments_give_the_same_as_in_the_library(server: Server, remo
             mem.reminders.due(0), *(mem.conversations.search("note", limit=limit) for limit in (0, 5_000)),
             mem.conversations.get(talk.id).find("note", limit=0), mem.conversations.detail(talk.id, limit=0),
             mem.conversations.list(limit=0), mem.conversations.list(limit=5_000),
+            mem.conversations.search("note " * 2_000), mem.conversations.get(talk.id).find("note " * 2_000),
+            mem.conversations.search("note", since=5, until="2999-01-01", unit="conversation", meaning=False),
+            mem.changes(-1), mem.recall("note", scopes=[]), mem.list(since=5), mem.list(since="20200101", until=9**14),
+            mem.query("working", "keyword", "note", conversation=mem.conversations.get(talk.id)),
         ]  # fmt: skip
 
     assert told(remote.agent("ana")) == told(server.home.agent("ana"))
@@ -292,3 +320,36 @@ def test_pages_chats_categories_and_the_project_are_within_reach(remote: RemoteH
     assert mem.project() is None
     assert [mem.set_project(text, replace=False) for text in ("Boats.", "Ropes.")] == [True, False]
     assert mem.project() == "Boats."
+
+
+def test_what_is_empty_in_the_library_is_empty_in_the_client(server: Server, remote: RemoteHome) -> None:
+    made = remote.agent("ana").remember("x", context="")
+    assert made.context == server.home.agent("bob").remember("x", context="").context
+
+
+def test_many_entries_of_which_one_is_wrong_are_not_written(remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    mem.remember("x", name="taken")
+    with pytest.raises(Conflict):
+        mem.remember_many([*(Add(f"note {number}") for number in range(1_500)), Add("y", name="taken")])
+    with pytest.raises(Invalid):
+        mem.remember_many([*(Add(f"note {number}") for number in range(10_001)), "text"])
+    assert [one.name for one in mem.list()] == ["taken"]
+
+
+def test_more_than_a_request_may_carry_is_sent_in_several(remote: RemoteHome) -> None:
+    made = remote.agent("ana").remember_many(Add("é" * 400_000, name=f"n{number}") for number in range(14))
+    assert [one.name for one in made] == [f"n{number}" for number in range(14)]
+
+
+def test_errors_that_share_a_status_are_told_apart(tmp_path: Any) -> None:
+    with recollect.open(tmp_path / "m.db") as home, serving(home) as running, connect(running.url) as remote:
+        remote.agent("ana").remember("x")
+        with pytest.raises(ConfigError, match="embedder"):
+            remote.agent("ana").recall("x", mode="vector")
+    (tmp_path / "damaged.db").write_bytes(b"no database" * 1_000)
+    with (
+        recollect.open(tmp_path / "damaged.db") as home, serving(home) as running, connect(running.url) as remote,
+        pytest.raises(Corrupt),
+    ):  # fmt: skip
+        remote.agent("ana").list()

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import recollect
 from recollect.client.link import Link
-from recollect.errors import ConfigError, Conflict
+from recollect.errors import (
+    ConfigError,
+    Conflict,
+    Corrupt,
+    Denied,
+    Invalid,
+    NotFound,
+    RecollectError,
+    Stale,
+    Unavailable,
+)
 
 
 @contextmanager
@@ -122,8 +132,8 @@ def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
                 if home.requests.begin(key, "fingerprint") is None:
                     gone.wait()  # longer than the client waits
                     return
-            except Conflict as error:
-                status, body = 409, json.dumps({"detail": str(error)}).encode()
+            except Conflict:
+                status, body = 409, b'{"code": "under-way", "detail": "broken off"}'
                 if len(told) == 1 and not broken:
                     home.requests.finish(key, 201, "{}")
             told.append(status)
@@ -178,3 +188,100 @@ def test_what_only_reads_needs_no_key() -> None:
     with losing_answers(1) as (link, read):
         assert link.ask("GET", "/v1/entries") is None
         assert read == [("GET", None)] * 2
+
+
+@pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """For how long the client would have waited each time."""
+    waited: list[float] = []
+    monkeypatch.setattr("recollect.client.link.time", SimpleNamespace(sleep=waited.append))
+    return waited
+
+
+@contextmanager
+def too_busy(status: int, body: bytes, wait: str | None, times: int) -> Iterator[tuple[Link, list[str | None]]]:
+    """A link to a server that has no time for the first so many requests, and under which keys they came."""
+    keys: list[str | None] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            keys.append(self.headers.get("Idempotency-Key"))
+            self.rfile.read(int(self.headers.get("Content-Length", 0)))
+            self.send_response(status if len(keys) <= times else 200)
+            if wait is not None:
+                self.send_header("Retry-After", wait)
+            self.end_headers()
+            self.wfile.write(body if len(keys) <= times else b"[]")
+
+        do_POST = do_GET
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
+        threading.Thread(target=server.serve_forever).start()
+        link = Link(f"http://127.0.0.1:{server.server_address[1]}", None, 30)
+        try:
+            yield link, keys
+        finally:
+            link.close()
+            server.shutdown()
+
+
+@pytest.mark.parametrize("verb", ["GET", "POST"])
+@pytest.mark.parametrize(("status", "body"), [(429, b'{"code": "busy"}'), (503, b'{"code": "busy"}'), (503, b"<html>")])
+def test_a_server_that_has_no_time_is_asked_again_under_the_same_key(
+    verb: str, status: int, body: bytes, waits: list[float]
+) -> None:
+    with too_busy(status, body, "2", 5) as (link, keys):
+        assert link.ask(verb, "/v1/entries") == []
+        assert len(keys) == 6
+        assert len(set(keys)) == 1
+    assert len(waits) == 5
+    assert all(2 <= wait <= 4 for wait in waits)
+
+
+@pytest.mark.parametrize("wait", ["0", "1", "7"])
+def test_a_server_that_never_has_time_is_given_up(wait: str, waits: list[float]) -> None:
+    with too_busy(503, b'{"code": "busy", "detail": "no"}', wait, 10_000) as (link, keys):
+        with pytest.raises(Unavailable, match="no"):
+            link.ask("GET", "/v1/entries")
+        assert len(keys) == len(waits) + 1
+    assert 40 < sum(waits) <= 60
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "wait"),
+    [
+        (503, b'{"code": "busy", "detail": "no"}', None),
+        (503, b'{"code": "busy", "detail": "no"}', "Wed, 21 Oct 2026 07:28:00 GMT"),
+        (503, b'{"code": "busy", "detail": "no"}', "3600"),
+        (503, b'{"code": "unavailable", "detail": "no"}', "0"),  # its key is taken: nobody knows what was done
+        (500, b'{"detail": "no"}', "0"),
+    ],
+)
+def test_what_waiting_does_not_help_is_told_at_once(
+    status: int, body: bytes, wait: str | None, waits: list[float]
+) -> None:
+    with too_busy(status, body, wait, 5) as (link, keys):
+        with pytest.raises(Unavailable if status == 503 else RecollectError, match="no"):
+            link.ask("POST", "/v1/entries", body={"content": "x"})
+        assert (len(keys), waits) == (1, [])
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "error"),
+    [
+        (409, "config", ConfigError), (500, "corrupt", Corrupt), (409, "conflict", Conflict), (409, "new", Conflict),
+        (412, "stale", Stale), (404, "not-found", NotFound), (503, "config", ConfigError), (418, "invalid", Invalid),
+        (500, "failed", RecollectError), (403, "denied", Denied), (404, None, NotFound), (503, None, Unavailable),
+    ],
+)  # fmt: skip
+def test_an_error_is_known_by_its_code_and_else_by_its_status(
+    status: int, code: str | None, error: type[Exception]
+) -> None:
+    body = '{"detail": "no"}' if code is None else f'{{"detail": "no", "code": "{code}"}}'
+    with losing_answers(0, status, body.encode()) as (link, _):
+        with pytest.raises(error, match=r"^no$") as told:
+            link.ask("GET", "/v1/entries")
+        assert type(told.value) is error

@@ -124,8 +124,8 @@ def test_what_is_written_is_said_to_be_of_which_memory(desk: Desk) -> None:
     assert "a workspace for" not in desk("connect", "codex", "--home", "team.db").err
     home = "postgresql://memory:secret@localhost/memory"
     said = desk("connect", "codex", "--home", home).err
-    assert "the memory in postgresql://memory@localhost/memory (" in said
-    assert home in (desk.user / ".codex/config.toml").read_text()
+    assert "the memory in postgresql://memory:…@localhost/memory (" in said
+    assert "--home 'postgresql://memory:…@localhost/memory' workspace list" in said
 
 
 def test_a_workspace_that_is_given_is_the_one_of_all_projects(desk: Desk) -> None:
@@ -354,20 +354,59 @@ def test_a_password_never_gets_into_a_file_of_a_project(desk: Desk) -> None:
     assert desk.files() == {}
 
 
+@pytest.mark.parametrize("name", CLIENTS)
+def test_a_password_is_a_variable_and_no_argument_which_everybody_could_see(desk: Desk, name: str) -> None:
+    client = CLIENTS[name]
+    file, read = desk.user / str(client.user), tomllib.loads if client.toml else json.loads
+    home = "postgresql://memory:secret@localhost/memory"
+    told = desk("connect", name, "--home", home, "--agent", "ana")
+    entry = read(file.read_text())[client.key]["recollect"]
+    assert entry["env"] == {"RECOLLECT_HOME": home}
+    assert entry["args"][-2:] == ["--agent", "ana"]
+    assert "secret" not in f"{entry['args']}{told.text}{told.err}"
+    hooks = desk.user / ".claude/settings.json"
+    assert hooks.exists() == (name == "claude-code") == ("~/.pgpass" in told.err)
+    if hooks.exists():
+        assert hooks.read_text().count("--home postgresql://memory@localhost/memory --workspace . --agent ana") == 5
+        assert "secret" not in hooks.read_text()
+    desk("connect", name, "--home", home, "--undo")
+    assert desk.files() == {}
+
+
+def test_a_location_without_a_password_takes_the_place_of_one_with_it(desk: Desk) -> None:
+    file = desk.user / ".cursor/mcp.json"
+    home = "postgresql://memory:secret@localhost/memory"
+    desk("connect", "cursor", "--home", "team.db")
+    written = json.loads(file.read_text())
+    written["mcpServers"]["recollect"]["env"] = {"TZ": "UTC"}
+    file.write_text(json.dumps(written))
+    desk("connect", "cursor", "--home", home)
+    entry = json.loads(file.read_text())["mcpServers"]["recollect"]
+    assert (entry["env"], "--home" in entry["args"]) == ({"TZ": "UTC", "RECOLLECT_HOME": home}, False)
+    uses = [one["says"] for one in desk("--home", "other", "doctor", "--json").json if one["about"] == "connected"]
+    assert uses == ["Cursor uses the memory in postgresql://memory:…@localhost/memory"]
+    desk("connect", "cursor", "--home", "team.db")
+    entry = json.loads(file.read_text())["mcpServers"]["recollect"]
+    assert (entry["env"], "--home" in entry["args"]) == ({"TZ": "UTC"}, True)
+
+
 @pytest.mark.parametrize(
     ("location", "seen"),
     [
-        ("postgresql://ana:s3cr@t@db:5432/memory", "postgresql://ana@db:5432/memory"),
+        ("postgresql://ana:s3cr@t@db:5432/memory", "postgresql://ana:…@db:5432/memory"),
+        ("postgresql://ana:…@db:5432/memory", "postgresql://ana:…@db:5432/memory"),
         (
             "postgresql:///memory?host=/run&password=s3cr&sslmode=require",
-            "postgresql:///memory?host=/run&sslmode=require",
+            "postgresql:///memory?host=/run&password=…&sslmode=require",
         ),
         ("postgres://db/memory", "postgres://db/memory"),
         ("team.db", str(Path.cwd() / "team.db")),
     ],
 )
-def test_a_location_is_shown_whole_and_without_its_password(location: str, seen: str) -> None:
+def test_a_location_is_shown_whole_with_a_mark_for_its_password(location: str, seen: str) -> None:
     assert shown(location) == seen
+    usable = seen.replace(":…", "").replace("password=…&", "")
+    assert shown(location, "") == usable
 
 
 @pytest.mark.parametrize("tokens", [False, True])

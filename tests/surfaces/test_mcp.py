@@ -31,6 +31,7 @@ from mcp.types import (
     ResourceTemplateReference,
     ResourceUpdatedNotification,
 )
+from postgres import wait_for
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.routing import Route
@@ -56,6 +57,8 @@ TOOLS = {
 }  # fmt: skip
 
 
+JOBS = {"checkpoints", "extract", "shelve", "consolidate", "age", "retain", "reindex", "vacuum"}
+"""Those that run at once where they never ran."""
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
 OLD = pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
 """For what only the old revision has."""
@@ -796,7 +799,7 @@ def test_a_client_that_wants_a_log_is_told_that_a_tool_failed_and_nothing_else(
 
 
 @contextmanager
-def answering(home: Home, *, tokens: bool = True) -> Iterator[str]:
+def answering(home: Home, *, tokens: bool = True, sessions: bool = True) -> Iterator[str]:
     """The server over HTTP, within another application, where a token is the name of the agent."""
 
     async def who(request: Request) -> Caller:
@@ -807,7 +810,7 @@ def answering(home: Home, *, tokens: bool = True) -> Iterator[str]:
             request.state.caller = name
         return Caller(home=home, workspace="default", agent=name)
 
-    endpoint = Endpoint(who)
+    endpoint = Endpoint(who, sessions=sessions)
     host = FastAPI(lifespan=lambda host: endpoint.running())
     host.router.routes.append(Route("/mcp", endpoint=endpoint))
     ready = threading.Event()
@@ -879,8 +882,30 @@ def test_over_http_a_session_of_the_old_revision_has_a_conversation_and_the_new_
         assert len(set(refs)) == 2
 
 
+@pytest.mark.parametrize("sessions", [True, False])
+def test_over_http_without_sessions_nothing_is_offered_that_needs_one(home: Home, sessions: bool) -> None:
+    with answering(home, sessions=sessions) as url, httpx2.Client(trust_env=False, timeout=60) as http:
+        headers = {"Authorization": "Bearer ana", "Accept": "application/json, text/event-stream"}
+        hello = http.post(
+            url, json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}, headers=headers
+        )
+        offered = hello.json()["result"]["capabilities"]
+        assert ("logging" in offered, offered["resources"].get("subscribe", False)) == (sessions, sessions)
+        headers |= {"MCP-Protocol-Version": "2025-11-25"}
+        if sessions:
+            headers |= {"Mcp-Session-Id": hello.headers["mcp-session-id"]}
+        params = {"uri": "recollect://entries"}
+        body = {"jsonrpc": "2.0", "id": 2, "method": "resources/subscribe", "params": params}
+        answer = http.post(url, json=body, headers=headers).json()
+        assert answer.get("error", {}).get("code") == (None if sessions else -32601)
+        tools = http.post(url, json={"jsonrpc": "2.0", "id": 3, "method": "tools/list"}, headers=headers).json()
+        assert {tool["name"] for tool in tools["result"]["tools"]} == TOOLS
+        with http.stream("GET", url, headers=headers) as stream:
+            assert stream.status_code == (200 if sessions else 405)
+
+
 def test_over_http_nobody_gets_in_without_a_token_or_under_another_name(home: Home) -> None:
-    with answering(home) as url, httpx2.Client(trust_env=False) as http:
+    with answering(home) as url, httpx2.Client(trust_env=False, timeout=60) as http:
         body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         accepted = {"Accept": "application/json, text/event-stream"}
         refused = http.post(url, json=body, headers=accepted)
@@ -891,7 +916,7 @@ def test_over_http_nobody_gets_in_without_a_token_or_under_another_name(home: Ho
 
 
 def test_the_session_of_another_agent_opens_nothing(home: Home) -> None:
-    with answering(home) as url, httpx2.Client(trust_env=False) as http:
+    with answering(home) as url, httpx2.Client(trust_env=False, timeout=60) as http:
 
         def post(agent: str, body: dict[str, Any], **headers: str) -> httpx2.Response:
             own = {"Authorization": f"Bearer {agent}", "Accept": "application/json, text/event-stream"}
@@ -920,7 +945,7 @@ def test_one_token_gets_a_share_of_the_sessions_and_leaves_the_others_to_others(
     monkeypatch.setattr("recollect.mcp.server.SHARE", 2)
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
     ping = {"jsonrpc": "2.0", "id": 2, "method": "ping"}
-    with answering(home) as url, httpx2.Client(trust_env=False) as http:
+    with answering(home) as url, httpx2.Client(trust_env=False, timeout=60) as http:
 
         def post(agent: str, body: dict[str, Any], **headers: str) -> httpx2.Response:
             own = {"Authorization": f"Bearer {agent}", "Accept": "application/json, text/event-stream"}
@@ -947,7 +972,7 @@ async def no_trouble(agent: Agent) -> None:
 def test_without_tokens_an_address_has_the_share(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("recollect.mcp.server.SHARE", 1)
     hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
-    with answering(home, tokens=False) as url, httpx2.Client(trust_env=False) as http:
+    with answering(home, tokens=False) as url, httpx2.Client(trust_env=False, timeout=60) as http:
         headers = {"Authorization": "Bearer ana", "Accept": "application/json, text/event-stream"}
         assert http.post(url, json=hello, headers=headers).status_code == 200
         refused = http.post(url, json=hello, headers=headers | {"Authorization": "Bearer bob"})
@@ -1096,6 +1121,27 @@ def test_half_a_character_is_answered_and_a_whole_one_of_two_halves_stays(tmp_pa
     assert kept == {
         "half �", "whole \U0001f600", r"written \ud83d", "turned ��", "long �!" + "x" * 20_000,
     }  # fmt: skip
+
+
+def test_upkeep_that_is_due_is_done_while_a_session_goes_on(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / ".recollect") as home:
+        mem = home.agent("default")
+        for _ in range(2):
+            mem.remember("The harbour opens at eight")
+        with subprocess.Popen(
+            [sys.executable, "-m", "recollect", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, cwd=tmp_path, env=environment(),
+        ) as process:  # fmt: skip
+            assert process.stdin
+            wait_for("the notes to be merged", lambda: len(mem.list()) == 1)
+            wait_for(
+                "all jobs to have run", lambda: {job.name for job in home.jobs.status() if job.last_run_at} >= JOBS
+            )
+            process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}\n')
+            answer, log = process.communicate()
+    assert process.returncode == 0
+    assert [json.loads(line)["id"] for line in answer.splitlines()] == [1]
+    assert log == b""
 
 
 def test_the_program_refuses_a_conversation_that_is_not_there(cli: Command) -> None:

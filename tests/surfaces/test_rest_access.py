@@ -205,3 +205,33 @@ def test_a_token_for_one_workspace_reaches_its_agents_account_entries_and_no_oth
             changed = asks.patch("/v1/entries/answers", json={"content": "Ana likes long answers"})
             assert changed.status_code == 200
         assert home.agent("ana", "private").get("answers").content == "Ana likes long answers"
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ("agnt=bob", "'agnt'"),
+        ("agent=a/b", "'a/b'"),
+        ("workspace=..", "'..'"),
+        ("agent=con", "reserved"),
+        ("agent=", "agent"),
+    ],
+)
+def test_a_name_that_mcp_cannot_mean_is_refused(tmp_path: Path, query: str, told: str) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home) as server:
+        refused = server.client.post(f"/mcp?{query}", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
+        assert refused.status_code == 422
+        assert told in refused.json()["detail"]
+        assert home.workspaces() == []
+
+
+def test_a_token_for_several_agents_is_told_to_name_one(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        _, secret = home.tokens.create("two", agents=["ana", "bob"])
+        with server.as_(secret) as two:
+            for refused in (two.get("/v1/entries"), two.post("/mcp", json={})):
+                assert refused.status_code == 403
+                assert "?agent=: ana, bob" in refused.json()["detail"]
+            for path in ("/v1/entries?agent=eve", "/v1/export"):
+                assert "?agent=" not in two.get(path).json()["detail"]
+            assert two.get("/v1/entries?agent=bob").status_code == 200

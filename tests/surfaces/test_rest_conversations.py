@@ -408,3 +408,17 @@ def test_several_categories_are_recalled_at_once(server: Server) -> None:
         found = server.client.post("/v1/recall", json={"query": "gate", "category": wanted}).json()
         assert len(found) == count, wanted
     assert server.client.post("/v1/recall", json={"query": "gate", "category": []}).status_code == 422
+
+
+def test_a_question_too_long_for_an_address_goes_with_post(server: Server) -> None:
+    path = started(server)
+    server.client.post(f"{path}/events", json=user("We deploy on Tuesdays"))
+    for where in ("/v1/conversations/search", f"{path}/find"):
+        assert server.client.get(where, params={"q": "deploy " * 1_000}).status_code == 422
+        long = server.client.post(where, json={"query": "deploy " * 1_000, "limit": 3})
+        assert (long.status_code, long.json()) == (200, server.client.get(where, params={"q": "deploy"}).json())
+        assert [turn["event"]["content"] for turn in long.json()] == ["We deploy on Tuesdays"]
+        assert server.client.post(where, json={"query": "deploy", "limt": 3}).status_code == 422
+    for more in ({"until": 5}, {"since": "2020-01-01"}, {"meaning": False}, {"unit": "conversation"}):
+        found = server.client.post("/v1/conversations/search", json={"query": "deploy", **more})
+        assert (found.status_code, len(found.json())) == (200, 0 if "until" in more else 1), more

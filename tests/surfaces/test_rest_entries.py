@@ -78,14 +78,29 @@ def test_knowledge_that_must_be_there_already_is_not_made(server: Server) -> Non
         ("POST", "/v1/entries/n/restore", {"name": "m"}, "If-Match"),
         ("POST", "/v1/upsert", {"op": "update", "key": "n", "content": "two"}, "If-Match"),
         ("POST", "/v1/upsert", {"op": "insert", "key": "n", "content": "two"}, "If-None-Match"),
+        ("PUT", "/v1/project", {"content": "two"}, "If-Match"),
+        ("POST", "/v1/reminders", {"at": "10m", "message": "two"}, "If-Match"),
+        ("POST", "/v1/conversations", {}, "If-Match"),
+        ("POST", "/api/memory/vault", {"agentId": "default", "category": "tasks", "content": "two"}, "If-None-Match"),
+        (
+            "PUT",
+            "/api/memory/vault",
+            {"agentId": "default", "category": "tasks", "id": "1", "content": "2"},
+            "If-Match",
+        ),
+        ("DELETE", "/api/memory/vault?agentId=default&category=tasks&id=1", None, "If-Match"),
+        ("POST", "/v1/import", {"messages": []}, "If-Match"),
     ],
 )
 def test_a_condition_that_would_not_be_looked_at_is_refused(
-    server: Server, method: str, path: str, body: dict[str, Any], header: str
+    server: Server, method: str, path: str, body: dict[str, Any] | None, header: str
 ) -> None:
     server.client.post("/v1/entries", json={"content": "one", "name": "n"})
     refused = server.client.request(method, path, json=body, headers={header: "*"})
     assert refused.status_code == 422, refused.text
+    assert "; leave " in refused.json()["detail"]  # and not that something else is wrong
+    assert server.client.get("/v1/reminders").json()["items"] == []
+    assert server.client.get("/v1/conversations").json()["items"] == []
     assert [one["content"] for one in server.client.get("/v1/entries").json()["items"]] == ["one"]
 
 

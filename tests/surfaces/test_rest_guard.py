@@ -20,7 +20,7 @@ import recollect
 def is_problem(answer: httpx2.Response, status: int) -> bool:
     assert answer.headers["content-type"] == "application/problem+json", answer.text
     told = answer.json()
-    assert set(told) >= {"type", "title", "status", "detail", "instance"}
+    assert set(told) >= {"type", "title", "status", "detail", "instance", "code"}
     return answer.status_code == told["status"] == status
 
 
@@ -213,9 +213,9 @@ def test_a_request_that_is_no_http_ends_without_harm(server: Server) -> None:
     assert raw(server, b"GET /v1/entries%00 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(
         b"HTTP/1.1 404"
     )
-    assert raw(server, b"GET /v1/entries/%ff HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(
-        b"HTTP/1.1 404"
-    )
+    for wrong in (b"/%ff", b"?agent=%ff", b"?agent=\xc3\xa9"):
+        request = b"GET /v1/entries" + wrong + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+        assert raw(server, request).startswith(b"HTTP/1.1 400")
     assert server.client.get("/healthz").status_code == 200
 
 
@@ -247,8 +247,12 @@ def test_a_log_of_json_has_one_object_a_line(tmp_path: Path, caplog: pytest.LogC
 def test_figures_count_answers_by_route(server: Server) -> None:
     server.client.get("/v1/entries/no such thing")
     server.client.request("BREW", "/v1/entries")
+    server.client.post("/mcp?agnt=bob", json={})
+    server.client.get("/openapi.json")
     figures = server.client.get("/metrics").text
     assert 'recollect_requests_total{method="GET",route="/v1/entries/{name_or_id}",status="404"} 1.0' in figures
+    assert 'recollect_requests_total{method="POST",route="/mcp",status="422"} 1.0' in figures
+    assert 'recollect_requests_total{method="GET",route="/openapi.json",status="200"} 1.0' in figures
     assert 'method="-"' in figures
     assert "no such thing" not in figures
     assert "worker=" not in figures

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import httpx2
@@ -150,3 +151,24 @@ def test_the_secret_of_a_new_token_is_not_kept(server: Server, tmp_path: Path) -
     server.client.post("/v1/session", json={"token": secret}, headers={"Idempotency-Key": "other"})
     server.home.close()
     assert not [file for file in tmp_path.iterdir() if secret.encode() in file.read_bytes()]
+
+
+def test_a_request_that_is_under_way_says_so_in_a_word_for_programs(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, go, remember = Event(), Event(), Memory.remember
+
+    def slow(memory: Memory, *words: Any, **options: Any) -> Any:
+        begun.set()
+        go.wait()
+        return remember(memory, *words, **options)
+
+    monkeypatch.setattr(Memory, "remember", slow)
+    with ThreadPoolExecutor(1) as pool, client(server.url) as other:
+        first = pool.submit(other.post, "/v1/entries", json={"content": "tea"}, headers=KEY)
+        begun.wait()
+        second = send(server, {"content": "tea"})
+        go.set()
+        assert first.result().status_code == 201
+    assert (second.status_code, second.json()["code"]) == (409, "under-way")
+    assert send(server, {"content": "coffee"}).json()["code"] == "conflict"

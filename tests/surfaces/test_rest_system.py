@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
-from surfaces.server import Server
+from surfaces.server import Server, serving, settings
 
 import recollect
 
@@ -75,3 +76,29 @@ def value_of(place: str, body: Any, sent: dict[str, str]) -> Any:
     for step in place.removeprefix("$response.body#/").split("/"):
         body = body[int(step) if isinstance(body, list) else step]
     return body
+
+
+def test_a_memory_that_is_damaged_is_not_ready(tmp_path: Path) -> None:
+    (tmp_path / "memory.db").write_bytes(b"no database" * 1_000)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home) as server:
+        ready, entries = server.client.get("/readyz"), server.client.get("/v1/entries")
+        assert (ready.status_code, ready.json()["code"], ready.json()["status"]) == (503, "unavailable", 503)
+        assert (entries.status_code, entries.json()["code"]) == (500, "corrupt")
+
+
+def test_every_problem_has_a_code_that_the_description_names(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        _, secret = home.tokens.create("laptop", agents=["ana", "bob"])
+        with server.as_(secret) as one:
+            made = one.post("/v1/entries?agent=ana", json={"content": "x", "name": "n"})
+            codes = {
+                "denied": server.client.get("/v1/entries"), "not-found": one.get("/v1/entries/m?agent=ana"),
+                "conflict": one.post("/v1/entries?agent=ana", json={"content": "y", "name": "n"}),
+                "stale": one.delete("/v1/entries/n?agent=ana", headers={"If-Match": '"x"'}),
+                "invalid": one.post("/v1/entries?agent=ana", json={"content": ""}),
+                "config": one.post("/v1/recall?agent=ana", json={"query": "x", "mode": "vector"}),
+            }  # fmt: skip
+        described = server.client.get("/openapi.json").json()["components"]["schemas"]["Problem"]["properties"]["code"]
+    assert made.status_code == 201
+    assert {code: answer.json()["code"] for code, answer in codes.items()} == {code: code for code in codes}
+    assert set(described["enum"]) == {*codes, "busy", "corrupt", "failed", "unavailable", "under-way"}

@@ -168,3 +168,19 @@ def test_a_client_that_hangs_up_in_the_middle_of_an_import_leaves_nothing_behind
         wait_for("the import to begin", lambda: os.listdir(temporary) != [])
     wait_for("the temporary file to be gone", lambda: os.listdir(temporary) == [])
     assert filled.client.get("/v1/export").content == before
+
+
+@pytest.mark.parametrize("body", [b'{"messages": [{"role": 5}]}', b'{"messages": []}', b"[]", b"{", b'{"a": 1}'])
+def test_an_import_that_takes_nothing_says_so_of_the_body_that_was_sent(server: Server, body: bytes) -> None:
+    told = server.client.post("/v1/import?format=conversation", content=body).json()
+    assert (told["parts"], len(told["remarks"])) == ([], 1)
+    assert told["remarks"][0].startswith("the body ")
+    assert server.home.workspaces() == []
+    named = server.client.post("/v1/import?format=conversation&name=talk.json", content=body).json()
+    assert named["remarks"][0].startswith("talk.json ")
+
+
+def test_what_cannot_be_imported_is_called_the_body(server: Server) -> None:
+    told = server.client.post("/v1/import", content=b'{"format": "recollect"').json()
+    assert "default.json" not in told["detail"]
+    assert "the body" in told["detail"]

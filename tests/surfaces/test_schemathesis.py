@@ -106,7 +106,10 @@ def test_every_route_is_described_for_people_and_machines(
     assert [name for name in names if not name.replace("_", "").isalpha() or name != name.lower()] == []
     changing = [(path, one) for path, method, one in operations if method != "get" and path != FILES]
     without = {path for path, one in changing if "Idempotency-Key" not in str(one.get("parameters"))}
-    reading = {"/v1/recall", "/v1/query", "/v1/context", "/v1/orient", "/v1/conversations/{ref}/messages"}
+    reading = {
+        "/v1/recall", "/v1/query", "/v1/context", "/v1/orient", "/v1/conversations/{ref}/messages",
+        "/v1/conversations/search", "/v1/conversations/{ref}/find",
+    }  # fmt: skip
     assert without == reading | {"/v1/session"}
     parameters = [(path, one) for path, _, operation in operations for one in operation.get("parameters", [])]
     assert [(path, one["name"]) for path, one in parameters if "null" in str(one["schema"])] == []

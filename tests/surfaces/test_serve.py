@@ -49,6 +49,15 @@ class Serving:
                     found.add(one.pid)
         return found
 
+    def log_until(self, words: str) -> str:
+        """What it writes into its log, up to a line with these words."""
+        assert self.process.stderr is not None
+        lines = [self.process.stderr.readline().decode()]
+        while words not in lines[-1]:
+            assert lines[-1], f"the log ended without {words!r}: {lines}"
+            lines.append(self.process.stderr.readline().decode())
+        return "".join(lines)
+
     def refuses(self) -> bool:
         """Whether it takes no more connections."""
         address = urlsplit(self.url)
@@ -187,6 +196,34 @@ def test_workers_share_a_memory_and_one_that_dies_is_replaced(tmp_path: Path) ->
         assert code == 0
         assert f"worker {first} ended with -9; another one takes its place" in log
         assert not any(alive(one) for one in workers)
+
+
+def test_a_worker_that_cannot_be_replaced_is_tried_again_while_the_others_go_on(tmp_path: Path) -> None:
+    with started(tmp_path, "--workers", "2", "--no-upkeep") as server:
+        server.log_until("answers")
+        server.log_until("answers")
+        first, second = sorted(server.workers())
+        (tmp_path / "memory.db").mkdir()  # a home that nobody can open: nothing was written so far
+        psutil.Process(first).kill()
+        log = server.log_until("could not start; another one is tried in 2 s")
+        assert server.workers() == {second}
+        assert server.client.get("/healthz").status_code == 200
+        (tmp_path / "memory.db").rmdir()
+        server.log_until("answers")
+        assert len(server.workers()) == 2
+        assert server.client.post("/v1/entries", json={"content": "We deploy on Tuesdays."}).status_code == 201
+        assert server.stop()[0] == 0
+    assert log.count("takes its place") == 1
+    assert log.count("is a directory") == 2
+    assert "Traceback" not in log
+
+
+def test_where_no_worker_can_start_the_server_says_so_and_ends(cli: Command) -> None:
+    stopping = "import os, sys\nif '--multiprocessing-fork' in sys.orig_argv: os._exit(1)"
+    (cli.folder / "sitecustomize.py").write_text(stopping)
+    source = Path(recollect.__file__).parents[1]
+    ended = cli("serve", "--port", "0", "--workers", "2", code=6, PYTHONPATH=f"{cli.folder}:{source}")
+    assert "a worker process could not start; what it said is above" in ended.err
 
 
 def test_workers_end_in_good_order_and_without_their_parent_too(tmp_path: Path) -> None:

@@ -161,6 +161,53 @@ def test_another_file_can_be_named(folder: Path) -> None:
     assert Settings.read({"RECOLLECT_CONFIG": "missing.toml"}, elsewhere).agent == "elsewhere"
 
 
+def test_a_path_in_a_file_is_relative_to_the_folder_of_that_file(folder: Path) -> None:
+    user = folder / "user" / ".recollect"
+    user.mkdir(parents=True)
+    (user / "recollect.toml").write_text('home = "mem"\n[vault]\nfolder = "../notes"\n')
+    settings = Settings.read({"HOME": str(folder / "user")})
+    assert (settings.home, settings.vault.folder) == (str(user / "mem"), str(user / "../notes"))
+    here = Settings.read({"HOME": str(folder / "user"), "RECOLLECT_HOME": "mem", "RECOLLECT_VAULT_FOLDER": "notes"})
+    assert (here.home, here.vault.folder) == ("mem", "notes")
+    (folder / "recollect.toml").write_text('home = "mem"\n[vault]\nfolder = "notes"\n')
+    settings = Settings.read({"HOME": str(folder / "user")})
+    assert (settings.home, settings.vault.folder) == ("mem", "notes")
+    for home in ("~/mem", str(folder / "mem"), "postgresql://localhost/memory", " "):
+        (user / "recollect.toml").write_text(f'home = "{home}"\n')
+        assert Settings.read({}, user / "recollect.toml").home == home
+
+
+@pytest.mark.parametrize(
+    ("location", "words"),
+    [
+        (":memory:", ["on disk", "a temporary folder"]),
+        ("host=localhost user=ana password=s3cr dbname=memory", ["postgresql://USER:PASSWORD@HOST/DATABASE"]),
+        ("dbname = memory", ["postgresql://USER:PASSWORD@HOST/DATABASE"]),
+        ("notes.sqlite", ["write ", "notes.db"]),
+        ("notes.SQLite3", ["write ", "notes.db"]),
+    ],
+)
+def test_a_location_that_means_something_else_elsewhere_is_refused_with_what_to_write(
+    folder: Path, location: str, words: list[str]
+) -> None:
+    (folder / "recollect.toml").write_text(f'home = "{location}"\n')
+    for asked in (lambda: recollect.open(location), lambda: recollect.open(settings=Settings.read({}))):
+        with pytest.raises(ConfigError) as error:
+            asked()
+        assert [word for word in words if word not in str(error.value)] == []
+        assert "s3cr" not in str(error.value)
+    assert [path.name for path in folder.iterdir()] == ["recollect.toml"]
+    (folder / location).mkdir()  # one that is there already is a memory like any other
+    with recollect.open(location) as home:
+        home.agent("ana").remember("We deploy on Tuesdays")
+
+
+@pytest.mark.parametrize("location", ["a=b", "my host", "localhost", "ghost=1/mem", "sqlite", "notes.sqlite.db"])
+def test_a_location_that_only_looks_a_little_like_it_is_taken(folder: Path, location: str) -> None:
+    with recollect.open(location) as home:
+        home.agent("ana").remember("We deploy on Tuesdays")
+
+
 @pytest.mark.parametrize("name", ["missing.toml", "folder"])
 def test_a_named_file_that_cannot_be_read_is_an_error(folder: Path, name: str) -> None:
     (folder / "folder").mkdir()

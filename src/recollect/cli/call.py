@@ -116,7 +116,7 @@ class Call:
         return [word for option, value in named.items() if value != "default" for word in (option, value)]
 
     def line(self, *words: str) -> str:
-        """A command on the same home that works in every shell and folder; a password is left out."""
+        """A command on the same home that works in every shell and folder; a mark stands for a password."""
         return shlex.join([*program(), "--home", shown(self.home), *words])
 
     @contextmanager

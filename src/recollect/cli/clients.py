@@ -12,6 +12,7 @@ from recollect.cli.edits import drop_json, drop_toml, read_json, read_toml, set_
 
 __all__ = [
     "CLIENTS",
+    "HOME",
     "HOOKS",
     "SETTINGS",
     "Client",
@@ -24,6 +25,8 @@ __all__ = [
 ]
 
 NAME = "recollect"
+HOME = "RECOLLECT_HOME"
+"""The variable for a location that holds a password: arguments of programs are seen by everybody on the machine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +50,10 @@ class Client:
         """Whether its configuration is TOML; else it is JSON."""
         return (self.user or self.project or "").endswith(".toml")
 
-    def entry(self, command: Sequence[str]) -> dict[str, Any]:
+    def entry(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> dict[str, Any]:
         """A server as this program writes it."""
-        return {**(self.extra or {}), "command": command[0], "args": [*command[1:]]}
+        entry = {**(self.extra or {}), "command": command[0], "args": [*command[1:]]}
+        return entry | ({"env": {**env}} if env else {})
 
 
 def _applications() -> str:
@@ -96,14 +100,22 @@ SETTINGS = ".claude/settings.json"
 """Where the hooks are, relative to the home folder or to the project."""
 
 
-def connected(client: Client, text: str, command: Sequence[str]) -> str:
+def connected(client: Client, text: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
     """The configuration with the server in it; what else somebody wrote into its entry stays."""
-    known, entry = entry_of(client, text), client.entry(command)
+    known, entry = entry_of(client, text), client.entry(command, env)
     if isinstance(known, Mapping) and "command" in known:  # one with a url is another kind of entry
-        entry = {**known, **entry}
+        entry = {**known, **entry, **_environment(known, env or {})}
     if entry == known:
         return text
     return (set_toml if client.toml else set_json)(text, (client.key, NAME), entry)
+
+
+def _environment(known: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
+    """The variables of an entry: those that somebody wrote, and ours; a location that we wrote once leaves."""
+    theirs = known.get("env")
+    if not isinstance(theirs, Mapping) or not (env or HOME in theirs):
+        return {}
+    return {"env": {name: value for name, value in theirs.items() if name != HOME} | {**env}}
 
 
 def disconnected(client: Client, text: str, before: str) -> str:

@@ -17,7 +17,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.call import HERE, Call, with_options
-from recollect.cli.clients import CLIENTS, SETTINGS, Client, connected, disconnected, hooked, unhooked
+from recollect.cli.clients import CLIENTS, HOME, SETTINGS, Client, connected, disconnected, hooked, unhooked
 from recollect.cli.content import examples
 from recollect.cli.output import columns, document, remark, safe
 from recollect.config import FILE, Settings, user_file
@@ -128,7 +128,7 @@ def _settled(call: Call, client: Client, project: bool) -> Call:
             home = str(Path.home() / home) if usual else shown(home)
         if workspace == "default" and "workspace" not in call.given and client.projects and not is_single_file(home):
             workspace = HERE
-    elif shown(home) != home and "://" in home:
+    elif _has_password(home):
         raise Invalid(
             "the location holds a password, which must not get into a file of the project; leave --project out, "
             "or give a location without it"
@@ -141,15 +141,22 @@ def _edits(client: Client, call: Call, project: bool, *, hooks: bool) -> list[Ed
     if place is None:
         raise Invalid(f"{client.title} has no configuration for a single project; leave --project out")
     file, settings = (Path.cwd() / place, Path.cwd() / SETTINGS) if project else map(user_file, (place, SETTINGS))
-    words, options = _program(project), ["--home", call.home, *call.who()]
+    words, secret = _program(project), _has_password(call.home)
+    options = ["--home", shown(call.home, "") if secret else call.home, *call.who()]
+    server = [*words, "mcp", *(call.who() if secret else options)]
+    env = {HOME: call.home} if secret else None
 
     def undo_server(text: str, before: str) -> str:
         return disconnected(client, text, before)
 
-    edits = [Edit(file, lambda text: connected(client, text, [*words, "mcp", *options]), undo_server)]
+    edits = [Edit(file, lambda text: connected(client, text, server, env), undo_server)]
     if hooks:
         edits.append(Edit(settings, lambda text: hooked(text, words, options), lambda text, before: unhooked(text)))
     return edits
+
+
+def _has_password(home: str) -> bool:
+    return "://" in home and shown(home) != shown(home, "")
 
 
 def _program(project: bool) -> list[str]:
@@ -299,6 +306,11 @@ def _told(call: Call, client: Client, files: list[Path], *, dry_run: bool, undo:
         if not undo:
             remark(f"{client.title} can use the memory in {_where(call)} now. {client.note}")
             remark(f"See what is in it: {call.line('workspace', 'list')}")
+            if _has_password(call.home) and user_file(SETTINGS) in files:
+                remark(
+                    "The hooks have the location without its password, which everybody on this machine could see while "
+                    "they run: write it into ~/.pgpass, as HOST:PORT:DATABASE:USER:PASSWORD"
+                )
             if Path(FILE).is_file():
                 remark(f"It does not read the {FILE} of this folder, nor of any other: see docs/settings.md")
 

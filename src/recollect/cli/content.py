@@ -19,10 +19,12 @@ __all__ = [
     "LifetimeOption",
     "NameArgument",
     "ScopeOption",
+    "SinceOption",
     "SourceOption",
     "TagOption",
     "Target",
     "TextArgument",
+    "UntilOption",
     "examples",
     "one_of",
     "text_of",
@@ -66,6 +68,8 @@ LifetimeOption = Annotated[
 AtOption = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="When it was said, such as 2026-03-16T14:32:00Z; else now.")
 ]
+SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only from this time on.")]
+UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only before this time.")]
 
 
 def text_of(argument: str) -> str:

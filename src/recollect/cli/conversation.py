@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.call import Call, for_agent
-from recollect.cli.content import AtOption, examples, text_of
+from recollect.cli.content import AtOption, SinceOption, UntilOption, examples, text_of
 from recollect.cli.output import columns, document, heading, line, pairs, remark, safe
 from recollect.clock import iso
 from recollect.conversation import Conversation
@@ -97,7 +97,8 @@ def list_(
     call: Call,
     everything: Annotated[bool, typer.Option("--all", help="Also those that were archived.")] = False,
     channel: Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Only those of this one.")] = None,
-    limit: LimitOption = 20,
+    chat_id: Annotated[str | None, typer.Option("--chat-id", metavar="ID", help="Only those of this chat.")] = None,
+    limit: LimitOption = 100,
     before: Annotated[
         str | None, typer.Option("--before", metavar="ID", help="Those older than this one: the next page.")
     ] = None,
@@ -105,7 +106,7 @@ def list_(
     """Show conversations, newest first."""
     with call.memory() as mem:
         last = None if before is None else mem.conversations.get(before).info
-        found = mem.conversations.list(everything, channel=channel, limit=limit, before=last)
+        found = mem.conversations.list(everything, channel=channel, chat_id=chat_id, limit=limit, before=last)
     if call.json:
         document(list(found))
     elif not found:
@@ -131,21 +132,32 @@ def show(call: Call, conversation: Which, limit: LimitOption = 50) -> None:
     pairs((_who(event), line(event.content) or "…") for event in told)
 
 
-@app.command(epilog=examples("conversation search 'when do we deploy?'"))
+@app.command(
+    epilog=examples(
+        "conversation search 'when do we deploy?'", "conversation search deploy --since 2026-01-01 --channel general"
+    )
+)
 @for_agent
 def search(
     call: Call,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)],
-    limit: LimitOption = 5,
+    limit: LimitOption = 10,
     unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="turn, or conversation.")] = "turn",
     target_agent: Annotated[
         str | None,
         typer.Option("--target-agent", metavar="NAME", help="Another agent's past; such reads are recorded."),
     ] = None,
+    channel: Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Only in this channel.")] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    no_meaning: Annotated[bool, typer.Option("--no-meaning", help="By words alone, not by meaning.")] = False,
 ) -> None:
-    """Find what was said, best first."""
+    """Find what was said, best first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
     with call.memory() as mem:
-        found = mem.conversations.search(query, limit=limit, unit=unit, target_agent=target_agent)
+        found = mem.conversations.search(
+            query, limit=limit, unit=unit, target_agent=target_agent, channel=channel, since=since, until=until,
+            meaning=not no_meaning,
+        )  # fmt: skip
     if call.json:
         document(list(found))
     elif not found:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 import recollect
 from recollect.cli.call import Call, for_home
-from recollect.cli.clients import CLIENTS, SETTINGS, entry_of, hook_programs
+from recollect.cli.clients import CLIENTS, HOME, SETTINGS, entry_of, hook_programs
 from recollect.cli.content import examples
 from recollect.cli.exits import EXIT_CODES
 from recollect.cli.output import counted, document, line
@@ -94,16 +94,16 @@ def _memory(call: Call, deep: bool) -> Iterator[Finding]:
             workspaces, where = home.workspaces(), shown(call.home)
             if not workspaces:
                 says = f"nothing is remembered in {where} yet"
-                yield Finding("memory", "better", says, "recollect remember 'something'")
+                yield Finding("memory", "better", says, _command(call, "remember", "We deploy on Tuesdays"))
                 return
             agents = sum(len(home.agents(name)) for name in workspaces)
             says = f"{where} opens: {counted(len(workspaces), 'workspace')}, {counted(agents, 'agent')}"
             yield Finding("memory", "good", says)
             yield from _disk(call.home)
             yield from _meaning(call.settings)
-            yield from _upkeep(home)
+            yield from _upkeep(call, home)
             if deep:
-                yield from _checked(home)
+                yield from _checked(call, home)
     except ConfigError as error:
         yield Finding("memory", "bad", str(error), "name another location with --home; see docs/storage.md")
     except RecollectError as error:
@@ -126,7 +126,9 @@ def _connected(call: Call) -> Iterator[Finding]:
                 continue
             missing = [one for one in (str(entry["command"]), *sorted(started)) if shutil.which(one) is None]
             args = [*map(str, entry.get("args") or ())]
-            used = shown(args[args.index("--home") + 1] if "--home" in args[:-1] else Settings().home)
+            env = entry.get("env")
+            default = env.get(HOME) if isinstance(env, Mapping) else None
+            used = shown(args[args.index("--home") + 1] if "--home" in args[:-1] else str(default or Settings().home))
             if missing:
                 says, do = f"starts {missing[0]}, which is not there", f"recollect connect {name}{option}"
             elif used == shown(call.home):
@@ -134,6 +136,12 @@ def _connected(call: Call) -> Iterator[Finding]:
             else:
                 says, do = f"uses the memory in {used}", f"recollect --home {shlex.quote(used)} doctor"
             yield Finding("connected", "bad" if missing else "good", f"{client.title} {says}", do)
+
+
+def _command(call: Call, *words: str) -> str:
+    """A command on this very memory, for people to copy."""
+    usual = call.home == Settings().home
+    return shlex.join(["recollect", *([] if usual else ["--home", shown(call.home)]), *words])
 
 
 def _text(file: Path) -> str:
@@ -144,7 +152,7 @@ def _text(file: Path) -> str:
 
 
 def _disk(location: str) -> Iterator[Finding]:
-    path = Path(location)
+    path = Path(shown(location))
     if "://" not in location and path.exists():
         free = shutil.disk_usage(path).free
         if free < ROOM:
@@ -169,25 +177,24 @@ def _meaning(settings: Settings) -> Iterator[Finding]:
         yield Finding("model", "good", f"{settings.model.name} writes summaries")
 
 
-def _upkeep(home: Home) -> Iterator[Finding]:
+def _upkeep(call: Call, home: Home) -> Iterator[Finding]:
     jobs = [job for job in home.jobs.status() if job.scheduled]
     failing = {job.name: job.error for job in jobs if job.failures}
     for name, error in failing.items():
-        yield Finding("upkeep", "bad", f"the job {name} fails: {error}", f"recollect jobs run {name}")
+        yield Finding("upkeep", "bad", f"the job {name} fails: {error}", _command(call, "jobs", "run", name))
     last = max((job.last_run_at or 0 for job in jobs), default=0)
-    if not last:
-        yield Finding("upkeep", "better", "no job has run yet", "recollect serve does them, or: recollect jobs run")
-    elif SystemClock().now() - last > 2 * DAY:
-        yield Finding(
-            "upkeep", "better", "no job has run for two days", "recollect serve does them, or: recollect jobs run"
-        )
+    if not last or SystemClock().now() - last > 2 * DAY:
+        says = "no job has run for two days" if last else "no job has run yet"
+        do = f"`recollect serve` and `recollect mcp` do them while they run; now: {_command(call, 'jobs', 'run')}"
+        yield Finding("upkeep", "better", says, do)
     elif not failing:
         yield Finding("upkeep", "good", "the jobs run")
 
 
-def _checked(home: Home) -> Iterator[Finding]:
+def _checked(call: Call, home: Home) -> Iterator[Finding]:
     report = home.check()
     if not report.findings:
         yield Finding("check", "good", f"{report.entries:,} entries, {report.operations:,} operations, all in order")
     for found in report.findings:
-        yield Finding("check", "bad", f"{found.where}: {found.message}", "recollect check --repair")
+        do = _command(call, "check", "--repair")
+        yield Finding("check", "bad", f"{found.where}: {found.message}", do)

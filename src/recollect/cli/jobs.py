@@ -73,7 +73,7 @@ def list_(call: Call) -> None:
 def runs(
     call: Call,
     job: Annotated[str | None, typer.Option("--job", metavar="NAME", help="Only of this job.")] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 10,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 20,
 ) -> None:
     """Show the latest runs, and what each did to which entry and why."""
     with recollect.open(call.home) as home:

@@ -33,9 +33,12 @@ def mcp(
         ),
     ] = None,
 ) -> None:
-    """Serve the memory to an agent over MCP, on stdin and stdout, until stdin ends. `recollect connect` sets it up."""
+    """Serve the memory to an agent over MCP, on stdin and stdout, until stdin ends. `recollect connect` sets it up.
+
+    Background jobs that are due are done meanwhile.
+    """
     try:
-        from recollect.mcp.server import serve
+        from recollect.mcp.server import PATIENCE, serve
     except ModuleNotFoundError as error:
         raise ConfigError(f"the MCP server needs the package {error.name}: {ConfigError.install('server')}") from None
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(levelname)s %(message)s")
@@ -45,6 +48,7 @@ def mcp(
 
         def stop(number: int, frame: object) -> None:
             # A thread waits for stdin and cannot be woken, so the process ends here. What was acknowledged is on disk.
+            home.jobs.stop(PATIENCE)
             home.close()
             os._exit(0)
 

@@ -15,10 +15,12 @@ from recollect.cli.content import (
     ImportanceOption,
     LifetimeOption,
     ScopeOption,
+    SinceOption,
     SourceOption,
     TagOption,
     Target,
     TextArgument,
+    UntilOption,
     examples,
     one_of,
     text_of,
@@ -97,8 +99,8 @@ def recall(
     tag: Annotated[
         list[str] | None, typer.Option("--tag", metavar="WORD", help="Only with this tag; all of them if repeated.")
     ] = None,
-    since: Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only from this time on.")] = None,
-    until: Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only before this time.")] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     scope: Annotated[
         list[Scope] | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}; may be repeated.")
     ] = None,

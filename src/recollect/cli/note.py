@@ -17,10 +17,12 @@ from recollect.cli.content import (
     LifetimeOption,
     NameArgument,
     ScopeOption,
+    SinceOption,
     SourceOption,
     TagOption,
     Target,
     TextArgument,
+    UntilOption,
     examples,
     one_of,
     text_of,
@@ -28,7 +30,8 @@ from recollect.cli.content import (
 from recollect.cli.output import brief, columns, document, heading, label, line, on_terminal, pairs, remark, safe, said
 from recollect.cli.plot import plot, resampled, room
 from recollect.clock import iso
-from recollect.model.entry import Entry, Kind, Scope
+from recollect.model.entry import Entry, Kind, Lifetime, Scope
+from recollect.model.listing import Sort
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
 
 __all__ = ["app"]
@@ -143,7 +146,12 @@ def show(call: Call, target: Target) -> None:
         _show(entry)
 
 
-@app.command("list", epilog=examples("note list", "note list --category decisions --limit 20"))
+@app.command(
+    "list",
+    epilog=examples(
+        "note list", "note list --category decisions --since 2026-01-01 --limit 20", "note list --sort name"
+    ),
+)
 @for_agent
 def list_(
     call: Call,
@@ -154,26 +162,45 @@ def list_(
     scope: Annotated[Scope | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}.")] = None,
     source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,
     tag: Annotated[str | None, typer.Option("--tag", metavar="WORD", help="Only with this tag.")] = None,
+    lifetime: Annotated[
+        Lifetime | None, typer.Option("--lifetime", metavar="LIFETIME", help=f"Only {one_of(Lifetime)}.")
+    ] = None,
+    channel: Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Only of this channel.")] = None,
+    conversation: Annotated[
+        str | None, typer.Option("--conversation", metavar="ID", help="Only of this conversation.")
+    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
+    sort: Annotated[Sort, typer.Option("--sort", metavar="FIELD", help=f"The order: {one_of(Sort)}.")] = Sort.CREATED,
+    reverse: Annotated[
+        bool, typer.Option("--reverse", help="The other way round: the oldest or least first, names from Z to A.")
+    ] = False,
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most notes to show.")] = 100,
     before: Annotated[
         str | None, typer.Option("--before", metavar="NAME|ID", help="Only older than this one: the next page.")
     ] = None,
+    after: Annotated[
+        str | None, typer.Option("--after", metavar="NAME|ID", help="Those after this one, in whatever order.")
+    ] = None,
 ) -> None:
-    """List notes, newest first."""
+    """List notes, newest first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
     with call.memory() as mem:
         found = mem.list(
-            kind=kind, category=category, scope=scope, source=source, tag=tag, limit=limit,
-            before=None if before is None else mem.get(before),
+            kind=kind, category=category, scope=scope, source=source, tag=tag, lifetime=lifetime, channel=channel,
+            conversation=conversation, since=since, until=until, sort=sort,
+            descending=(sort is Sort.NAME) if reverse else None, limit=limit,
+            before=None if before is None else mem.get(before), after=None if after is None else mem.get(after),
         )  # fmt: skip
+    narrowed = any((category, scope, source, tag, lifetime, channel, conversation, since, until, before, after))
     if call.json:
         document(found)
     elif found:
         for entry in found:
             brief(entry, entry.content, cut=True)
         if len(found) == limit:
-            last = label(found[-1])
-            remark(f"more may follow; the next page: --before {last if len(last) <= SHORT else found[-1].id!r}")
-    elif kind is Kind.NOTE and not any((category, scope, source, tag, before)) and limit:
+            last, way = label(found[-1]), "after" if reverse or sort is not Sort.CREATED else "before"
+            remark(f"more may follow; the next page: --{way} {last if len(last) <= SHORT else found[-1].id!r}")
+    elif kind is Kind.NOTE and not narrowed and limit:
         remark("nothing is remembered here yet; start with: recollect remember 'We deploy on Tuesdays'")
     else:
         remark("nothing matches", limit=limit)
@@ -245,11 +272,15 @@ def links(call: Call, target: Target) -> None:
 @app.command(epilog=examples("note trash"))
 @for_agent
 def trash(
-    call: Call, limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 20
+    call: Call,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 100,
+    before: Annotated[
+        int | None, typer.Option("--before", metavar="NUMBER", help="Those before this `seq`: the next page.")
+    ] = None,
 ) -> None:
     """Show what was forgotten and can be restored, newest first."""
     with call.memory() as mem:
-        found = mem.trash(limit=limit)
+        found = mem.trash(limit=limit, before=before)
     if call.json:
         document(found)
     elif not found:
@@ -257,6 +288,8 @@ def trash(
     else:
         header = ("forgotten", "what", "text")
         columns(header, [(iso(one.removed_at)[:16], label(one.entry), line(one.entry.content)) for one in found])
+        if len(found) == limit:
+            remark(f"more may follow; the next page: --before {found[-1].seq}")
 
 
 @app.command(epilog=examples("note changes", "note changes --after 10"))
@@ -265,10 +298,11 @@ def changes(
     call: Call,
     after: Annotated[int, typer.Option("--after", metavar="NUMBER", help="Those after this one.")] = 0,
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 100,
+    account: Annotated[bool, typer.Option("--account", help="Those of the account, which has its own log.")] = False,
 ) -> None:
     """Show what was done to all notes, in order."""
     with call.memory() as mem:
-        found = mem.changes(after, limit=limit)
+        found = mem.changes(after, limit=limit, account=account)
     if call.json:
         document(list(found))
     elif not found:

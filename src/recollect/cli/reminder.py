@@ -56,7 +56,7 @@ def add(
 def list_(
     call: Call,
     everything: Annotated[bool, typer.Option("--all", help="Also those that were delivered.")] = False,
-    limit: LimitOption = 20,
+    limit: LimitOption = 100,
 ) -> None:
     """Show the reminders, in the order in which they are due."""
     with call.memory() as mem:

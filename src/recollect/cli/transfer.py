@@ -1,7 +1,12 @@
-"""Memory that travels: export, import and move."""
+"""Memory that travels: export, import and move. `-` stands for the standard streams."""
 
-from collections.abc import Mapping
+import shutil
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -11,7 +16,7 @@ from recollect.cli.call import Call, for_agent, for_home, with_options
 from recollect.cli.content import examples, one_of
 from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.progress import progress
-from recollect.errors import NotFound
+from recollect.errors import NotFound, RecollectError
 from recollect.home import Home
 from recollect.model.transfer import Format, Imported
 from recollect.wiring import shown
@@ -20,27 +25,40 @@ __all__ = ["app", "imported"]
 
 app = typer.Typer()
 
+STREAM = Path("-")
 SHOWN = 20
 """Remarks that are shown; the rest is counted, and --json has them all."""
 
 
-@app.command(epilog=examples("export memory.jsonl", "--home team.db export team.jsonl.gz --vectors"))
+@app.command(epilog=examples("export memory.jsonl", "--home team.db export team.jsonl.gz --vectors", "export -"))
 @for_home
 def export(
     call: Call,
     path: Annotated[
-        Path, typer.Argument(metavar="PATH", help="A new file; packed if its name ends in .gz.", show_default=False)
+        Path,
+        typer.Argument(
+            metavar="PATH",
+            help="A new file, packed if its name ends in .gz; - is the standard output.",
+            show_default=False,
+        ),
     ],
     vectors: Annotated[bool, typer.Option("--vectors", help="With the vectors, which can be made anew.")] = False,
 ) -> None:
     """Write everything to one file, while others may go on writing. `import` restores it, on either database."""
-    with recollect.open(call.home) as home, progress() as tell:
+    with recollect.open(call.home) as home, progress() as tell, TemporaryDirectory(prefix="recollect-") as folder:
         _refuse_nothing(home, call.home)
-        done = home.export(path, include_vectors=vectors, progress=tell)
-    if call.json:
-        document(done)
-    else:
-        print(f"exported {done.rows:,} rows of {counted(len(done.parts), 'agent')} to {safe(done.path)}")
+        done = home.export(Path(folder, "-") if path == STREAM else path, include_vectors=vectors, progress=tell)
+        if path == STREAM:  # from a file, as it is whole or not there
+            with open(done.path, "rb") as file:
+                shutil.copyfileobj(file, sys.stdout.buffer)
+            sys.stdout.flush()
+            done = replace(done, path=str(path))
+    with redirect_stdout(sys.stderr if path == STREAM else sys.stdout):
+        if call.json:
+            document(done)
+        else:
+            where = "" if path == STREAM else f" to {safe(done.path)}"
+            print(f"exported {done.rows:,} rows of {counted(len(done.parts), 'agent')}{where}")
 
 
 @app.command(
@@ -52,7 +70,11 @@ def import_(
     call: Call,
     path: Annotated[
         Path,
-        typer.Argument(metavar="FILE", help="An export, or a file or folder of another system.", show_default=False),
+        typer.Argument(
+            metavar="FILE",
+            help="An export, or a file or folder of another system; - is the standard input.",
+            show_default=False,
+        ),
     ],
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and change nothing.")] = False,
     format_: Annotated[
@@ -64,10 +86,14 @@ def import_(
 
     An export says itself whose it is. Other files go to the agent of the call, except where they name agents.
     """
-    with recollect.open(call.home) as home, progress() as tell:
-        done = home.import_(
-            path, agent=call.agent, workspace=call.workspace, format=format_, dry_run=dry_run, progress=tell
-        )
+    with recollect.open(call.home) as home, _input(home, call, path) as (file, named), progress() as tell:
+        try:
+            done = home.import_(
+                file, agent=call.agent, workspace=call.workspace, format=format_, dry_run=dry_run, progress=tell
+            )
+        except RecollectError as error:
+            raise type(error)(named(str(error))) from error
+    done = replace(done, path=named(done.path), remarks=tuple(map(named, done.remarks)))
     if call.json:
         document(done)
     else:
@@ -90,6 +116,21 @@ def move(
     else:
         _table(done)
         print(f"everything is in {safe(target)} now; {safe(source)} is as it was")
+
+
+@contextmanager
+def _input(home: Home, call: Call, path: Path) -> Iterator[tuple[Path, Callable[[str], str]]]:
+    """The file to read, and what turns its name into that which the caller knows."""
+    if path != STREAM:
+        yield path, str
+        return
+    home.agent(call.agent, call.workspace)  # whose names have to be some
+    with TemporaryDirectory(prefix="recollect-") as folder:
+        # A conversation that does not say whose it is, is that of the agent whose name its file has.
+        file = Path(folder, f"{call.agent}.json")
+        with file.open("wb") as written:
+            shutil.copyfileobj(sys.stdin.buffer, written)
+        yield file, lambda told: told.replace(str(file), "the input").replace(file.name, "the input")
 
 
 def _refuse_nothing(home: Home, location: str) -> None:

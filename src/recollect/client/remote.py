@@ -10,13 +10,12 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import MISSING, fields
 from functools import wraps
-from itertools import islice
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args, get_type_hints
 from urllib.parse import quote
 
 from recollect import Jobs, Reminders
-from recollect.client.link import Link
+from recollect.client.link import Link, encoded
 from recollect.client.values import from_json, to_json
 from recollect.clock import Moment, milliseconds
 from recollect.conversation import Channels, Conversation, Conversations
@@ -25,7 +24,7 @@ from recollect.memory import Memory
 from recollect.model.entry import Entry
 from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Recovery, Status
 from recollect.model.listing import Cursor, Sort
-from recollect.model.operation import Add, Operation
+from recollect.model.operation import Add, Operation, Write
 from recollect.model.reminder import Reminder
 from recollect.model.report import Receipt, Report
 
@@ -45,7 +44,8 @@ P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 PAGE = 500
-BATCH = 1_000
+BATCH, BATCH_BYTES = 10_000, 30_000_000
+"""What a request may carry."""
 LONGEST = 2**63 - 1
 _PLACE = re.compile(r"\{(\w+)\}")
 
@@ -61,11 +61,9 @@ class _Remote:
 
     def _listed(self, path: str, query: Mapping[str, Any], limit: int, cursor: str = "cursor") -> list[Any]:
         """So many items of a list, page by page."""
-        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-            raise Invalid(f"the limit is how many to give, 0 or more; not {limit!r}")
         found: list[Any] = []
         wanted = dict(query)
-        while len(found) < limit:
+        while len(found) < _count(limit):
             answer = self._ask("GET", path, query={**wanted, "limit": min(PAGE, limit - len(found))})
             found += answer["items"]
             if answer["next"] is None:
@@ -122,7 +120,14 @@ def _pages(
 
 
 def _given(bound: inspect.BoundArguments) -> dict[str, Any]:
-    return {name: to_json(getattr(value, "cursor", value)) for name, value in bound.arguments.items() if name != "self"}
+    given = {
+        name: to_json(getattr(value, "cursor", value)) for name, value in bound.arguments.items() if name != "self"
+    }
+    for name, value in given.items():
+        taken = get_args(bound.signature.parameters[name].annotation)
+        if isinstance(value, RemoteConversation) and Conversation in taken:
+            given[name] = value.id
+    return given
 
 
 def _returned(method: Callable[..., Any]) -> Any:
@@ -214,7 +219,7 @@ class RemoteScratchpad(_Remote, MutableMapping[str, Any]):
 
     def _of(self, key: str | None = None) -> str:
         base = f"/v1/conversations/{self._path['ref']}/scratchpad"
-        return base if key is None else f"{base}/{quote(key, safe='')}"
+        return base if key is None else f"{base}/{_in_path(key)}"
 
 
 class RemoteConversation(_Remote):
@@ -294,7 +299,7 @@ class RemoteConversation(_Remote):
         if after is not None and before is not None:
             raise Invalid("give `after` or `before`, not both: the one reads on from an event, the other back")
         way, first = ("after", after or 0) if before is None else ("before", before)
-        place, left = getattr(first, "seq", first), limit
+        place, left = getattr(first, "seq", first), _count(limit)
         while left > 0:
             query = {way: place, "limit": min(PAGE, left)}
             found = self._ask("GET", f"/v1/conversations/{self.ref_code}/events", query=query)
@@ -305,7 +310,7 @@ class RemoteConversation(_Remote):
             place = found["items"][-1]["seq"]
 
     event = _route(Conversation.event, "GET", "/v1/conversations/{ref}/events/{reference}")
-    find = _route(Conversation.find, "GET", "/v1/conversations/{ref}/find", query="q")
+    find = _route(Conversation.find, "POST", "/v1/conversations/{ref}/find")
     window = _route(Conversation.window, "GET", "/v1/conversations/{ref}/window")
     messages = _route(Conversation.messages, "POST", "/v1/conversations/{ref}/messages")
     replay = _route(Conversation.replay, "GET", "/v1/conversations/{ref}/replay")
@@ -331,7 +336,7 @@ class RemoteConversation(_Remote):
 class RemoteConversations(_Remote):
     """`Conversations` on a server."""
 
-    search = _route(Conversations.search, "GET", "/v1/conversations/search", query="q")
+    search = _route(Conversations.search, "POST", "/v1/conversations/search")
     end_stale = _route(Conversations.end_stale, "POST", "/v1/conversations/end-stale")
     list = _pages(Conversations.list, "/v1/conversations", before="cursor")
     journal = _pages(Conversations.journal, "/v1/events", "after")
@@ -342,6 +347,8 @@ class RemoteConversations(_Remote):
         participants: Iterable[str] = (), resume: bool = False,
     ) -> RemoteConversation:  # fmt: skip
         """Begin a conversation; with `resume` only if none of that chat id is active."""
+        if isinstance(participants, str):
+            raise Invalid(f"participants are a list of agents; write [{participants!r}]")
         given = {
             "channel": channel, "chat_id": chat_id, "model_id": model_id, "participants": [*participants],
             "resume": resume,
@@ -397,18 +404,20 @@ class RemoteMemory(_Remote):
         return builtins.list(self._ask("GET", "/v1/profiles"))
 
     def remember_many(self, drafts: Iterable[Add]) -> builtins.list[Entry]:
-        """Remember many entries, a thousand per request; each request is checked whole before anything is written."""
+        """Remember many entries, 10,000 per request; each request is checked whole before anything is written."""
         if not isinstance(drafts, Iterable):
             raise Invalid(f"remember_many takes a list of Add values, not {type(drafts).__name__}")
-        pending, made = iter(drafts), builtins.list[Entry]()
-        while batch := [_without_defaults(draft, Add) for draft in islice(pending, BATCH)]:
-            answer = self._ask("POST", "/v1/entries/batch", body={"entries": batch})
+        made = builtins.list[Entry]()
+        for batch in _batches(drafts):
+            answer = self._ask("POST", "/v1/entries/batch", body={"entries": batch}, slow=True)
             made += from_json(list[Entry], answer["items"])
         return made
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
         """Apply one operation; the entry as it is afterwards (for a remove: as it was)."""
         body = {"op": type(operation).__name__.lower(), **_without_defaults(operation, *get_args(Operation))}
+        if body.keys() == {"op", "target"} and isinstance(operation, Write):
+            raise Invalid("this write changes nothing; give content, tags, context, category, importance or source")
         entry: Entry = from_json(Entry, self._ask("POST", "/v1/operations", body=body, headers=_match(if_version)))
         return entry
 
@@ -430,6 +439,10 @@ class RemoteMemory(_Remote):
         if unknown is not None:
             raise Invalid(f"list() has no filter {unknown!r}; it has {', '.join(list(known)[1:])}")
         place = _place(filters.pop("before", None), filters.pop("after", None), filters)
+        # Few digits in an address may be a year or a day.
+        for name in filters.keys() & {"since", "until"}:
+            moment = to_json(filters[name])
+            filters[name] = f"{moment:011}" if type(moment) is int else moment
         found = self._listed("/v1/entries", {**to_json(filters), "cursor": place}, limit)
         return builtins.list(from_json(list[Entry], found))
 
@@ -504,10 +517,30 @@ def _place(before: Any, after: Any, filters: Mapping[str, Any]) -> str | None:
 
 
 def _in_path(given: object) -> str:
-    text = getattr(given, "id", given)
-    if not isinstance(text, str) or not text.strip():
-        raise Invalid(f"a name or an id is text with something to see in it, not {text!r}")
-    return quote(text, safe="")
+    if not isinstance(given, str) or not given.strip():
+        raise Invalid(f"a name or an id is text with something to see in it, not {given!r}")
+    return quote(given, safe="")
+
+
+def _count(limit: object) -> int:
+    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
+        raise Invalid(f"the limit is how many to give, 0 or more; not {limit!r}")
+    return limit
+
+
+def _batches(drafts: Iterable[Add]) -> list[list[dict[str, Any]]]:
+    """New entries as they are sent, in as few requests as may be. All are looked at before the first is sent."""
+    batches: list[list[dict[str, Any]]] = []
+    size = 0
+    for draft in drafts:
+        told = _without_defaults(draft, Add)
+        length = len(encoded(told)) + 2
+        if not batches or len(batches[-1]) == BATCH or size + length > BATCH_BYTES:
+            batches.append([])
+            size = 0
+        batches[-1].append(told)
+        size += length
+    return batches
 
 
 def _match(version: str | None) -> dict[str, str]:

@@ -1,37 +1,31 @@
-"""Checking that names, log, entries and index of an agent agree, and mending what is derived.
+"""Checking that everything an agent has agrees, and mending what is derived.
 
 The log tells how each entry came to be. Replaying it shows an entry that was altered or is missing, and a log row that
-does not fit what came before it. Names and index follow from entries and log, so they can be made anew; the rest
-cannot, and is only told.
+does not fit what came before it. Names, index and vectors follow from entries and log, so they can be made anew, and so
+can an entry where the log proves what it was. The rest cannot, and is only told.
 """
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from recollect.engine import past
+from recollect import text
+from recollect.engine import past, replaying
 from recollect.engine.store import PAGE, Store, Work, document, every, reindex
 from recollect.errors import Corrupt
 from recollect.model.entry import Entry
-from recollect.model.operation import Revision
 from recollect.model.report import Finding
+from recollect.search import index
 from recollect.storage import entries, history
 from recollect.storage.counters import Counters
-from recollect.storage.database import Transaction
+from recollect.storage.database import Row, Transaction
 
 __all__ = ["check"]
 
 SHOWN = 20
 """Findings of one part that are told one by one; the rest is counted."""
-PARTS = ("names", "log", "entries", "index", "journal", "turns")
-DERIVED = ("index", "names", "turns")
-"""What is made from the rest, and can be made anew."""
-_LOGGED = (
-    "seq", "kind", "content", "name", "category", "scope", "context", "tags", "importance", "source",
-    "conversation_id", "channel_id", "created_at",
-)  # fmt: skip
-"""The fields that only an operation changes."""
+PARTS = ("names", "log", "entries", "index", "vectors", "journal", "turns")
+REBUILT = ("names", "index", "turns")
+"""What is made from the rest, and made anew as a whole."""
 _NUMBERS = ("entries", "operations", "documents", "layout", "removals")
 
 
@@ -45,30 +39,43 @@ class _Found:
     highest: Counters = field(default_factory=Counters)
     """The highest numbers in use; the counters must not be below them."""
     unreadable: bool = False
+    differing: list[str] = field(default_factory=list)
+    """The entries whose rows cannot be read, are not there, or are not what the log says."""
+    miscounted: bool = False
+    """Whether the last numbers of the journal are wrong."""
 
 
 def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Finding]]:
-    """How many entries and operations there are, and what is wrong with them. Repairing rebuilds index and names."""
-    with store.read() as tx:
-        found = _look(store, tx)
-        _look_back(store, tx, found)
-    mended: set[str] = set()
-    if repair and any(found.problems[part] for part in DERIVED):
+    """How many entries and operations there are, and what is wrong with them. Repairing mends what is derived."""
+    found = last = _look(store)
+    told = found.problems
+    if repair and (found.differing or found.problems["vectors"] or found.miscounted):
+        with store.database.write(store.agent) as tx:
+            # No write of the store: that makes an index of another analysis anew first, for which it reads all entries.
+            counters = Counters.lock(tx, text.ANALYSIS_VERSION)
+            _mend_rows(store, Work(tx, counters, store.index), found)
+            counters.save(tx)
+        last = _look(store)  # names and index can only be judged by all the entries
+        told = {part: list(dict.fromkeys([*told[part], *last.problems[part]])) for part in PARTS}
+    if repair and any(last.problems[part] for part in REBUILT):
         with store.write() as work:
-            if found.problems["index"] or found.problems["names"]:
-                _mend(work, found)
-            if found.problems["turns"]:
+            if last.problems["index"] or last.problems["names"]:
+                _rebuild(work, last)
+            if last.problems["turns"]:
                 past.rebuild(store, work.tx)
-        with store.read() as tx:
-            again = _look(store, tx)
-            _look_back(store, tx, again)
-        mended = {part for part in DERIVED if not again.problems[part]}
+        last = _look(store)
     findings = [
-        Finding(part=part, where=where, message=message, repaired=part in mended)
-        for part, messages in found.problems.items()
+        Finding(part=part, where=where, message=message, repaired=repair and message not in _left(last, part, messages))
+        for part, messages in told.items()
         for message in _shown(messages)
     ]
     return found.entries, found.operations, findings
+
+
+def _left(last: _Found, part: str, told: Sequence[str]) -> Sequence[str]:
+    """Those of the messages that still hold: where a part is made anew as a whole, all of them as long as one does."""
+    left = last.problems[part]
+    return _shown(told) if left and (part in REBUILT or len(told) > SHOWN) else left
 
 
 def _shown(messages: Sequence[str]) -> list[str]:
@@ -76,71 +83,63 @@ def _shown(messages: Sequence[str]) -> list[str]:
     return [*messages[:SHOWN], *([f"and {more} more of the kind"] if more > 0 else [])]
 
 
-def _look(store: Store, tx: Transaction) -> _Found:
-    counters = Counters.get(tx)
-    ((entry_count,),), ((operation_count,),) = tx.all("entries.count"), tx.all("operations.count")
-    found = _Found(entry_count, operation_count)
+# Looking
+
+
+def _look(store: Store) -> _Found:
+    with store.read() as tx:
+        counters = Counters.get(tx)
+        ((entry_count,),), ((operation_count,),) = tx.all("entries.count"), tx.all("operations.count")
+        found = _Found(entry_count, operation_count)
+        _look_at_entries(store, tx, counters, found)
+        if tx.all("vectors.after", entry_id="", limit=1) or tx.all("vectors.every_pack"):
+            from recollect.search import vectors
+
+            found.problems["vectors"] += vectors.damage(tx, counters)
+        _look_back(store, tx, found)
+    return found
+
+
+def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _Found) -> None:
     problems = found.problems
     problems["names"] += [f"the name {name!r} belongs to no entry" for (name,) in tx.all("names.dangling")]
-    problems["names"] += [f"entry {id_} has more than one name" for (id_,) in tx.all("names.crowded")]
+    for entry_id, least, most in tx.all("names.crowded"):
+        strange = least < 0 or most > 1
+        message = "a name that is marked neither as such nor as an alias" if strange else "more than one name"
+        problems["names"].append(f"entry {entry_id} has {message}")
     living, removed = _read_log(tx, counters, found)
+    logged = living | removed
     numbers: set[int] = set()
 
     def documents() -> Iterator[tuple[int, dict[str, int]]]:
-        for stored in _readable(tx, found):
+        for stored in _readable(tx, found, living):
             entry = stored.entry
-            found.highest.documents = max(found.highest.documents, stored.doc)
-            found.highest.entries = max(found.highest.entries, entry.seq)
             if entry.seq in numbers:
                 problems["entries"].append(f"entry {entry.id} has the number {entry.seq}, and so has another one")
             numbers.add(entry.seq)
-            if entry.id in living:
-                _compare(tx, entry, problems)
-            else:
-                problems["log"].append(f"entry {entry.id} is there, but the log does not say so")
-            living.discard(entry.id)
             yield stored.doc, document(entry)
 
     try:
-        index = store.index.check(tx, counters, documents())
+        wrong = store.index.check(tx, counters, documents())
     except (ValueError, IndexError, KeyError) as error:
-        index = [f"the index cannot be read ({error})"]
+        wrong = [f"the index cannot be read ({error})"]
     if found.unreadable:
-        index = []  # without all the entries nobody can tell whether it is right
-    problems["entries"] += [f"entry {entry_id} is in the log, but it is not there" for entry_id in sorted(living)]
-    for entry_id in sorted(removed):
-        _replayed(tx, entry_id, problems["log"])
-    problems["index"] += [*index, *_low_counters(tx, counters, found.highest)]
-    return found
+        wrong = []  # without all the entries nobody can tell whether it is right
+    for entry_id in sorted(living):
+        problems["entries"].append(f"entry {entry_id} is in the log, but it is not there")
+        found.differing.append(entry_id)
+    for entry_id, rows in _logs(tx, sorted(removed)):
+        replaying.replay(entry_id, rows, problems["log"])
+    problems["index"] += [*wrong, *_strange_removals(tx, logged), *_low_counters(tx, counters, found.highest)]
 
 
 def _look_back(store: Store, tx: Transaction, found: _Found) -> None:
     """Whether the journal is what was written, and the index over it right."""
-    found.problems["journal"] += history.breaks(tx)
-    if not found.problems["journal"]:
+    broken, miscounted = list(history.breaks(tx)), list(history.miscounts(tx))
+    found.miscounted = bool(miscounted)
+    found.problems["journal"] += [*broken, *miscounted, *history.strays(tx)]
+    if not broken and not miscounted:
         found.problems["turns"] += past.check(store, tx)
-
-
-def _compare(tx: Transaction, entry: Entry, problems: dict[str, list[str]]) -> None:
-    """Whether the log, replayed, ends in the entry as it is."""
-    state = _replayed(tx, entry.id, problems["log"])
-    if state is not None:
-        actual = _plain(entries.snapshot(entry))
-        for name in _LOGGED:
-            if state.get(name) != actual.get(name):
-                message = f"the {name} of entry {entry.id} is {actual.get(name)!r:.80}, but the log says otherwise"
-                problems["names" if name == "name" else "entries"].append(message)
-
-
-def _low_counters(tx: Transaction, counters: Counters, highest: Counters) -> Iterator[str]:
-    """Counters that are below a number in use, so that it would be handed out again."""
-    highest.layout = max((segment for segment, _, _, _ in tx.all("index.segments")), default=0)
-    for number, doc, _ in tx.all("index.removals_after", number=0):
-        highest.removals, highest.documents = max(highest.removals, number), max(highest.documents, doc)
-    for name in _NUMBERS:
-        told, used = getattr(counters, name), getattr(highest, name)
-        if told < used:
-            yield f"the counter of {name} says {told}, but {used} is in use"
 
 
 def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[str], set[str]]:
@@ -149,71 +148,124 @@ def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[s
     living: set[str] = set()
     removed: set[str] = set()
     while rows := tx.all("operations.after", seq=highest.operations, limit=PAGE):
-        for seq, _, _, operation, entry_id, before, after in rows:
+        for row in rows:
+            seq, _, _, operation, entry_id, _, _ = row
             if seq != highest.operations + 1:
                 problems.append(f"operations {highest.operations + 1} to {seq - 1} are missing")
             highest.operations = seq
             (removed if operation == "remove" else living).add(entry_id)
             (living if operation == "remove" else removed).discard(entry_id)
+            if operation not in replaying.OPERATIONS:
+                problems.append(f"operation {seq} on entry {entry_id} is {operation!r:.80}, which is none")
             try:
-                values = [json.loads(text) for text in (before, after) if text]
+                seqs = [told.get("seq") for told in replaying.fields(row)]
             except ValueError as error:
                 problems.append(f"operation {seq} on entry {entry_id} cannot be read ({error})")
             else:
-                highest.entries = max([highest.entries, *(value.get("seq", 0) for value in values)])
+                highest.entries = max([highest.entries, *(number for number in seqs if isinstance(number, int))])
     if counters.operations > highest.operations:
         problems.append(f"operations {highest.operations + 1} to {counters.operations} are missing")
     return living, removed
 
 
-def _replayed(tx: Transaction, entry_id: str, problems: list[str]) -> dict[str, Any] | None:
-    """What the log makes of an entry, with what does not fit in it; None if the entry was erased or cannot be told."""
-    state: dict[str, Any] = {}
-    try:
-        revisions = entries.revisions(tx, entry_id)
-    except ValueError:
-        return None  # told already, when the log was read
-    if any(not (revision.before or revision.after) for revision in revisions):
-        return None
-    for revision in revisions:
-        before, after = _plain(revision.before), _plain(revision.after)
-        if any(before.get(name) != state.get(name) for name in _changed(revision)):
-            problems.append(f"operation {revision.seq} on entry {entry_id} does not fit what the log says before it")
-        state = after if revision.operation == "add" else {**state, **after}
-    return state
-
-
-def _changed(revision: Revision) -> Sequence[str]:
-    """The fields that an operation found before it changed them."""
-    if revision.operation == "add":
-        return ()
-    return _LOGGED if revision.operation == "remove" else [name for name in _LOGGED if name in revision.before]
-
-
-def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Fields as they come out of the log: lists for tuples, and nothing for what is at rest."""
-    return {name: list(value) if isinstance(value, tuple) else value or None for name, value in values.items()}
-
-
-def _readable(tx: Transaction, found: _Found) -> Iterator[entries.Stored]:
-    """Every entry that can be read; the others are told."""
+def _readable(tx: Transaction, found: _Found, living: set[str]) -> Iterator[entries.Stored]:
+    """Every entry that can be read, compared with its log; the others are told. Those seen leave the living."""
     last = ""
     while rows := tx.all("entries.after_id", id=last, limit=PAGE):
-        try:
-            batch = entries.after(tx, last, PAGE)
-        except Corrupt:
-            batch = []
-            for row in rows:
-                try:
-                    batch += entries.stored(tx, [row[0]]).values()
-                except Corrupt as error:
-                    found.problems["entries"].append(str(error))
-                    found.unreadable = True
-        yield from batch
+        logs = entries.revision_rows(tx, [row[0] for row in rows])
+        for entry_id, seq, doc, *_ in rows:
+            found.highest.entries = max(found.highest.entries, seq)
+            found.highest.documents = max(found.highest.documents, doc)
+            if entry_id not in living:
+                found.problems["log"].append(f"entry {entry_id} is there, but the log does not say so")
+        for stored in _batch(tx, rows, found):
+            if stored.entry.id in living:
+                _compare(stored.entry, logs[stored.entry.id], found)
+            yield stored
+        living.difference_update(logs)
         last = rows[-1][0]
 
 
-def _mend(work: Work, found: _Found) -> None:
+def _batch(tx: Transaction, rows: Sequence[Row], found: _Found) -> list[entries.Stored]:
+    try:
+        return entries.of_rows(tx, rows)
+    except Corrupt as error:
+        if len(rows) > 1:
+            return [stored for row in rows for stored in _batch(tx, [row], found)]
+        found.problems["entries"].append(str(error))
+        found.unreadable = True
+        found.differing.append(rows[0][0])
+        return []
+
+
+def _compare(entry: Entry, rows: Sequence[Row], found: _Found) -> None:
+    """Whether the log, replayed, ends in the entry as it is."""
+    state = replaying.replay(entry.id, rows, found.problems["log"])
+    for name, value in replaying.differences(entry, state).items() if state is not None else ():
+        message = f"the {name} of entry {entry.id} is {value!r:.80}, but the log says otherwise"
+        found.problems["names" if name == "name" else "entries"].append(message)
+        if name != "name":
+            found.differing.append(entry.id)
+
+
+def _strange_removals(tx: Transaction, logged: Collection[str]) -> Iterator[str]:
+    """Removals that are said to be of entries that never were: erasing goes by them."""
+    for _, doc, entry_id in tx.all("index.removals"):
+        if entry_id not in logged:
+            yield f"document {doc} was removed for entry {entry_id:.80}, which the log does not know"
+
+
+def _low_counters(tx: Transaction, counters: Counters, highest: Counters) -> Iterator[str]:
+    """Counters that are below a number in use, so that it would be handed out again."""
+    highest.layout = max((segment for segment, _, _, _ in tx.all("index.segments")), default=0)
+    for number, doc, _ in tx.all("index.removals"):
+        highest.removals, highest.documents = max(highest.removals, number), max(highest.documents, doc)
+    for name in _NUMBERS:
+        told, used = getattr(counters, name), getattr(highest, name)
+        if told < used:
+            yield f"the counter of {name} says {told}, but {used} is in use"
+
+
+def _logs(tx: Transaction, ids: Sequence[str]) -> Iterator[tuple[str, list[Row]]]:
+    """The log of each of the entries, page by page."""
+    for start in range(0, len(ids), PAGE):
+        yield from entries.revision_rows(tx, ids[start : start + PAGE]).items()
+
+
+# Mending
+
+
+def _mend_rows(store: Store, work: Work, found: _Found) -> None:
+    """Mend what names and index are made from: entries that the log proves; and vectors, and the count of events."""
+    if not found.problems["log"]:  # a log with gaps may not know the newest
+        for entry_id, rows in _logs(work.tx, list(dict.fromkeys(found.differing))):
+            _mend_entry(work, entry_id, rows, found)
+    if found.problems["vectors"]:
+        from recollect.search import vectors
+
+        vectors.mend(work.tx, work.counters)
+    if found.miscounted:
+        history.recount(work.tx, text.ANALYSIS_VERSION)
+        past.rebuild(store, work.tx)
+
+
+def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Found) -> None:
+    """Write an entry anew as its log says, if that is proven."""
+    stored = work.tx.one("entries.by_ids", ids=[entry_id])
+    state = replaying.replay(entry_id, rows, [])
+    entry = None if state is None else replaying.proven(entry_id, stored, state)
+    if entry is None:
+        return
+    if stored is None:
+        work.counters.documents = max(work.counters.documents, found.highest.documents)
+        doc = work.index.put(work.tx, work.counters, document(entry))
+    else:
+        doc = stored[entries.COLUMNS.index("doc")]
+        work.tx.run("entries.delete", id=entry_id)
+    entries.insert(work.tx, entry, doc)
+
+
+def _rebuild(work: Work, found: _Found) -> None:
     """Make names, counters and index anew from the entries and the log."""
     for (name,) in work.tx.all("names.dangling"):
         work.tx.run("names.drop", name=name)
@@ -222,19 +274,21 @@ def _mend(work: Work, found: _Found) -> None:
         setattr(counters, number, max(getattr(counters, number), getattr(found.highest, number)))
     if found.unreadable:
         return  # an index without some of the entries would hide them
-    for stored in list(every(work.tx)):
-        _mend_name(work, stored.entry.id)
+    if not 0 <= counters.documents - counters.flushed < index.TAIL:
+        counters.documents = found.highest.documents
+    for entry_id, rows in _logs(work.tx, [stored.entry.id for stored in every(work.tx)]):
+        _mend_name(work, entry_id, rows)
     reindex(work)
 
 
-def _mend_name(work: Work, entry_id: str) -> None:
+def _mend_name(work: Work, entry_id: str, rows: Sequence[Row]) -> None:
     """Give an entry the name that the log says, and make its other names aliases."""
-    state = _replayed(work.tx, entry_id, [])
+    state = replaying.replay(entry_id, rows, [])
     if state is None:
         return
     wanted = state.get("name")
     names = work.tx.all("names.of", ids=[entry_id])
-    if [name for _, name, canonical in names if canonical] == ([wanted] if wanted else []):
+    if {name: canonical for _, name, canonical in names if canonical} == ({wanted: 1} if wanted else {}):
         return
     for _, name, _ in names:
         work.tx.run("names.bind", name=name, entry_id=entry_id, canonical=0)

@@ -25,6 +25,7 @@ from recollect.engine.store import Store
 from recollect.errors import Invalid, RecollectError, Unavailable
 from recollect.model.context import Context, Item, OrientationDocument, Profile, Section
 from recollect.model.entry import Category, Entry, Scope
+from recollect.model.history import Status
 from recollect.model.recall import Filters, Hit
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.ranking import DecayConfig
@@ -83,13 +84,14 @@ def build(
         limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
         return _found(store, command, limits, decay, now, conversation)
 
+    handoff = part(HANDOFF, lambda: _handoff(store) if profile.handoff else ())
     sections = [
         part(PROJECT, lambda: _project(store, folder) if profile.project else ()),
-        part(HANDOFF, lambda: _handoff(store) if profile.handoff else ()),
+        handoff,
         part(DECISIONS, lambda: found()[Category.DECISIONS] if profile.decisions else ()),
         part(LESSONS, lambda: found()[Category.LESSONS] if profile.lessons else ()),
         part(TASKS, lambda: _tasks(store) if profile.tasks else ()),
-        part(RECOVERY, lambda: _recovery(store, profile.recovery, now, conversation) if profile.recovery else ()),
+        part(RECOVERY, lambda: _recovery(store, profile, now, conversation, handoff.items)),
     ]
     sections, dropped, block = _trimmed(sections, profile.budget)
     return Context(
@@ -218,15 +220,24 @@ def _tasks(store: Store) -> list[Item]:
     return sorted([*boxed, *reversed(unboxed)], key=lambda note: note.at or 0)
 
 
-def _recovery(store: Store, messages: int, now: int, conversation: str | None) -> list[Item]:
-    """The last messages of the last session; what was said in this one, whoever asks knows."""
-    found = conversations.recover(store, now, beside=conversation)
+def _recovery(store: Store, profile: Profile, now: int, conversation: str | None, handed: Sequence[Item]) -> list[Item]:
+    """The last messages of the last session; what was said in this one, whoever asks knows.
+
+    Nothing where that session came to its end and its hand-off is told: there is nothing to recover from.
+    """
+    found = conversations.recover(store, now, beside=conversation) if profile.recovery else None
     if found is None:
         return []
+    info = found.conversation
+    if handed and info.status is not Status.ACTIVE:
+        with store.read() as tx:
+            own = {row[0] for row in tx.all("history.handoffs_of", conversation=info.id, since=info.started_at)}
+        if own & {item.entry_id for item in handed}:
+            return []
     return [
         Item(text=f"[{message['role']}]: {_one_line(message['text'])[:MESSAGE_LENGTH]}", at=event.created_at)
         for event, message in zip(found.events, found.messages, strict=True)
-    ][-messages:]
+    ][-profile.recovery :]
 
 
 def _newest(store: Store, category: Category, limit: int, needle: str | None = None) -> list[tuple[Item, list[str]]]:

@@ -53,12 +53,18 @@ class Entries:
                 return store, entry
         raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
 
+    def _place_of(self, target: str) -> Store:
+        """Where the entry with this name, alias or id is, whether or not it can be read; NotFound if there is none."""
+        for store in self.stores:
+            with store.read() as tx:
+                entry_id = entries.find(tx, target)
+                if entry_id and tx.one("entries.by_ids", ids=[entry_id]):
+                    return store
+        raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
+
     def apply(self, operation: Operation, if_version: str | None) -> Entry:
         """Apply an operation that was checked; the entry as it is afterwards."""
-        if isinstance(operation, Add):
-            store = self._home_of(operation)
-        else:
-            store, _ = self.holder(operation.target)
+        store = self._home_of(operation) if isinstance(operation, Add) else self._place_of(operation.target)
         content = operation.content if store.embedder and isinstance(operation, Add | Write) else None
         vector = None
         if content is not None:
@@ -110,6 +116,8 @@ class Entries:
 
         first, *others = [store for store, part in parts.items() if part]
         names = _names(parts[first].values())
+        for other in others:  # before the write that theirs is a part of
+            other.database.prepare(other.agent)
         if others or (names and len(self.stores) > 1):
             self._bind(first, names, write)
         else:
@@ -184,6 +192,8 @@ class Entries:
         """
         workspace, account = self._workspace, self._account
         if store is workspace:
+            if moves and account.exists():  # taking a name away there is a part of this write
+                account.database.prepare(account.agent)
             with workspace.write() as work:
                 taken = _bound(account, names, work.tx) if account is not workspace else {}
                 made = write(work, taken)
@@ -194,9 +204,10 @@ class Entries:
         while not workspace.exists():  # there is nothing to hold, and nothing is to be made for that
             with suppress(_Begun), account.write() as work:
                 made = write(work, {})
-                if workspace.exists():
+                if workspace.exists(work.tx):
                     raise _Begun
                 return made
+        account.database.prepare(account.agent)
         with workspace.database.write(workspace.agent) as tx:
             Counters.lock(tx, text.ANALYSIS_VERSION)
             taken = entries.bindings(tx, names)

@@ -40,15 +40,17 @@ def erase(
     with store.write() as work:
         tx = work.tx
         removed: list[Erased] = []
-        living = entries.stored(tx, [entry_id])
+        living = tx.one("entries.by_ids", ids=[entry_id])
         if living:
             names = tx.all("names.of", ids=[entry_id])
             apply(work, Remove(entry_id), actor=actor, now=now, if_version=if_version)
             removed += [Erased(place="entries", removed=1), Erased(place="names", removed=len(names))]
-        log = entries.revisions(tx, entry_id)
+        log = entries.revisions(tx, entry_id, legible=True)
         both = [values for revision in log for values in (revision.before, revision.after)]
         talks = sorted({str(values["conversation_id"]) for values in both if values.get("conversation_id")})
         texts = {str(values["content"]) for values in both if "content" in values}
+        if living:
+            texts.add(living[entries.COLUMNS.index("content")])  # it may be damaged, and then it is nowhere else
         removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
         removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
         noted = tx.run("upkeep.changes_forget", entry_id=entry_id)

@@ -6,13 +6,14 @@ they are about, so that a question is answered that shares no word with its answ
 everything that speaks for a turn. A filter is applied before the best are chosen, so it never hides what exists.
 """
 
+import logging
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from recollect import text
 from recollect.engine.store import Store
-from recollect.errors import Invalid
+from recollect.errors import Corrupt, Invalid
 from recollect.model.history import Status, Turn
 from recollect.search import index
 from recollect.storage import history
@@ -39,6 +40,7 @@ SPANS = 1_000
 """Among so many of the nearest vectors the texts about conversations are looked for."""
 DEEPEST = 4_096
 """The same where they are few among those of other entries."""
+_log = logging.getLogger("recollect.past")
 
 
 def keep_up(store: Store, tx: Transaction, journal: Journal) -> None:
@@ -62,7 +64,7 @@ def check(store: Store, tx: Transaction) -> list[str]:
         return []
     try:
         return store.turns.check(tx, journal)
-    except (ValueError, IndexError, KeyError) as error:
+    except (Corrupt, ValueError, IndexError, KeyError) as error:
         return [f"the index over the journal cannot be read ({error})"]
 
 
@@ -82,14 +84,25 @@ def search(
     words = text.query_terms(query)
     if limit < 1 or not (words or vector is not None):
         return []
-    with _reading(store) as (tx, journal):
-        if not journal.events:
-            return []
-        look = store.turns.look(tx, journal, query, words)
-        allowed = look.allowed(since, until, _numbers(tx, conversations, channel, statuses))
-        spans = _spans(tx, store, vector, journal.events) if vector is not None else []
-        best = look.best(tx, limit, spans, allowed, by_conversation=unit == "conversation")
-        return _hits(tx, look, query, best)
+
+    def by(vector: "NDArray[np.float32] | None") -> list[Turn]:
+        with _reading(store) as (tx, journal):
+            if not journal.events:
+                return []
+            look = store.turns.look(tx, journal, query, words)
+            allowed = look.allowed(since, until, _numbers(tx, conversations, channel, statuses))
+            spans = _spans(tx, store, vector, journal.events) if vector is not None else []
+            best = look.best(tx, limit, spans, allowed, by_conversation=unit == "conversation")
+            return _hits(tx, look, query, best)
+
+    try:
+        return by(vector)
+    except Corrupt as error:
+        if vector is None or not words:
+            raise
+        found = by(None)  # if not only the vectors are at fault, this raises, too
+        _log.warning("search by words alone: %s", error)
+        return found
 
 
 @contextmanager
@@ -151,9 +164,10 @@ def _hits(tx: Transaction, look: "Look", query: str, best: Sequence[tuple[int, f
     around = {seq: look.around(seq, AROUND) for seq, _ in best}
     wanted = {one for seq, beside in around.items() for one in (seq, *beside)}
     events = {event.seq: event for event in history.events(tx, "events_by_seq", seqs=sorted(wanted))}
-    best = [(seq, score) for seq, score in best if seq in events]  # one may be missing from a damaged journal
-    ids = {events[seq].conversation_id for seq, _ in best}
+    ids = {event.conversation_id for event in events.values()}
     infos = {row[0]: history.info(row) for row in tx.all("history.conversations_by_id", ids=sorted(ids))}
+    # An event or its conversation may be missing from a damaged journal.
+    best = [(seq, score) for seq, score in best if seq in events and events[seq].conversation_id in infos]
     return [
         Turn(
             event=events[seq],

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from recollect import text
 from recollect.engine import embedding
 from recollect.engine.store import Store
-from recollect.errors import ConfigError, RecollectError
+from recollect.errors import ConfigError, Corrupt, RecollectError
 from recollect.model.entry import Category, Entry, Scope
 from recollect.model.recall import Filters, Hit, Why
 from recollect.providers.base import embed
@@ -174,7 +174,21 @@ def _candidates(
     store: Store, words: Sequence[Sequence[str]], vector: "NDArray[np.float32] | None", depth: int, request: Request,
     shares: Sequence[Share],
 ) -> _Found:  # fmt: skip
-    """The candidates of a store, `depth` of each share."""
+    """The candidates of a store, `depth` of each share; by words alone where its vectors cannot be searched."""
+    try:
+        return _searched(store, words, vector, depth, request, shares)
+    except Corrupt as error:
+        if vector is None or not words or request.mode == "vector":
+            raise
+        found = _searched(store, words, None, depth, request, shares)  # raises if not only the vectors are at fault
+        _log.warning("recall by words alone: %s", error)
+        return found
+
+
+def _searched(
+    store: Store, words: Sequence[Sequence[str]], vector: "NDArray[np.float32] | None", depth: int, request: Request,
+    shares: Sequence[Share],
+) -> _Found:  # fmt: skip
     with store.search() as (tx, counters):
         looked = _Looked(tx, request.filters, shares)
         lexical: Ranked = []

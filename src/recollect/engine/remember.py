@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from recollect import names, text
 from recollect.clock import milliseconds
 from recollect.concepts import concept_tags
+from recollect.engine import replaying
 from recollect.engine.store import Work, document
 from recollect.errors import Conflict, Invalid, NotFound, Stale
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
@@ -245,9 +246,15 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
 
 
 def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
-    old = _find(work, remove.target)
+    entry_id = entries.find(work.tx, remove.target)
+    found = replaying.removable(work.tx, entry_id) if entry_id else None
+    if found is None:
+        raise NotFound(f"nothing is remembered under {remove.target!r}; `list` and `recall` show what there is")
+    old, readable = found
     entry = old.entry
-    work.index.remove(work.tx, work.counters, old.doc, entry.id, document(entry))
+    # Of an entry that cannot be read, the index alone knows the words.
+    terms = document(entry) if readable else work.index.terms_of(work.tx, work.counters, old.doc)
+    work.index.remove(work.tx, work.counters, old.doc, entry.id, terms)
     for query in ("entries.delete", "entries.forget_signals", "entries.forget_promotions"):
         work.tx.run(query, id=entry.id)
     for query in ("names.unbind", "vectors.forget"):

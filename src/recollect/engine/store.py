@@ -88,9 +88,9 @@ class Store:
             return _Write(self, self.database.write(self.agent))
         return _Write(self, beside.beside(self.database, self.agent, write=True))
 
-    def exists(self) -> bool:
+    def exists(self, beside: Transaction | None = None) -> bool:
         """Whether anything may be stored for the agent."""
-        return self.database.exists(self.agent)
+        return self.database.exists(self.agent) if beside is None else beside.sees(self.database, self.agent)
 
 
 class _Write:

@@ -33,11 +33,15 @@ from recollect.mcp.lines import Lines
 from recollect.mcp.reading import add_completion, add_prompts, add_resources
 from recollect.mcp.telling import add_telling
 
-__all__ = ["build", "over_http", "serve"]
+__all__ = ["PATIENCE", "build", "over_http", "serve"]
 
 SESSION = "mcp-session-id"
 SHARE = SESSIONS // 10
 """So many of the sessions may be one caller's."""
+PATIENCE = 1.0
+"""Seconds that the upkeep under way gets when the process is to end. What it has not done by then another one does."""
+SWITCH = 0.0005
+"""Seconds for which a thread may keep the interpreter while another waits, so that upkeep keeps no call waiting."""
 STDIO = "stdio"
 """What stands for the one session of a process that is talked to over its streams."""
 INSTRUCTIONS = (
@@ -48,8 +52,11 @@ INSTRUCTIONS = (
 )
 
 
-def build(caller: Caller | None = None) -> MCPServer[Any]:
-    """A server that speaks for the caller; over HTTP for the one that the endpoint found for each request."""
+def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[Any]:
+    """A server that speaks for the caller; over HTTP for the one that the endpoint found for each request.
+
+    Without sessions there is nobody to tell anything unasked, so it offers neither subscriptions nor a log.
+    """
     seats = Seats()
 
     async def take_seat(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
@@ -79,16 +86,22 @@ def build(caller: Caller | None = None) -> MCPServer[Any]:
     add_resources(server)
     add_prompts(server)
     add_completion(server)
-    add_telling(server)
+    if sessions:
+        add_telling(server)
     return server
 
 
 def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = None) -> None:
-    """Serve one agent's memory on the standard streams, until stdin ends."""
+    """Serve one agent's memory on the standard streams, until stdin ends. Upkeep that is due is done meanwhile."""
     server = build(Caller(home=home, workspace=workspace, agent=agent, conversation=conversation))
     gc.freeze()  # what was loaded until now stays: a collection in the middle of a call need not walk through it
     sys.stdin = io.TextIOWrapper(Lines(sys.stdin.buffer), encoding="utf-8", errors="replace")
-    server.run("stdio")
+    sys.setswitchinterval(SWITCH)
+    home.jobs.start()  # last: a session that begins should not wait for it
+    try:
+        server.run("stdio")
+    finally:
+        home.jobs.stop(PATIENCE)
 
 
 def over_http(
@@ -105,12 +118,13 @@ def over_http(
                 f"{scheme}://{host}{port}" for host in named for scheme in ("http", "https") for port in ("", ":*")
             ],
         )
-    server = build()
+    server = build(sessions=sessions)
     app = server.streamable_http_app(
         json_response=True, stateless_http=not sessions, transport_security=security, host="127.0.0.1"
     )
     (route,) = [route for route in app.routes if isinstance(route, Route)]
-    return _Owned(route.app, server.session_manager), server.session_manager.run()
+    answering = _Owned(route.app, server.session_manager)
+    return answering if sessions else _OnlyPosts(answering), server.session_manager.run()
 
 
 class _Owned:
@@ -136,6 +150,17 @@ class _Owned:
             return
         user = AuthenticatedUser(AccessToken(token="", client_id=agent, scopes=[], subject=who))
         await self._inner({**scope, "user": user}, receive, send)
+
+
+class _OnlyPosts:
+    """Refuses to open a stream on which nothing would ever be told, as the protocol has it."""
+
+    def __init__(self, inner: ASGIApp) -> None:
+        self._inner = inner
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        answer = Response(status_code=405, headers={"Allow": "POST"}) if scope["method"] == "GET" else self._inner
+        await answer(scope, receive, send)
 
 
 def _opens(scope: Scope) -> bool:

@@ -95,6 +95,7 @@ async def _speaker(request: Request) -> Speaker:
     """Whose memory the tools of MCP are about, and what they may do: as the token says."""
     caller = await named(request)
     caller.must(Right.READ)
+    await run_in_threadpool(getattr, caller, "memory")  # now: a model could not correct a name that none can have
     return Speaker(
         home=caller.home, workspace=caller.workspace, agent=caller.agent, may_write=caller.may(Right.WRITE),
         may_read=lambda agent: caller.may(Right.READ, agent=agent),

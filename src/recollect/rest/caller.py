@@ -56,6 +56,8 @@ class Caller:
     token: Token | None
     workspace: str
     agent: str
+    named: bool = True
+    """Whether the request named its agent, and it was not chosen for it."""
 
     @cached_property
     def memory(self) -> Memory:
@@ -76,9 +78,10 @@ class Caller:
         """Denied unless the caller has the right."""
         if not self.may(right, workspace, agent):
             where = f"{workspace or self.workspace}/{agent or self.agent}"
-            raise Denied(
-                f"this token does not give the right to {right} {where}; `recollect token list` shows what it is for"
-            )
+            what = "`recollect token list` shows what it is for"
+            if self.token and not self.named and agent is None and len(self.token.agents) > 1:
+                what = f"name one of its agents with ?agent=: {', '.join(self.token.agents)}"
+            raise Denied(f"this token does not give the right to {right} {where}; {what}")
 
 
 async def _caller(
@@ -89,15 +92,19 @@ async def _caller(
 ) -> Caller:
     token = await identify(request)
     settings: Settings = request.app.state.settings
-    return Caller(request.app.state.home, settings, token, *_chosen(token, settings, workspace, agent))
+    chosen = _chosen(token, settings, workspace, agent)
+    return Caller(request.app.state.home, settings, token, *chosen, named=agent is not None)
 
 
 async def named(request: Request) -> Caller:
     """Who asks, where no route of FastAPI reads the request: the memory is named by its query, as everywhere."""
     token = await identify(request)
     settings: Settings = request.app.state.settings
-    chosen = _chosen(token, settings, request.query_params.get("workspace"), request.query_params.get("agent"))
-    return Caller(request.app.state.home, settings, token, *chosen)
+    given = dict(request.query_params)
+    if unknown := given.keys() - {"workspace", "agent"}:
+        raise HTTPException(422, f"there is no parameter {min(unknown)[:80]!r} here; there are agent, workspace")
+    chosen = _chosen(token, settings, given.get("workspace"), given.get("agent"))
+    return Caller(request.app.state.home, settings, token, *chosen, named="agent" in given)
 
 
 async def identify(request: Request) -> Token | None:

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from recollect.model.context import Context, OrientationDocument
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Content, Number, Short, Words, answer
+from recollect.rest.wire import Body, Content, Number, Short, Truth, Words, answer
 
 __all__ = ["Beginning", "NewProject", "Project", "Written", "router"]
 
@@ -30,9 +30,7 @@ class NewProject(Body):
     """What the project is about."""
 
     content: Content
-    replace: Annotated[bool, Field(strict=True, description="Whether it takes the place of what was said before.")] = (
-        True
-    )
+    replace: Annotated[Truth, Field(description="Whether it takes the place of what was said before.")] = True
 
 
 class Project(BaseModel):

@@ -23,7 +23,21 @@ from recollect.model.history import (
 from recollect.model.working import SummaryDocument
 from recollect.rest.caller import SEGMENT, Reader, Writer
 from recollect.rest.once import Route
-from recollect.rest.wire import LINES, Body, InPath, Limit, Moment, Most, Page, Short, page
+from recollect.rest.wire import (
+    LINES,
+    Body,
+    InPath,
+    Limit,
+    Moment,
+    MomentAsked,
+    Most,
+    Number,
+    Page,
+    Short,
+    Truth,
+    Words,
+    page,
+)
 
 __all__ = [
     "Agent",
@@ -43,7 +57,9 @@ __all__ = [
     "OfLane",
     "Place",
     "Prompt",
+    "Question",
     "Ref",
+    "Search",
     "ShortCall",
     "Skill",
     "Start",
@@ -64,12 +80,31 @@ Ref = InPath
 """The id or the ref code of a conversation."""
 Text = Annotated[str, Field(max_length=16_000_000, pattern=NO_NUL)]
 Said = Annotated[str, Field(max_length=16_000_000, pattern=LINES, examples=["When do we deploy?"])]
-Strict = Annotated[bool, Field(strict=True)]
-Words = Annotated[str, Query(max_length=4_000, pattern=NO_NUL, description="What to look for.")]
+Asked = Annotated[
+    str, Query(max_length=4_000, pattern=NO_NUL, description="What to look for; a longer question goes with POST.")
+]
 Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["bob"])]
 
 
 # What is sent
+
+
+class Question(Body):
+    """What to look for in a conversation."""
+
+    query: Annotated[Words, Field(examples=["when do we deploy?"])]
+    limit: Annotated[int, Field(ge=0, le=10_000, description="How many at most."), Number] = 10
+
+
+class Search(Question):
+    """What to look for, and in which conversations."""
+
+    unit: Literal["turn", "conversation"] = "turn"
+    target_agent: Annotated[Agent | None, Field(description="Search another agent's past conversations.")] = None
+    channel: Short | None = None
+    since: Moment | None = None
+    until: Moment | None = None
+    meaning: Annotated[Truth, Field(description="Whether vectors count besides words.")] = True
 
 
 class NewChannel(Body):
@@ -88,7 +123,7 @@ class Start(Body):
     participants: Annotated[list[Agent], Field(description="Other agents that may use its scratchpad.")] = Field(
         default_factory=list
     )
-    resume: Annotated[Strict, Field(description="Give the one of the chat id that still goes on, if there is one.")] = (
+    resume: Annotated[Truth, Field(description="Give the one of the chat id that still goes on, if there is one.")] = (
         False
     )
 
@@ -117,7 +152,7 @@ class ShortCall(Function):
 class _Happened(Body):
     lane: Lane = Lane.EDGE
     speaker: Annotated[Short | None, Field(description="Who said it, where that is more than the role tells.")] = None
-    internal: Annotated[Strict, Field(description="Machinery: left out of checkpoints, hand-offs and search.")] = False
+    internal: Annotated[Truth, Field(description="Machinery: left out of checkpoints, hand-offs and search.")] = False
     payload: Annotated[dict[str, JsonValue], Field(description="Anything else that belongs to it.")] = Field(
         default_factory=dict
     )
@@ -174,7 +209,7 @@ class Message(BaseModel):
     name: Short | None = None
     tool_calls: list[Call | ShortCall] | None = None
     tool_call_id: Short | None = None
-    internal: Strict = False
+    internal: Truth = False
     created_at: Annotated[Moment | None, Field(description="When it was said; `timestamp` and `at` mean the same.")] = (
         None
     )
@@ -334,14 +369,14 @@ def start(new: Start, caller: Writer, response: Response) -> ConversationInfo:
 
 @router.get("/conversations/search")
 def search(
-    q: Words,
+    q: Asked,
     caller: Reader,
     limit: Most = 10,
     unit: Literal["turn", "conversation"] = "turn",
     target_agent: Annotated[Agent | None, Query(description="Search another agent's past conversations.")] = None,
     channel: Annotated[Short | None, Query()] = None,
-    since: Annotated[Moment | None, Query()] = None,
-    until: Annotated[Moment | None, Query()] = None,
+    since: Annotated[MomentAsked | None, Query()] = None,
+    until: Annotated[MomentAsked | None, Query()] = None,
     meaning: Annotated[bool, Query(description="Whether vectors count besides words.")] = True,
 ) -> list[Turn]:
     """The turns of conversations that answer a question, best first; or one for each conversation."""
@@ -351,6 +386,13 @@ def search(
         meaning=meaning,
     )  # fmt: skip
     return list(found)
+
+
+@router.post("/conversations/search")
+def search_at_length(wanted: Search, caller: Reader) -> list[Turn]:
+    """The same for questions that are too long for an address."""
+    caller.others(wanted.target_agent)
+    return list(caller.memory.conversations.search(**dict(wanted)))
 
 
 @router.post("/conversations/end-stale")
@@ -450,9 +492,15 @@ def event(conversation: Read, hash: InPath) -> Event:
 
 
 @router.get("/conversations/{ref}/find")
-def find(conversation: Read, q: Words, limit: Most = 10) -> list[Turn]:
+def find(conversation: Read, q: Asked, limit: Most = 10) -> list[Turn]:
     """The turns of this conversation that hold the words of a question, best first."""
     return conversation.find(q, limit=limit)
+
+
+@router.post("/conversations/{ref}/find")
+def find_at_length(conversation: Read, wanted: Question) -> list[Turn]:
+    """The same for questions that are too long for an address."""
+    return conversation.find(wanted.query, limit=wanted.limit)
 
 
 # Working memory

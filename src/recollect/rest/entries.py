@@ -4,7 +4,7 @@ import sys
 from dataclasses import replace
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, Field
 
 from recollect.errors import NotFound, Stale
@@ -26,6 +26,7 @@ from recollect.rest.wire import (
     InPath,
     Limit,
     Moment,
+    MomentAsked,
     Name,
     Number,
     Page,
@@ -33,7 +34,6 @@ from recollect.rest.wire import (
     Tag,
     Tags,
     answer,
-    conditions,
 )
 
 __all__ = [
@@ -54,7 +54,7 @@ __all__ = [
     "router",
 ]
 
-router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route, dependencies=[Depends(conditions)])
+router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route)
 OfAccount = Annotated[bool, Query(description="What was done to entries of the account, where it has its own log.")]
 IfMatch = Annotated[
     str | None,
@@ -71,7 +71,7 @@ class Draft(Body):
     content: Content
     name: Name | None = None
     tags: Tags = ()
-    context: Content | None = None
+    context: Content | Literal[""] | None = None
     category: Category | None = None
     scope: Scope = Scope.WORKSPACE
     channel: Short | None = None
@@ -196,8 +196,8 @@ def list_entries(
     tag: Annotated[Tag | None, Query()] = None,
     conversation: Annotated[Short | None, Query(description="By its id or ref code.")] = None,
     channel: Annotated[Short | None, Query()] = None,
-    since: Annotated[Moment | None, Query()] = None,
-    until: Annotated[Moment | None, Query()] = None,
+    since: Annotated[MomentAsked | None, Query()] = None,
+    until: Annotated[MomentAsked | None, Query()] = None,
     sort: Sort = Sort.CREATED,
     descending: Annotated[bool | None, Query(description="By default only names go from A to Z.")] = None,
     limit: Limit = 100,
@@ -329,7 +329,9 @@ def trash(
 @router.get("/changes", response_model=Page[Revision])
 def changes(
     caller: Reader,
-    after: Annotated[int, Query(ge=0, le=2**63 - 1, description="The number of the last change that is known.")] = 0,
+    after: Annotated[
+        int, Query(ge=-(2**63), le=2**63 - 1, description="The number of the last change that is known.")
+    ] = 0,
     limit: Limit = 100,
     account: OfAccount = False,
 ) -> Response:

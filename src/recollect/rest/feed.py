@@ -3,9 +3,9 @@
 Who listens costs nothing but a connection: one task for each memory that anybody listens to looks twice a second for
 what is new, whoever wrote it, and hands it to all listeners; a write through this process wakes it at once. An id
 names the place in the workspace's log of operations, in the journal and in the account's log, so a client that comes
-back with the last id it has seen misses nothing and hears nothing twice. Each listener keeps its own place: which of
-the three is ahead differs from one to the next. A client that reads too slowly is sent away, and comes back by the same
-rule. No text is in the feed: it says what there is to read.
+back with the last id it has seen misses nothing and hears nothing of these twice; what is due is told anew. Each
+listener keeps its own place: which of the three is ahead differs from one to the next. A client that reads too slowly
+is sent away, and comes back by the same rule. No text is in the feed: it says what there is to read.
 """
 
 import asyncio

@@ -11,7 +11,7 @@ import logging
 from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import sha256
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from starlette.datastructures import MutableHeaders
@@ -36,6 +36,8 @@ SMALL = ("/v1/session",)
 SMALL_LIMIT, SMALL_WITHIN = 1_000, 5.0
 OPEN = ("/v1/feed", "/mcp")
 """What stays open for as long as somebody listens, when it is asked for with GET."""
+PLAIN = ("/mcp", "/openapi.json")
+"""What is answered by no route that says so."""
 CALLERS = 10_000
 BURST = 2.0
 """Seconds of its rate that a caller may use at once."""
@@ -123,6 +125,7 @@ class Guard:
         limit = None if path in LARGE else SMALL_LIMIT if path in SMALL else self._settings.body_limit
         body = _limited(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN, self._stopping)
         try:
+            _must_be_readable(scope)
             self._must_be_welcome(scope, headers, away)
             self._must_not_be_too_much(scope, headers, away, limit)
             if path in SMALL and scope["method"] not in SAFE:
@@ -214,7 +217,7 @@ class Guard:
         return left >= 1
 
     def _note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", None) or "-"
+        route = getattr(scope.get("route"), "path", None) or (scope["path"] if scope["path"] in PLAIN else "-")
         if scope["path"] in UNCOUNTED:
             return
         self._answers.labels(method if method in METHODS else "-", route, status).inc()
@@ -230,6 +233,20 @@ class Guard:
             _requests.info(json.dumps(told, ensure_ascii=False))
         else:
             _requests.info("%(method)s %(path)r %(status)s %(ms)s ms %(caller)r", told)
+
+
+def _must_be_readable(scope: Scope) -> None:
+    """An address says in UTF-8 what it means, else two of them could mean the same."""
+    query = scope.get("query_string", b"")
+    try:
+        for part in (scope.get("raw_path", b""), query):
+            unquote_to_bytes(part).decode()
+    except UnicodeDecodeError:
+        readable = False
+    else:
+        readable = query.isascii()
+    if not readable:
+        raise HTTPException(400, "the address cannot be read; write it in UTF-8, and each byte of other letters as %C3")
 
 
 def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopping) -> Receive:

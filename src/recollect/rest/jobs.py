@@ -9,7 +9,7 @@ from recollect.model.access import ANY, Right
 from recollect.model.upkeep import JobStatus, Run
 from recollect.rest.caller import Admin, Anyone, Owner, local_only
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Limit, Name, Page, Short
+from recollect.rest.wire import Body, Limit, Name, Page, Short, Truth
 
 __all__ = ["Order", "router"]
 
@@ -19,7 +19,7 @@ router = APIRouter(prefix="/v1", tags=["jobs"], route_class=Route)
 class Order(Body):
     """How to run a job."""
 
-    dry_run: Annotated[bool, Field(description="Tell what it would do, and change nothing.")] = False
+    dry_run: Annotated[Truth, Field(description="Tell what it would do, and change nothing.")] = False
     workspace: Annotated[Short | None, Field(description="Only there; else everywhere.")] = None
 
 

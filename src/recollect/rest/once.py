@@ -1,4 +1,5 @@
-"""The routes of this app: the caller is known before a body is read, and a request with a key is done once.
+"""The routes of this app: the caller is known before a body is read, no condition is passed over, and a request with a
+key is done once.
 
 A client that got no answer cannot know whether its request was done. With a key of its own choice in the header
 `Idempotency-Key` it may simply send it again: what was done is answered as before, and not done again. A request that
@@ -8,7 +9,7 @@ reads, by whatever method: it may simply be read again.
 """
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Container, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from hashlib import sha256
@@ -48,6 +49,7 @@ class Route(APIRoute):
         inner, asks, takes_json = super().get_route_handler(), declared(self.dependant), self.body_field is not None
         described = (self.openapi_extra or {}).get("parameters", ())
         known = frozenset([*_parameters(self.dependant), *(one["name"] for one in described)])
+        looked_at = {one.alias for one in self.dependant.header_params}
 
         async def handle(request: Request) -> Response:
             if asks is not None:
@@ -58,7 +60,8 @@ class Route(APIRoute):
                 _must_be_json(request)
                 if b"\0" in await request.body():  # which UTF-16 and UTF-32 have, and JSON in UTF-8 never has
                     raise HTTPException(400, "the body cannot be read; send JSON in UTF-8")
-            writes = changes(request.method, asks)
+            if writes := changes(request.method, asks):
+                _must_not_be_passed_over(request, looked_at)
             key = request.headers.get(HEADER) if writes and request.url.path not in LARGE else None
             response = await (inner(request) if key is None else _once(request, key, inner))
             if writes:
@@ -85,7 +88,7 @@ async def _once(request: Request, key: str, inner: Handler) -> Response:
     try:
         known = await run_in_threadpool(home.requests.begin, stored, fingerprint)
     except Conflict as error:
-        raise Conflict(str(error).replace(stored, key)) from None
+        raise type(error)(str(error).replace(stored, key)) from None
     if known is not None:
         return _again(known)
     try:
@@ -122,6 +125,13 @@ def _listed(names: Iterable[str]) -> str:
 
 def _again(known: Answer) -> Response:
     return Response(known.body, known.status, {**known.headers, REPLAYED: "true"})
+
+
+def _must_not_be_passed_over(request: Request, looked_at: Container[str]) -> None:
+    """Refuse a condition that the route would not look at: better no change than one that should not have been made."""
+    for header in ("if-match", "if-none-match"):
+        if header in request.headers and header not in looked_at:
+            raise Invalid(f"{header.title()} is not looked at here, so nothing was changed; leave it out")
 
 
 def _must_be_json(request: Request) -> None:

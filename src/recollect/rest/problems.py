@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Literal
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -12,6 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from recollect.access import UnderWay
 from recollect.errors import (
     ConfigError,
     Conflict,
@@ -24,21 +25,34 @@ from recollect.errors import (
     Unavailable,
 )
 from recollect.rest.caller import SEGMENT
-from recollect.rest.wire import DATE, LINE, LINES, SLASH
+from recollect.rest.wire import LINE, LINES, SLASH
 
-__all__ = ["METHODS", "STATUS", "Problem", "ProblemResponse", "described", "install", "problem", "status_of"]
+__all__ = ["METHODS", "Code", "Problem", "ProblemResponse", "described", "install", "kind_of", "problem"]
 
-STATUS: Mapping[type[RecollectError], int] = {
-    NotFound: 404,
-    Stale: 412,
-    Conflict: 409,
-    Invalid: 422,
-    Denied: 403,
-    Unavailable: 503,
-    Corrupt: 500,
-    ConfigError: 409,
+Code = Literal[
+    "busy", "config", "conflict", "corrupt", "denied", "failed", "invalid", "not-found", "stale", "unavailable",
+    "under-way",
+]  # fmt: skip
+
+
+KINDS: Mapping[type[RecollectError], tuple[int, Code]] = {
+    NotFound: (404, "not-found"),
+    Stale: (412, "stale"),
+    UnderWay: (409, "under-way"),
+    Conflict: (409, "conflict"),
+    Invalid: (422, "invalid"),
+    Denied: (403, "denied"),
+    Unavailable: (503, "unavailable"),
+    Corrupt: (500, "corrupt"),
+    ConfigError: (409, "config"),
+    RecollectError: (500, "failed"),
 }
-"""The first class that an error is an instance of decides."""
+"""The HTTP status and the code of each error. The first class that an error is an instance of decides."""
+CODES: Mapping[int, Code] = {
+    401: "denied", 403: "denied", 404: "not-found", 408: "unavailable", 409: "conflict", 412: "stale", 429: "busy",
+    500: "failed", 503: "busy",
+}  # fmt: skip
+"""The code of what no error of the library stands for; of any other status it is `invalid`."""
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 MOST_ERRORS = 20
 OUT_OF_ORDER = {
@@ -50,7 +64,6 @@ FORMS: Mapping[str, str] = {
     SEGMENT: "it is not one plain word such as 'ana': without / \\ : * ? \" < > |, and no dot or space at its ends",
     LINE: "it is not one line with something to see on it",
     LINES: "there is nothing to see in it, or it holds a NUL byte",
-    DATE: "it is no moment since 1970; write it as 2026-03-16T14:32:00Z, or in UTC milliseconds",
 }
 """What is wrong with a text that does not match a pattern, in words."""
 _PLACE = re.compile(r"(?:^|[\s'(])/\w|://")
@@ -61,9 +74,10 @@ _log = logging.getLogger("recollect.rest")
 class Problem(BaseModel):
     """What went wrong, in the form of RFC 9457."""
 
-    type: str = Field("about:blank", description="Always about:blank: the status says what kind of problem it is.")
+    type: str = Field("about:blank", description="Always about:blank: status and code say what kind of problem it is.")
     title: str = Field(description="The kind of problem.", examples=["Not Found"])
     status: int = Field(description="The HTTP status.", examples=[404])
+    code: Code = Field(description="The kind of problem, in a word for programs.", examples=["not-found"])
     detail: str = Field(
         description="What was asked, what was found and what to do.",
         examples=["nothing is remembered under 'deploy day'; `list` and `recall` show what there is"],
@@ -81,12 +95,13 @@ class ProblemResponse(JSONResponse):
 
 
 def problem(
-    path: str, status: int, detail: str, *, headers: Mapping[str, str] | None = None, **more: Any
-) -> ProblemResponse:
+    path: str, status: int, detail: str, *, code: Code | None = None, headers: Mapping[str, str] | None = None,
+    **more: Any,
+) -> ProblemResponse:  # fmt: skip
     """An answer for a problem with a path."""
     body = {
-        "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status, "detail": detail,
-        "instance": path.replace(SLASH, "%2F"), **more,
+        "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status,
+        "code": code or CODES.get(status, "invalid"), "detail": detail, "instance": path.replace(SLASH, "%2F"), **more,
     }  # fmt: skip
     return ProblemResponse(body, status, dict(headers or {}))
 
@@ -97,11 +112,12 @@ def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
 
 
-def status_of(error: RecollectError) -> int:
-    """The HTTP status of an error. What the system, or a database, refuses the server is no conflict of a client's."""
+def kind_of(error: RecollectError) -> tuple[int, Code]:
+    """Status and code of an error. What the system, or a database, refuses the server is no conflict of a client's."""
+    status, code = next(found for kind, found in KINDS.items() if isinstance(error, kind))
     if isinstance(error, ConfigError) and (error.__cause__ is not None or _PLACE.search(str(error))):
-        return 503
-    return next((status for kind, status in STATUS.items() if isinstance(error, kind)), 500)
+        status = 503
+    return status, code
 
 
 def install(app: FastAPI) -> None:
@@ -109,13 +125,13 @@ def install(app: FastAPI) -> None:
 
     @app.exception_handler(RecollectError)
     async def ours(request: Request, error: RecollectError) -> ProblemResponse:
-        status, detail = status_of(error), str(error)
+        (status, code), detail = kind_of(error), str(error)
         if status >= 500:
             _log.error("%s %r: %s", request.method, request.url.path, error)
             if request.app.state.needs_token:
                 detail = OUT_OF_ORDER[status]
         headers = {"Retry-After": "1"} if status == 503 else None
-        return problem(request.url.path, status, detail, headers=headers)
+        return problem(request.url.path, status, detail, code=code, headers=headers)
 
     @app.exception_handler(HTTPException)
     async def http(request: Request, error: HTTPException) -> ProblemResponse:
@@ -164,7 +180,7 @@ def _unread(cause: BaseException | None) -> str:
 def _in_words(error: Mapping[str, Any]) -> str:
     """What is wrong with a part of a request. A pattern is for machines; they find it in the description."""
     if error["type"] != "string_pattern_mismatch":
-        return str(error["msg"])
+        return str(error["msg"]).removeprefix("Value error, ")
     return FORMS.get(error["ctx"]["pattern"], "it does not have the form that /docs describes")
 
 

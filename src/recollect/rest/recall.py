@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Discriminator, Field
 from pydantic import Tag as Choice
 
@@ -11,7 +11,20 @@ from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.recall import Hit
 from recollect.rest.caller import SEGMENT, Caller, Reader, Writer
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Content, Moment, Name, Number, Short, Tag, Tags, Words, answer, conditions
+from recollect.rest.wire import (
+    Body,
+    Content,
+    Moment,
+    MomentAsked,
+    Name,
+    Number,
+    Short,
+    Tag,
+    Tags,
+    Truth,
+    Words,
+    answer,
+)
 
 __all__ = [
     "Delete",
@@ -39,7 +52,7 @@ class Question(Body):
     query: Annotated[Words, Field(examples=["when do we deploy?"])]
     limit: Most = 5
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
-    scopes: Annotated[list[Scope], Field(min_length=1, max_length=8)] | None = None
+    scopes: Annotated[list[Scope], Field(max_length=8)] | None = None
     channel: Short | None = None
     conversation: Short | None = None
     category: Category | Annotated[list[Category], Field(min_length=1, max_length=8)] | None = None
@@ -51,10 +64,10 @@ class Question(Body):
     until: Moment | None = None
     target_agent: Agent | None = None
     fusion: Literal["weighted", "rrf"] = "weighted"
-    prefix: bool = False
+    prefix: Truth = False
     fuzzy: Annotated[float, Field(ge=0, le=1), Number] = 0.0
-    explain: bool = False
-    record: Annotated[bool, Field(description="Whether what is found counts as used.")] = True
+    explain: Truth = False
+    record: Annotated[Truth, Field(description="Whether what is found counts as used.")] = True
 
 
 class Knowledge(Body):
@@ -192,8 +205,8 @@ def recall_by_link(
     tag: Annotated[Tag | None, Query()] = None,
     source: Annotated[Short | None, Query()] = None,
     lifetime: Lifetime | None = None,
-    since: Annotated[Moment | None, Query()] = None,
-    until: Annotated[Moment | None, Query()] = None,
+    since: Annotated[MomentAsked | None, Query()] = None,
+    until: Annotated[MomentAsked | None, Query()] = None,
     prefix: bool = False,
     fuzzy: Annotated[float, Query(ge=0, le=1)] = 0.0,
     explain: bool = False,
@@ -215,7 +228,7 @@ def query(lookup: Lookup, caller: Reader) -> Response:
     return answer(caller.memory.query(**dict(lookup)))
 
 
-@router.post("/upsert", response_model=Written, dependencies=[Depends(conditions)])
+@router.post("/upsert", response_model=Written)
 def upsert(change: Change, caller: Writer) -> Response:
     """Write knowledge in the shape that a model's tool has: insert, update or delete by a key."""
     return answer(tools.upsert(caller.memory, **dict(change)))

@@ -3,14 +3,14 @@
 from typing import Annotated
 
 from fastapi import APIRouter
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from recollect.errors import Conflict, NotFound
 from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.conversations import Place
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Content, InPath, Limit, Moment, Most, Page, Short, page
+from recollect.rest.wire import MOMENT, Body, Content, InPath, Limit, Most, Number, Page, Short, page
 
 __all__ = ["Claim", "Held", "NewReminder", "router"]
 
@@ -18,9 +18,13 @@ router = APIRouter(prefix="/v1/reminders", tags=["reminders"], route_class=Route
 
 Id = InPath
 At = Annotated[
-    Moment | Annotated[str, Field(pattern=r"^([0-9]{1,5}[smhdw] ?){1,4}$", max_length=40)],
+    Annotated[int, Number] | str,
+    WithJsonSchema(
+        {"anyOf": [*MOMENT, {"type": "string", "maxLength": 40, "pattern": r"^([0-9]{1,5}[smhdw] ?){1,4}$"}]}
+    ),
     Field(description="UTC milliseconds, RFC 3339 text, or from now on: 30s, 10m, 2h, 1d, 1w, 1h30m."),
 ]
+"""What it means, the library says."""
 
 
 class NewReminder(Body):
@@ -36,7 +40,7 @@ class NewReminder(Body):
 class Claim(Body):
     """How many to claim."""
 
-    limit: Annotated[int, Field(ge=0, le=10_000, description="At most 32 are given.")] = 32
+    limit: Annotated[int, Field(ge=0, le=10_000, description="At most 32 are given."), Number] = 32
 
 
 class Held(Body):

@@ -27,9 +27,9 @@ from typing import Any
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from recollect.clock import iso
+from recollect.clock import iso, stopwatch
 from recollect.config import Settings
-from recollect.errors import ConfigError, Unavailable
+from recollect.errors import ConfigError, RecollectError, Unavailable
 from recollect.home import Home
 from recollect.rest.caller import is_loopback
 from recollect.rest.problems import problem
@@ -53,6 +53,8 @@ NO_REQUEST = problem(
 )  # fmt: skip
 PATIENCE = 30
 """Seconds that requests under way get when the server is to stop."""
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds before another worker is tried where one could not start."""
 SWITCH = 0.0005
 """Seconds for which a thread may keep the interpreter while another waits. With Python's own 5 ms a request would wait
 that long three times (to be read, worked on and answered) whenever a background job computes."""
@@ -174,13 +176,22 @@ class Server(uvicorn.Server):
 
 
 class _Workers:
-    """Several processes that answer: all are told to stop, and one that dies is replaced."""
+    """Several processes that answer: all are told to stop, and one that dies is replaced.
+
+    Where none could start ever, none will, and that is told. Later it may be the database that is away for a moment:
+    the others go on, and another one is tried after a pause that doubles each time.
+    """
 
     def __init__(self, work: tuple[Any, ...], number: int, ready: Callable[[], object]) -> None:
         self._work, self._number, self._ready = work, number, ready
         self._context = multiprocessing.get_context("spawn")  # a fork would share locks and connections
         self._running: dict[int, BaseProcess] = {}
-        self._starting: list[Connection] = []
+        self._starting: dict[Connection, BaseProcess] = {}
+        self._unready: set[BaseProcess] = set()
+        """Those that ended, or are about to, before they could answer anything."""
+        self._due: list[float] = []
+        """When others are to be tried."""
+        self._pause = 0.0
         self._signals = self._started = 0
         self._failed = False
 
@@ -189,8 +200,9 @@ class _Workers:
         with _woken_by_signals() as woken:
             for _ in range(self._number):
                 self._start()
-            while self._running:
-                for one in wait([*self._running, *self._starting, woken]):
+            while self._running or self._due:
+                pause = max(min(self._due) - stopwatch(), 0) if self._due else None
+                for one in wait([*self._running, *self._starting, woken], pause):
                     if one is woken:
                         self._signals += len(woken.recv(64))
                         self._stop()
@@ -198,6 +210,9 @@ class _Workers:
                         self._heard(one)
                     else:
                         self._ended(one)  # type: ignore[arg-type]
+                for moment in [one for one in self._due if one <= stopwatch()]:
+                    self._due.remove(moment)
+                    self._start()
         if self._failed:
             raise Unavailable("a worker process could not start; what it said is above")
 
@@ -212,30 +227,45 @@ class _Workers:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
         tell.close()
         self._running[process.sentinel] = process
-        self._starting.append(heard)
+        self._starting[heard] = process
 
     def _heard(self, worker: Connection) -> None:
-        self._starting.remove(worker)
+        process = self._starting.pop(worker, None)
+        if process is None:  # its end was noticed first
+            return
         with worker:
             try:
                 worker.recv()
-            except EOFError:  # it ended before it could answer anything, and so would the next one
-                if not self._signals:
+            except EOFError:  # it ended before it could answer anything
+                self._unready.add(process)
+                if not self._started and not self._signals:  # and so would the next one
                     self._failed = True
                     self._stop()
                 return
+        _log.info("worker %s answers", process.pid)
         self._started += 1
+        self._pause = 0.0
         if self._started == 1:  # one is enough to answer
             self._ready()
 
     def _ended(self, sentinel: int) -> None:
         process = self._running.pop(sentinel)
         process.join()
-        if not self._signals and not self._failed:
+        for worker in [told for told, one in self._starting.items() if one is process]:
+            self._heard(worker)
+        if self._signals or self._failed:
+            return
+        if process not in self._unready:
             _log.error("worker %s ended with %s; another one takes its place", process.pid, process.exitcode)
             self._start()
+            return
+        self._unready.remove(process)
+        self._pause = min(2 * self._pause or FIRST_PAUSE, LONGEST_PAUSE)
+        self._due.append(stopwatch() + self._pause)
+        _log.error("worker %s could not start; another one is tried in %.0f s", process.pid, self._pause)
 
     def _stop(self) -> None:
+        self._due.clear()
         for process in self._running.values():
             if self._signals > 1:
                 process.kill()
@@ -249,7 +279,11 @@ def _work(location: str, settings: Settings, upkeep: bool, listening: socket.soc
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_stop_without_parent, name="parent", daemon=True).start()
     _write_log(settings.server.log_format)
-    home = open_home(location, settings=settings)
+    try:
+        home = open_home(location, settings=settings)
+    except RecollectError as error:  # the parent could open it, so this will pass
+        _log.error("%s", error)
+        sys.exit(1)
     ready = partial(tell.send, True)
     Server(home, settings, upkeep=upkeep, ready=ready, signals=[signal.SIGTERM]).run([listening])
 

@@ -14,6 +14,7 @@ from starlette.datastructures import State
 
 import recollect
 from recollect.clock import stopwatch
+from recollect.errors import RecollectError, Unavailable
 from recollect.rest.caller import Anyone
 from recollect.rest.problems import described
 
@@ -39,7 +40,10 @@ async def ready(request: Request) -> str:
     if asked is None or (asked.done() and stopwatch() - since >= AGAIN):
         asked = asyncio.create_task(run_in_threadpool(_read, state))
         state.ready = asked, stopwatch()
-    await asyncio.shield(asked)
+    try:
+        await asyncio.shield(asked)
+    except RecollectError as error:  # whatever it is, nobody should be sent here now
+        raise Unavailable(str(error)) from error
     return "ready\n"
 
 

@@ -27,7 +27,7 @@ from recollect.model.report import Finding
 from recollect.model.transfer import Format, Imported
 from recollect.rest.caller import Anyone, Owner
 from recollect.rest.once import Route
-from recollect.rest.wire import Body
+from recollect.rest.wire import Body, Number, Truth
 
 __all__ = ["Checked", "Embedded", "Most", "Repair", "Sent", "router"]
 
@@ -52,7 +52,7 @@ FileName = Annotated[
 class Repair(Body):
     """Whether to mend what is found."""
 
-    repair: Annotated[bool, Field(description="Rebuild what is derived: the index, and stray names.")] = False
+    repair: Annotated[Truth, Field(description="Rebuild what is derived: the index, and stray names.")] = False
 
 
 class Checked(BaseModel):
@@ -68,7 +68,7 @@ class Checked(BaseModel):
 class Most(Body):
     """How much at once."""
 
-    limit: Annotated[int, Field(ge=1, le=100_000, description="How many entries at most.")] = 1_000
+    limit: Annotated[int, Field(ge=1, le=100_000, description="How many entries at most."), Number] = 1_000
 
 
 class Embedded(BaseModel):
@@ -129,8 +129,15 @@ async def import_(
                 path, agent=caller.agent, workspace=caller.workspace, format=format, dry_run=dry_run
             )
 
-        done = await run_in_threadpool(take_in)
-    return replace(done, path=name or "import")
+        called = name or "the body"
+        try:
+            done = await run_in_threadpool(take_in)
+        except RecollectError as error:
+            raise type(error)(str(error).replace(str(path), called)) from error.__cause__
+    remarks = tuple(remark.replace(path.name, called) for remark in done.remarks)
+    if not (done.parts or remarks or done.migrated or done.skipped):
+        remarks = (f"{called} has nothing in it that could be taken in",)
+    return replace(done, path=name or "import", remarks=remarks)
 
 
 @router.post("/check")

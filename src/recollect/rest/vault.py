@@ -15,7 +15,7 @@ from recollect.model.transfer import Format, Imported
 from recollect.model.vault import Report
 from recollect.rest.caller import Anyone, Caller, Reader, Writer, local_only
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, Limit, Short
+from recollect.rest.wire import Body, Limit, Short, Truth
 
 __all__ = ["Checkpoint", "Commit", "History", "Instructions", "Note", "Sync", "router", "without_places"]
 
@@ -25,7 +25,7 @@ router = APIRouter(prefix="/v1/vault", tags=["vault"], route_class=Route)
 class Sync(Body):
     """Whose files."""
 
-    everyone: Annotated[bool, Field(description="All agents of the workspace, not only this one.")] = False
+    everyone: Annotated[Truth, Field(description="All agents of the workspace, not only this one.")] = False
 
 
 class Note(Body):

@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
-from fastapi import Path, Query, Request, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from fastapi import Path, Query, Response
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
+from recollect.clock import LAST, milliseconds
 from recollect.errors import Invalid
 
 __all__ = [
     "DATE",
     "LINE",
     "LINES",
+    "MOMENT",
     "SLASH",
     "Body",
     "Content",
@@ -22,6 +24,7 @@ __all__ = [
     "InPath",
     "Limit",
     "Moment",
+    "MomentAsked",
     "Most",
     "Name",
     "Number",
@@ -29,10 +32,10 @@ __all__ = [
     "Short",
     "Tag",
     "Tags",
+    "Truth",
     "Words",
     "answer",
     "bad_cursor",
-    "conditions",
     "page",
 ]
 
@@ -45,14 +48,16 @@ LINES = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$"
 """Lines of text with something to see on them. Some separators are blank to Python, and not to every pattern."""
 
 
-def _no_truth(value: object) -> object:
-    if isinstance(value, bool):
-        raise ValueError("it is a number, not true or false")
+def _number(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("Input should be a number")
     return value
 
 
-Number = BeforeValidator(_no_truth)
-"""True is no number, although Python takes it for one."""
+Number = BeforeValidator(_number)
+"""In a body neither text nor true is a number, although they could be taken for one. In JSON 5.0 is the same as 5."""
+Truth = Annotated[bool, Strict()]
+"""True or false in a body; not yes, 1 or off."""
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"])]
 Short = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
 Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE, examples=["ops"])]
@@ -66,12 +71,36 @@ DATE = (
     rf"^((19[7-9][0-9]|[2-9][0-9]{{3}})-{_DAY}|{_LEAP})([T ]{_HOUR}(:[0-5][0-9](\.[0-9]{{1,6}})?)?(Z|[+-]{_HOUR})?)?$"
 )
 """Days that there are, since 1970, with or without a time and a zone."""
-Moment = Annotated[
-    Annotated[int, Field(ge=0, le=253_402_300_799_999)]
-    | Annotated[str, Field(max_length=40, pattern=DATE, examples=["2026-03-16T14:32:00Z"])],
-    Field(description="UTC milliseconds, or RFC 3339 text.", examples=[1_767_225_600_000]),
-    Number,
+DIGITS = 11
+"""So many digits in an address are milliseconds; fewer may be a year or a day, as 20260316."""
+
+
+def _moment(value: Any) -> int:
+    """What the library takes for a moment, and only that. In JSON 5.0 is the same as 5."""
+    try:
+        return milliseconds(int(value) if isinstance(value, float) and value.is_integer() else value)
+    except Invalid as error:
+        raise ValueError(str(error)) from None
+
+
+def _asked(value: Any) -> int:
+    digits = isinstance(value, str) and len(value) >= DIGITS and value.isascii() and value.isdigit()
+    return _moment(int(value[:40]) if digits else value)
+
+
+MOMENT: list[Any] = [
+    {"type": "integer", "minimum": 0, "maximum": LAST},
+    {"type": "string", "maxLength": 40, "pattern": DATE, "examples": ["2026-03-16T14:32:00Z"]},
 ]
+"""The description of a moment."""
+_ABOUT = {"description": "UTC milliseconds, or RFC 3339 text.", "examples": [1_767_225_600_000]}
+Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"anyOf": MOMENT, **_ABOUT})]
+MomentAsked = Annotated[
+    int,
+    BeforeValidator(_asked),
+    WithJsonSchema({"anyOf": [{**MOMENT[0], "minimum": 10 ** (DIGITS - 1)}, MOMENT[1]], **_ABOUT}),
+]
+"""The same in an address, where everything is text."""
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 Most = Annotated[int, Query(ge=0, le=10_000, description="How many at most.")]
 """The same for what comes at once, and not page by page."""
@@ -117,14 +146,6 @@ def page(items: Sequence[T], limit: int, cursor: str | None) -> Page[T]:
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """A value of the library as JSON, written at once: what the library gives needs no second check."""
     return Response(to_json(value, inf_nan_mode="null"), status, headers, "application/json")
-
-
-async def conditions(request: Request) -> None:
-    """Refuse a condition that the route would not look at: better no change than one that should not have been made."""
-    known = {one.alias for one in request.scope["route"].dependant.header_params}
-    for header in ("if-match", "if-none-match") if request.method not in ("GET", "HEAD") else ():
-        if header in request.headers and header not in known:
-            raise Invalid(f"{header.title()} is not looked at here, so nothing was changed; leave it out")
 
 
 def bad_cursor() -> HTTPException:

@@ -26,6 +26,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from recollect.errors import Corrupt
 from recollect.search.ranking import b_for
 from recollect.search.tail import MOST, pack, unpack
 from recollect.storage.counters import Counters
@@ -159,6 +160,20 @@ class Index(Segmented):
         counters.layout += 1
         return cleaned
 
+    def terms_of(self, tx: Transaction, counters: Counters, doc: int) -> dict[str, int]:
+        """What a document is indexed under, for who cannot tell any more: it takes long."""
+        from recollect.search.segments import count_in
+
+        if doc > counters.flushed:
+            return next((unpack(line) for one, line in tx.all("index.tail_after", doc=doc - 1) if one == doc), {})
+        found: dict[str, int] = {}
+        for segment, _, first, size in tx.all("index.segments"):
+            if first <= doc < first + size:
+                for _, term, data in tx.all("index.postings_of", segments=[segment]):
+                    if count := count_in(data, doc - first):
+                        found[term] = count
+        return found
+
     def search(self, tx: Transaction, counters: Counters, query: Sequence[Word], limit: int) -> list[tuple[int, float]]:
         """The best documents for a query, as (number, score).
 
@@ -222,12 +237,14 @@ class Index(Segmented):
         from recollect.search.segments import fingerprint, fingerprints
 
         expected = {doc: (fingerprint(terms), sum(terms.values())) for doc, terms in documents}
-        removed = {doc for _, doc, _ in tx.all("index.removals_after", number=0)}
+        removed = {doc: unpack(line) for _, doc, line in tx.all("index.removals_after", number=0)}
         indexed: dict[int, tuple[int, int]] = {}
         for doc, line in tx.all("index.tail_after", doc=counters.flushed):
             indexed[doc] = fingerprint(unpack(line)), sum(unpack(line).values())
         for segment, _, first, size in tx.all("index.segments"):
             ((blob,),) = tx.all("index.lengths", segment=segment)
+            if len(blob) != 4 * size:
+                raise ValueError(f"segment {segment} has {len(blob) // 4} documents, not {size}")
             prints = fingerprints(size, tx.all("index.postings_of", segments=[segment])).tolist()
             for offset, (print_, length) in enumerate(zip(prints, array("I", blob), strict=True)):
                 if print_ or length:
@@ -239,8 +256,16 @@ class Index(Segmented):
             problems.append(
                 f"the index counts {counters.live} documents and {counters.tokens} terms; there are {live} and {tokens}"
             )
-        for doc in indexed.keys() - expected.keys() - removed:
+        if not 0 <= counters.documents - counters.flushed < TAIL:
+            problems.append(
+                f"the counter of documents says {counters.documents}, and {counters.flushed} are said to be in "
+                "segments; both cannot be right"
+            )
+        for doc in indexed.keys() - expected.keys() - removed.keys():
             problems.append(f"document {doc} is in the index, but no entry has it")
+        for doc, terms in removed.items():
+            if doc not in expected and indexed.get(doc, (0, 0)) != (fingerprint(terms), sum(terms.values())):
+                problems.append(f"document {doc} was removed under other words than it is indexed")
         for doc, print_ in expected.items():
             if doc in removed:
                 problems.append(f"document {doc} is marked as removed, but an entry has it")
@@ -253,6 +278,11 @@ class Index(Segmented):
     def _flush(self, tx: Transaction, counters: Counters) -> None:
         """Turn the tail into a segment, then merge segments that are due."""
         first, last = counters.flushed + 1, counters.documents
+        if last - first >= SPAN:
+            raise Corrupt(
+                f"the index is said to have {last - first + 1} documents in its tail, which never holds so many; "
+                "run `recollect check --repair`"
+            )
         removed = set(self._removed(tx, first, last))
         documents = [
             (doc - first, unpack(line))

@@ -81,6 +81,7 @@ class JournalIndex(index.Segmented):
             first, size = numbers.flushed + 1, index.TAIL
             records = np.zeros(size, RECORD)
             documents: list[tuple[int, Mapping[str, int]]] = []
+            _must_go_on(tx, numbers.flushed)
             for seq, terms, record in _Reader(first).after(tx, numbers.flushed, numbers.flushed + size):
                 records[seq - first] = record
                 documents.append((seq - first, terms))
@@ -126,6 +127,7 @@ class JournalIndex(index.Segmented):
         """What differs between the index and the journal."""
         if self.stale(journal):
             return []  # the next search or segment makes it anew
+        _must_be_there(tx, journal.flushed)
         size = journal.flushed + 1
         expected, right = np.zeros(size, RECORD), np.zeros(size, np.uint64)
         for seq, terms, record in _Reader(1).after(tx, 0, journal.flushed):
@@ -351,6 +353,8 @@ class _TurnView(View):
     def update(self, tx: Transaction, counters: Counters) -> None:
         """Read what is new."""
         if len(self.records) <= counters.documents:
+            if counters.documents - len(self.records) > index.SPAN:
+                _must_be_there(tx, counters.documents)
             more = max(counters.documents + 1 - len(self.records), len(self.records) // 4, index.TAIL)
             self.records = np.concatenate((self.records, np.zeros(more, RECORD)))
             self.following = np.concatenate((self.following, np.zeros(more, np.uint32)))
@@ -388,6 +392,8 @@ class _Reader:
         while seq < last and (rows := tx.all("history.journal_after", after=seq, limit=min(PAGE, last - seq))):
             for row in rows:
                 seq = row[0]
+                if seq > last:
+                    return  # events are missing before it
                 event = _event(row)
                 if event is not None and is_turn(event):
                     yield seq, *self._turn(tx, event)
@@ -426,6 +432,22 @@ def _event(row: Row) -> Event | None:
         return history.event(row)
     except Corrupt:
         return None
+
+
+def _must_go_on(tx: Transaction, seq: int) -> None:
+    """Corrupt if the journal does not go on after an event, or only far away: there would be segments of nothing."""
+    rows = tx.all("history.journal_after", after=seq, limit=1)
+    if not rows or rows[0][0] - seq > index.SPAN:
+        raise Corrupt(f"the journal ends with event {seq}, not where it is said to; run `recollect check --repair`")
+
+
+def _must_be_there(tx: Transaction, event: int) -> None:
+    """Corrupt if the journal ends before an event that its counter says is there: room is made for all of them."""
+    last = history.last_event(tx)
+    if event > last:
+        raise Corrupt(
+            f"the journal is said to have {event} events, but it ends with {last}; run `recollect check --repair`"
+        )
 
 
 def _numbers(journal: Journal) -> Counters:

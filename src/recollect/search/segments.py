@@ -12,13 +12,17 @@ from hashlib import blake2b
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.errors import Corrupt
 from recollect.search.bm25 import Part, PostingList
 from recollect.search.tail import MOST, unpack
 from recollect.search.vocabulary import Vocabulary
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
-__all__ = ["View", "fingerprint", "fingerprints", "merge", "without"]
+__all__ = ["View", "count_in", "fingerprint", "fingerprints", "merge", "without"]
+
+FARTHEST = 65_536
+"""A posting list has 16 bits for the place of a document."""
 
 
 class View:
@@ -124,6 +128,8 @@ class View:
         return np.frombuffer(blob, "<u4").copy()
 
     def _read_document(self, offset: int, terms: Mapping[str, int]) -> None:
+        if offset >= FARTHEST:
+            raise Corrupt(f"document {self._first + offset} is not in its place; run `recollect check --repair`")
         self._lengths.extend([0] * (offset + 1 - len(self._lengths)))
         self._lengths[offset] = sum(terms.values())
         for term, count in terms.items():
@@ -174,6 +180,12 @@ def without(data: bytes, offset: int) -> bytes:
     docs, counts = _arrays(data)
     keep = docs != offset
     return bytes(docs[keep].tobytes() + counts[keep].tobytes())
+
+
+def count_in(data: bytes, offset: int) -> int:
+    """How often a document has the term of a posting list."""
+    docs, counts = _arrays(data)
+    return int(counts[docs == offset].sum())
 
 
 def fingerprint(terms: Mapping[str, int]) -> int:

@@ -19,14 +19,16 @@ vectors, and so has every dimension of a model: those of another one are never c
 
 import threading
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from recollect.errors import Corrupt
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
-__all__ = ["INDEXED", "PACK", "SIFTED", "Vectors", "sweep"]
+__all__ = ["INDEXED", "PACK", "SIFTED", "Vectors", "damage", "mend", "sweep"]
 
 PACK = 8_192
 SIFTED = 1_024
@@ -41,6 +43,8 @@ CHUNK = 10_000
 """Numbers in one query; a database takes some 30,000 parameters."""
 DIGITS = 6
 """Equal vectors must tie, but the last bits of a product depend on where in a matrix a row stands."""
+PAGE = 1_000
+"""Vectors that are checked at once."""
 
 Floats = NDArray[np.float32]
 
@@ -85,7 +89,9 @@ class Vectors:
     def of(self, tx: Transaction, docs: Sequence[int]) -> dict[int, Floats]:
         """The vectors of documents, where they have one."""
         rows = tx.all("vectors.of_docs", docs=docs, model=self.model, dim=self.dimension)
-        return {doc: np.frombuffer(tx.vector_bytes(raw), "<f4") for doc, raw in rows if raw is not None}
+        found = ((doc, tx.vector_bytes(raw)) for doc, raw in rows if raw is not None)
+        # A damaged one is like none.
+        return {doc: np.frombuffer(raw, "<f4") for doc, raw in found if len(raw) == 4 * self.dimension}
 
     def embedded(self, tx: Transaction, docs: Sequence[int]) -> set[int]:
         """Those of the documents that have a vector."""
@@ -131,6 +137,8 @@ class Vectors:
     def _ranked(self, tx: Transaction, rows: Sequence[Row], query: Floats, limit: int) -> list[tuple[int, float]]:
         """Rows of (number, document, vector), compared exactly."""
         matrix = _matrix(tx, [raw for _, _, raw in rows], self.dimension)
+        if not np.isfinite(matrix).all():
+            raise Corrupt("there is a vector of something else than numbers; run `recollect check --repair`")
         cosines = (matrix @ query).astype(np.float64).round(DIGITS).tolist()
         found = sorted(zip((doc for _, doc, _ in rows), cosines, strict=True), key=lambda hit: (-hit[1], -hit[0]))
         return found[:limit]
@@ -138,7 +146,9 @@ class Vectors:
     def _pack(self, tx: Transaction) -> None:
         """Turn the newest vectors into a pack, when there are enough of them."""
         packs = tx.all("vectors.packs", model=self.model, dim=self.dimension)
-        rows = tx.all("vectors.fresh", model=self.model, dim=self.dimension, number=packs[-1][0] if packs else 0)
+        fresh = tx.all("vectors.fresh", model=self.model, dim=self.dimension, number=packs[-1][0] if packs else 0)
+        # A damaged vector must not keep others from being written.
+        rows = [row for row in fresh if len(tx.vector_bytes(row[1])) == 4 * self.dimension]
         if len(rows) < PACK:
             return
         numbers = np.array([number for number, _ in rows], "<i8")
@@ -244,9 +254,105 @@ def sweep(tx: Transaction) -> int:
     return gone
 
 
+def damage(tx: Transaction, counters: Counters) -> list[str]:
+    """What is wrong with the vectors of the agent, of whatever model, and with their packs."""
+    return _damaged(tx, counters).told
+
+
+def mend(tx: Transaction, counters: Counters) -> None:
+    """Drop the damaged vectors and packs: their entries get new vectors like those that never had one."""
+    found = _damaged(tx, counters)
+    for entry_id in found.vectors:
+        tx.run("vectors.forget", entry_id=entry_id)
+    for model, dim in found.packs:
+        # All of the model: its vectors are compared one by one until they become a pack again.
+        tx.run("vectors.packs_of_drop", model=model, dim=dim)
+    counters.vectors = max(counters.vectors, found.highest) + 1  # so that others read again what they know
+
+
+@dataclass(slots=True)
+class _Damaged:
+    told: list[str] = field(default_factory=list)
+    vectors: list[str] = field(default_factory=list)
+    """The entries whose vectors are damaged."""
+    packs: set[tuple[str, int]] = field(default_factory=set)
+    """The models whose packs are damaged."""
+    highest: int = 0
+
+
+def _damaged(tx: Transaction, counters: Counters) -> _Damaged:
+    found = _Damaged()
+    numbers: dict[tuple[str, int], set[int]] = {}
+    last = ""
+    while rows := tx.all("vectors.after", entry_id=last, limit=PAGE):
+        for entry_id, number, model, dim, raw, known in rows:
+            used = numbers.setdefault((model, dim), set())
+            wrong = _wrong(tx.vector_bytes(raw), dim)
+            if known is None:
+                wrong = "is of no entry"
+            elif number < 1 or number in used:
+                wrong = f"has the number {number}, which is not its own"
+            if wrong:
+                found.told.append(f"the vector of entry {entry_id} {wrong}")
+                found.vectors.append(entry_id)
+            else:
+                used.add(number)
+        last = rows[-1][0]
+    found.highest = max((number for used in numbers.values() for number in used), default=0)
+    if found.highest > counters.vectors:
+        found.told.append(f"the counter of vectors says {counters.vectors}, but {found.highest} is in use")
+    packed: dict[tuple[str, int], set[int]] = {}
+    ends: dict[tuple[str, int], int] = {}
+    for pack, model, dim in tx.all("vectors.every_pack"):
+        ends[model, dim] = pack
+        held, wrong = _wrong_pack(tx, pack, model, dim, numbers.get((model, dim), set()))
+        packed.setdefault((model, dim), set()).update(held)
+        if wrong:
+            found.told.append(f"pack {pack} of the vectors of {model!r} {wrong}")
+            found.packs.add((model, dim))
+    for of_model, end in ends.items():
+        missing = {number for number in numbers.get(of_model, ()) if number <= end} - packed[of_model]
+        if missing and of_model not in found.packs:
+            found.told.append(f"{len(missing)} vectors of {of_model[0]!r} are in no pack, the first is {min(missing)}")
+            found.packs.add(of_model)
+    return found
+
+
+def _wrong(raw: bytes, dimension: int) -> str:
+    """What is wrong with a vector: it has unit length, or is all zeros where the text has none."""
+    if dimension < 1 or len(raw) != 4 * dimension:
+        return f"has {len(raw)} bytes, which are not {dimension} numbers"
+    row = np.frombuffer(raw, "<f4")
+    with np.errstate(all="ignore"):
+        length = float(row @ row)
+    return "" if length == 0 or abs(length - 1) < 0.01 else "is not what was written: its length is not 1"
+
+
+def _wrong_pack(tx: Transaction, pack: int, model: str, dim: int, good: set[int]) -> tuple[set[int], str]:
+    """The numbers that a pack holds, and what is wrong with it. `good` are those of vectors that are right."""
+    ((raw, codes),) = tx.all("vectors.pack", pack=pack)
+    if not raw or len(raw) % 8 or len(codes) != len(raw) // 8 * dim:
+        return set(), f"has {len(raw)} bytes of numbers and {len(codes)} of codes, which do not fit"
+    numbers = np.frombuffer(raw, "<i8")
+    if numbers[-1] > pack or (np.diff(numbers) < 1).any():
+        return set(), "has numbers that are not in order"
+    held: set[int] = set(numbers.tolist())
+    checked = held & good
+    between = tx.all("vectors.between", model=model, dim=dim, first=int(numbers[0]), last=int(numbers[-1]))
+    rows = [(number, raw) for number, raw in between if number in checked]
+    living = np.isin(numbers, [number for number, _ in rows])
+    right = _bytes(_matrix(tx, [raw for _, raw in rows], dim)).astype(np.int16)
+    told = np.frombuffer(codes, np.int8).reshape(len(numbers), dim)[living]
+    fits = told.shape == right.shape and bool((np.abs(told - right) <= 1).all())
+    return held, "" if fits else "has codes of other vectors"
+
+
 def _matrix(tx: Transaction, raws: Sequence[object], dimension: int) -> Floats:
     """Vectors as the database gave them, one row each."""
-    return np.frombuffer(b"".join(tx.vector_bytes(raw) for raw in raws), "<f4").reshape(len(raws), dimension)
+    joined = b"".join(tx.vector_bytes(raw) for raw in raws)
+    if len(joined) != 4 * len(raws) * dimension:
+        raise Corrupt(f"there is a vector of other than {dimension} numbers; run `recollect check --repair`")
+    return np.frombuffer(joined, "<f4").reshape(len(raws), dimension)
 
 
 def _bytes(matrix: Floats) -> NDArray[np.int8]:

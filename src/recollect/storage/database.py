@@ -17,7 +17,9 @@ from typing import Any
 
 from recollect.model.report import Finding
 
-__all__ = ["Database", "Migration", "Row", "Transaction", "expand", "migrations", "plain", "queries", "statement"]
+__all__ = [
+    "Database", "Migration", "Row", "Transaction", "expand", "layout", "migrations", "plain", "queries", "statement",
+]  # fmt: skip
 
 Row = tuple[Any, ...]
 FEW = 32
@@ -26,6 +28,7 @@ _HERE = Path(__file__).parent
 _NAME = re.compile(r"^-- (name|part): (\S+)$", re.MULTILINE)
 _LIST = re.compile(r":(\w+)\*")
 _LITERAL = re.compile(r":(\w+)!")
+_MADE = re.compile(r"^(CREATE|DROP) (?:UNIQUE )?(TABLE|INDEX) (\w+)", re.MULTILINE)
 
 
 class Transaction(ABC):
@@ -64,6 +67,10 @@ class Transaction(ABC):
         """
         return database.write(agent) if write else database.read(agent)
 
+    def sees(self, database: "Database", agent: str) -> bool:
+        """What `Database.exists` says of another database of the same home, while this transaction is under way."""
+        return database.exists(agent)
+
     def vector(self, values: bytes) -> Any:
         """A vector (f32, little endian) as a parameter of a query."""
         return values
@@ -96,6 +103,10 @@ class Database(ABC):
     @abstractmethod
     def exists(self, agent: str) -> bool:
         """Whether anything was ever written for the agent here (or may have been, where the agents share a file)."""
+
+    def prepare(self, agent: str) -> None:
+        """Make what a write `beside` another one cannot make itself."""
+        return None
 
     @abstractmethod
     def agents(self) -> list[str]:
@@ -145,6 +156,19 @@ class Migration:
 def migrations() -> tuple[Migration, ...]:
     """All migrations, in order."""
     return tuple(Migration(path) for path in sorted((_HERE / "migrations").glob("*.sql")))
+
+
+@cache
+def layout() -> dict[str, str]:
+    """The tables and indexes that the migrations make, by name: TABLE or INDEX."""
+    made: dict[str, str] = {}
+    for migration in migrations():
+        for verb, kind, name in _MADE.findall(migration.sql):
+            if verb == "CREATE":
+                made[name] = kind
+            else:
+                del made[name]
+    return made
 
 
 @cache

@@ -59,6 +59,7 @@ COLUMNS = (
 """Of a whole row, in the order in which every query gives them."""
 BOOKKEEPING = ("lifetime", "access_count", "accessed_at")
 """Fields that no operation changes."""
+_ADVICE = "Run `recollect check --repair`, which mends it if the log proves what it was; else restore a backup"
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
 _kept = attrgetter(*_KEPT)
 
@@ -265,9 +266,16 @@ def record(
     )  # fmt: skip
 
 
-def revisions(tx: Transaction, entry_id: str) -> list[Revision]:
-    """The history of an entry, oldest first."""
-    return [_revision(row) for row in tx.all("operations.of", entry_id=entry_id)]
+def revisions(tx: Transaction, entry_id: str, *, legible: bool = False) -> list[Revision]:
+    """The history of an entry, oldest first; those that are `legible`, or Corrupt if one is not."""
+    found = []
+    for row in tx.all("operations.of", entry_id=entry_id):
+        try:
+            found.append(_revision(row))
+        except Corrupt:
+            if not legible:
+                raise
+    return found
 
 
 def revision_rows(tx: Transaction, ids: Sequence[str]) -> dict[str, list[Row]]:
@@ -374,10 +382,7 @@ def of_rows(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
                 names[entry_id] = name
             else:
                 aliases.setdefault(entry_id, []).append(name)
-    try:
-        return [_entry(row, names.get(row[0]), aliases.get(row[0], ())) for row in rows]
-    except (ValueError, TypeError) as error:
-        raise Corrupt(f"a row of the entries table is damaged ({error}); restore a backup") from error
+    return [_entry(row, names.get(row[0]), aliases.get(row[0], ())) for row in rows]
 
 
 def _entry(row: Row, name: str | None, aliases: Iterable[str]) -> Stored:
@@ -387,16 +392,16 @@ def _entry(row: Row, name: str | None, aliases: Iterable[str]) -> Stored:
         hash_, vault_id,
     ) = row  # fmt: skip
     if content_hash(content) != hash_:
-        raise Corrupt(
-            f"the content of entry {id_} is not what was written: its fingerprint differs. "
-            "Run `recollect check` to see what else is affected, and restore a backup"
-        )
-    entry = Entry(
-        id=id_, seq=seq, kind=Kind(kind), content=content, name=name, aliases=tuple(aliases),
-        category=Category(category) if category else None, scope=Scope(scope), lifetime=Lifetime(lifetime),
-        context=context, tags=tuple(json.loads(tags)), concept_tags=tuple(json.loads(concept_tags)),
-        importance=importance, source=source, conversation_id=conversation_id, channel_id=channel_id,
-        first_event=first_event, last_event=last_event, created_at=created_at, updated_at=updated_at,
-        accessed_at=accessed_at, access_count=access_count, content_hash=hash_, vault_id=vault_id,
-    )  # fmt: skip
+        raise Corrupt(f"the content of entry {id_} is not what was written: its fingerprint differs. {_ADVICE}")
+    try:
+        entry = Entry(
+            id=id_, seq=seq, kind=Kind(kind), content=content, name=name, aliases=tuple(aliases),
+            category=Category(category) if category else None, scope=Scope(scope), lifetime=Lifetime(lifetime),
+            context=context, tags=tuple(json.loads(tags)), concept_tags=tuple(json.loads(concept_tags)),
+            importance=importance, source=source, conversation_id=conversation_id, channel_id=channel_id,
+            first_event=first_event, last_event=last_event, created_at=created_at, updated_at=updated_at,
+            accessed_at=accessed_at, access_count=access_count, content_hash=hash_, vault_id=vault_id,
+        )  # fmt: skip
+    except (ValueError, TypeError) as error:
+        raise Corrupt(f"the row of entry {id_} is damaged ({error}). {_ADVICE}") from error
     return Stored(entry, doc)

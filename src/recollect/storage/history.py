@@ -24,7 +24,11 @@ __all__ = [
     "event_hash",
     "events",
     "info",
+    "last_event",
+    "miscounts",
     "of_chat",
+    "recount",
+    "strays",
     "written_at",
 ]
 
@@ -109,13 +113,19 @@ def of_chat(tx: Transaction, chat_id: str) -> ConversationInfo | None:
 
 
 def info(row: Row) -> ConversationInfo:
-    """A row of conversations as a value."""
+    """A row of conversations as a value; Corrupt if it makes no sense."""
     identity, ref_code, channel, status, started, ended, chat, model, participants, summary, by = row
-    return ConversationInfo(
-        id=identity, ref_code=ref_code, channel_id=channel, status=Status(status), started_at=started, ended_at=ended,
-        chat_id=chat, model_id=model, participants=tuple(json.loads(participants)), closing_summary=summary,
-        summary_by=by,
-    )  # fmt: skip
+    try:
+        people = json.loads(participants)
+        if not isinstance(people, list):
+            raise ValueError("its participants are no list")
+        return ConversationInfo(
+            id=identity, ref_code=ref_code, channel_id=channel, status=Status(status), started_at=started,
+            ended_at=ended, chat_id=chat, model_id=model, participants=tuple(people), closing_summary=summary,
+            summary_by=by,
+        )  # fmt: skip
+    except ValueError as error:
+        raise Corrupt(f"the conversation {identity} cannot be read: {error}; restore it from a backup") from error
 
 
 # Events
@@ -202,9 +212,52 @@ def breaks(tx: Transaction) -> Iterable[str]:
                 yield f"event {seq} does not follow the one before it in its conversation"
             last[conversation_id] = digest
         after = rows[-1][0]
-    total = Journal.get(tx).events
-    if total >= expected:
-        yield f"events {expected} to {total} are missing from the journal"
+
+
+def miscounts(tx: Transaction) -> Iterable[str]:
+    """Where the last numbers of the journal are not what is in use."""
+    journal, last = Journal.get(tx), last_event(tx)
+    if journal.events < last:
+        yield f"the counter of events says {journal.events}, but {last} is in use"
+    elif journal.events > last:
+        yield f"events {last + 1} to {journal.events} are missing from the journal, or its counter is wrong"
+    elif journal.flushed > last:
+        yield f"the index over the journal is said to end with event {journal.flushed}, but the journal with {last}"
+
+
+def recount(tx: Transaction, analysis: int) -> None:
+    """Make the last number of the journal what is in use; the index over it is to be made anew then."""
+    journal = Journal.advance(tx, 0, analysis)
+    # A process may know segments by these numbers.
+    journal.layout = max([journal.layout, *(segment for segment, _, _, _ in tx.all("turns.segments"))])
+    journal.save(tx)
+    tx.run("history.journal_set", events=last_event(tx))
+
+
+def strays(tx: Transaction) -> Iterable[str]:
+    """Conversations that cannot be read, and events whose conversation is not there."""
+    first: dict[str, int] = {}
+    after = ""
+    while rows := tx.all("history.talks", after=after, limit=PAGE):
+        first.update(rows)
+        after = rows[-1][0]
+    after = ""
+    while rows := tx.all("history.conversations_after", id=after, limit=PAGE):
+        for row in rows:
+            first.pop(row[0], None)
+            try:
+                info(row)
+            except Corrupt as error:
+                yield str(error)
+        after = rows[-1][0]
+    for conversation_id, seq in sorted(first.items(), key=lambda one: one[1]):
+        yield f"the conversation {conversation_id} of event {seq} and others is not there"
+
+
+def last_event(tx: Transaction) -> int:
+    """The number of the last event of the journal; 0 if there is none."""
+    row = tx.one("history.last_event")
+    return row[0] if row else 0
 
 
 def _payload(one: Event) -> str:

@@ -9,6 +9,7 @@ import logging
 import os
 import re
 import threading
+import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -22,7 +23,7 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
 from recollect.model.report import Finding
 from recollect.names import short_hash
-from recollect.storage.database import Database, Row, Transaction, expand, migrations, statement
+from recollect.storage.database import Database, Row, Transaction, expand, layout, migrations, statement
 
 __all__ = ["PostgresDatabase", "PostgresServer", "PostgresTransaction", "dialect", "schema_of"]
 
@@ -32,6 +33,11 @@ MINIMUM = 15
 CONNECT_SECONDS = 5
 WAIT_SECONDS = 30
 POOL_SIZE = 10
+LOCK_SECONDS = 3
+"""How long an erasure waits for a table that somebody else uses; meanwhile the agent's other calls wait behind it."""
+PAUSES = (0.05, 0.15, 0.4, 1.4)
+"""Before an erasure looks again whether the server still keeps deleted rows for somebody, in seconds."""
+SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _PARAMETER = re.compile(r"(?<!:):(\w+)")
 _DIALECT = (
     (re.compile(r"\bINTEGER\b"), "BIGINT"),
@@ -48,8 +54,12 @@ _CONTROL_TABLES = (
     'CREATE TABLE IF NOT EXISTS {}.agents (workspace TEXT COLLATE "C" NOT NULL, agent TEXT COLLATE "C" NOT NULL, '
     "schema TEXT NOT NULL, PRIMARY KEY (workspace, agent))"
 )
+# The text of queries is UTF-8, whatever the environment says.
+_CONNECTING: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "utf8"}
 # What goes wrong in the background is raised where a connection is needed; it is not for the terminal as well.
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+Owner = tuple[str, str] | None
+"""The workspace and agent that a schema belongs to; None for the account's."""
 # Pools that a forked child inherited: their connections are the parent's, so they are only kept.
 _inherited: list[ConnectionPool[psycopg.Connection[Row]]] = []
 
@@ -88,6 +98,11 @@ class PostgresTransaction(Transaction):
         assert isinstance(database, PostgresDatabase)
         with database.within(self._cursor.connection, agent, write=write) as tx:
             yield tx
+
+    def sees(self, database: Database, agent: str) -> bool:
+        """Whether the agent's schema of another database is there, asked on this connection."""
+        assert isinstance(database, PostgresDatabase)
+        return database.seen_by(self._cursor.connection, agent)
 
     def vector(self, values: bytes) -> str:
         """A vector as pgvector reads it."""
@@ -131,6 +146,7 @@ class PostgresServer:
         self._pool: ConnectionPool[psycopg.Connection[Row]] | None = None
         self._guard = threading.Lock()
         self._owner = os.getpid()
+        self._vectors = ""
         self.known: set[str] = set()
 
     def connect(self) -> ConnectionPool[psycopg.Connection[Row]]:
@@ -140,7 +156,7 @@ class PostgresServer:
             if self._pool is not None:
                 return self._pool
             try:
-                first = psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS, autocommit=True)
+                first = psycopg.connect(self.url, autocommit=True, **_CONNECTING)
             except psycopg.ProgrammingError:
                 raise ConfigError(
                     f"{self.where} is not a usable address; write it as postgresql://user:password@host:port/database, "
@@ -150,6 +166,12 @@ class PostgresServer:
                 version = connection.info.server_version // 10_000
                 if version < MINIMUM:
                     raise ConfigError(f"{self.where} is PostgreSQL {version}; recollect needs {MINIMUM} or newer")
+                encoding = connection.info.parameter_status("server_encoding")
+                if encoding != "UTF8":
+                    raise ConfigError(
+                        f"{self.where} is encoded in {encoding}, which cannot hold every text; create another database "
+                        "with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
+                    )
                 vector = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
                 if vector is None:
                     raise ConfigError(
@@ -158,17 +180,20 @@ class PostgresServer:
                     )
             pool: ConnectionPool[psycopg.Connection[Row]] = ConnectionPool(
                 self.url, min_size=0, max_size=POOL_SIZE, open=False, reconnect_timeout=CONNECT_SECONDS,
-                configure=_configure, kwargs={"autocommit": True, "connect_timeout": CONNECT_SECONDS},
+                configure=_configure, kwargs={"autocommit": True, **_CONNECTING},
             )  # fmt: skip
             pool.open()
             self._pool = pool
             return pool
 
     @contextmanager
-    def connection(self, begin: str | None) -> Iterator[psycopg.Connection[Row]]:
-        """A connection in a transaction that was begun with the given statements, or in none."""
+    def connection(self, begin: str | None, schema: str | None = None) -> Iterator[psycopg.Connection[Row]]:
+        """A connection in a transaction that was begun with the given statements, or in none.
+
+        `schema` is the one that it works in: what is missing there is damage, not the work of another process.
+        """
         pool = self.connect()
-        with self.errors():
+        with self.errors(schema):
             try:
                 connection = self._begin(pool, begin)
             except PoolClosed:
@@ -206,19 +231,70 @@ class PostgresServer:
             raise
         return connection
 
-    def has(self, schema: str) -> bool:
-        """Whether a schema of ours is there now: the server is asked, as another process may have deleted it."""
-        with self.connection(None) as connection:
-            found = connection.execute(
-                "SELECT 1 FROM pg_tables WHERE schemaname = %s AND tablename = 'migrations'", (schema,)
-            ).fetchone()
-        if found is None:
-            self.known.discard(schema)
-            return False
-        self.prepare(schema, None)
-        return True
+    def has(self, schema: str, owner: Owner) -> bool:
+        """Whether a schema of ours is there now: the server is asked, as another process may have deleted it.
 
-    def prepare(self, schema: str, owner: tuple[str, str] | None) -> None:
+        Corrupt if it is not, but should be.
+        """
+        with self.connection(None) as connection:
+            there = self.sees(connection, schema)
+        if there:
+            self.prepare(schema, None)
+            return True
+        self.known.discard(schema)
+        if owner is not None:
+            with self.connection(SNAPSHOT) as connection:
+                self.must_not_be_lost(connection, schema, owner)
+        return False
+
+    def sees(self, connection: psycopg.Connection[Row], schema: str) -> bool:
+        """Whether a schema of ours is there; Corrupt if it is in pieces."""
+        found = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename IN ('counters', 'migrations')",
+            (schema,),
+        ).fetchall()
+        if len(found) == 1:
+            (table,) = {"counters", "migrations"}.difference(found[0])
+            raise self.incomplete(schema, table)
+        return bool(found)
+
+    def must_not_be_lost(self, connection: psycopg.Connection[Row], schema: str, owner: Owner) -> None:
+        """Corrupt if the list has an agent whose schema is not there: both are made, and deleted, in one transaction.
+
+        To be asked in one snapshot, or by who holds the lock of schema work.
+        """
+        if self.sees(connection, schema) or owner is None or not _is_listed(connection):
+            return
+        listed = quoting.SQL("SELECT 1 FROM {}.agents WHERE workspace = %s AND agent = %s")
+        if connection.execute(listed.format(quoting.Identifier(CONTROL)), owner).fetchone():
+            workspace, agent = owner
+            raise Corrupt(
+                f"the memory of agent {agent!r} in workspace {workspace!r} is missing: {self.where} has no schema "
+                f"{schema}. Restore that schema from a backup; to start afresh, delete the workspace, or the agent's "
+                f"row in {CONTROL}.agents"
+            )
+
+    def lacking(self, schema: str) -> list[str]:
+        """The tables and indexes that a schema lacks; none where there is no schema, or not one of this recollect."""
+        if not self._is_current(schema):
+            return []
+        wanted = {*layout(), *(f"{name}_pkey" for name, kind in layout().items() if kind == "TABLE"), "migrations_pkey"}
+        with self.connection(None) as connection:
+            rows = connection.execute(
+                "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+                "WHERE nspname = %s AND relname = ANY(%s)",
+                (schema, list(wanted)),
+            ).fetchall()
+        return sorted(wanted.difference(name for (name,) in rows)) if rows else []
+
+    def incomplete(self, schema: str, what: str) -> Corrupt:
+        """What to raise where a schema is damaged."""
+        return Corrupt(
+            f"the schema {schema} on {self.where} is damaged: it has no {what}. Restore the schema from a backup; "
+            "an index alone can also be made again by hand, as recollect's migrations make it"
+        )
+
+    def prepare(self, schema: str, owner: Owner) -> None:
         """Create a schema, or bring it up to date. Safe when several processes do it at once."""
         if schema in self.known or self._is_current(schema):
             self.known.add(schema)
@@ -228,11 +304,13 @@ class PostgresServer:
         with self.connection("BEGIN") as connection:
             # One lock for all schema work of recollect in this database: it is rare, and the order never matters.
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (int(short_hash(CONTROL), 16),))
+            self.must_not_be_lost(connection, schema, owner)
             connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(quoting.Identifier(CONTROL)))
             connection.execute(quoting.SQL(_CONTROL_TABLES).format(quoting.Identifier(CONTROL)))
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+            self._find_vectors(connection)
             connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(name))
-            connection.execute(quoting.SQL("SET LOCAL search_path TO {}, public").format(name))
+            connection.execute(f"SET LOCAL search_path TO {self.path(schema)}".encode())
             connection.execute("CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)")
             done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
             if done and max(done) > newest:
@@ -254,17 +332,31 @@ class PostgresServer:
                 )
         self.known.add(schema)
 
+    def path(self, schema: str) -> str:
+        """Where names are looked up: in a schema that was prepared, and where the extension is."""
+        return f'"{schema}", {self._vectors}' if self._vectors else f'"{schema}"'
+
+    def _find_vectors(self, connection: psycopg.Connection[Row]) -> None:
+        row = connection.execute(
+            "SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace "
+            "WHERE extname = 'vector'"
+        ).fetchone()
+        self._vectors = row[0] if row else ""
+
     def generation(self, connection: psycopg.Connection[Row], schema: str) -> int | None:
         """A number that changes when the schema is made anew; None if it is gone.
 
         ConfigError if a newer recollect migrated it, which may have happened since it was prepared here.
         """
         row = connection.execute(
-            "SELECT to_regclass(%s)::oid::bigint, (SELECT description FROM pg_catalog.pg_description "
-            "WHERE objoid = to_regclass(%s) AND classoid = 'pg_catalog.pg_class'::regclass AND objsubid = 0)",
-            (f'"{schema}".counters', f'"{schema}".migrations'),
+            "SELECT to_regclass(%(counters)s)::oid::bigint, (SELECT description FROM pg_catalog.pg_description "
+            "WHERE objoid = to_regclass(%(migrations)s) AND classoid = 'pg_catalog.pg_class'::regclass "
+            "AND objsubid = 0), (to_regclass(%(counters)s) IS NULL) = (to_regclass(%(migrations)s) IS NULL)",
+            {"counters": f'"{schema}".counters', "migrations": f'"{schema}".migrations'},
         ).fetchone()
         assert row is not None
+        if not row[2]:
+            self.sees(connection, schema)  # it was deleted just now, or it is in pieces
         if row[1] and row[1].isdecimal() and int(row[1]) > migrations()[-1].number:
             raise self._too_new(schema, int(row[1]))
         found: int | None = row[0]
@@ -291,12 +383,14 @@ class PostgresServer:
             rows = connection.execute(
                 quoting.SQL("SELECT number FROM {}.migrations").format(quoting.Identifier(schema))
             ).fetchall()
+            if not self._vectors:
+                self._find_vectors(connection)
         return {number for (number,) in rows} == {migration.number for migration in migrations()}
 
     def owners(self) -> list[tuple[str, str]]:
         """Every (workspace, agent) that has a schema."""
         with self.connection(None) as connection:
-            if connection.execute("SELECT to_regclass(%s)", (f"{CONTROL}.agents",)).fetchone() == (None,):
+            if not _is_listed(connection):
                 return []
             rows = connection.execute(
                 quoting.SQL("SELECT workspace, agent FROM {}.agents ORDER BY 1, 2").format(quoting.Identifier(CONTROL))
@@ -329,22 +423,39 @@ class PostgresServer:
             pool.close()
 
     @contextmanager
-    def errors(self) -> Iterator[None]:
-        """The one place where the driver's errors become recollect's own."""
+    def errors(self, schema: str | None = None) -> Iterator[None]:
+        """The one place where the driver's errors become recollect's own. `schema` is what was worked in."""
         try:
             yield
         except RecollectError:
             raise
-        except (psycopg.errors.UndefinedTable, psycopg.errors.InvalidSchemaName) as error:
+        except (
+            psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.InvalidSchemaName
+        ) as error:  # fmt: skip
             self.known.clear()
+            # A schema is made, and deleted, as a whole: one with a part of it was damaged by somebody else.
+            for one in (schema, ACCOUNT) if schema is not None else ():
+                if missing := self.lacking(one):
+                    raise self.incomplete(one, " and no ".join(missing)) from error
+            if isinstance(error, psycopg.errors.UndefinedColumn) and schema is not None and self._is_current(schema):
+                raise self.incomplete(schema, f"such column ({_first_line(error)})") from error
             raise Unavailable(f"the tables on {self.where} changed while they were in use; try again") from error
         except psycopg.errors.InsufficientPrivilege as error:
             raise ConfigError(
                 f"the user of {self.where} may not do this ({_first_line(error)}); grant it CREATE on the database, "
                 "and let an administrator run CREATE EXTENSION vector once"
             ) from error
-        except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
+        except (
+            # The last is what pgvector says of a vector that has not the length of the others.
+            psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted, psycopg.errors.DataException
+        ) as error:  # fmt: skip
             raise Corrupt(f"{self.where} reports damaged data ({_first_line(error)}); restore a backup") from error
+        except psycopg.errors.ReadOnlySqlTransaction as error:
+            raise ConfigError(
+                f"{self.where} only reads ({_first_line(error)}): nothing was written. Give the address of the server "
+                "that takes writes; if this one should, turn off default_transaction_read_only for the database and "
+                "the user"
+            ) from error
         except (psycopg.errors.SerializationFailure, psycopg.errors.DeadlockDetected) as error:
             raise Unavailable(f"another writer was faster on {self.where}; try again") from error
         except psycopg.errors.UniqueViolation as error:
@@ -389,17 +500,20 @@ class PostgresDatabase(Database):
     def _schema(self, agent: str) -> str:
         return ACCOUNT if self._workspace is None else schema_of(self._workspace, agent)
 
+    def _owner(self, agent: str) -> Owner:
+        return None if self._workspace is None else (self._workspace, agent)
+
     @contextmanager
     def read(self, agent: str) -> Iterator[Transaction]:
         """A snapshot of the agent's schema, or of an empty memory while there is none."""
         schema = self._schema(agent)
-        if schema in self._server.known or self._server.has(schema):
-            begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL search_path TO "
-            with self._server.connection(f'{begin}"{schema}", public') as connection:
-                if generation := self._server.generation(connection, schema):
+        server = self._server
+        while schema in server.known or server.has(schema, self._owner(agent)):
+            with server.connection(f"{SNAPSHOT}; SET LOCAL search_path TO {server.path(schema)}", schema) as connection:
+                if generation := server.generation(connection, schema):
                     yield PostgresTransaction(connection, agent, generation)
                     return
-            self._server.known.discard(schema)  # the workspace was deleted meanwhile
+            server.known.discard(schema)  # the workspace was deleted meanwhile, if nothing worse happened
         with self._empty.read(agent) as tx:
             yield tx
 
@@ -407,23 +521,25 @@ class PostgresDatabase(Database):
     def write(self, agent: str) -> Iterator[Transaction]:
         """A transaction that is committed when the block ends."""
         schema = self._schema(agent)
+        server = self._server
         for _ in range(2):
-            self._server.prepare(schema, (self._workspace, agent) if self._workspace is not None else None)
-            with self._server.connection(f'BEGIN; SET LOCAL search_path TO "{schema}", public') as connection:
-                if generation := self._server.generation(connection, schema):
+            server.prepare(schema, self._owner(agent))
+            with server.connection(f"BEGIN; SET LOCAL search_path TO {server.path(schema)}", schema) as connection:
+                if generation := server.generation(connection, schema):
                     yield PostgresTransaction(connection, agent, generation)
                     return
-            self._server.known.discard(schema)  # the workspace was deleted meanwhile: it is made anew
+            server.known.discard(schema)  # the workspace was deleted meanwhile: it is made anew
         raise Unavailable(f"schema {schema} is being deleted by another process; try again")
 
     @contextmanager
     def within(self, connection: psycopg.Connection[Row], agent: str, *, write: bool) -> Iterator[Transaction]:
-        """A part of a transaction that was begun in another schema; that one is selected again when it ends."""
+        """A part of a transaction that was begun in another schema; that one is selected again when it ends.
+
+        What it writes to was prepared before: nobody may ask for a second connection while holding one.
+        """
         schema = self._schema(agent)
-        if write:
-            self._server.prepare(schema, (self._workspace, agent) if self._workspace is not None else None)
         choose = "SELECT current_setting('search_path'), set_config('search_path', %s, true)"
-        (before, _), *_ = connection.execute(choose, (f'"{schema}", public',)).fetchall()
+        (before, _), *_ = connection.execute(choose, (self._server.path(schema),)).fetchall()
         generation = self._server.generation(connection, schema)
         if generation is not None:
             yield PostgresTransaction(connection, agent, generation)
@@ -437,7 +553,15 @@ class PostgresDatabase(Database):
 
     def exists(self, agent: str) -> bool:
         """Whether the agent's schema is there."""
-        return self._server.has(self._schema(agent))
+        return self._server.has(self._schema(agent), self._owner(agent))
+
+    def seen_by(self, connection: psycopg.Connection[Row], agent: str) -> bool:
+        """Whether a transaction that is under way sees the agent's schema."""
+        return self._server.sees(connection, self._schema(agent))
+
+    def prepare(self, agent: str) -> None:
+        """Make the agent's schema, or bring it up to date."""
+        self._server.prepare(self._schema(agent), self._owner(agent))
 
     def agents(self) -> list[str]:
         """The agents of this workspace, or of the account."""
@@ -447,29 +571,37 @@ class PostgresDatabase(Database):
             return [agent for (agent,) in tx.all("admin.agents")]
 
     def check(self) -> list[Finding]:
-        """The server looks after its own files; what it reports while reading is raised as Corrupt."""
-        return []
+        """Whether every schema is there and whole. The server looks after its own files."""
+        findings = []
+        for agent in [""] if self._workspace is None else self.agents():
+            where = "account" if self._workspace is None else f"{self._workspace}/{agent}"
+            try:
+                if self.exists(agent) and (missing := self._server.lacking(self._schema(agent))):
+                    raise self._server.incomplete(self._schema(agent), " and no ".join(missing))
+            except Corrupt as error:
+                findings.append(Finding(part="file", where=where, message=str(error)))
+        return findings
 
     def scrub(self, agent: str) -> tuple[list[str], list[str]]:
         """Rewrite the agent's tables, so that no page holds a deleted row."""
         schema = self._schema(agent)
         beyond = ["the server's write-ahead log, replicas and backups are out of reach; they expire by its own rules"]
-        details: list[str] = []
-
-        def listen(notice: psycopg.errors.Diagnostic) -> None:
-            details.append(notice.message_detail or "")
-
         with self._server.connection(None) as connection:
-            connection.add_notice_handler(listen)
-            for table in _tables(connection, schema):
-                place = quoting.Identifier(schema), quoting.Identifier(table)
-                connection.execute(quoting.SQL("VACUUM (FULL, VERBOSE) {}.{}").format(*place))
-            connection.remove_notice_handler(listen)
-        # The detail begins with the number of deleted rows that had to be kept for somebody.
-        if any(int(number) for detail in details for number in re.findall(r"\d+", detail)[:1]):
-            kept = "the server keeps the deleted rows for an open transaction; erase again by the id when it has ended"
-            return [], [kept, *beyond]
-        return [f"tables and indexes of schema {schema}"], beyond
+            left = _tables(connection, schema)
+            connection.execute(f"SET lock_timeout TO '{LOCK_SECONDS}s'".encode())
+            try:
+                for pause in (*PAUSES, 0):
+                    left = [table for table in left if _rewrite(connection, schema, table)]
+                    if not left:
+                        return [f"tables and indexes of schema {schema}"], beyond
+                    time.sleep(pause)
+            except psycopg.errors.LockNotAvailable:
+                pass  # whoever reads them longer than this may go on for hours
+            finally:
+                if not connection.closed:
+                    connection.execute("RESET lock_timeout")
+        kept = "the server keeps the deleted rows for an open transaction; erase again by the id when it has ended"
+        return [], [kept, *beyond]
 
     def tidy(self) -> int:
         """Nothing: the server vacuums its tables by itself."""
@@ -490,7 +622,8 @@ class PostgresDatabase(Database):
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
         """Every table of the agent as (table, columns, rows), all from one snapshot."""
         schema = self._schema(agent)
-        with self._server.connection("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY") as connection:
+        with self._server.connection(SNAPSHOT, schema) as connection:
+            self._server.must_not_be_lost(connection, schema, self._owner(agent))
 
             def rows() -> Iterator[tuple[str, list[str], Iterator[Row]]]:
                 for table in _tables(connection, schema):
@@ -519,6 +652,28 @@ def _floats(raw: bytes) -> bytes:
     values = array("f", raw[4:])
     values.byteswap()
     return values.tobytes()
+
+
+def _is_listed(connection: psycopg.Connection[Row]) -> bool:
+    """Whether there is a list of workspaces and agents."""
+    return connection.execute("SELECT to_regclass(%s)", (f"{CONTROL}.agents",)).fetchone() != (None,)
+
+
+def _rewrite(connection: psycopg.Connection[Row], schema: str, table: str) -> bool:
+    """Write a table anew without its deleted rows; whether some had to be kept, for somebody who may still see them."""
+    details: list[str] = []
+
+    def listen(notice: psycopg.errors.Diagnostic) -> None:
+        details.append(notice.message_detail or "")
+
+    connection.add_notice_handler(listen)
+    try:
+        place = quoting.Identifier(schema), quoting.Identifier(table)
+        connection.execute(quoting.SQL("VACUUM (FULL, VERBOSE) {}.{}").format(*place))
+    finally:
+        connection.remove_notice_handler(listen)
+    # The detail begins with the number of those rows.
+    return any(int(number) for detail in details for number in re.findall(r"\d+", detail)[:1])
 
 
 def _tables(connection: psycopg.Connection[Row], schema: str) -> list[str]:

@@ -75,7 +75,7 @@ def links(stores: Sequence[Store], name_or_id: str) -> Links:
             out[other.id] = other
     back = [
         other
-        for other in _mentioning(stores, [one for one in (entry.id, entry.name, *entry.aliases) if one])
+        for other in list(_mentioning(stores, [one for one in (entry.id, entry.name, *entry.aliases) if one]))
         if any((found := resolve(link)) is not None and found.id == entry.id for link in targets(other.content))
     ]
     back.sort(key=lambda other: (other.created_at, other.id), reverse=True)

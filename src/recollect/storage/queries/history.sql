@@ -18,6 +18,10 @@ FROM conversations WHERE agent = :agent AND id = :id
 SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
 FROM conversations WHERE agent = :agent AND id IN (:ids*)
 
+-- name: conversations_after
+SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
+FROM conversations WHERE agent = :agent AND id > :id ORDER BY id LIMIT :limit
+
 -- name: by_ref
 SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
 FROM conversations WHERE agent = :agent AND ref_code = :ref_code
@@ -67,6 +71,16 @@ RETURNING events, flushed, live, tokens, layout, analysis
 
 -- name: journal_save
 UPDATE journals SET flushed = :flushed, live = :live, tokens = :tokens, layout = :layout, analysis = :analysis WHERE agent = :agent
+
+-- name: journal_set
+UPDATE journals SET events = :events WHERE agent = :agent
+
+-- name: last_event
+SELECT seq FROM events WHERE agent = :agent AND seq > 0 ORDER BY seq DESC LIMIT 1
+
+-- name: talks
+SELECT conversation_id, MIN(seq) FROM events WHERE agent = :agent AND conversation_id > :after
+GROUP BY conversation_id ORDER BY conversation_id LIMIT :limit
 
 -- name: last
 SELECT status, ending, (

@@ -56,6 +56,9 @@ INSERT INTO removals (agent, number, doc, entry_id, terms) VALUES (:agent, :numb
 -- name: removals_after
 SELECT number, doc, terms FROM removals WHERE agent = :agent AND number > :number ORDER BY number
 
+-- name: removals
+SELECT number, doc, entry_id FROM removals WHERE agent = :agent ORDER BY number
+
 -- name: removed_docs
 SELECT doc FROM removals WHERE agent = :agent AND doc BETWEEN :first AND :last
 

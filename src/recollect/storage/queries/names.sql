@@ -28,4 +28,5 @@ SELECT name FROM names WHERE agent = :agent
 DELETE FROM names WHERE agent = :agent AND name = :name
 
 -- name: crowded
-SELECT entry_id FROM names WHERE agent = :agent GROUP BY entry_id HAVING sum(canonical) > 1
+SELECT entry_id, min(canonical), max(canonical) FROM names WHERE agent = :agent
+GROUP BY entry_id HAVING sum(canonical) > 1 OR min(canonical) < 0

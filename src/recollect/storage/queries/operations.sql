@@ -6,6 +6,10 @@ VALUES (:agent, :seq, :at, :actor, :operation, :entry_id, :before, :after)
 SELECT seq, at, actor, operation, entry_id, before, after FROM operations
 WHERE agent = :agent AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND entry_id = :entry_id) ORDER BY seq
 
+-- name: of_each
+SELECT seq, at, actor, operation, entry_id, before, after FROM operations
+WHERE agent = :agent AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND entry_id IN (:ids*)) ORDER BY seq
+
 -- name: last_removal
 SELECT seq, at, actor, operation, entry_id, before, after FROM operations
 WHERE agent = :agent AND operation = 'remove'

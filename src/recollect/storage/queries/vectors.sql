@@ -99,8 +99,21 @@ SELECT pack, model, dim FROM codes WHERE agent = :agent ORDER BY pack
 SELECT number FROM embeddings
 WHERE agent = :agent AND model = :model AND dim = :dim AND number BETWEEN :first AND :last
 
+-- name: between
+SELECT number, vector FROM embeddings
+WHERE agent = :agent AND model = :model AND dim = :dim AND number BETWEEN :first AND :last ORDER BY number
+
+-- name: after
+SELECT entry_id, number, model, dim, vector, (
+    SELECT id FROM entries WHERE entries.agent = :agent AND entries.id = embeddings.entry_id
+)
+FROM embeddings WHERE agent = :agent AND entry_id > :entry_id ORDER BY entry_id LIMIT :limit
+
 -- name: packs_drop
 DELETE FROM codes WHERE agent = :agent AND (model <> :model OR dim <> :dim)
+
+-- name: packs_of_drop
+DELETE FROM codes WHERE agent = :agent AND model = :model AND dim = :dim
 
 -- name: contents
 SELECT id, content FROM entries WHERE agent = :agent AND id IN (:ids*)

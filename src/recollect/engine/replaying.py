@@ -1,0 +1,123 @@
+"""What the log of an entry says that the entry is: replaying it, comparing, and the proof that it is right.
+
+An entry's row follows from its log where the log is whole. The proof is the fingerprint that the row keeps of its
+content: where the content that the log ends in has it, the log is what was written.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from recollect.errors import Corrupt
+from recollect.model.entry import Entry, Kind, Lifetime, Scope
+from recollect.storage import entries
+from recollect.storage.database import Row, Transaction
+
+__all__ = ["OPERATIONS", "differences", "fields", "proven", "removable", "replay"]
+
+OPERATIONS = ("add", "rename", "alias", "write", "remove")
+_LOGGED = (
+    "seq", "kind", "content", "name", "category", "scope", "context", "tags", "concept_tags", "importance", "source",
+    "conversation_id", "channel_id", "first_event", "last_event", "created_at",
+)  # fmt: skip
+"""The fields that only an operation changes."""
+
+State = dict[str, Any]
+
+
+def fields(row: Row) -> tuple[State, State]:
+    """What a row of the log tells of the fields before it and after it; ValueError if it cannot be read."""
+    told = []
+    for written in row[5:7]:
+        values = json.loads(written) if written else {}
+        if not isinstance(values, dict):
+            raise ValueError("it tells no fields")
+        told.append(_plain(values))
+    return told[0], told[1]
+
+
+def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> State | None:
+    """What the log makes of an entry, with what does not fit in it; None if the entry was erased or cannot be told."""
+    state: State = {}
+    try:
+        told = [fields(row) for row in rows]
+    except ValueError:
+        return None  # told already, when the log was read
+    if any(not (before or after) for before, after in told):
+        return None
+    for (seq, at, _, operation, *_), (before, after) in zip(rows, told, strict=True):
+        if not _fits(operation, before, after, state):
+            problems.append(f"operation {seq} on entry {entry_id} does not fit what the log says before it")
+        if operation == "add":
+            state = after
+        elif operation in ("rename", "write"):
+            state = {**state, **after, "updated_at": at}
+    return state
+
+
+def differences(entry: Entry, state: State) -> dict[str, Any]:
+    """The fields in which an entry is not what its log says, as they are."""
+    actual = _plain(entries.snapshot(entry))
+    return {name: actual.get(name) for name in _LOGGED if state.get(name) != actual.get(name)}
+
+
+def proven(entry_id: str, row: Row | None, state: State) -> Entry | None:
+    """The entry that the log makes, with what only the row knows; None if there is no proof that the log is right.
+
+    Without a row there is nothing that could contradict a log that is whole.
+    """
+    known = {name: value for name, value in state.items() if value is not None}
+    try:
+        if row is not None:
+            stored = dict(zip(entries.COLUMNS, row, strict=True))
+            content = known["content"]
+            if content != stored["content"] and entries.content_hash(content) != stored["content_hash"]:
+                return None
+            kept = {name: stored[name] for name in ("updated_at", "accessed_at", "access_count", "vault_id")}
+            if stored["lifetime"] in list(Lifetime):
+                kept["lifetime"] = stored["lifetime"]
+            known |= kept
+        return entries.from_snapshot(entry_id, known)
+    except (KeyError, TypeError, ValueError, AttributeError):
+        return None
+
+
+def removable(tx: Transaction, entry_id: str) -> tuple[entries.Stored, bool] | None:
+    """An entry that is to be removed, and whether its row can be read; None if there is none.
+
+    Of a row that cannot be read: the entry that its log says, else what is left of it.
+    """
+    row = tx.one("entries.by_ids", ids=[entry_id])
+    if row is None:
+        return None
+    try:
+        return entries.of_rows(tx, [row])[0], True
+    except Corrupt:
+        pass
+    state = replay(entry_id, entries.revision_rows(tx, [entry_id])[entry_id], [])
+    entry = None if state is None else proven(entry_id, row, state) or proven(entry_id, None, state)
+    stored = dict(zip(entries.COLUMNS, row, strict=True))
+    if entry is None:
+        rest = {name: stored[name] for name in ("seq", "content", "source", "created_at", "updated_at")}
+        plain = {"kind": Kind.NOTE, "scope": Scope.WORKSPACE, "lifetime": Lifetime.LONG_TERM}
+        entry = entries.from_snapshot(entry_id, {**rest, **plain})
+    names = {name: canonical for _, name, canonical in tx.all("names.of", ids=[entry_id])}
+    name = entry.name if state else next((one for one, canonical in names.items() if canonical), None)
+    aliases = tuple(one for one in names if one != name)
+    return entries.Stored(replace(entry, name=name, aliases=aliases), stored["doc"]), False
+
+
+def _fits(operation: str, before: State, after: State, state: State) -> bool:
+    """Whether what an operation found before it is what the log says until then."""
+    if operation == "add":
+        return True
+    if operation in ("rename", "write") and before.keys() != after.keys():
+        return False
+    names = _LOGGED if operation == "remove" else [name for name in _LOGGED if name in before]
+    return all(before.get(name) == state.get(name) for name in names)
+
+
+def _plain(values: Mapping[str, Any]) -> State:
+    """Fields as they come out of the log: lists for tuples, and nothing for what is at rest."""
+    return {name: list(value) if isinstance(value, tuple) else value or None for name, value in values.items()}
