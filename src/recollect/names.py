@@ -110,10 +110,10 @@ def plain(what: str, value: object, *, lines: bool = False) -> str:
 
 def is_blank(text: str) -> bool:
     """Whether there is nothing to see in a text: white space, marks without a shape, blank letters."""
-    return all(
-        character.isspace() or character in _BLANK_LETTERS or unicodedata.category(character) in ("Cc", "Cf")
-        for character in text
-    )
+    for character in text:  # mostly the first one tells
+        if not (character.isspace() or character in _BLANK_LETTERS or unicodedata.category(character) in ("Cc", "Cf")):
+            return False
+    return True
 
 
 def name(value: object, what: str = "name") -> str:

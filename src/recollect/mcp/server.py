@@ -40,6 +40,8 @@ SHARE = SESSIONS // 10
 """So many of the sessions may be one caller's."""
 PATIENCE = 1.0
 """Seconds that the upkeep under way gets when the process is to end. What it has not done by then another one does."""
+QUIET = 10.0
+"""Seconds in which a session asks for what it begins with; upkeep comes after them."""
 SWITCH = 0.0005
 """Seconds for which a thread may keep the interpreter while another waits, so that upkeep keeps no call waiting."""
 STDIO = "stdio"
@@ -97,7 +99,7 @@ def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = 
     gc.freeze()  # what was loaded until now stays: a collection in the middle of a call need not walk through it
     sys.stdin = io.TextIOWrapper(Lines(sys.stdin.buffer), encoding="utf-8", errors="replace")
     sys.setswitchinterval(SWITCH)
-    home.jobs.start()  # last: a session that begins should not wait for it
+    home.jobs.start(after=QUIET)
     try:
         server.run("stdio")
     finally:

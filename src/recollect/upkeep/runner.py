@@ -186,11 +186,12 @@ class Jobs:
             id=run, job="undo", started_at=now, finished_at=self._clock.now(), changes=tuple(undone), figures=figures
         )
 
-    def start(self) -> None:
-        """Run what is due in a thread, now and again, until `stop()`."""
+    def start(self, *, after: float = 0.0) -> None:
+        """Run what is due in a thread, after so many seconds and again and again, until `stop()`."""
         if self._thread is None or not self._thread.is_alive():
             self._stop = threading.Event()
-            self._thread = threading.Thread(target=self._loop, args=(self._stop,), name="recollect-upkeep", daemon=True)
+            work, values = self._loop, (self._stop, after)
+            self._thread = threading.Thread(target=work, args=values, name="recollect-upkeep", daemon=True)
             self._thread.start()
 
     def stop(self, seconds: float = 30.0) -> None:
@@ -202,7 +203,8 @@ class Jobs:
 
     # Steps
 
-    def _loop(self, stop: threading.Event) -> None:
+    def _loop(self, stop: threading.Event, after: float) -> None:
+        stop.wait(after)
         while not stop.is_set():
             try:
                 self._run_due(lambda what: None, stop)
