@@ -111,6 +111,7 @@ NO_OPTION = {
     "Conversations.detail.target_agent": "`conversation search` reads another agent's past",
     "Reminders.list.after": "--limit shows them all",
     "Jobs.run.workspace": "a job by name runs everywhere",
+    "Jobs.start.after": "who watches wants them now",
     "Jobs.stop.seconds": "--seconds of `jobs watch` is something else",
     "Vault.instructions.folder": "--host-project names it",
     "Home.agents.workspace": "`workspace list` shows all",
