@@ -27,12 +27,32 @@ from recollect.errors import (
 )
 
 
+class Quiet(BaseHTTPRequestHandler):
+    """A server that tells the terminal nothing."""
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def linked(answer: type[Quiet], token: str | None = None) -> Iterator[Link]:
+    """A link to a server that answers in this way."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), answer) as server:
+        threading.Thread(target=server.serve_forever).start()
+        link = Link(f"http://127.0.0.1:{server.server_address[1]}", token, 30)
+        try:
+            yield link
+        finally:
+            link.close()
+            server.shutdown()
+
+
 @contextmanager
 def standing_in(status: int, body: bytes, together: int = 1) -> Iterator[Link]:
     """A link to a server that answers the same to everybody, and cuts each connection off without a word."""
     barrier = threading.Barrier(together)
 
-    class Answer(BaseHTTPRequestHandler):
+    class Answer(Quiet):
         protocol_version = "HTTP/1.1"
 
         def do_GET(self) -> None:
@@ -47,17 +67,8 @@ def standing_in(status: int, body: bytes, together: int = 1) -> Iterator[Link]:
 
         do_DELETE = do_GET
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        threading.Thread(target=server.serve_forever).start()
-        link = Link(f"http://127.0.0.1:{server.server_address[1]}", "rcl_secret", 30)
-        try:
-            yield link
-        finally:
-            link.close()
-            server.shutdown()
+    with linked(Answer, "rcl_secret") as link:
+        yield link
 
 
 def test_connections_that_were_cut_off_meanwhile_do_not_matter() -> None:
@@ -80,7 +91,7 @@ def losing_answers(
     """A link to a server that hangs up on the first so many requests after it has read them, and what it read."""
     read: list[tuple[str, str | None]] = []
 
-    class Answer(BaseHTTPRequestHandler):
+    class Answer(Quiet):
         def do_GET(self) -> None:
             read.append((self.command, self.headers.get("Idempotency-Key")))
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -91,17 +102,8 @@ def losing_answers(
 
         do_DELETE = do_PATCH = do_POST = do_PUT = do_GET
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        threading.Thread(target=server.serve_forever).start()
-        link = Link(f"http://127.0.0.1:{server.server_address[1]}", None, 30)
-        try:
-            yield link, read
-        finally:
-            link.close()
-            server.shutdown()
+    with linked(Answer) as link:
+        yield link, read
 
 
 @pytest.mark.parametrize("verb", ["DELETE", "PATCH", "POST", "PUT"])
@@ -123,7 +125,7 @@ def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
     monkeypatch.setattr("recollect.client.link.PATIENCE", 0.3)
     told: list[int] = []
 
-    class Answer(BaseHTTPRequestHandler):
+    class Answer(Quiet):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
             key = self.headers["Idempotency-Key"]
@@ -140,9 +142,6 @@ def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
             self.send_response(status)
             self.end_headers()
             self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            pass
 
     gone = threading.Event()
     with (
@@ -203,7 +202,7 @@ def too_busy(status: int, body: bytes, wait: str | None, times: int) -> Iterator
     """A link to a server that has no time for the first so many requests, and under which keys they came."""
     keys: list[str | None] = []
 
-    class Answer(BaseHTTPRequestHandler):
+    class Answer(Quiet):
         def do_GET(self) -> None:
             keys.append(self.headers.get("Idempotency-Key"))
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
@@ -215,17 +214,8 @@ def too_busy(status: int, body: bytes, wait: str | None, times: int) -> Iterator
 
         do_POST = do_GET
 
-        def log_message(self, format: str, *args: object) -> None:
-            pass
-
-    with ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server:
-        threading.Thread(target=server.serve_forever).start()
-        link = Link(f"http://127.0.0.1:{server.server_address[1]}", None, 30)
-        try:
-            yield link, keys
-        finally:
-            link.close()
-            server.shutdown()
+    with linked(Answer) as link:
+        yield link, keys
 
 
 @pytest.mark.parametrize("verb", ["GET", "POST"])
