@@ -44,7 +44,7 @@ def no_recall_counts_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(scope="session")
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One PostgreSQL for the whole run (for each worker, where several run); its log stays in pytest's folder."""
-    with Server(log=tmp_path_factory.mktemp("postgres") / "server.log") as server:
+    with Server(log=tmp_path_factory.mktemp("postgres") / "server.log", fsync=False) as server:
         yield server
 
 

@@ -33,14 +33,16 @@ rm -rf "$0"
 
 
 class Server:
-    """One private PostgreSQL on a free port of 127.0.0.1, with fsync on.
+    """One private PostgreSQL on a free port of 127.0.0.1.
 
     Port and data stay the same over stop(), kill() and start(); close() removes everything but the log, and so does the
     end of the test process, however it comes. PostgreSQL refuses to run as root, so root runs it as `nobody`.
     """
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, *, fsync: bool = True) -> None:
+        """`fsync=False` is for tests in which the machine itself never fails; a killed process loses nothing by it."""
         self.log = log
+        self.fsync = fsync
         self.user = _account()
         self.folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-", dir=_reachable_temporary_folder(self.user)))
         self.folder.chmod(0o711)
@@ -86,6 +88,7 @@ class Server:
         options = {
             "listen_addresses": "127.0.0.1",
             "port": self.port,
+            "fsync": "on" if self.fsync else "off",
             "unix_socket_directories": "",
             # Files in the data folder, which a killed server cannot leave behind elsewhere.
             "dynamic_shared_memory_type": "mmap",
