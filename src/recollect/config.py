@@ -133,10 +133,12 @@ class WindowSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationSettings:
-    """When a silent conversation is taken for dead (hours), and how long its summary may take (seconds)."""
+    """When a silent conversation is taken for dead (hours), how long its summary may take (seconds), and how many of
+    the conversations that ended last keep the vectors of their chunks."""
 
     stale_after: float = _number(24.0, most=24 * CENTURY, above=True)
     summary_timeout: float = _number(30.0, most=HOUR, above=True)
+    mid_term: int = _number(10)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

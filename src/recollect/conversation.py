@@ -9,6 +9,7 @@ from typing import Any
 
 from recollect import names
 from recollect.clock import Clock, Moment, milliseconds
+from recollect.config import ConversationSettings
 from recollect.engine import compaction, conversations, ending, past, policy, prompt
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
@@ -36,6 +37,8 @@ from recollect.storage import entries, history
 __all__ = ["Channels", "Conversation", "Conversations", "Scratchpad", "Talk"]
 
 VALUE_BYTES = 1_000_000
+HOUR = 3_600_000
+"""Milliseconds."""
 RETRY = 10
 """After a compaction that failed so many more events are waited for: a model that is down is not asked each time."""
 TIMES = ("created_at", "timestamp", "at")
@@ -55,9 +58,7 @@ class Talk:
     clock: Clock
     model: LanguageModel | None
     limits: Limits
-    stale_after: int
-    """Milliseconds of silence after which a conversation is taken for dead."""
-    summary_timeout: float
+    settings: ConversationSettings
     later: Later
     background: Background
     folder: Path | None
@@ -215,10 +216,10 @@ class Conversations:
         """End the conversations in which nothing has happened for longer than `conversation.stale_after`."""
         talk = self._talk
         ended = []
-        for identity in ending.stale(talk.store, talk.clock.now() - talk.stale_after):
+        for identity in ending.stale(talk.store, talk.clock.now() - int(talk.settings.stale_after * HOUR)):
             try:
                 # Without the model: nobody waits for the summary of a conversation that died.
-                ended.append(ending.end(talk.store, identity, None, talk.clock.now))
+                ended.append(ending.end(talk.store, identity, None, talk.clock.now, mid_term=talk.settings.mid_term))
                 talk.closed(identity)
             except RecollectError as error:
                 _log.warning("the conversation %s could not be ended: %s", identity, error)
@@ -455,8 +456,9 @@ class Conversation:
             self.id,
             talk.model,
             talk.clock.now,
-            timeout=talk.summary_timeout,
+            timeout=talk.settings.summary_timeout,
             context_tokens=talk.limits.context_tokens,
+            mid_term=talk.settings.mid_term,
         )
         talk.later.wake(talk.store)
         talk.closed(self.id)

@@ -80,24 +80,23 @@ class Home:
 
     def __init__(
         self, place: Place, clock: Clock, embedder: Embedder | None = None, decay: DecayConfig | None = None, *,
-        model: LanguageModel | None = None, limits: Limits | None = None, stale_after: int = 24 * 3_600_000,
-        summary_timeout: float = 30.0, vault: Path | None = None, settings: Settings | None = None,
+        model: LanguageModel | None = None, limits: Limits | None = None, vault: Path | None = None,
+        settings: Settings | None = None,
     ) -> None:  # fmt: skip
+        settings = settings or Settings()
         self._place, self._embedder, self._vault = place, embedder, vault
         shared = Store(place.account(), SHARED)
         self.requests = Requests(shared, clock)
         self._shared = Shared(
-            clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(), stale_after,
-            summary_timeout, (settings or Settings()).profiles, self.requests.forget_answers,
+            clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(),
+            settings.conversation, settings.profiles, self.requests.forget_answers,
         )  # fmt: skip
-        self.jobs = Jobs(
-            self._workplaces, clock, settings or Settings(), self._shared.decay, model, self._shared.signals.flush
-        )
+        self.jobs = Jobs(self._workplaces, clock, settings, self._shared.decay, model, self._shared.signals.flush)
         self.tokens = Tokens(shared, clock, self._shared.background)
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._vaults: dict[str, Vault] = {}
-        self._git = (settings or Settings()).git
+        self._git = settings.git
         self._stores: dict[tuple[int, str], Store] = {}
 
     def agent(self, name: str, workspace: str = "default") -> Memory:

@@ -10,6 +10,7 @@ from typing import Any, Literal, overload
 
 from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
+from recollect.config import ConversationSettings
 from recollect.conversation import Channels, Conversation, Conversations, Talk
 from recollect.engine import context, dreaming, erasing, fading, policy, project, remember
 from recollect.engine.background import Background
@@ -61,8 +62,7 @@ class Shared:
     background: Background
     model: LanguageModel | None
     limits: Limits
-    stale_after: int
-    summary_timeout: float
+    conversation: ConversationSettings
     profiles: Mapping[str, Profile]
     forget_answers: Callable[[], tuple[int, Sequence[str]]]
     """Forgets the answers to requests that are kept in case they come twice; see `Requests`."""
@@ -78,8 +78,8 @@ class Memory:
         self.agent = agent
         self._workspace, self._account, self._other = workspace, account, other
         talk = Talk(
-            place, workspace, other(SHARED), other, shared.clock, shared.model, shared.limits, shared.stale_after,
-            shared.summary_timeout, shared.later, shared.background, folder, self._closed,
+            place, workspace, other(SHARED), other, shared.clock, shared.model, shared.limits,
+            shared.conversation, shared.later, shared.background, folder, self._closed,
         )  # fmt: skip
         self.channels, self.conversations = Channels(talk), Conversations(talk)
         self.reminders = Reminders(workspace, shared.clock)

@@ -50,8 +50,6 @@ def open_home(
     return Home(
         _place(where), clock or SystemClock(), embedder or _embedder(settings), _decay(settings),
         model=model or _model(settings), limits=_limits(settings),
-        stale_after=int(settings.conversation.stale_after * 3_600_000),
-        summary_timeout=settings.conversation.summary_timeout,
         vault=None if folder is None else expanded(folder), settings=settings,
     )  # fmt: skip
 

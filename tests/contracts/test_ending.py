@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from crash.evidence import raw, rows
 from embedders import HashEmbedder
+from hypothesis import given
+from hypothesis import strategies as st
 from moody import Moody
 from talking import Blocking, Writing, call, said, talk, use_tool
 
@@ -92,7 +94,7 @@ def test_the_end_leaves_a_summary_a_hand_off_insights_and_chunks(home: Home, mem
     assert [(entry.first_event, entry.last_event) for entry in found] == [(1, 5), (6, 7), (8, 8)]
     assert found[0].content.splitlines() == [
         "Marta: Which database do we take for the harbour?",
-        "Agent: [called databases]",
+        "Agent: [called databases({})]",
         "Tool: PostgreSQL, SQLite",
         "Agent: We decided to use PostgreSQL for the harbour office.",
     ]
@@ -198,21 +200,87 @@ def test_a_long_turn_is_split_at_the_ends_of_sentences_and_tools_stay_together()
     sentence = "The tide comes in at the old granite quay. "
     events = [
         event(1, EventType.USER, sentence * 100),
-        event(2, EventType.MODEL, "I look.", tool_calls=[call("c1"), call("c2")]),
+        event(2, EventType.MODEL, "I look.", tool_calls=[call("c1", place="quay"), call("c2")]),
         event(3, EventType.TOOL, "x" * 1_900, tool_call_id="c1"),
         event(4, EventType.TOOL, "y" * 9_000, tool_call_id="c2"),
         event(5, EventType.MODEL, "z" * 5_000),
     ]
     made = chunks(events)
-    assert [(first.seq, last.seq) for _, first, last in made] == [(1, 1), (1, 1), (1, 4), (5, 5), (5, 5), (5, 5)]
+    assert [(first.seq, last.seq) for _, first, last in made] == [
+        (1, 1), (1, 1), (1, 4), (4, 4), (4, 4), (4, 4), (4, 4), (5, 5), (5, 5), (5, 5),
+    ]  # fmt: skip
     for text, _, _ in made[:2]:
         assert text.endswith("quay.")
         assert len(text) <= CHUNK
     together = next(text for text, first, last in made if last.seq == 4)
-    assert "[called search]" in together
+    assert '[called search({"place": "quay"})]' in together
     assert "x" * 1_900 in together
     assert "y" * 1_900 in together
+    assert sum(text.count("y") for text, *_ in made) == 9_000 + 101  # the whole result of the tool, and each "quay"
     assert "".join(text for text, *_ in made).count("The tide comes in") == 100
+
+
+# Any text
+
+ODD_TEXTS = [
+    "a" + " " * 4_000 + "b",
+    "\u200b" * 4_000,
+    "a. " + "\u200b" * 4_000 + " b.",
+    "\u3164" * 2_500,
+    "e" + "\u0301" * 5_000,
+    "decided " + "\x1c" * 4_000 + "x",
+    "```" * 2_000,
+    "\U0001f9ea\u200d" * 1_500,
+]
+
+
+def test_a_conversation_ends_whatever_was_said_in_it(home: Home, mem: Memory) -> None:
+    for odd in ODD_TEXTS:
+        conv = mem.conversations.start()
+        conv.user(odd)
+        conv.assistant(odd, tool_calls=[call("c1", what=odd)])
+        conv.tool(odd, "c1")
+        assert conv.end().conversation.status is Status.IDLE
+    assert home.check().findings == ()
+
+
+RUNS = st.builds(
+    str.__mul__, st.sampled_from([" ", "\t", "\n", "\u200b", "\ufeff", "\u3164", "\u0301", ".", "|", "`", ">", "a"]),
+    st.integers(1, 5_000),
+)  # fmt: skip
+WORDS = st.sampled_from(
+    ["We decided on granite. ", "Note: the gate\n", "```\n", "Let me see. ", "\U0001f9ea\u200d", "門は"]
+)
+SPOKEN = st.lists(st.one_of(RUNS, WORDS, st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))))
+TEXTS = SPOKEN.map("".join).filter(str.strip)
+
+
+def test_any_text_lets_a_conversation_end_once(tmp_path: Path) -> None:
+    config = Settings(conversation=ConversationSettings(mid_term=0))  # each conversation also ages at once
+    with recollect.open(tmp_path / "memory.db", settings=config, clock=FixedClock()) as home:
+        ended: list[Memory] = []
+
+        @given(said=st.lists(st.tuples(TEXTS, TEXTS, TEXTS), max_size=3))
+        def ends(said: list[tuple[str, str, str]]) -> None:
+            mem = home.agent(f"agent{len(ended)}")
+            ended.append(mem)
+            conv = mem.conversations.start()
+            for question, answer, result in said:
+                conv.user(question)
+                conv.assistant(answer, tool_calls=[call("c1", what=question)])
+                conv.tool(result, "c1")
+            done = conv.end()
+            assert done.conversation.status is Status.IDLE
+            assert (done.chunks > 0) is bool(said)
+            with pytest.raises(Conflict):
+                conv.end()
+
+        ends()
+        left = [everything(mem) for mem in ended]
+        for job in ("extract", "age"):
+            assert home.jobs.run(job).changes == ()
+        assert [everything(mem) for mem in ended] == left
+        assert home.check().findings == ()
 
 
 # Again after a crash
@@ -367,6 +435,20 @@ def test_the_oldest_beyond_ten_age_to_long_term_memory(location: str, clock: Fix
         assert mem.recall("databases for the harbour office", kinds=["chunk"])[0].entry.conversation_id == first.id
         assert home.check().findings == ()
         assert mem.conversations.search("which database for the harbour")[0].conversation.id == first.id
+
+
+def test_the_settings_say_how_many_stay_in_mid_term_memory(location: str, clock: FixedClock) -> None:
+    settings = Settings.read(environ={"RECOLLECT_CONVERSATION_MID_TERM": "2", "RECOLLECT_EMBEDDER_KIND": "none"})
+    with recollect.open(location, clock=clock, settings=settings) as home:
+        mem = home.agent("ana")
+        ended = []
+        for number in range(4):
+            clock.advance(1_000)
+            conv = mem.conversations.start()
+            talk(conv, 1, first=number)
+            ended.append((conv.id, conv.end().aged))
+        assert [aged for _, aged in ended] == [(), (), (ended[0][0],), (ended[1][0],)]
+        assert home.jobs.run("age").figures["aged"] == 0
 
 
 def test_ageing_that_broke_off_is_done_with_the_next_end(

@@ -164,8 +164,7 @@ def tokens(event: Event) -> int:
 def _told(event: Event, *, calls: bool) -> str:
     """An event as it is summarised: what was said, and for a model which tools were called."""
     said = f"{event.speaker}: {event.content}" if event.speaker and event.content else event.content
-    called = [f"[called {call['function']['name']}({call['function']['arguments']})]" for call in event.tool_calls]
-    return "\n".join([*([said] if said else []), *(called if calls else [])])
+    return "\n".join([*([said] if said else []), *(event.called if calls else [])])
 
 
 def _free_name(tx: Transaction, conversation: ConversationInfo) -> str:

@@ -1,16 +1,16 @@
 """The end of a conversation: one pipeline, each step done once, whoever does it and however often it is tried.
 
 From its beginning on nothing can be added to the conversation. The order: closing summary, checkpoint, hand-off,
-decisions and lessons, chunks, conversation-scope entries cleared, idle; then the conversations beyond the last ten age
-to long-term memory. Each step writes its rows and its name in one transaction, so a process that dies in between is
-continued by the next one to end the conversation.
+decisions and lessons, chunks, conversation-scope entries cleared, idle; then the conversations beyond the last ones
+age to long-term memory. Each step writes its rows and its name in one transaction, so a process that dies in between
+is continued by the next one to end the conversation.
 """
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from recollect import text
+from recollect import names, text
 from recollect.engine import conversations, embedding, remember, summarising
 from recollect.engine.extraction import COMPACTED, beginning, stored_beginnings
 from recollect.engine.store import Store, Work
@@ -22,24 +22,25 @@ from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
 from recollect.storage.history import Journal
 
-__all__ = ["CHUNK", "MID_TERM", "age", "chunks", "end", "stale"]
+__all__ = ["CHUNK", "age", "chunks", "end", "stale"]
 
-MID_TERM = 10
-"""How many ended conversations keep the vectors of their chunks."""
 CHUNK = 2_000
 """Characters of a chunk, about."""
 HANDOFF_MESSAGES = 6
 HANDOFF_LENGTH = 200
 CLOSED = "session-close"
 LARGEST = 100_000
-"""Characters of a chunk that not even tool results make longer."""
+"""Characters after which a chunk ends even between a call and the result of its tool."""
 
 
 def end(
     store: Store, conversation: str, model: LanguageModel | None, clock: Callable[[], int], *, timeout: float = 30.0,
-    context_tokens: int = summarising.CONTEXT_TOKENS,
+    context_tokens: int = summarising.CONTEXT_TOKENS, mid_term: int | None = None,
 ) -> Ended:  # fmt: skip
-    """End a conversation, or finish its ending; Conflict when it has ended already."""
+    """End a conversation, or finish its ending; Conflict when it has ended already.
+
+    With `mid_term` the conversations that ended before the last so many age to long-term memory.
+    """
     info = conversations.find(store, conversation)
     if info.status is not Status.ACTIVE:
         raise Conflict(f"the conversation {info.ref_code} has ended already; it is {info.status}")
@@ -116,7 +117,7 @@ def end(
 
     for step in (checkpoint, handoff, insights, chunked, cleared, idle):
         _once(store, info.id, step.__name__, step, clock())
-    return replace(result, aged=tuple(age(store, clock())))
+    return result if mid_term is None else replace(result, aged=tuple(age(store, clock(), mid_term)))
 
 
 def stale(store: Store, older_than: int) -> list[str]:
@@ -130,7 +131,7 @@ def stale(store: Store, older_than: int) -> list[str]:
     return found
 
 
-def age(store: Store, now: int, keep: int = MID_TERM) -> list[str]:
+def age(store: Store, now: int, keep: int) -> list[str]:
     """Move ended conversations beyond the last ones to long-term memory; their ids.
 
     Their summaries become archives with vectors; their chunks keep their text and lose their vectors; the journal
@@ -186,22 +187,24 @@ def chunks(talk: Sequence[Event]) -> list[tuple[str, Event, Event]]:
         if event.type is EventType.USER or not blocks:
             blocks.append([])
         blocks[-1].append(event)
-    found: list[tuple[str, Event, Event]] = []
-    for block in blocks:
-        lines: list[str] = []
-        first = last = block[0]
-        for event in block:
-            for part in _split(_line(event), CHUNK):
-                # A tool's result stays with its call: no new chunk begins with it.
-                most = LARGEST if event.type is EventType.TOOL else CHUNK
-                if lines and sum(map(len, lines)) + len(part) > most:
-                    found.append(("\n".join(lines), first, last))
-                    lines, first = [], event
-                lines.append(part)
-                last = event
-        if any(line.strip() for line in lines):
-            found.append(("\n".join(lines), first, last))
-    return found
+    return [chunk for block in blocks for chunk in _block_chunks(block)]
+
+
+def _block_chunks(block: Sequence[Event]) -> Iterator[tuple[str, Event, Event]]:
+    lines: list[str] = []
+    first = last = block[0]
+    size = 0
+    for event in block:
+        # The beginning of a tool's result stays with its call: no new chunk begins with it.
+        most = LARGEST if event.type is EventType.TOOL else CHUNK
+        for part in _split(_line(event), CHUNK):
+            if lines and size + len(part) > most:
+                yield "\n".join(lines), first, last
+                lines, size, first = [], 0, event
+            lines.append(part)
+            size, last, most = size + len(part), event, CHUNK
+    if lines:
+        yield "\n".join(lines), first, last
 
 
 _SPOKEN_BY = {EventType.USER: "User", EventType.MODEL: "Agent", EventType.TOOL: "Tool"}
@@ -209,25 +212,21 @@ _SPOKEN_BY = {EventType.USER: "User", EventType.MODEL: "Agent", EventType.TOOL: 
 
 def _line(event: Event) -> str:
     who = event.speaker or _SPOKEN_BY.get(event.type, "System")
-    calls = " ".join(f"[called {call['function']['name']}]" for call in event.tool_calls)
-    content = event.content[:CHUNK] if event.type is EventType.TOOL else event.content
-    return f"{who}: {' '.join(part for part in (content, calls) if part)}"
+    return f"{who}: {' '.join(part for part in (event.content, *event.called) if part)}"
 
 
 def _split(line: str, most: int) -> list[str]:
-    """A text in parts of at most so many characters, at the ends of sentences where there are any."""
+    """A text in parts of at most `most` characters, at the ends of sentences where there are any; no part is blank."""
     if len(line) <= most:
-        return [line]
-    parts, current = [], ""
+        return [] if names.is_blank(line) else [line]
+    parts: list[str] = []
     for sentence in text.sentences(line):
-        while len(sentence) > most:
-            parts += [part for part in (current, sentence[:most]) if part]
-            current, sentence = "", sentence[most:]
-        if current and len(current) + len(sentence) + 1 > most:
-            parts.append(current)
-            current = ""
-        current = f"{current} {sentence}".strip()
-    return [*parts, current] if current else parts
+        for piece in (sentence[start : start + most] for start in range(0, len(sentence), most)):
+            if parts and len(parts[-1]) + len(piece) + 1 <= most:
+                parts[-1] = f"{parts[-1]} {piece}"
+            else:
+                parts.append(piece)
+    return [part for part in parts if not names.is_blank(part)]
 
 
 def _partitions(summary: str) -> list[str]:

@@ -76,19 +76,20 @@ def embed(shift: Shift, store: Store) -> None:
 
 
 def age(shift: Shift, store: Store) -> None:
-    """End conversations that died, and move those beyond the last ten to long-term memory."""
+    """End conversations that died, and move those beyond the last ones to long-term memory."""
     shift.count("ended", 0)
-    dead = ending.stale(store, shift.now - int(shift.settings.conversation.stale_after * 3_600_000))
+    settings = shift.settings.conversation
+    dead = ending.stale(store, shift.now - int(settings.stale_after * 3_600_000))
     if shift.dry_run:
         with shift.read(store) as tx:
-            old = tx.all("history.ended_oldest", keep=max(ending.MID_TERM - len(dead), 0))
+            old = tx.all("history.ended_oldest", keep=max(settings.mid_term - len(dead), 0))
         shift.count("ended", len(dead))
         shift.count("aged", len(old))
         return
     for conversation in dead:
         try:
             # Without a model: nobody waits for the summary of a conversation that died.
-            ended = ending.end(store, conversation, None, lambda: shift.now)
+            ended = ending.end(store, conversation, None, lambda: shift.now, mid_term=settings.mid_term)
         except Conflict:  # somebody else has ended it
             continue
         except RecollectError as error:
@@ -98,7 +99,7 @@ def age(shift: Shift, store: Store) -> None:
             shift.count("aged", len(ended.aged))
             shift.show(store.agent, *close_message(conversation, store.agent))
         shift.alive()
-    shift.count("aged", len(ending.age(store, shift.now)))
+    shift.count("aged", len(ending.age(store, shift.now, settings.mid_term)))
 
 
 def retain(shift: Shift, store: Store) -> None:

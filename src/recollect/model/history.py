@@ -138,6 +138,12 @@ class Event:
         """The role of its message in a prompt."""
         return self.type.role
 
+    @property
+    def called(self) -> list[str]:
+        """Its tool calls as text, each with its arguments."""
+        functions = [call["function"] for call in self.tool_calls]
+        return [f"[called {function['name']}({function['arguments']})]" for function in functions]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
