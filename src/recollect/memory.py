@@ -550,7 +550,7 @@ class Memory:
         if self._folder is None:
             return ()
         try:
-            dreaming.leave_out(self._folder / self.agent, entry_id)
+            dreaming.leave_out(self._folder, self.agent, entry_id)
             return list(remains(self._folder, self.agent, pieces, self._clock))
         except (RecollectError, OSError) as error:
             return [f"the files in {self._folder} may hold it, and could not be looked through: {error}"]

@@ -250,7 +250,7 @@ def test_a_crash_before_the_file_is_in_place_loses_nothing_and_doubles_nothing(
 ) -> None:
     first = hot(dir_home, ana, clock)
 
-    def killed(source: object, target: object) -> None:
+    def killed(source: object, target: object, **folders: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:

@@ -383,7 +383,10 @@ def test_a_folder_of_obsidian_notes_keeps_names_links_tags_and_aliases(home: Hom
     assert formats.recognise(notes) is Format.OBSIDIAN
     done = bring(home, notes)
     assert figures(done) == {"ana": ({"entries": 3}, {}, {})}
-    assert done.remarks == ("Empty.md is empty and was left out",)
+    assert done.remarks == (
+        "Empty.md is empty and was left out",
+        "Link.md was left out: it is a link; put a plain file in its place, or remove it",
+    )
     roses = mem.get("Rosa")
     assert (roses.name, roses.aliases) == ("Roses", ("Rosa", "The roses"))
     assert roses.tags == ("plants", "spring-time", "prune/late")

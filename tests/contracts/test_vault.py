@@ -671,10 +671,11 @@ def test_ten_thousand_notes_and_one_edited_file_read_and_rewrite_that_file_only(
         opened: list[str] = []
         really = os.open
 
-        def counting(path: str | Path, *rest: int) -> int:
+        def counting(path: str | Path, *rest: int, dir_fd: int | None = None) -> int:
             if str(path).endswith((".md", ".md.tmp")):
-                opened.append(re.sub(r"\.[0-9a-f]{32}\.", ".", str(Path(path).relative_to(folder))))
-            return really(path, *rest)
+                where = Path(f"/dev/fd/{dir_fd}").resolve().name
+                opened.append(re.sub(r"\.[0-9a-f]{32}\.", ".", f"{where}/{path}"))
+            return really(path, *rest, dir_fd=dir_fd)
 
         monkeypatch.setattr(os, "open", counting)
         report = vault.sync()

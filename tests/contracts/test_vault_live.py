@@ -270,12 +270,12 @@ def test_a_vault_that_two_processes_make_at_once_is_one(
 
         link = os.link
 
-        def sync(*names: Path) -> None:
+        def sync(*names: str, **folders: int) -> None:
             monkeypatch.undo()
             reports.append(other.vault().sync())
             reports.append((folder / ".vault" / "id").read_text())
             if names:
-                link(*names)
+                link(*names, **folders)
 
         if moment == "writing":
             while_writing(monkeypatch, "id", sync)

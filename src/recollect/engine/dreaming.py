@@ -86,8 +86,8 @@ class Candidate:
 
 def dream(shift: Shift, store: Store) -> None:
     """One sweep over an agent's memory: light sleep, deep sleep, diary."""
-    folder = None if shift.folder is None else shift.folder / store.agent
-    written = _read(folder / MEMORY) if folder else b""
+    folder = shift.folder
+    written = _read(folder, f"{store.agent}/{MEMORY}") if folder else b""
     leaving = _reconcile(shift, store, {marker.decode() for marker in _MARKER.findall(written)})
     with shift.read(store) as tx:
         light = tx.all("dreaming.light", limit=CANDIDATES)
@@ -97,15 +97,15 @@ def dream(shift: Shift, store: Store) -> None:
         shift.count(figure, number)
     if folder is None or shift.dry_run:
         return
-    _remember(shift, store, folder / MEMORY, leaving)
-    _keep_diary(shift, folder / DIARY, len(light), promoted, skipped)
+    _remember(shift, store, folder, leaving)
+    _keep_diary(shift, folder, f"{store.agent}/{DIARY}", len(light), promoted, skipped)
     if promoted:
         shift.show(store.agent, dream_subject(promoted))
 
 
-def leave_out(folder: Path, entry_id: str) -> None:
-    """Take the line of an entry out of MEMORY.md at once, because its text was erased."""
-    _rewrite(folder / MEMORY, lambda written: _without(written, {entry_id.encode()}))
+def leave_out(folder: Path, agent: str, entry_id: str) -> None:
+    """Take the line of an entry out of an agent's MEMORY.md at once, because its text was erased."""
+    _rewrite(folder, f"{agent}/{MEMORY}", lambda written: _without(written, {entry_id.encode()}))
 
 
 def _reconcile(shift: Shift, store: Store, marked: Collection[str]) -> set[str]:
@@ -189,7 +189,7 @@ def _enter(
 # Files
 
 
-def _remember(shift: Shift, store: Store, path: Path, leaving: Collection[str]) -> None:
+def _remember(shift: Shift, store: Store, folder: Path, leaving: Collection[str]) -> None:
     """Write the lines of what is pending, also of a sweep that died before it could; then it is done."""
     with shift.read(store) as tx:
         if not leaving and not tx.all("dreaming.pending"):
@@ -203,15 +203,15 @@ def _remember(shift: Shift, store: Store, path: Path, leaving: Collection[str]) 
             left = _without(written, {one.encode() for one in leaving})
             return _appended(left, MEMORY, f"## Dreamed {_moment(shift.now)}", lines) if lines else left
 
-        _rewrite(path, told)
+        _rewrite(folder, f"{store.agent}/{MEMORY}", told)
         step.tx.run("dreaming.set_state", ids=[row[0] for row in pending], state="done")
 
 
-def _keep_diary(shift: Shift, path: Path, candidates: int, promoted: int, skipped: int) -> None:
+def _keep_diary(shift: Shift, folder: Path, name: str, candidates: int, promoted: int, skipped: int) -> None:
     """One entry for every sweep. Nobody loses anything when the diary cannot be written."""
     lines = [f"- candidates: {candidates}", f"- promoted: {promoted}", f"- skipped: {skipped}"]
     try:
-        _rewrite(path, lambda written: _appended(written, DIARY, f"## Deep Sleep {_moment(shift.now)}", lines))
+        _rewrite(folder, name, lambda written: _appended(written, DIARY, f"## Deep Sleep {_moment(shift.now)}", lines))
     except Unavailable as error:
         _log.warning("the diary was not written: %s", error)
 
@@ -242,15 +242,15 @@ def _moment(now: int) -> str:
     return f"{iso(now)[:16].replace('T', ' ')} UTC"
 
 
-def _read(path: Path) -> bytes:
+def _read(folder: Path, name: str) -> bytes:
     try:
-        return read_bytes(path) or b""
+        return read_bytes(folder, name) or b""
     except (LeftAlone, OSError) as error:
-        raise Unavailable(f"{path} cannot be read ({error}); make it a plain file, or remove it") from error
+        raise Unavailable(f"{folder / name} cannot be read ({error}); make it a plain file, or remove it") from error
 
 
-def _rewrite(path: Path, change: Callable[[bytes], bytes]) -> None:
+def _rewrite(folder: Path, name: str, change: Callable[[bytes], bytes]) -> None:
     try:
-        rewrite_file(path, change)
+        rewrite_file(folder, name, change)
     except (Edited, LeftAlone, OSError) as error:
-        raise Unavailable(f"{path} cannot be written ({error}); see to it, and do this again") from error
+        raise Unavailable(f"{folder / name} cannot be written ({error}); see to it, and do this again") from error

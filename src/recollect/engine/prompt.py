@@ -3,6 +3,7 @@
 The same inputs give the same bytes. Tool schemas are no part of it: they go to the model beside the messages.
 """
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -12,12 +13,16 @@ from recollect import names
 from recollect.errors import Invalid
 from recollect.model.history import Event, EventType, Lane
 from recollect.model.working import SummaryDocument
+from recollect.vault.files import LeftAlone, read_bytes
 
 __all__ = ["IDENTITY", "identity_files", "messages", "replay"]
 
 IDENTITY = {Lane.EDGE: ("USER.md", "SOUL.md"), Lane.CORE: ("SOUL-CORE.md",)}
 """The identity files of each lane, in the order of the prompt."""
+IDENTITY_BYTES = 1_000_000
+"""A larger identity file is left out."""
 INJECTED = "[INJECTED] "
+_log = logging.getLogger("recollect.prompt")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
@@ -54,9 +59,12 @@ def identity_files(folder: Path | None, lane: Lane) -> dict[str, str]:
         return found
     for name in IDENTITY[lane]:
         try:
-            found[name] = (folder / name).read_text(encoding="utf-8", errors="replace")
-        except OSError:
+            content = read_bytes(folder.parent, f"{folder.name}/{name}", IDENTITY_BYTES)
+        except (LeftAlone, OSError) as error:
+            _log.warning("%s is left out of the prompt: %s", folder / name, error)
             continue
+        if content is not None:
+            found[name] = content.decode("utf-8", "replace")
     return found
 
 

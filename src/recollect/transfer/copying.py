@@ -7,6 +7,7 @@ from pathlib import Path
 from recollect.errors import ConfigError
 from recollect.storage.files import sync_folder
 from recollect.transfer.archive import file_errors
+from recollect.vault.files import LeftAlone, opened
 
 __all__ = ["copy_folder"]
 
@@ -23,17 +24,17 @@ def copy_folder(source: Path, target: Path) -> None:
     """
     with file_errors(target):
         try:
-            _copy_folder(source, target, repository=False)
+            _copy_folder(source, Path("."), target, repository=False)
         except PermissionError as error:
             raise ConfigError(
                 f"cannot copy {error.filename!r}: {error.strerror}; let this user read it, or take it out of the folder"
             ) from error
 
 
-def _copy_folder(source: Path, target: Path, *, repository: bool) -> None:
+def _copy_folder(root: Path, folder: Path, target: Path, *, repository: bool) -> None:
     target.mkdir(mode=0o700, parents=True)
     try:
-        inside = sorted(os.scandir(source), key=lambda entry: entry.name)
+        inside = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
     except FileNotFoundError:
         return
     if repository:  # the objects last, so that the copy has all that anything in it names
@@ -41,9 +42,9 @@ def _copy_folder(source: Path, target: Path, *, repository: bool) -> None:
     for entry in inside:
         if entry.is_dir(follow_symlinks=False):
             within = repository or entry.name == ".git"
-            _copy_folder(source / entry.name, target / entry.name, repository=within)
+            _copy_folder(root, folder / entry.name, target / entry.name, repository=within)
         elif entry.is_file(follow_symlinks=False) and not _is_passing(entry.name, repository):
-            _copy_file(source / entry.name, target / entry.name)
+            _copy_file(root, folder / entry.name, target / entry.name)
     sync_folder(target)
 
 
@@ -52,21 +53,20 @@ def _is_passing(name: str, repository: bool) -> bool:
     return name.endswith(".lock") if repository else name.startswith(".") and name.endswith(".tmp")
 
 
-def _copy_file(source: Path, target: Path) -> None:
+def _copy_file(root: Path, name: Path, target: Path) -> None:
     """Copy one file as it was at one moment; one that never stands still as it was read at last."""
     for _ in range(ATTEMPTS):
         try:
-            opened = os.open(source, os.O_RDONLY | _PLAIN)
-        except FileNotFoundError:
+            with opened(root, name.as_posix()) as file:
+                before = os.fstat(file.fileno())
+                flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN
+                with open(os.open(target, flags, before.st_mode & 0o100 | 0o600), "wb") as copy:
+                    shutil.copyfileobj(file, copy)
+                    copy.flush()
+                    os.fsync(copy.fileno())
+                after = os.fstat(file.fileno())
+        except (FileNotFoundError, LeftAlone):
             target.unlink(missing_ok=True)
             return
-        with open(opened, "rb") as file:
-            before = os.fstat(opened)
-            flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN
-            with open(os.open(target, flags, before.st_mode & 0o100 | 0o600), "wb") as copy:
-                shutil.copyfileobj(file, copy)
-                copy.flush()
-                os.fsync(copy.fileno())
-            after = os.fstat(opened)
         if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
             return

@@ -7,7 +7,7 @@ middle of something. The only file that imports pygit2.
 import logging
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 
 from recollect.clock import Clock
 from recollect.errors import ConfigError, Conflict, Corrupt, Invalid, Unavailable
+from recollect.vault.files import Edited, LeftAlone, opened, replace_file
 
 __all__ = [
     "FILE_BYTES",
@@ -175,7 +176,14 @@ class Repository:
         if inside.is_symlink() or not inside.is_dir():
             name = self.folder.name
             raise Conflict(f"{name}/.git leads to a repository elsewhere and is left alone; remove it, or turn git off")
-        return _git().Repository(str(inside))
+        if _reaches_out(inside):
+            raise Conflict(
+                f"{self.folder.name}/.git uses files outside of it and is left alone; remove what leads there"
+            )
+        repository = _git().Repository(str(inside))
+        if repository.workdir is None or not os.path.samefile(repository.workdir, self.folder):
+            raise Conflict(f"{self.folder.name}/.git is set up for another folder and is left alone; mend its config")
+        return repository
 
     def _opened(self) -> Any:
         git = _git()
@@ -193,7 +201,8 @@ class Repository:
             repository = git.init_repository(str(self.folder), initial_head="main")
         for name, content in ((".gitignore", self._ignored), (".gitattributes", _ATTRIBUTES)):
             if not os.path.lexists(self.folder / name):
-                (self.folder / name).write_text(content, encoding="utf-8", newline="\n")
+                with suppress(Edited):  # made by another process meanwhile
+                    replace_file(self.folder, name, content.encode(), None)
         self._commit(repository, "workspace init", "", only=(".gitattributes", ".gitignore"))
         return repository
 
@@ -206,12 +215,10 @@ class Repository:
                 continue
             if flags & git.GIT_STATUS_WT_DELETED:
                 index.remove(name)
-            elif not flags & git.GIT_STATUS_IGNORED and not name.endswith("/"):
-                size = os.lstat(self.folder / name).st_size if os.path.lexists(self.folder / name) else 0
-                if size > FILE_BYTES:
-                    _log.warning("%s has %d bytes and is left out of the commit in %s", name, size, self.folder)
-                elif flags & ~git.GIT_STATUS_INDEX_DELETED:
-                    index.add(name)
+            elif (
+                not flags & git.GIT_STATUS_IGNORED and not name.endswith("/") and flags != git.GIT_STATUS_INDEX_DELETED
+            ):
+                self._add(repository, index, name)
         index.write()  # before the commit: where somebody else holds the lock, nothing is committed
         tree, unborn = index.write_tree(), repository.head_is_unborn
         if not unborn and tree == repository.head.peel(git.Commit).tree.id:
@@ -221,6 +228,37 @@ class Repository:
         parents = [] if unborn else [repository.head.target]
         oid = repository.create_commit("HEAD", who, who, message, tree, parents)
         return _told(repository[oid])
+
+    def _add(self, repository: Any, index: Any, name: str) -> None:
+        """Add a file to the index, read as every file of a vault is; a link or a large file is left out."""
+        git = _git()
+        try:
+            with opened(self.folder, name) as file:
+                mode, content = os.fstat(file.fileno()).st_mode, file.read(FILE_BYTES + 1)
+        except FileNotFoundError:
+            return
+        except LeftAlone as problem:
+            _log.warning("%s is left out of the commit in %s: %s", name, self.folder, problem)
+            return
+        if len(content) > FILE_BYTES:
+            _log.warning("%s has over %d bytes and is left out of the commit in %s", name, FILE_BYTES, self.folder)
+            return
+        kind = git.GIT_FILEMODE_BLOB_EXECUTABLE if mode & 0o100 else git.GIT_FILEMODE_BLOB
+        index.add(git.IndexEntry(name, repository.create_blob(content), kind))
+
+
+def _reaches_out(folder: Path) -> bool:
+    """Whether a repository uses files elsewhere: by a link, or by naming another repository."""
+    if any(os.path.lexists(folder / name) for name in ("commondir", "objects/info/alternates")):
+        return True
+    return _holds_link(folder)
+
+
+def _holds_link(folder: Path | str) -> bool:
+    with os.scandir(folder) as found:
+        return any(
+            entry.is_symlink() or (entry.is_dir(follow_symlinks=False) and _holds_link(entry.path)) for entry in found
+        )
 
 
 def _told(commit: Any) -> Commit:

@@ -31,11 +31,11 @@ class Merge:
     """One file and the entries that belong into it, brought together within one write transaction."""
 
     def __init__(
-        self, work: Work, category: Category, path: Path, name: str, elsewhere: Callable[[str, int], bool]
+        self, work: Work, category: Category, folder: Path, name: str, elsewhere: Callable[[str, int], bool]
     ) -> None:  # fmt: skip
-        """`elsewhere` tells whether the file of another category holds a number."""
+        """The file is `name` in the vault `folder`; `elsewhere` tells whether another file holds a number."""
         self.work, self.tx, self.elsewhere = work, work.tx, elsewhere
-        self.category, self.path, self.name = category, path, name
+        self.category, self.folder, self.name = category, folder, name
         self.added = self.changed = self.removed = 0
         self.problems: list[Problem] = []
         self.settled = ""
@@ -46,8 +46,8 @@ class Merge:
         """Read the file, take in its edits, and write what it lacks."""
         self.now = now
         self.state = known_state(self.tx, vault_id, self.category)
-        known_stat = disk_state(self.path)  # before it is read: an edit in between is seen next time
-        raw = read_bytes(self.path)
+        known_stat = disk_state(self.folder / self.name)  # before it is read: an edit in between is seen next time
+        raw = read_bytes(self.folder, self.name)
         try:
             text = (raw or b"").decode()
         except UnicodeDecodeError as error:
@@ -64,7 +64,7 @@ class Merge:
         final = self._merged(file)
         if final.text != text:
             try:
-                known_stat = replace_file(self.path, final.text.encode(), raw)
+                known_stat = replace_file(self.folder, self.name, final.text.encode(), raw)
             except UnicodeEncodeError as error:
                 raise LeftAlone(f"it cannot be written as UTF-8: {error}") from None
         self.settled = known_stat

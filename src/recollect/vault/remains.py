@@ -5,6 +5,7 @@ from pathlib import Path
 
 from recollect.clock import Clock
 from recollect.errors import RecollectError
+from recollect.vault.files import LeftAlone, read_bytes
 from recollect.vault.git import Repository
 
 __all__ = ["remains"]
@@ -14,10 +15,14 @@ def remains(folder: Path, agent: str, pieces: Sequence[str], clock: Clock) -> It
     """The places in a vault that hold one of the pieces, each told in a sentence."""
     own, wanted = folder / agent, [piece.encode() for piece in pieces]
     for path in sorted(own.rglob("*")) if not own.is_symlink() else ():
-        if ".git" not in path.relative_to(own).parts and not path.is_symlink() and path.is_file():
-            content = path.read_bytes()
-            if any(piece in content for piece in wanted):
-                yield f"the file {path} holds some of the same words and was left alone"
+        if ".git" in path.relative_to(own).parts or path.is_dir():
+            continue
+        try:
+            content = read_bytes(folder, path.relative_to(folder).as_posix()) or b""
+        except LeftAlone:  # a link, whose target is not part of the vault
+            continue
+        if any(piece in content for piece in wanted):
+            yield f"the file {path} holds some of the same words and was left alone"
     for place in (own, folder):
         if not (place / ".git").is_dir():
             continue

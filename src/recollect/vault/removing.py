@@ -29,7 +29,7 @@ def remove_files(folder: Path) -> None:
         for own in _agents(folder):
             for name, mark in ours.items():
                 for path in (own / name, *own.glob(f".*.{name}.tmp")):
-                    _remove(path, mark)
+                    _remove(folder, path, mark)
             _remove_empty(own)
         if made:
             identity.unlink(missing_ok=True)  # last: until then it can be begun again
@@ -57,9 +57,9 @@ def _is_segment(name: str) -> bool:
     return True
 
 
-def _remove(path: Path, mark: bytes) -> None:
+def _remove(folder: Path, path: Path, mark: bytes) -> None:
     try:
-        written = read_bytes(path)
+        written = read_bytes(folder, path.relative_to(folder).as_posix())
     except LeftAlone:
         return
     if written is not None and (mark in written or not written.strip()):

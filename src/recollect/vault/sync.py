@@ -41,12 +41,13 @@ from recollect.vault.state import fingerprint, known_state
 
 __all__ = ["ACTOR", "Vault", "is_made"]
 
+IDENTITY = ".vault/id"
 _log = logging.getLogger("recollect.vault")
 
 
 def is_made(folder: Path) -> bool:
     """Whether there is a vault in a folder."""
-    return (folder / ".vault" / "id").exists()
+    return (folder / IDENTITY).exists()
 
 
 class Vault:
@@ -244,19 +245,17 @@ class Vault:
 
     def _identity(self, *, make: bool) -> str:
         """The id that this folder has, so that what is known of its files is never mixed up with another's."""
-        path = self.folder / ".vault" / "id"
         if make:
-            rewrite_file(path, lambda raw: raw if _id(raw) else f"{names.new_id(self._clock.now())}\n".encode())
-        return _id(read_bytes(path) or b"")  # as it is now: another process may have been first, or made it anew
+            new = f"{names.new_id(self._clock.now())}\n".encode()
+            rewrite_file(self.folder, IDENTITY, lambda raw: raw if _id(raw) else new)
+        return _id(read_bytes(self.folder, IDENTITY) or b"")  # another process may have been first
 
     def _make(self) -> Report:
         """Make the folder a vault, so that it is kept in step from now on, also when there is nothing to show yet."""
-        inside = self.folder / ".vault"
         try:
-            if not inside.is_symlink():  # else every file is left alone, and says why
-                self._identity(make=True)
+            self._identity(make=True)
         except (Edited, LeftAlone, OSError) as error:
-            return Report(problems=(Problem(".vault/id", str(error)),))
+            return Report(problems=(Problem(IDENTITY, str(error)),))
         return Report()
 
     # One file
@@ -270,7 +269,7 @@ class Vault:
                     if not self._differs(store, path, category):
                         return Report()
                     with store.write() as work:
-                        merge = Merge(work, category, path, name, partial(self._elsewhere, agent))
+                        merge = Merge(work, category, self.folder, name, partial(self._elsewhere, agent))
                         try:
                             found = merge.run(self._identity(make=True), self._clock.now())
                         except OSError as error:  # said here: a database would take it for trouble of its own
@@ -306,7 +305,7 @@ class Vault:
     def _elsewhere(self, agent: str, category: str, number: int) -> bool:
         """Whether another file of the agent holds the number; also when nobody can tell."""
         try:
-            raw = read_bytes(self._path(agent, category))
+            raw = read_bytes(self.folder, f"{agent}/{category}.md")
             return raw is not None and any(block.number == number for block in parse(raw.decode()).blocks)
         except (LeftAlone, OSError, UnicodeDecodeError):
             return True

@@ -1,10 +1,11 @@
 """A folder `.memory`: a flat file or a folder of categories per agent, `_project.md`, and saved conversations.
 
 A flat file is split at its `## ` headings, which tell the categories, and is called `.md.bak` afterwards. One that has
-been through this already, or whose agent has a folder, is left alone.
+been through this already, or whose agent has a folder, is left alone. Links in the folder are not followed.
 """
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -18,6 +19,7 @@ from recollect.names import segment
 from recollect.transfer.archive import file_errors
 from recollect.transfer.importers.reading import clean, line, moment
 from recollect.transfer.importers.values import Chat, Item, Message, Note, Read, Remark, Retire, Skipped
+from recollect.vault.files import FILE_BYTES, LeftAlone, read_bytes
 
 __all__ = ["category_of", "chat", "entries", "read", "read_conversation", "sections"]
 
@@ -43,34 +45,42 @@ _TITLE = re.compile(r"\A\s*# [^\n]*\n?")
 def read(path: Path, done: Read) -> Iterator[Item]:
     """Everything in the folder, or one flat file."""
     if path.is_file():
-        yield from _flat(path)
+        yield from _flat(path.resolve())
         return
     for file in sorted(path.glob("*.md")):
         if not file.name.startswith(("_", ".")):
             yield from _flat(file)
     for folder in sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink()):
         if folder.name != CONVERSATIONS and not folder.name.startswith("."):
-            yield from _agent(folder)
-    if (path / PROJECT).is_file():
-        content = _text(path / PROJECT)
-        if isinstance(content, Remark):
-            yield content
-        elif content.strip():
-            yield Note(content=content, source=SOURCE, name=PROJECT, category=Category.PROJECTS)
+            yield from _agent(path, folder.name)
+    content = _text(path, PROJECT)
+    if isinstance(content, Remark):
+        yield content
+    elif content.strip():
+        yield Note(content=content, source=SOURCE, name=PROJECT, category=Category.PROJECTS)
     for file in sorted((path / CONVERSATIONS).glob("*.json")):
-        yield from read_conversation(file, done)
+        yield from _conversation(path, f"{CONVERSATIONS}/{file.name}")
 
 
 def read_conversation(path: Path, done: Read) -> Iterator[Item]:
     """One saved conversation; a file that is damaged is told and left out."""
-    with file_errors(path):
-        try:
-            found = json.loads(path.read_bytes().decode("utf-8-sig"))
-        except (ValueError, RecursionError):
-            yield Remark(f"{path.name} is no JSON, and was left out")
-            return
-    made = chat(found, path.stem)
-    yield Remark(f"{path.name} is no conversation, and was left out") if made is None else made
+    whole = path.resolve()
+    yield from _conversation(whole.parent, whole.name)
+
+
+def _conversation(root: Path, name: str) -> Iterator[Item]:
+    file = Path(name)
+    try:
+        with file_errors(root / name):
+            found = json.loads((read_bytes(root, name) or b"").decode("utf-8-sig"))
+    except LeftAlone as problem:
+        yield Remark(f"{file.name} was left out: {problem}")
+        return
+    except (ValueError, RecursionError):
+        yield Remark(f"{file.name} is no JSON, and was left out")
+        return
+    made = chat(found, file.stem)
+    yield Remark(f"{file.name} is no conversation, and was left out") if made is None else made
 
 
 def chat(found: object, stem: str) -> Chat | None:
@@ -104,11 +114,11 @@ def _flat(file: Path) -> Iterator[Item]:
     if backup.exists() or file.with_suffix("").is_dir():
         yield Skipped(file.name, f"{backup.name} is there" if backup.exists() else "its agent has a folder already")
         return
-    content, agent = _text(file), _agent_name(file.stem)
+    content, agent = _text(file.parent, file.name), _agent_name(file.stem)
     if isinstance(content, Remark) or isinstance(agent, Remark):
         yield content if isinstance(content, Remark) else agent  # type: ignore[misc]
         return
-    at = round(file.stat().st_mtime * 1000)
+    at = round(file.lstat().st_mtime * 1000)
     for title, body in sections(content):
         known, category = _category(title)
         text = body if known or not title else f"{title}\n\n{body}"
@@ -140,13 +150,13 @@ def _category(title: str) -> tuple[bool, Category]:
     return False, _SECTIONS[close] if close else Category.LESSONS
 
 
-def _agent(folder: Path) -> Iterator[Item]:
-    agent = _agent_name(folder.name)
+def _agent(root: Path, folder: str) -> Iterator[Item]:
+    agent = _agent_name(folder)
     for category in Category:
-        file = folder / f"{category}.md"
-        if not file.is_file():
+        name = f"{folder}/{category}.md"
+        if not os.path.lexists(root / name):
             continue
-        content = _text(file, longest=None)
+        content = _text(root, name, FILE_BYTES)
         if isinstance(content, Remark) or isinstance(agent, Remark):
             yield content if isinstance(content, Remark) else agent  # type: ignore[misc]
             continue
@@ -171,12 +181,13 @@ def entries(content: str) -> list[tuple[int | None, list[str], str]]:
     return ([(None, [], first)] if first.strip() else []) + made[::-1]
 
 
-def _text(file: Path, longest: int | None = CONTENT_BYTES) -> str | Remark:
-    with file_errors(file):
-        size = file.stat().st_size
-        if longest is not None and size > longest:
-            return Remark(f"{file.name} has {size:,} bytes and was left out; at most {longest:,} are read")
-        return clean(file.read_bytes().decode("utf-8-sig", "replace"))
+def _text(root: Path, name: str, longest: int = CONTENT_BYTES) -> str | Remark:
+    """What a file says, nothing where there is none; a remark where it must not be read or is too long."""
+    with file_errors(root / name):
+        try:
+            return clean((read_bytes(root, name, longest) or b"").decode("utf-8-sig", "replace"))
+        except LeftAlone as problem:
+            return Remark(f"{Path(name).name} was left out: {problem}")
 
 
 def _agent_name(stem: str) -> str | Remark:

@@ -1,6 +1,6 @@
 """A folder of Obsidian notes, or one: the file's name is the note's, links stay, the frontmatter tells the rest.
 
-Only files inside the folder are read; hidden folders and links that lead out of it are left alone.
+Only files inside the folder are read; hidden folders and links are left alone.
 """
 
 import re
@@ -11,6 +11,7 @@ from recollect.engine.remember import CONTENT_BYTES
 from recollect.transfer.archive import file_errors
 from recollect.transfer.importers.reading import clean, line, moment, name
 from recollect.transfer.importers.values import Item, Note, Read, Remark
+from recollect.vault.files import LeftAlone, read_bytes
 
 __all__ = ["frontmatter", "markdown_files", "read"]
 
@@ -23,19 +24,21 @@ MOST_TAGS = 64
 
 def read(path: Path, done: Read) -> Iterator[Item]:
     """The notes, in the order of their paths."""
+    path = path if path.is_dir() else path.resolve()
     root = path if path.is_dir() else path.parent
     taken: set[str] = set()
     total = 0
     for file in markdown_files(path):
-        with file_errors(file):
-            size, at = file.stat().st_size, round(file.stat().st_mtime * 1000)
-            total += size
-            done(total)
-            where = file.relative_to(root)
-            if size > CONTENT_BYTES:
-                yield Remark(f"{where} has {size:,} bytes and was left out; a note has at most {CONTENT_BYTES:,}")
-                continue
-            text = clean(file.read_bytes().decode("utf-8-sig", "replace"))
+        where = file.relative_to(root)
+        try:
+            with file_errors(file):
+                raw, at = read_bytes(root, where.as_posix(), CONTENT_BYTES) or b"", round(file.lstat().st_mtime * 1000)
+        except LeftAlone as problem:
+            yield Remark(f"{where} was left out: {problem}")
+            continue
+        total += len(raw)
+        done(total)
+        text = clean(raw.decode("utf-8-sig", "replace"))
         fields, body = frontmatter(text)
         if not body.strip():
             yield Remark(f"{where} is empty and was left out")
@@ -63,13 +66,11 @@ def markdown_files(path: Path) -> list[Path]:
     """The markdown files of a folder, sorted; or the one file."""
     if path.is_file():
         return [path]
-    root = path.resolve()
-    found = []
-    for file in path.rglob("*.md"):
-        hidden = any(part.startswith(".") for part in file.relative_to(path).parts)
-        if not hidden and file.is_file() and file.resolve().is_relative_to(root):
-            found.append(file)
-    return sorted(found)
+    return sorted(
+        file
+        for file in path.rglob("*.md")
+        if not any(part.startswith(".") for part in file.relative_to(path).parts) and not file.is_dir()
+    )
 
 
 def frontmatter(text: str) -> tuple[dict[str, list[str]], str]:

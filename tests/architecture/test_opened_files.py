@@ -1,0 +1,62 @@
+"""Every place in the package that opens a file, and what it opens. Files under a vault are opened by one module."""
+
+import ast
+from collections.abc import Iterator
+
+from architecture.test_imports import PACKAGE, modules
+
+OPENING = {
+    "open", "fdopen", "read_text", "read_bytes", "write_text", "write_bytes", "copyfile", "copytree", "mkstemp",
+    "NamedTemporaryFile", "FileIO", "memmap",
+}  # fmt: skip
+"""Names of functions and methods that open a file or make one."""
+
+VAULT = {"vault.files": "every file under a vault, for reading and for writing"}
+OTHERS = {
+    "cli": "the null device",
+    "cli.connect": "configuration files of other programs",
+    "cli.doctor": "configuration files of other programs",
+    "cli.fill": "a file of the package",
+    "cli.hook": "the transcript that a hook names",
+    "cli.transfer": "the file that an export or import names",
+    "config": "the settings",
+    "providers.base": "a file of the package",
+    "providers.http": "an address",
+    "providers.local": "a file of an installed package",
+    "rest.transfer": "an upload or download in a temporary folder",
+    "storage.database": "files of the package",
+    "storage.files": "databases and their folders",
+    "storage.postgres": "a pool of connections",
+    "transfer.archive": "the file that an export or import names",
+    "transfer.copying": "the copies that a backup makes",
+    "ui.pages": "files of the package",
+}
+"""Modules that open other files. A module that is new here must not open what is under a vault by itself."""
+
+
+def opening(tree: ast.Module) -> Iterator[int]:
+    """The lines that open a file; functions of `vault.files` that a module imports do not count."""
+    ours = {
+        alias.asname or alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.module == "recollect.vault.files"
+        for alias in node.names
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            called = node.func
+            name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            owner = ast.unparse(called.value) if isinstance(called, ast.Attribute) else ""
+            if name in OPENING and owner not in ("recollect", "aio") and not (not owner and name in ours):
+                yield node.lineno
+
+
+def test_only_one_module_opens_files_under_a_vault() -> None:
+    found = {name: list(opening(tree)) for name, tree in modules(PACKAGE).items()}
+    assert {name for name, lines in found.items() if lines} == VAULT.keys() | OTHERS.keys()
+
+
+def test_the_list_notices_a_new_place() -> None:
+    for line in ("open(p)", "p.read_text()", "os.open(p, 0)", "with p.open() as f: pass", "shutil.copytree(a, b)"):
+        assert list(opening(ast.parse(line))) == [1], line
+    assert not list(opening(ast.parse("from recollect.vault.files import read_bytes\nread_bytes(a, b)")))
