@@ -184,7 +184,7 @@ def test_a_server_that_asks_for_a_token_shows_a_login_and_keeps_the_token_from_s
     log_in(page, write)
     expect(page.locator(".content")).to_be_visible()
     server.home.tokens.revoke("writer")
-    page.get_by_role("link", name="Conversations").click()
+    page.evaluate("location.hash = '#/conversations'")  # the links may be gone: any request leads to the login
     expect(page.get_by_label("Token")).to_be_visible()
 
 
