@@ -1,7 +1,7 @@
 // The only place that talks to the server: one function per request, errors as Problem.
 
-/** Which memory the page shows; every request names it. `right` is what the caller may do. */
-export const who = { workspace: null, agent: null, right: "admin", token: null };
+/** Which memory the page shows; every request names it. `right` is what the caller may do, `login` counts the logins that were asked for. */
+export const who = { workspace: null, agent: null, right: "admin", login: 0 };
 
 export const may = (right) => ["read", "write", "admin"].indexOf(who.right) >= ["read", "write", "admin"].indexOf(right);
 
@@ -34,7 +34,7 @@ export async function ask(method, path, { query, body, signal, etag, reads = met
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
   if (etag) headers["if-match"] = etag;
-  const late = new AbortController(), timer = limit && setTimeout(() => late.abort(), limit);
+  const login = who.login, late = new AbortController(), timer = limit && setTimeout(() => late.abort(), limit);
   let answer, read;
   try {
     answer = await fetch(address(path, query), {
@@ -43,6 +43,7 @@ export async function ask(method, path, { query, body, signal, etag, reads = met
     });
     const type = answer.headers.get("content-type") ?? "";
     read = answer.status === 204 ? null : await (type.includes("json") ? answer.json() : answer.text());
+    if (answer.ok && typeof read === "string") throw new Error("not an answer of recollect"); // for instance the login page of a proxy
   } catch (error) {
     if (signal?.aborted) throw error;
     events.dispatchEvent(new Event("unreachable"));
@@ -51,7 +52,7 @@ export async function ask(method, path, { query, body, signal, etag, reads = met
     clearTimeout(timer);
   }
   if (!answer.ok) {
-    if (answer.status === 401) events.dispatchEvent(new Event("login"));
+    if (answer.status === 401 && login === who.login) events.dispatchEvent(new Event("login"));
     throw new Problem(answer.status, read?.detail ?? `The server answered ${answer.status}.`);
   }
   if (!reads) events.dispatchEvent(new Event("changed"));

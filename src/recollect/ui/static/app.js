@@ -1,6 +1,6 @@
 // The frame: who is asking, which memory, which view, the keys, the theme, and the line to the server.
 
-import { Problem, ask, events as network, get, may, page, who } from "./api.js";
+import { ask, events as network, get, may, page, who } from "./api.js";
 import { button, dialog, dropUndos, failed, field, h, icon, keepFocus, kept, many, select, set, tick, toast, undo, waiting } from "./dom.js";
 import { Feed } from "./feed.js";
 import { go, href, read, standard } from "./route.js";
@@ -22,61 +22,82 @@ const KEYS = [["/", "Search"], ["j  ↓", "Next in the list"], ["k  ↑", "Previ
   ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g x", "Context preview"], ["g r", "Reminders"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
 const BATCH = 120; // milliseconds in which changes are taken together
 const MINUTE = 60_000;
+const RETRY = 2_000; // milliseconds until a start that failed is tried again
+const NO_COOKIE = "The token is good, but the browser did not keep the cookie. Allow cookies for this page; where a proxy brings TLS, open it over HTTPS.";
 
 const main = document.getElementById("main"), offline = document.getElementById("offline"), tools = document.getElementById("tools");
-let view = null, name = null, session = null, agents = [], workspaces = [], lost = false;
+let view = null, name = null, session = null, agents = [], workspaces = [], lost = false, starts = 0;
 
 // Who, and which memory
 
 /** A request that is about no memory, and changes none. */
 const alone = { query: { workspace: null, agent: null }, reads: true };
 
-/** Whether the token is good for a memory. */
-const allowed = ({ workspace, agent }) => [workspace, "*"].includes(session.workspace) && (session.agents.includes("*") || session.agents.includes(agent));
+/** Whether the token of a session is good for a memory. */
+const allowed = ({ workspace, agent }, of = session) => [workspace, "*"].includes(of.workspace) && (of.agents.includes("*") || of.agents.includes(agent));
 
 /** An address leads to a memory that the token is not for: say so, and stay with what it is for. */
-function elsewhere({ workspace, agent }) {
+function elsewhere({ workspace, agent }, of = session) {
   toast(`This token is not for the memory of ${agent} in ${workspace}.`, { bad: true });
-  if (!allowed(who)) Object.assign(who, standard);
+  if (!allowed(who, of)) Object.assign(who, standard);
 }
 
-async function begin() {
+/** Start, also after a login. Of several starts only the newest goes on; one that fails shows why, and tries again. */
+async function begin({ entered = false } = {}) {
+  const mine = ++starts, address = location.hash;
   try {
-    session = (await ask("GET", "/v1/session")).body;
+    const found = await get("/v1/session", alone.query);
+    if (mine !== starts) return;
+    const refused = identify(found);
+    await memories();
+    if (mine !== starts) return;
+    if (location.hash !== address) return begin({ entered }); // it may lead to another memory
+    start(found, refused);
   } catch (error) {
-    if (error instanceof Problem && error.status === 401) return login();
-    set(main, failed(error, begin));
-    if (error.status === 0) setTimeout(begin, 2_000);
-    return;
+    if (mine !== starts) return;
+    if (error.status === 401) return login(entered ? NO_COOKIE : "");
+    keepFocus(main, () => set(main, failed(error, () => begin({ entered }))));
+    if (error.status === 0 || error.status >= 500) setTimeout(() => { if (mine === starts) begin({ entered }); }, RETRY);
   }
-  who.right = session.right;
-  who.everybody = session.agents.includes("*");
-  who.everywhere = who.everybody && session.workspace === "*";
-  standard.workspace = session.workspace === "*" ? session.default_workspace : session.workspace;
-  standard.agent = who.everybody || session.agents.includes(session.default_agent) ? session.default_agent : session.agents[0];
+}
+
+/** Take over the rights of a session, and choose the memory to show. Returns whether the address names one that the token is not for. */
+function identify(found) {
+  who.right = found.right;
+  who.everybody = found.agents.includes("*");
+  who.everywhere = who.everybody && found.workspace === "*";
+  standard.workspace = found.workspace === "*" ? found.default_workspace : found.workspace;
+  standard.agent = who.everybody || found.agents.includes(found.default_agent) ? found.default_agent : found.agents[0];
   const { query } = read(), bare = /^#?\/?$/.test(location.hash); // any other address says whose memory it is
   for (const key of ["workspace", "agent"]) { // what was chosen before may have been chosen with another token
     const before = bare ? kept.get(key) : null;
-    who[key] = query[key] ?? (before !== null && allowed({ ...standard, [key]: before }) ? before : standard[key]);
+    who[key] = query[key] ?? (before !== null && allowed({ ...standard, [key]: before }, found) ? before : standard[key]);
   }
-  const refused = !allowed(who);
-  if (refused) elsewhere(who);
-  await memories();
-  if (!session) return; // the token was over just then
-  if ((refused || !query.workspace) && workspaces.length && !workspaces.includes(who.workspace)) who.workspace = standard.workspace;
-  // An agent that does not remember anything is shown only when it was asked for, or when nobody does.
-  if ((refused || !query.agent) && !agents.includes(who.agent)) who.agent = agents.includes(standard.agent) || !agents.length ? standard.agent : agents[0];
-  // An address without an agent means the usual one, so this one says whose memory it is.
+  const refused = !allowed(who, found);
+  if (refused) elsewhere(who, found);
+  return refused;
+}
+
+/** Show the page for a session. From here on the address leads the way. */
+function start(found, refused) {
+  session = found;
   const { view: first, parts, query: { agent, workspace, ...rest } } = read();
+  if ((refused || !workspace) && workspaces.length && !workspaces.includes(who.workspace)) who.workspace = standard.workspace;
+  // An agent that does not remember anything is shown only when it was asked for, or when nobody does.
+  if ((refused || !agent) && !agents.includes(who.agent)) who.agent = agents.includes(standard.agent) || !agents.length ? standard.agent : agents[0];
+  // An address without an agent means the usual one, so this one says whose memory it is.
   history.replaceState(null, "", refused ? href([first]) : href([first, ...parts], rest));
+  document.body.classList.remove("outside");
   frame();
   feed.open({ anew: true });
   route();
 }
 
+/** Read which workspaces there are, and which agents are in the chosen one. */
 async function memories() {
-  const list = (answer) => (Array.isArray(answer) ? answer : answer.items);
-  [workspaces, agents] = await Promise.all([get("/v1/workspaces").then(list).catch(() => []), get("/v1/agents", { agent: null }).then(list).catch(() => [])]);
+  const of = who.workspace, list = (answer) => (Array.isArray(answer) ? answer : answer.items);
+  const found = await Promise.all([get("/v1/workspaces").then(list), get("/v1/agents", { agent: null }).then(list)]);
+  if (of === who.workspace) [workspaces, agents] = found;
 }
 
 /** What is shown belongs to a memory that is left: nothing of it stays to be read or pressed under the name of another. */
@@ -87,34 +108,46 @@ function clear() {
   set(main, waiting());
 }
 
-function login() {
+/** Ask for a token; `why` says what was wrong with the last one. */
+function login(why = "") {
+  starts++; // one that is under way would take the form away
+  who.login++; // and an answer that is under way is about a token that is given up
   feed.close();
   clear();
   offline.hidden = true; // what is to be done now is said below
   for (const box of document.querySelectorAll("dialog[open]")) box.close();
   document.body.classList.add("outside");
   const token = h("input", { type: "password", autocomplete: "current-password", required: true, placeholder: "rcl_…", autofocus: true, spellcheck: "false" });
-  const problem = h("p", { class: "problem", role: "alert", hidden: true });
+  const problem = h("p", { class: "problem", role: "alert", hidden: !why }, why);
   session = name = null; // so that no address leads past it
+  let busy = false;
   set(main, h("form", { class: "login stack", onsubmit: async (event) => {
     event.preventDefault();
-    problem.hidden = true;
+    if (busy) return;
+    busy = problem.hidden = true;
     try {
       await ask("POST", "/v1/session", { ...alone, body: { token: token.value.trim() } });
-      document.body.classList.remove("outside");
-      await begin();
     } catch (error) {
-      problem.textContent = error.status === 401 ? "This token is not known, or was revoked, or is past its time." : error.message;
-      problem.hidden = false;
-      token.select();
+      problem.textContent = { 0: "The server cannot be reached. Try again.", 401: "This token is not known, or was revoked, or is past its time." }[error.status] ?? error.message;
+      problem.hidden = busy = false;
+      return void token.select();
     }
+    set(main, waiting());
+    await begin({ entered: true });
   } }, h("h1", {}, "This memory asks for a token"), field("Token", token), problem, h("button", { class: "button strong" }, "Come in"),
   h("p", { class: "hint" }, "On the server's machine, ", h("code", {}, "recollect token create NAME"), " makes one. It is kept in a cookie that no script can read.")));
   token.focus();
 }
 
 async function logout() {
-  await ask("DELETE", "/v1/session", alone).catch(() => {});
+  const before = session;
+  session = null; // what is answered with 401 meanwhile must not show a login that the reload takes away
+  try {
+    await ask("DELETE", "/v1/session", alone);
+  } catch (error) {
+    session = before;
+    throw error;
+  }
   location.reload();
 }
 
@@ -134,16 +167,20 @@ function choose(change) {
 async function chooseWorkspace(workspace) {
   clear(); // before another one is named: what is written meanwhile would go there
   who.workspace = workspace;
-  await memories();
-  if (session) choose({ workspace, agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
+  try {
+    await memories();
+  } catch (error) {
+    if (session && who.workspace === workspace) set(main, failed(error, () => chooseWorkspace(workspace)));
+    return;
+  }
+  if (session && who.workspace === workspace) choose({ workspace, agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
 }
 
 /** Those who began to remember since are there to be chosen, too. */
 async function others() {
   const before = [workspaces, agents];
-  await memories();
+  try { await memories(); } catch { return; } // those that are known can still be chosen
   if (!session) return;
-  if (!workspaces.length && !agents.length) [workspaces, agents] = before; // they could not be had
   if (JSON.stringify([workspaces, agents]) === JSON.stringify(before)) return;
   const agent = document.querySelector("#tools [aria-label=Agent]"), workspace = document.querySelector("#tools [aria-label=Workspace]");
   if (!agent || !workspace !== workspaces.length < 2) return void keepFocus(tools, frame);
@@ -289,12 +326,13 @@ const feed = new Feed((kind, data) => {
     if (session) view ? view.refresh() : route();
   }
 }, async () => { // a token that is no longer good leads to the login, another one to what that is for
-  const now = await get("/v1/session", alone.query).catch(() => null);
-  if (!session || !now) return document.body.classList.contains("outside");
+  const before = session, now = await get("/v1/session", alone.query).catch(() => null);
+  if (session !== before) return true; // a login or another start came first
+  if (!now) return false;
   session = now;
   if (allowed(who)) return false;
   clear();
-  name = null;
+  session = name = null;
   await begin();
   return true;
 });
@@ -304,7 +342,7 @@ network.addEventListener("changed", () => {
   clearTimeout(own);
   own = setTimeout(() => soon([]), 600);
 });
-network.addEventListener("login", () => { if (session && !document.body.classList.contains("outside")) login(); });
+network.addEventListener("login", () => { if (session) login(); });
 
 // The keys
 
@@ -336,4 +374,5 @@ addEventListener("hashchange", route);
 setInterval(tick, MINUTE);
 addEventListener("pagehide", () => feed.close());
 addEventListener("pageshow", (event) => { if (event.persisted && session) feed.open(); });
+document.getElementById("loading").removeAttribute("id"); // loading.js watches until the page has started
 begin();

@@ -198,9 +198,10 @@ export class EntryPane {
         own(links, this.#links(found));
       });
     });
-    linked.then(tie).catch(() => {});
-    accesses.then((found) => own(curve, [decayCurve(found), this.#recalledBy(found)])).catch((error) => own(curve, h("p", { class: "hint" }, error.message)));
-    revisions.then((found) => own(past, this.#history(page(found).items))).catch(() => {});
+    const missing = (node) => (error) => own(node, h("p", { class: "problem" }, error.message, " ", button("Try again", () => this.#load(), { kind: "link" })));
+    linked.then(tie).catch(missing(links));
+    accesses.then((found) => own(curve, [decayCurve(found), this.#recalledBy(found)])).catch(missing(curve));
+    revisions.then((found) => own(past, this.#history(page(found).items))).catch(missing(past));
   }
 
   /** The questions that found it, newest first. Each leads to its search, with this entry open beside it. */
