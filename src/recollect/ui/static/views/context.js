@@ -14,6 +14,7 @@ export class ContextView {
   #wanted = {};
   #opened = false;
   #shown = null;
+  #offered = false;
 
   constructor(root) {
     this.command = h("input", { type: "text", name: "command", placeholder: "deploy the web shop", autocomplete: "off", id: "search",
@@ -28,10 +29,18 @@ export class ContextView {
     this.page = h("div", { class: "page" }, h("h1", {}, "Context preview"),
       h("p", { class: "lead" }, "Type a command and see the block that an agent would start with: what was chosen, how much room it takes, and what had to leave."), this.form, this.total, this.result);
     set(root, this.page);
-    get("/v1/profiles").then((names) => {
+  }
+
+  /** Offer the profiles to choose from; what fails is asked for again by the next refresh. */
+  async #profiles() {
+    this.#offered = true;
+    try {
+      const names = await get("/v1/profiles");
       set(this.profile, names.map((name) => h("option", { value: name }, name)));
       this.profile.value = this.#wanted.profile || "default";
-    }).catch(() => {});
+    } catch {
+      this.#offered = false;
+    }
   }
 
   focusSearch() { this.command.focus(); }
@@ -78,6 +87,7 @@ export class ContextView {
   }
 
   async refresh() {
+    if (!this.#offered) this.#profiles();
     if (!this.form.checkValidity()) return this.#outdated(`The budget: ${this.budget.validationMessage}`);
     const query = this.#wanted, wanted = { command: query.command ?? "", profile: query.profile || "default" };
     try {

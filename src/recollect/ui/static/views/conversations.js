@@ -35,6 +35,7 @@ export class ConversationsView {
   #busy = 0;
   #top = 0;
   #line = Promise.resolve();
+  #offered = false;
 
   constructor(root) {
     this.root = root;
@@ -48,10 +49,7 @@ export class ConversationsView {
     this.side = h("section", { class: "side", "aria-label": "Conversations" }, h("div", { class: "searchbar" }, h("div", { class: "search" }, icon("search"), this.search)),
       this.chips, h("div", { class: "status-line" }, this.count, this.channel), this.list.node);
     set(root, h("div", { class: "split" }, this.side, this.detail));
-    get("/v1/channels").then((answer) => {
-      for (const one of page(answer).items) this.channel.append(h("option", { value: one.id }, one.name));
-      this.channel.value = this.#query.channel ?? "";
-    }).catch(() => {});
+    this.#channels();
     const timer = setInterval(() => (this.side.isConnected ? document.hidden || this.refresh() : clearInterval(timer)), EVERY);
   }
 
@@ -81,7 +79,20 @@ export class ConversationsView {
     }
   }
 
+  /** Offer the channels to choose from; what fails is asked for again by the next refresh. */
+  async #channels() {
+    this.#offered = true;
+    try {
+      const channels = page(await get("/v1/channels")).items;
+      set(this.channel, h("option", { value: "" }, "All channels"), channels.map((one) => h("option", { value: one.id }, one.name)));
+      this.channel.value = this.#query.channel ?? "";
+    } catch {
+      this.#offered = false;
+    }
+  }
+
   async refresh(changes = []) {
+    if (!this.#offered) this.#channels();
     while (this.#showing) await this.#showing; // what was told meanwhile is perhaps not in it
     const mine = changes.some((one) => one.conversation_id === this.#info?.id);
     if (this.pane && (!changes.length || mine)) await this.#follow();

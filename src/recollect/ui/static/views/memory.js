@@ -1,7 +1,7 @@
 // The memory: search as you type, filters, an endless list, and beside it the entry that is open.
 
 import { Problem, conversation, get, latest, may, page, post } from "../api.js";
-import { ago, button, h, icon, many, select, set, slowly, time, toast } from "../dom.js";
+import { ago, button, h, icon, many, select, set, slowly, time } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { go, href } from "../route.js";
 import { excerpt, holds, marked, needles } from "../words.js";
@@ -241,12 +241,12 @@ export class MemoryView {
   /** Which conversation, or which channel. */
   #within(key, all, path, query, option) {
     const made = select([["", all]], "", (value) => this.#choose({ [key]: value }), { "aria-label": key[0].toUpperCase() + key.slice(1), "data-name": key });
-    get(path, query).then((answer) => {
+    get(path, query).catch(() => []).then((answer) => { // without an answer there is at least what was chosen
       for (const [value, text] of page(answer).items.map(option)) made.append(h("option", { value }, text));
       const chosen = this.#query[key];
       made.value = chosen;
       if (made.value !== chosen) { made.append(h("option", { value: chosen }, chosen)); made.value = chosen; } // one that is not among those
-    }).catch(() => {});
+    });
     return made;
   }
 
@@ -389,7 +389,7 @@ export class MemoryView {
       if (!this.#stale) this.#tell(this.list.items.length, !this.#cursor); // else the line that offers what is new stays
     } catch (error) {
       this.list.set(this.list.items, { ended: true, keep: true });
-      if (!(error instanceof Problem && error.status === 0)) toast(error.message, { bad: true });
+      this.#failed(error);
     }
   }
 

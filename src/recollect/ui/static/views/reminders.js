@@ -1,6 +1,6 @@
 // Reminders: what is past due and what is to come; one can be made and taken back. Delivering them is the agents' work.
 
-import { ask, get, may, page, post } from "../api.js";
+import { ask, get, latest, may, page, post } from "../api.js";
 import { ago, button, failed, field, h, many, moment, set, time, toast } from "../dom.js";
 
 const PAGE = 100;
@@ -8,6 +8,7 @@ const EVERY = 20_000; // milliseconds between two looks: no feed tells of a remi
 const HOUR = 3_600_000;
 
 export class RemindersView {
+  #newest = latest();
   #items = [];
   #next = null;
   #shown = null;
@@ -33,7 +34,9 @@ export class RemindersView {
   async refresh(changes = []) {
     if (changes.length) return;
     try {
-      const found = page(await get("/v1/reminders", { limit: Math.min(1_000, Math.max(PAGE, this.#items.length)) }));
+      const limit = Math.min(1_000, Math.max(PAGE, this.#items.length));
+      const found = await this.#newest(async (signal) => page(await get("/v1/reminders", { limit }, signal)));
+      if (!found) return;
       [this.#items, this.#next] = [found.items, found.next];
       this.#draw();
     } catch (error) {

@@ -1,6 +1,6 @@
 // Upkeep: the jobs, what their runs did and how to take it back; how the memory grows; whether it is in good order.
 
-import { get, may, page, post, who } from "../api.js";
+import { get, latest, may, page, post, who } from "../api.js";
 import { button, failed, h, keepFocus, many, number, set, span, time, toast, waiting } from "../dom.js";
 import { bars } from "../pictures.js";
 import { href } from "../route.js";
@@ -14,6 +14,8 @@ const DOES = {
 };
 
 export class UpkeepView {
+  #newest = { stats: latest(), jobs: latest(), runs: latest() };
+
   constructor(root) {
     this.figures = h("section", { "aria-label": "Figures" });
     this.table = h("div");
@@ -61,7 +63,8 @@ export class UpkeepView {
 
   async #stats() {
     try {
-      this.#put(this.figures, await get("/v1/stats"), figures);
+      const found = await this.#newest.stats((signal) => get("/v1/stats", {}, signal));
+      if (found) this.#put(this.figures, found, figures);
     } catch (error) {
       this.#failed(this.figures, error, () => this.#stats());
     }
@@ -69,7 +72,9 @@ export class UpkeepView {
 
   async #jobs() {
     try {
-      const all = page(await get("/v1/jobs")).items.map((job) => ({ ...job, due: job.next_due_at <= Date.now() })), here = all.filter((job) => job.workspace === who.workspace);
+      const found = await this.#newest.jobs((signal) => get("/v1/jobs", {}, signal));
+      if (!found) return;
+      const all = page(found).items.map((job) => ({ ...job, due: job.next_due_at <= Date.now() })), here = all.filter((job) => job.workspace === who.workspace);
       this.#put(this.table, here.length ? here : all, (jobs) => (jobs.length ? h("div", { class: "scrolls", tabindex: 0 }, h("table", { class: "jobs" },
         h("thead", {}, h("tr", {}, ["Job", "Every", "Last run", "Next run", ""].map((name) => h("th", { scope: "col" }, name)))),
         h("tbody", {}, jobs.map((job) => this.#job(job))))) : h("p", { class: "hint" }, "There is nothing to keep up yet.")));
@@ -106,7 +111,9 @@ export class UpkeepView {
   async #runs() {
     if (!who.everywhere) return;
     try {
-      const found = page(await get("/v1/runs", { limit: 30 })).items;
+      const newest = await this.#newest.runs((signal) => get("/v1/runs", { limit: 30 }, signal));
+      if (!newest) return;
+      const found = page(newest).items;
       this.#put(this.list, found, () => (found.length ? h("ol", { class: "runs" }, found.map((run) => this.#run(run))) : h("p", { class: "hint" }, "No run has changed anything yet.")));
     } catch (error) {
       this.#failed(this.list, error, () => this.#runs());

@@ -53,17 +53,18 @@ export function welcome(write) {
     others,
     may("write") && h("p", { class: "row" }, button("Write the first entry", write, { kind: "strong", key: "n" }), examples),
     shown);
-  get("/v1/session", { workspace: null, agent: null }).then((session) => {
+  const explain = () => get("/v1/session", { workspace: null, agent: null }).then((session) => {
     const { home, program } = session;
     if (home && program) set(examples, "or fill it with examples: ", h("code", {}, line(...program, "--home", home, ...named(), "demo", "--fill")));
     set(shown, ways(session).map(([name, text, code]) => h("section", {},
       h("div", { class: "row" }, h("h2", { class: "grow" }, name), button(`Copy: ${name}`, () => copy(code), { icon: "copy", quiet: true })),
       h("p", {}, text), h("pre", { tabindex: 0 }, h("code", {}, code)))));
-  }).catch(() => {}); // the frame says that the server cannot be reached
-  const look = () => get("/v1/workspaces", { workspace: null, agent: null }).then((found) => {
+  });
+  const link = () => get("/v1/workspaces", { workspace: null, agent: null }).then((found) => {
     const links = found.filter((one) => one !== workspace).map((one) => h("a", { href: `#/memory?${new URLSearchParams({ workspace: one })}` }, one));
     set(others, links.length ? ["Something is remembered in ", links.flatMap((link, place) => (place ? [", ", link] : [link])), "."] : []);
-  }).catch(() => {});
+  });
+  const look = () => Promise.all([shown.childElementCount || explain(), link()]).catch(() => {}); // the next look tries again
   look();
   const looking = setInterval(() => (node.isConnected ? look() : clearInterval(looking)), EVERY);
   return node;
