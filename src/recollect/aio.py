@@ -105,6 +105,8 @@ class AsyncConversation(_Around[Conversation]):
     instruct = _forward(Conversation.instruct)
     job = _forward(Conversation.job)
     extend = _forward(Conversation.extend)
+    save = _forward(Conversation.save)
+    load = _forward(Conversation.load)
     event = _forward(Conversation.event)
     find = _forward(Conversation.find)
     window = _forward(Conversation.window)
@@ -141,6 +143,7 @@ class AsyncConversations(_Around[Conversations]):
     detail = _forward(Conversations.detail)
     journal = _forward(Conversations.journal)
     last_event = _forward(Conversations.last_event)
+    last_saved = _forward(Conversations.last_saved)
     end_stale = _forward(Conversations.end_stale)
 
     async def start(

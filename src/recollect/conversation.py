@@ -10,7 +10,7 @@ from typing import Any
 from recollect import names
 from recollect.clock import Clock, Moment, milliseconds
 from recollect.config import ConversationSettings
-from recollect.engine import compaction, conversations, ending, past, policy, prompt
+from recollect.engine import compaction, conversations, ending, past, policy, prompt, saved_view
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.embedding import Later
@@ -26,6 +26,7 @@ from recollect.model.history import (
     Event,
     EventType,
     Lane,
+    Loaded,
     Recovery,
     Status,
     Turn,
@@ -196,6 +197,11 @@ class Conversations:
         with self._talk.store.read() as tx:
             return history.Journal.get(tx).events
 
+    def last_saved(self) -> ConversationInfo | None:
+        """The conversation that was saved last, or one that was started after that; archived ones do not count."""
+        with self._talk.store.read() as tx:
+            return saved_view.last_saved(tx)
+
     def scratchpad(self, id_or_ref: str, owner: str | None = None) -> "Scratchpad":
         """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
         talk = self._talk
@@ -335,6 +341,28 @@ class Conversation:
             if stored:
                 return stored
         return []
+
+    def save(self, messages: Iterable[Mapping[str, Any]], *, model_id: str | None = None) -> None:
+        """Make a list of messages what `load()` gives, for a client that holds the talk itself and sends it whole.
+
+        Messages that were edited, regenerated or dropped leave the talk and stay in the journal. A message that is in
+        the journal already is not appended again. Messages have a role (`user`, or `assistant` or `agent`) and text.
+        """
+        now = self._talk.clock.now()
+        said = [one for one in map(_event, messages) if one is not None]
+        if any(one.type is EventType.TOOL or one.tool_calls for one in said):
+            raise Invalid("a saved talk has messages of users and models only; use extend() for tool calls and results")
+        given = [conversations.checked(one, self.id, now) for one in said if not one.internal]
+        stored = saved_view.save(self._talk.store, self.id, given, now, _optional(model_id, "model id"))
+        self._stored(stored)
+
+    def load(self) -> Loaded:
+        """The messages that were saved last, and those that were appended since."""
+        with self._talk.store.read() as tx:
+            found = saved_view.saved_messages(tx, self.id)
+            at = history.saved_view(tx, self.id).saved_at
+        last = max((event.created_at or 0 for event in found), default=self._info.started_at)
+        return Loaded(events=tuple(found), saved_at=last if at is None else at)
 
     def events(
         self, after: Event | int | None = None, *, before: Event | int | None = None, limit: int = history.LONGEST
@@ -476,12 +504,16 @@ class Conversation:
 
     def _append(self, new: Sequence[Event], after: int | None = None) -> list[Event]:
         stored = conversations.append(self._talk.store, self.id, new, after=after)
+        self._stored(stored)
+        return stored
+
+    def _stored(self, stored: Sequence[Event]) -> None:
+        """Compact the lanes that have grown, where they are full."""
         for lane in {event.lane for event in stored}:
             try:
                 self._grown(lane, [event for event in stored if event.lane is lane])
             except RecollectError as error:  # what was appended is on disk; the window stays longer
                 _log.warning("the lane %s of %s could not be compacted: %s", lane, self.ref_code, error)
-        return stored
 
     def _grown(self, lane: Lane, added: Sequence[Event]) -> None:
         """Compact the window when it may be full. Other processes append, too, so the first time it is read."""

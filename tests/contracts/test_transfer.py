@@ -404,7 +404,7 @@ def test_every_table_is_either_derived_or_exported() -> None:
     assert archive._schema().keys() - archive.DERIVED == {
         "access_log", "channels", "checkpoints", "conversations", "counters", "embeddings", "entries", "events",
         "extracted", "job_changes", "job_runs", "jobs", "journals", "lanes", "names", "operations", "promotions",
-        "recall_events", "reminders", "scratchpads",
+        "recall_events", "reminders", "saved_views", "scratchpads",
     }  # fmt: skip
 
 

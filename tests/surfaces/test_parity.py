@@ -41,7 +41,8 @@ REACHED: dict[type, dict[str, str]] = {
     Conversations: {
         "detail": f"GET {CONVERSATION}/detail", "end_stale": "POST /v1/conversations/end-stale",
         "get": f"GET {CONVERSATION}", "journal": "GET /v1/events", "last_event": "GET /v1/events/last",
-        "list": "GET /v1/conversations", "scratchpad": f"GET {CONVERSATION}/scratchpad",
+        "last_saved": "GET /api/memory", "list": "GET /v1/conversations",
+        "scratchpad": f"GET {CONVERSATION}/scratchpad",
         "search": "GET /v1/conversations/search", "start": "POST /v1/conversations",
     },
     Conversation: {
@@ -54,6 +55,7 @@ REACHED: dict[type, dict[str, str]] = {
         "info": f"GET {CONVERSATION}", "instruct": f"POST {CONVERSATION}/events", "job": f"POST {CONVERSATION}/events",
         "messages": f"POST {CONVERSATION}/messages", "ref_code": f"GET {CONVERSATION}",
         "replay": f"GET {CONVERSATION}/replay", "saved": f"GET {CONVERSATION}/checkpoint",
+        "load": "GET /api/memory", "save": "POST /api/memory",
         "scratchpad": f"GET {CONVERSATION}/scratchpad",
         "status": f"GET {CONVERSATION}", "summary": f"GET {CONVERSATION}/summary",
         "tool": f"POST {CONVERSATION}/events", "user": f"POST {CONVERSATION}/events",

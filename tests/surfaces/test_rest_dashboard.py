@@ -116,6 +116,62 @@ def test_nothing_said_is_nothing_saved(server: Server) -> None:
     assert server.client.get("/api/memory").json() == {"conversations": []}
 
 
+def loaded(server: Server, agent: str = "dev") -> list[dict[str, Any]]:
+    (saved,) = server.client.get("/api/memory", params={"agentId": agent}).json()["conversations"]
+    return said(saved["messages"])
+
+
+@pytest.mark.parametrize("chat", [{}, {"chatId": "chat_1"}], ids=["without a chat id", "with a chat id"])
+def test_what_loads_is_what_was_saved_last(server: Server, clock: FixedClock, chat: dict[str, str]) -> None:
+    question, answer = {"role": "user", "text": "SSE or WebSockets?"}, {"role": "agent", "text": "SSE."}
+    other = {"role": "agent", "text": "WebSockets."}
+    for route in ("", "/checkpoint"):
+        for messages in (
+            [question, {"role": "agent", "text": "SS"}],
+            [question, answer],
+            [question, other],
+            [question, answer, {"role": "user", "text": "Thanks."}],
+            [question],
+            [],
+            [question, other],
+        ):
+            clock.advance(1)
+            body = {"agentId": "dev", "messages": messages, **chat}
+            assert server.client.post(f"/api/memory{route}", json=body).json()["ok"] is True
+            assert loaded(server) == messages
+            found = server.client.get("/api/memory/checkpoint", params={"agentId": "dev"}).json()["checkpoint"]
+            assert said(found["messages"]) == messages
+    (info,) = server.home.agent("dev").conversations.list()
+    kept = [event.content for event in server.home.agent("dev").conversations.get(info.id).events()]
+    assert kept == ["SSE or WebSockets?", "SS", "SSE.", "WebSockets.", "Thanks."]
+
+
+def test_a_new_talk_without_a_chat_id_is_a_conversation_of_its_own(server: Server, clock: FixedClock) -> None:
+    first, second = KEPT, [{"role": "user", "text": "Good morning."}, {"role": "agent", "text": "Good morning!"}]
+    for messages in (first, second, first, second):  # two pages that are open at once
+        clock.advance(1)
+        server.client.post("/api/memory", json={"agentId": "dev", "messages": messages})
+        assert loaded(server) == messages
+    dev = server.home.agent("dev")
+    talks = [dev.conversations.get(info.id) for info in dev.conversations.list()]
+    assert sorted(len(list(talk.events())) for talk in talks) == [2, 4]
+
+
+def test_a_chat_that_is_saved_again_after_another_one_is_what_loads(server: Server, clock: FixedClock) -> None:
+    for chat in ("one", "two", "one"):
+        clock.advance(1)
+        body = {"agentId": "dev", "chatId": chat, "modelId": f"model of {chat}", "messages": TALK[:1]}
+        server.client.post("/api/memory", json=body)
+        (saved,) = server.client.get("/api/memory", params={"agentId": "dev"}).json()["conversations"]
+        assert (saved["chatId"], saved["modelId"]) == (chat, f"model of {chat}")
+
+
+def test_an_ended_talk_is_cleared_by_an_empty_list(server: Server) -> None:
+    server.client.post("/api/memory/checkpoint", json={"agentId": "dev", "messages": TALK, "close": True})
+    server.client.post("/api/memory", json={"agentId": "dev", "messages": []})
+    assert loaded(server) == []
+
+
 def test_a_note_is_appended_and_the_project_is_described_once(server: Server) -> None:
     append = {"action": "append", "agentId": "dev", "content": "Proxies buffer streams. #sse"}
     entry = server.client.post("/api/memory", json=append).json()["entry"]

@@ -588,16 +588,13 @@ def _documents(tx: Transaction, conversation: str, documents: str | None) -> dic
 
 
 def _last_messages(tx: Transaction, conversation: str, upto: int | None) -> tuple[Event, ...]:
-    """The last messages up to an event that are no machinery."""
+    """The last messages of the talk as it was saved, up to an event."""
     found: list[Event] = []
+    view = history.saved_view(tx, conversation)
     before = history.LONGEST if upto is None else upto + 1
     while len(found) < RECOVERED:
         page = history.events(tx, "events_back", conversation=conversation, before=before, limit=2 * RECOVERED)
-        found += (
-            event
-            for event in page
-            if event.type in (EventType.USER, EventType.MODEL) and event.content.strip() and not event.internal
-        )
+        found += (event for event in page if event.is_message and view.loads(event))
         if len(page) < 2 * RECOVERED:
             break
         before = page[-1].seq

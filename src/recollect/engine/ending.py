@@ -7,7 +7,7 @@ is continued by the next one to end the conversation.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from recollect import names, text
@@ -49,8 +49,7 @@ def end(
         if not _steps(work.tx.one("history.ending", id=info.id)):
             # From here on nothing can be added, so that nothing is left out.
             work.tx.run("history.ending_set", id=info.id, ending='["begun"]')
-    happened = list(conversations.events(store, info.id, 0, history.LONGEST))
-    talk = _talk(happened)
+    talk = _talk(store, info.id)
     closing = summarising.Closing(info.closing_summary or "", (), (), info.summary_by or "fallback")
     if "summary" not in _done(store, info.id):
         closing = summarising.close(model, _turns(talk), timeout=timeout, context_tokens=context_tokens)
@@ -142,8 +141,7 @@ def age(store: Store, now: int, keep: int) -> list[str]:
     for identity in old:
         info = conversations.find(store, identity)
         if info.closing_summary is None:  # it was put away without an end
-            happened = conversations.events(store, identity, 0, history.LONGEST)
-            summary = summarising.close(None, _turns(_talk(happened))).summary
+            summary = summarising.close(None, _turns(_talk(store, identity))).summary
             info = replace(info, closing_summary=summary, summary_by="fallback")
         parts = _partitions(info.closing_summary or "")
         vectors = embedding.at_once(store, parts)
@@ -167,9 +165,14 @@ def age(store: Store, now: int, keep: int) -> list[str]:
     return old
 
 
-def _talk(happened: Iterable[Event]) -> list[Event]:
-    """What was said and done, without the machinery."""
-    return [event for event in happened if event.type is not EventType.MARKER and not event.internal]
+def _talk(store: Store, conversation: str) -> list[Event]:
+    """What was said and done, without the machinery, and without messages that were replaced when it was saved."""
+    with store.read() as tx:
+        view = history.saved_view(tx, conversation)
+    happened = conversations.events(store, conversation, 0, history.LONGEST)
+    return [
+        event for event in happened if view.holds(event) and event.type is not EventType.MARKER and not event.internal
+    ]
 
 
 def _turns(talk: Sequence[Event]) -> list[summarising.Turn]:

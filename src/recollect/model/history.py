@@ -16,8 +16,10 @@ __all__ = [
     "Event",
     "EventType",
     "Lane",
+    "Loaded",
     "Marker",
     "Recovery",
+    "SavedView",
     "Status",
     "Turn",
 ]
@@ -144,6 +146,34 @@ class Event:
         functions = [call["function"] for call in self.tool_calls]
         return [f"[called {function['name']}({function['arguments']})]" for function in functions]
 
+    @property
+    def is_message(self) -> bool:
+        """Whether it is something that was said by a user or a model, not machinery."""
+        return self.type in (EventType.USER, EventType.MODEL) and bool(self.content.strip()) and not self.internal
+
+
+@dataclass(frozen=True, slots=True)
+class SavedView:
+    """Which messages of a conversation form its talk. `spans` is None for one that was never saved: all of them."""
+
+    spans: tuple[tuple[int, int], ...] | None = None
+    """First and last event number of each run of messages, both inclusive."""
+    upto: int = 0
+    """Messages after this event belong to the talk as well."""
+    shown_from: int = 0
+    """Messages before this event were trimmed: part of the talk, but not loaded."""
+    saved_at: int | None = None
+
+    def holds(self, event: Event) -> bool:
+        """Whether an event is part of the talk; one that is no message always is."""
+        if self.spans is None or event.seq > self.upto or not event.is_message:
+            return True
+        return any(first <= event.seq <= last for first, last in self.spans)
+
+    def loads(self, event: Event) -> bool:
+        """Whether an event is part of the talk and was not trimmed."""
+        return event.seq >= self.shown_from and self.holds(event)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
@@ -187,6 +217,14 @@ class Recovery:
             {"role": "user" if event.type is EventType.USER else "agent", "text": event.content}
             for event in self.events
         ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """The messages of a conversation as they were saved last."""
+
+    events: tuple[Event, ...]
+    saved_at: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

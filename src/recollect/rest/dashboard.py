@@ -4,6 +4,7 @@ Its words are its own: `agentId`, `chatId`, the roles `user` and `agent`, ids in
 is left out, as a page may send more than is kept. Internal messages are machinery of the page and are never kept.
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -21,7 +22,7 @@ from recollect.errors import ConfigError, NotFound
 from recollect.memory import Memory
 from recollect.model.access import Right
 from recollect.model.entry import Category, Entry, Kind
-from recollect.model.history import Event, EventType, Status
+from recollect.model.history import EventType, Status
 from recollect.model.operation import Write
 from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner, local_only
 from recollect.rest.once import Route
@@ -82,7 +83,7 @@ class Message(BaseModel):
 
 
 class Talk(BaseModel):
-    """A conversation as the page has it. It may be sent again and again; only what is new in it is kept."""
+    """A conversation as the page has it. It may be sent again and again; what was sent last is what loads."""
 
     agentId: AgentId
     messages: list[Message]
@@ -151,7 +152,7 @@ class Saved(BaseModel):
 
 
 class Conversations(BaseModel):
-    """The newest conversation of each agent."""
+    """The conversation of each agent that was saved last."""
 
     conversations: list[Saved]
 
@@ -272,7 +273,7 @@ class Migrated(BaseModel):
 
 @router.get("")
 def conversations(caller: Anyone, agent_id: AgentQuery = None) -> Conversations:
-    """The newest conversation of an agent, or of each."""
+    """The conversation of an agent, or of each, that was saved last, with the messages as they were saved last."""
     agents = _agents(caller, agent_id)
     return Conversations(conversations=[saved for agent in agents for saved in _newest(caller, agent)])
 
@@ -453,53 +454,62 @@ def _agents(caller: Caller, agent: str | None) -> list[str]:
     return [one for one in caller.home.agents(caller.workspace) if caller.may(Right.READ, agent=one)]
 
 
-def _unnamed(agent: str) -> str:
-    """What stands for the id of a chat that has none; conversations that were migrated have it, too."""
-    return f"{agent}.json"
+def _unnamed(agent: str, said: Sequence[Message] = ()) -> str:
+    """The chat id of a talk that has none: by its first message, as another first message means another talk.
+
+    Conversations that were migrated have the same id without a message.
+    """
+    name = f"{agent}.json"
+    return f"{name}#{hashlib.sha256(said[0].text.encode()).hexdigest()[:16]}" if said else name
 
 
 def _chat(agent: str, chat: str | None) -> str | None:
-    return None if chat == _unnamed(agent) else chat
+    return None if chat is None or chat.partition("#")[0] == _unnamed(agent) else chat
 
 
 def _saved(memory: Memory, talk: Talk) -> Conversation | None:
-    """The conversation with everything that is new in a talk; None when nothing has been said yet."""
+    """The conversation whose talk this is now; None when nothing has been said yet."""
     said = [message for message in talk.messages if not message.internal and message.text.strip()]
     known = _standing(memory, talk, said)
-    if known is not None and known.status is Status.ACTIVE:
-        known.extend([{"role": message.role, "text": message.text} for message in said])
+    if known is not None:
+        known.save([{"role": message.role, "text": message.text} for message in said], model_id=talk.modelId)
     return known
 
 
 def _standing(memory: Memory, talk: Talk, said: Sequence[Message]) -> Conversation | None:
     """The conversation that a talk belongs to; a new one where there is none, or where it went on after its end."""
-    chat = talk.chatId or _unnamed(talk.agentId)
-    for info in memory.conversations.list(chat_id=chat, limit=1):
+    chat = talk.chatId or _unnamed(talk.agentId, said)
+    info = next(iter(memory.conversations.list(chat_id=chat, limit=1)), None)
+    if talk.chatId is None:
+        last = memory.conversations.last_saved()
+        if last is not None and (not said or _loaded(memory.conversations.get(last.id))[:1] == said[:1]):
+            info = last
+    if info is not None:
         known = memory.conversations.get(info.id)
         # A page that stays open sends its talk on and on, also when that was ended long ago.
-        if info.status is Status.ACTIVE or not said or _messages(known.events())[-len(said) :] == said:
+        if info.status is Status.ACTIVE or not said or _loaded(known)[-len(said) :] == said:
             return known
     # A page saves a talk and its checkpoint at the same moment; they are one conversation.
     return memory.conversations.start(chat_id=chat, model_id=talk.modelId, resume=True) if said else None
 
 
-def _messages(events: Iterable[Event]) -> list[Message]:
-    return [
-        Message(role=_SPOKEN[event.type], text=event.content)
-        for event in events
-        if event.type in _SPOKEN and event.content.strip() and not event.internal
-    ]
+def _loaded(known: Conversation) -> list[Message]:
+    return [Message(role=_SPOKEN[event.type], text=event.content) for event in known.load().events]
 
 
 def _newest(caller: Caller, agent: str) -> Iterable[Saved]:
     memory = _memory(caller, agent, Right.READ)
-    for info in memory.conversations.list(limit=1):
-        events = list(memory.conversations.get(info.id).events())
-        last = max((event.created_at or 0 for event in events), default=info.started_at)
+    info = memory.conversations.last_saved()
+    if info is not None:
+        known = memory.conversations.get(info.id)
+        at = known.load().saved_at
         yield Saved(
-            agentId=agent, savedAt=f"{iso(last)[:-1]}.{last % 1_000:03}Z", messages=_messages(events),
-            chatId=_chat(agent, info.chat_id), modelId=info.model_id,
-        )  # fmt: skip
+            agentId=agent,
+            savedAt=f"{iso(at)[:-1]}.{at % 1_000:03}Z",
+            messages=_loaded(known),
+            chatId=_chat(agent, info.chat_id),
+            modelId=info.model_id,
+        )
 
 
 def _tags(content: str) -> list[str]:
@@ -511,7 +521,7 @@ def _append(memory: Memory, category: Category, content: str, tags: Sequence[str
     talk = None
     if category is Category.HANDOFFS and CLOSED in tags:
         # The page hands over what its conversation leaves, while that ends or before: one of the two is enough.
-        talk = next(iter(memory.conversations.list(limit=1)), None)
+        talk = memory.conversations.last_saved()
         left = memory.list(category=category, conversation=talk.id, limit=ALL) if talk else []
         for entry in left:
             if entry.content == content:

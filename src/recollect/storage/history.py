@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from recollect.errors import Corrupt
-from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Status
+from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, SavedView, Status
 from recollect.storage.database import Row, Transaction
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "miscounts",
     "of_chat",
     "recount",
+    "saved_view",
     "strays",
     "written_at",
 ]
@@ -171,6 +172,20 @@ def event(row: Row) -> Event:
 def events(tx: Transaction, query: str, **values: Any) -> list[Event]:
     """The events of a named query."""
     return [event(row) for row in tx.all(f"history.{query}", **values)]
+
+
+def saved_view(tx: Transaction, conversation_id: str) -> SavedView:
+    """Which messages of a conversation form the talk as it was saved last."""
+    row = tx.one("history.saved_view", conversation=conversation_id)
+    if row is None:
+        return SavedView()
+    spans, upto, shown_from, saved_at = row
+    try:
+        return SavedView(
+            tuple((int(first), int(last)) for first, last in json.loads(spans)), upto, shown_from, saved_at
+        )
+    except (ValueError, TypeError) as error:
+        raise Corrupt(f"the saved view of the conversation {conversation_id} cannot be read: {error}") from error
 
 
 def event_hash(previous: str, one: Event, payload: str) -> str:

@@ -372,10 +372,20 @@ class _Merging:
         for row in self._rows("checkpoints"):
             if row["conversation_id"] in self._new:
                 self._load(tx, "checkpoints", row | {"upto": self._number(row["upto"])})
+        for row in self._rows("saved_views"):
+            if row["conversation_id"] in self._new:
+                self._load(tx, "saved_views", row | self._moved_view(row))
         for row in self._rows("scratchpads"):
             if row["conversation_id"] in self._new:
                 self._count("scratchpads", True)
                 self._load(tx, "scratchpads", row)
+
+    def _moved_view(self, row: dict[str, Any]) -> dict[str, Any]:
+        """The event numbers of a saved view as they are here."""
+        spans = json.dumps([[self._number(first), self._number(last)] for first, last in json.loads(row["spans"])])
+        # A talk of which nothing is loaded is shown from the number after its last event, which is no event of it.
+        shown_from = self._base + bisect_left(self._numbers, row["shown_from"]) + 1 if row["shown_from"] else 0
+        return {"spans": spans, "upto": self._number(row["upto"]), "shown_from": shown_from}
 
     def _load(self, tx: Transaction, table: str, row: dict[str, Any]) -> None:
         tx.load(table, ["agent", *row], [(self.store.agent, *row.values())])

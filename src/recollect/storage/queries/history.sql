@@ -216,3 +216,20 @@ ORDER BY seq DESC
 
 -- name: age
 UPDATE entries SET lifetime = 'long_term' WHERE agent = :agent AND conversation_id = :conversation AND kind = 'chunk'
+
+-- name: saved_view
+SELECT spans, upto, shown_from, saved_at FROM saved_views WHERE agent = :agent AND conversation_id = :conversation
+
+-- name: saved_view_put
+INSERT INTO saved_views (agent, conversation_id, spans, upto, shown_from, saved_at)
+VALUES (:agent, :conversation_id, :spans, :upto, :shown_from, :saved_at)
+ON CONFLICT (agent, conversation_id) DO UPDATE SET spans = excluded.spans, upto = excluded.upto,
+    shown_from = excluded.shown_from, saved_at = excluded.saved_at
+
+-- name: last_saved
+SELECT conversation_id, saved_at FROM saved_views WHERE agent = :agent AND EXISTS (
+    SELECT 1 FROM conversations WHERE conversations.agent = :agent AND id = conversation_id AND status <> 'archived'
+) ORDER BY saved_at DESC, conversation_id DESC LIMIT 1
+
+-- name: model_set
+UPDATE conversations SET model_id = :model_id WHERE agent = :agent AND id = :id
