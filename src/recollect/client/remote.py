@@ -44,7 +44,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 S = TypeVar("S")
 PAGE = 500
-BATCH, BATCH_BYTES = 10_000, 30_000_000
+BATCH, BATCH_BYTES, BATCH_VALUES = 10_000, 30_000_000, 45_000
 """What a request may carry."""
 LONGEST = 2**63 - 1
 _PLACE = re.compile(r"\{(\w+)\}")
@@ -531,16 +531,22 @@ def _count(limit: object) -> int:
 def _batches(drafts: Iterable[Add]) -> list[list[dict[str, Any]]]:
     """New entries as they are sent, in as few requests as may be. All are looked at before the first is sent."""
     batches: list[list[dict[str, Any]]] = []
-    size = 0
+    size = values = 0
     for draft in drafts:
         told = _without_defaults(draft, Add)
-        length = len(encoded(told)) + 2
-        if not batches or len(batches[-1]) == BATCH or size + length > BATCH_BYTES:
+        length, held = len(encoded(told)) + 2, _values(told)
+        full = batches and (len(batches[-1]) == BATCH or size + length > BATCH_BYTES or values + held > BATCH_VALUES)
+        if full or not batches:
             batches.append([])
-            size = 0
+            size = values = 0
         batches[-1].append(told)
-        size += length
+        size, values = size + length, values + held
     return batches
+
+
+def _values(told: dict[str, Any]) -> int:
+    """How many values an entry counts as in a request."""
+    return 1 + len(told) + sum(1 + len(value) for value in told.values() if isinstance(value, list | tuple))
 
 
 def _match(version: str | None) -> dict[str, str]:

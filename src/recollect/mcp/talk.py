@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Annotated, Any, Literal, NotRequired
 
 from mcp.server.mcpserver.tools.base import Tool
-from pydantic import Field, JsonValue, with_config
+from pydantic import BeforeValidator, Field, JsonValue, with_config
 from typing_extensions import TypedDict
 
 from recollect import tools
@@ -13,7 +13,7 @@ from recollect.conversation import Scratchpad
 from recollect.errors import Invalid, NotFound
 from recollect.mcp.caller import seat
 from recollect.mcp.shapes import STRICT, ConversationRef, Line, Message, SaidView, Talk, said, talk
-from recollect.mcp.tool import Actions, checked, tool
+from recollect.mcp.tool import ERRORS, Actions, checked, listed, tool
 
 __all__ = [
     "TOOLS",
@@ -77,13 +77,20 @@ class CompactResult(TypedDict):
     conversation: str
 
 
+def _with_few_keys(value: object) -> object:
+    """Count the keys of a message first: else each unknown one would be an error of its own."""
+    if isinstance(value, dict) and len(value) > ERRORS:
+        raise ValueError(f"a message has {listed(tuple(Message.__annotations__))}, and this one {len(value):,} keys")
+    return value
+
+
 def conversation(
     action: Annotated[
         Literal["start", "append", "get", "list", "idle", "archive", "end"], Field(description="What to do.")
     ],
     conversation: ConversationRef | None = None,
     messages: Annotated[
-        list[Message] | None,
+        list[Annotated[Message, BeforeValidator(_with_few_keys)]] | None,
         Field(max_length=1_000, description="For append: what was said, in order. What is there already is left out."),
     ] = None,
     channel: Annotated[Line | None, Field(description="For start: the topic. For list: only of this channel.")] = None,

@@ -17,7 +17,7 @@ from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, No
 from recollect.mcp.caller import seat
 from recollect.mcp.telling import tell_failure
 
-__all__ = ["Actions", "advice", "checked", "tool"]
+__all__ = ["ERRORS", "Actions", "advice", "checked", "listed", "tool"]
 
 ADVICE: Mapping[type[RecollectError], str] = {
     NotFound: "Look at what is there first.",
@@ -45,6 +45,10 @@ OUT_OF_ORDER: Mapping[type[RecollectError], str] = {
     ConfigError: "The server is not set up for this; its log says what is wrong",
 }
 """What is said instead where files of the machine would be named."""
+ERRORS = 20
+"""The most errors that are told at once; with more unknown arguments than that, none is looked at."""
+VALUES = 50_000
+"""The most commas and brackets in a list that is sent as text: no more than a body may have otherwise."""
 _log = logging.getLogger("recollect.mcp")
 
 Actions = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -69,10 +73,10 @@ def checked(actions: Actions, action: str, given: Mapping[str, Any]) -> None:
     needed, also = actions[action]
     for name in needed:
         if given.get(name) is None:
-            raise Invalid(f"the action {action!r} needs {_listed(needed)}; {name!r} is missing")
+            raise Invalid(f"the action {action!r} needs {listed(needed)}; {name!r} is missing")
     for name, value in given.items():
         if value is not None and name not in (*needed, *also):
-            takes = _listed((*needed, *also)) if needed or also else "no other arguments"
+            takes = listed((*needed, *also)) if needed or also else "no other arguments"
             raise Invalid(f"the action {action!r} has no argument {name!r}; it takes {takes}")
 
 
@@ -118,8 +122,9 @@ def _lists(arguments: type[BaseModel]) -> frozenset[str]:
 
 
 def _parsed(value: Any) -> Any:
+    short = isinstance(value, str) and value.count(",") <= VALUES and value.count("[") + value.count("{") <= VALUES
     try:
-        parsed = json.loads(value) if isinstance(value, str) else value
+        parsed = json.loads(value) if short else value
     except (ValueError, RecursionError):
         return value
     return parsed if isinstance(parsed, list) else value
@@ -127,6 +132,12 @@ def _parsed(value: Any) -> Any:
 
 class _Strict(Tool):
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        known = self.parameters.get("properties", {})
+        if len(arguments) > len(known) + ERRORS:
+            raise ToolError(
+                f"The arguments of {self.name} are wrong: there are {len(arguments):,} of them; it takes "
+                f"{listed(tuple(known))}. {ADVICE[Invalid]}"
+            )
         try:
             return await super().run(arguments, context, convert_result)
         except ToolError as error:
@@ -175,10 +186,10 @@ def _wrong(tool: Tool, error: ValidationError) -> str:
     """The arguments that are wrong, in the words of the schema; values are not repeated."""
     known = tool.parameters.get("properties", {})
     told = []
-    for problem in error.errors(include_url=False, include_input=False):
-        name = ".".join(map(str, problem["loc"]))
+    for problem in error.errors(include_url=False, include_input=False)[:ERRORS]:
+        name = ".".join(str(part)[:80] for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            told.append(f"there is no argument {name!r}; there are {_listed(tuple(known))}")
+            told.append(f"there is no argument {name!r}; there are {listed(tuple(known))}")
             if "agent" in name:
                 told.append("whose memory this is cannot be chosen")
         else:
@@ -186,7 +197,8 @@ def _wrong(tool: Tool, error: ValidationError) -> str:
     return f"The arguments of {tool.name} are wrong: {'; '.join(dict.fromkeys(told))}. {ADVICE[Invalid]}"
 
 
-def _listed(names: tuple[str, ...]) -> str:
+def listed(names: tuple[str, ...]) -> str:
+    """The names of arguments, as they are told."""
     return ", ".join(f"`{name}`" for name in names)
 
 

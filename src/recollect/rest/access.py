@@ -9,14 +9,14 @@ from recollect.model.access import ANY, Right, Token
 from recollect.model.stats import Stats
 from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner
 from recollect.rest.once import Route
-from recollect.rest.wire import Body, InPath, Moment, Name, Page, answer
+from recollect.rest.wire import FIRST_ERROR, Body, InPath, Moment, Name, Page, answer
 
 __all__ = ["MadeToken", "NewToken", "router"]
 
 router = APIRouter(prefix="/v1", tags=["access"], route_class=Route)
 NO_STORE = {"Cache-Control": "no-store"}
 Word = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT)]
-Everything = Annotated[str, Field(pattern=r"^\*$", examples=["*"])]
+Everything = Annotated[str, Field(max_length=1, pattern=r"^\*$", examples=["*"])]
 
 
 class NewToken(Body):
@@ -24,7 +24,7 @@ class NewToken(Body):
 
     name: Name
     workspace: Word | Everything = ANY
-    agents: Annotated[tuple[Word | Everything, ...], Field(min_length=1, max_length=100)] = (ANY,)
+    agents: Annotated[tuple[Word | Everything, ...], FIRST_ERROR, Field(min_length=1, max_length=100)] = (ANY,)
     right: Right = Right.WRITE
     expires: Moment | None = None
 

@@ -24,8 +24,11 @@ from recollect.model.working import SummaryDocument
 from recollect.rest.caller import SEGMENT, Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.wire import (
+    FIRST_ERROR,
+    KEYS,
     LINES,
     Body,
+    FewKeys,
     InPath,
     Limit,
     Moment,
@@ -84,6 +87,9 @@ Asked = Annotated[
     str, Query(max_length=4_000, pattern=NO_NUL, description="What to look for; a longer question goes with POST.")
 ]
 Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["bob"])]
+Key = Annotated[str, Field(max_length=1_000)]
+Object = Annotated[dict[Key, JsonValue], Field(max_length=KEYS), FewKeys]
+"""Any JSON object."""
 
 
 # What is sent
@@ -111,7 +117,7 @@ class NewChannel(Body):
     """A new channel."""
 
     name: Short
-    description: Annotated[str, Field(pattern=NO_NUL)] = ""
+    description: Annotated[str, Field(max_length=100_000, pattern=NO_NUL)] = ""
 
 
 class Start(Body):
@@ -120,9 +126,9 @@ class Start(Body):
     channel: Annotated[Short | None, Field(description="A channel that there is; else the default one.")] = None
     chat_id: Short | None = None
     model_id: Short | None = None
-    participants: Annotated[list[Agent], Field(description="Other agents that may use its scratchpad.")] = Field(
-        default_factory=list
-    )
+    participants: Annotated[
+        list[Agent], FIRST_ERROR, Field(max_length=100, description="Other agents that may use its scratchpad.")
+    ] = Field(default_factory=list)
     resume: Annotated[Truth, Field(description="Give the one of the chat id that still goes on, if there is one.")] = (
         False
     )
@@ -132,7 +138,7 @@ class Function(BaseModel):
     """What a model calls, and with what."""
 
     name: Short
-    arguments: Text | dict[str, JsonValue] = "{}"
+    arguments: Text | Object = "{}"
 
 
 class Call(BaseModel):
@@ -149,13 +155,14 @@ class ShortCall(Function):
     id: Short
 
 
+Calls = Annotated[list[Call | ShortCall], FIRST_ERROR, Field(max_length=1_000)]
+
+
 class _Happened(Body):
     lane: Lane = Lane.EDGE
     speaker: Annotated[Short | None, Field(description="Who said it, where that is more than the role tells.")] = None
     internal: Annotated[Truth, Field(description="Machinery: left out of checkpoints, hand-offs and search.")] = False
-    payload: Annotated[dict[str, JsonValue], Field(description="Anything else that belongs to it.")] = Field(
-        default_factory=dict
-    )
+    payload: Annotated[Object, Field(description="Anything else that belongs to it.")] = Field(default_factory=dict)
     created_at: Annotated[Moment | None, Field(description="When it happened; now, if it is not said.")] = None
 
 
@@ -171,7 +178,7 @@ class ModelOutput(_Happened):
 
     type: Literal[EventType.MODEL]
     content: Text
-    tool_calls: list[Call | ShortCall] = Field(default_factory=list)
+    tool_calls: Calls = Field(default_factory=list)
 
 
 class ToolResult(_Happened):
@@ -204,10 +211,10 @@ class Message(BaseModel):
     """A message as OpenAI has it, or one with `text`. What else it holds is left out."""
 
     role: Literal["user", "assistant", "agent", "tool", "system", "developer"]
-    content: Text | list[Text | dict[str, JsonValue]] | None = None
+    content: Text | Annotated[list[Text | Object], FIRST_ERROR, Field(max_length=1_000)] | None = None
     text: Text | None = None
     name: Short | None = None
-    tool_calls: list[Call | ShortCall] | None = None
+    tool_calls: Calls | None = None
     tool_call_id: Short | None = None
     internal: Truth = False
     created_at: Annotated[Moment | None, Field(description="When it was said; `timestamp` and `at` mean the same.")] = (
@@ -220,7 +227,7 @@ class Message(BaseModel):
 class Messages(Body):
     """A talk as its client has it, whole or its end. Only what is new in it is appended."""
 
-    messages: list[Message]
+    messages: Annotated[list[Message], FIRST_ERROR, Field(max_length=20_000)]
     lane: Lane = Lane.EDGE
 
 
@@ -232,7 +239,7 @@ def _sent(value: object) -> str:
 
 Sent = Annotated[
     Annotated[Happened, Choice("event")]
-    | Annotated[Annotated[list[Happened], Field(min_length=1)], Choice("events")]
+    | Annotated[Annotated[list[Happened], FIRST_ERROR, Field(min_length=1, max_length=10_000)], Choice("events")]
     | Annotated[Messages, Choice("messages")],
     Discriminator(_sent),
 ]
@@ -256,9 +263,9 @@ class Prompt(Body):
 
     lane: Lane = Lane.EDGE
     instructions: Text | None = None
-    skills: list[Skill] = Field(default_factory=list)
+    skills: Annotated[list[Skill], FIRST_ERROR, Field(max_length=1_000)] = Field(default_factory=list)
     identity: Annotated[
-        dict[str, Text] | None,
+        Annotated[dict[Key, Text], Field(max_length=KEYS), FewKeys] | None,
         Field(description="USER.md, SOUL.md, SOUL-CORE.md: text by name; else the vault has them."),
     ] = None
     context: Text | Context | None = None
@@ -281,10 +288,10 @@ class NewFact(Body):
 
     key: Annotated[Short, Field(max_length=200)]
     value: Annotated[str, Field(max_length=1_000, pattern=NO_NUL)]
-    source_event: Annotated[str | None, Field(pattern=r"^[0-9a-f]{64}$")] = None
+    source_event: Annotated[str | None, Field(max_length=64, pattern=r"^[0-9a-f]{64}$")] = None
 
 
-Reference = Annotated[str, Field(pattern=r"^([0-9a-f]{64}|[0-9A-Za-z]{11})$")]
+Reference = Annotated[str, Field(max_length=64, pattern=r"^([0-9a-f]{64}|[0-9A-Za-z]{11})$")]
 
 
 class MemoryDelta(Body):
@@ -292,10 +299,10 @@ class MemoryDelta(Body):
 
     mode: Literal["append", "overwrite"] = "append"
     summary_update: Annotated[str, Field(max_length=16_000, pattern=NO_NUL)] | None = None
-    add_references: Annotated[list[Reference], Field(max_length=400)] | None = None
-    remove_references: Annotated[list[Text], Field(max_length=400)] | None = None
-    add_fact: Annotated[list[NewFact], Field(max_length=200)] | NewFact | None = None
-    remove_fact: Annotated[list[Text], Field(max_length=200)] | Text | None = None
+    add_references: Annotated[list[Reference], FIRST_ERROR, Field(max_length=400)] | None = None
+    remove_references: Annotated[list[Text], FIRST_ERROR, Field(max_length=400)] | None = None
+    add_fact: Annotated[list[NewFact], FIRST_ERROR, Field(max_length=200)] | NewFact | None = None
+    remove_fact: Annotated[list[Text], FIRST_ERROR, Field(max_length=200)] | Text | None = None
 
 
 class WrappedDelta(Body):

@@ -26,7 +26,7 @@ from recollect.model.history import EventType, Status
 from recollect.model.operation import Write
 from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner, local_only
 from recollect.rest.once import Route
-from recollect.rest.wire import LINES, Content, Short, Tags
+from recollect.rest.wire import FIRST_ERROR, LINES, Content, Short, Tags
 
 __all__ = [
     "Agents",
@@ -86,7 +86,7 @@ class Talk(BaseModel):
     """A conversation as the page has it. It may be sent again and again; what was sent last is what loads."""
 
     agentId: AgentId
-    messages: list[Message]
+    messages: Annotated[list[Message], FIRST_ERROR, Field(max_length=20_000)]
     chatId: Short | None = None
     modelId: Short | None = None
 
@@ -102,7 +102,7 @@ class SaveOne(Talk):
 class SaveAll(BaseModel):
     """Save several conversations."""
 
-    conversations: list[Talk]
+    conversations: Annotated[list[Talk], FIRST_ERROR, Field(max_length=1_000)]
 
 
 class Append(BaseModel):

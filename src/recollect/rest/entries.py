@@ -19,6 +19,7 @@ from recollect.rest.once import Route
 from recollect.rest.problems import described
 from recollect.rest.vault import without_places
 from recollect.rest.wire import (
+    FIRST_ERROR,
     Body,
     Content,
     Cursor,
@@ -93,7 +94,7 @@ class Made(Draft):
 class Drafts(Body):
     """New entries, written a thousand at a time."""
 
-    entries: Annotated[list[Made], Field(max_length=10_000)]
+    entries: Annotated[list[Made], FIRST_ERROR, Field(max_length=10_000)]
 
 
 class Changes(Body):

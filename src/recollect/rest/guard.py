@@ -21,6 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from recollect.clock import iso, stopwatch
 from recollect.config import ServerSettings
+from recollect.rest.bodies import checked
 from recollect.rest.caller import elsewhere, is_loopback, secret_of
 from recollect.rest.problems import METHODS, problem
 from recollect.rest.wire import SLASH
@@ -128,6 +129,8 @@ class Guard:
             _must_be_readable(scope)
             self._must_be_welcome(scope, headers, away)
             self._must_not_be_too_much(scope, headers, away, limit)
+            if path not in LARGE:
+                body = checked(body)
             if path in SMALL and scope["method"] not in SAFE:
                 body = await _taken(body)
         except HTTPException as refused:

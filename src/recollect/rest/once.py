@@ -25,6 +25,7 @@ from starlette.exceptions import HTTPException
 from recollect.errors import Conflict, Denied, Invalid, NotFound, RecollectError
 from recollect.home import Home
 from recollect.model.access import Answer, Right
+from recollect.rest.bodies import parsed
 from recollect.rest.caller import declared, identify
 from recollect.rest.guard import LARGE, SAFE
 
@@ -41,6 +42,16 @@ REFUSALS = (Conflict, Denied, Invalid, NotFound, RequestValidationError, Unicode
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
+class _Request(Request):
+    """A request whose JSON is parsed without holding up others."""
+
+    async def json(self) -> Any:
+        """The value of the body."""
+        if not hasattr(self, "_value"):
+            self._value = await parsed(await self.body())
+        return self._value
+
+
 class Route(APIRoute):
     """A route of this app."""
 
@@ -52,6 +63,7 @@ class Route(APIRoute):
         looked_at = {one.alias for one in self.dependant.header_params}
 
         async def handle(request: Request) -> Response:
+            request = _Request(request.scope, request.receive)
             if asks is not None:
                 await identify(request)
             if unknown := request.query_params.keys() - known:

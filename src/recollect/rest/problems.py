@@ -153,7 +153,8 @@ def install(app: FastAPI) -> None:
     @app.exception_handler(RequestValidationError)
     async def invalid(request: Request, error: RequestValidationError) -> ProblemResponse:
         errors = [
-            {"where": ".".join(map(str, one["loc"])), "problem": _in_words(one)} for one in error.errors()[:MOST_ERRORS]
+            {"where": ".".join(str(part)[:80] for part in one["loc"]), "problem": _in_words(one)}
+            for one in error.errors()[:MOST_ERRORS]
         ]
         first = errors[0] if errors else {"where": "body", "problem": "it cannot be read"}
         status = 400 if any(one["type"] == "json_invalid" for one in error.errors()[:MOST_ERRORS]) else 422

@@ -12,6 +12,7 @@ from recollect.model.recall import Hit
 from recollect.rest.caller import SEGMENT, Caller, Reader, Writer
 from recollect.rest.once import Route
 from recollect.rest.wire import (
+    FIRST_ERROR,
     Body,
     Content,
     Moment,
@@ -52,14 +53,14 @@ class Question(Body):
     query: Annotated[Words, Field(examples=["when do we deploy?"])]
     limit: Most = 5
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
-    scopes: Annotated[list[Scope], Field(max_length=8)] | None = None
+    scopes: Annotated[list[Scope], FIRST_ERROR, Field(max_length=8)] | None = None
     channel: Short | None = None
     conversation: Short | None = None
-    category: Category | Annotated[list[Category], Field(min_length=1, max_length=8)] | None = None
-    kinds: Annotated[list[Kind], Field(max_length=8)] | None = None
+    category: Category | Annotated[list[Category], FIRST_ERROR, Field(min_length=1, max_length=8)] | None = None
+    kinds: Annotated[list[Kind], FIRST_ERROR, Field(max_length=8)] | None = None
     tags: Tags | None = None
     source: Short | None = None
-    lifetimes: Annotated[list[Lifetime], Field(max_length=8)] | None = None
+    lifetimes: Annotated[list[Lifetime], FIRST_ERROR, Field(max_length=8)] | None = None
     since: Moment | None = None
     until: Moment | None = None
     target_agent: Agent | None = None

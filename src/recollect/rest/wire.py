@@ -4,7 +4,17 @@ from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
 
 from fastapi import Path, Query, Response
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, Strict, WithJsonSchema
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    FailFast,
+    Field,
+    Strict,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import to_json
 from starlette.exceptions import HTTPException
 
@@ -13,6 +23,8 @@ from recollect.errors import Invalid
 
 __all__ = [
     "DATE",
+    "FIRST_ERROR",
+    "KEYS",
     "LINE",
     "LINES",
     "MOMENT",
@@ -20,6 +32,7 @@ __all__ = [
     "Body",
     "Content",
     "Cursor",
+    "FewKeys",
     "Importance",
     "InPath",
     "Limit",
@@ -40,6 +53,16 @@ __all__ = [
 ]
 
 T = TypeVar("T")
+
+
+class _FirstError(FailFast):
+    """FailFast has no hash, and a union of types needs one."""
+
+    __hash__ = object.__hash__
+
+
+FIRST_ERROR = _FirstError()
+"""A list is wrong as soon as one item is: a million errors would take seconds to collect, and twenty are told."""
 SLASH = "\x1f"
 """Stands for a slash inside a segment of a path (%2F), which else would be taken for the end of the segment."""
 LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f\x7f-\x9f\u2028\u2029][^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
@@ -54,6 +77,14 @@ def _number(value: object) -> object:
     return value
 
 
+def _few_keys(value: object) -> object:
+    if isinstance(value, Mapping) and len(value) > KEYS:
+        raise ValueError(f"an object may have {KEYS:,} keys here, and this one has {len(value):,}")
+    return value
+
+
+FewKeys = BeforeValidator(_few_keys)
+"""An object with few keys. They are counted first: else each wrong one would be an error of its own."""
 Number = BeforeValidator(_number)
 """In a body neither text nor true is a number, although they could be taken for one. In JSON 5.0 is the same as 5."""
 Truth = Annotated[bool, Strict()]
@@ -61,7 +92,7 @@ Truth = Annotated[bool, Strict()]
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"])]
 Short = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
 Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE, examples=["ops"])]
-Tags = Annotated[tuple[Tag, ...], Field(max_length=64, examples=[["ops"]])]
+Tags = Annotated[tuple[Tag, ...], FIRST_ERROR, Field(max_length=64, examples=[["ops"]])]
 Content = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=LINES, examples=["We deploy on Tuesdays."])]
 Importance = Annotated[float, Field(ge=0, le=1, description="From 0 to 1."), Number]
 _LEAP = r"(19(7[26]|8[048]|9[26])|[2-9][0-9](0[48]|[2468][048]|[13579][26])|([2468][048]|[3579][26])00)-02-29"
@@ -71,6 +102,8 @@ DATE = (
     rf"^((19[7-9][0-9]|[2-9][0-9]{{3}})-{_DAY}|{_LEAP})([T ]{_HOUR}(:[0-5][0-9](\.[0-9]{{1,6}})?)?(Z|[+-]{_HOUR})?)?$"
 )
 """Days that there are, since 1970, with or without a time and a zone."""
+KEYS = 1_000
+"""The most keys of an object in a body."""
 DIGITS = 11
 """So many digits in an address are milliseconds; fewer may be a year or a day, as 20260316."""
 
@@ -129,6 +162,7 @@ class Body(BaseModel):
     """A body: unknown keys are refused, so that a slip of the pen does not go unnoticed."""
 
     model_config = ConfigDict(extra="forbid")
+    _few_keys = model_validator(mode="before")(_few_keys)
 
 
 class Page(BaseModel, Generic[T]):

@@ -1,0 +1,110 @@
+"""How many values, and how many levels of them, the JSON body of a request may have. Checked before it is parsed.
+
+The parser holds the interpreter lock until it is done, and two million zeros keep it and the validation after it busy
+for a minute. So values are counted first, without building any: a comma or an opening bracket outside of a string is
+one. Long bodies are counted and parsed in a worker thread, one at a time.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from functools import partial
+from itertools import accumulate
+from typing import Any
+
+from anyio import CapacityLimiter
+from anyio.lowlevel import RunVar
+from anyio.to_thread import run_sync
+from starlette.exceptions import HTTPException
+from starlette.types import Message, Receive
+
+__all__ = ["DEPTH", "VALUES", "checked", "parsed", "refuse_too_much"]
+
+VALUES = 50_000
+"""The most values that a body may hold."""
+DEPTH = 64
+"""The most lists and objects within each other."""
+LONG = 1 << 16
+"""Bytes from which on a body goes to a worker thread."""
+PIECE = 1 << 16
+"""Bytes that are looked at in one go, so that other threads get their turn."""
+_OTHER = bytes(set(range(256)) - set(b'",[]{}'))
+_STRING = re.compile(rb'"[^"]*"')
+_STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
+_one_at_a_time = RunVar[CapacityLimiter]("one_at_a_time")
+
+
+def refuse_too_much(body: bytes) -> None:
+    """Refuse a body with too many values or too many levels; whether it is JSON at all, the parser says."""
+    opened = body.count(b"[") + body.count(b"{")
+    if opened <= DEPTH and opened + body.count(b",") <= VALUES:  # also if none of them is within a string
+        return
+    marks = b"".join(_marks(body))
+    if marks.count(b'"') <= 4 * VALUES:  # two for a key, two for its value
+        marks = _STRING.sub(b"", marks)
+    steps = (_STEP[mark] for mark in marks[: 3 * VALUES] if mark in _STEP)  # after so many it is too much anyway
+    if max(accumulate(steps), default=0) > DEPTH:
+        raise HTTPException(
+            400, f"the body cannot be read: its lists and objects are nested too deeply, {DEPTH} levels are allowed"
+        )
+    if marks.count(b",") + marks.count(b"[") + marks.count(b"{") > VALUES:
+        raise HTTPException(413, f"a request may carry {VALUES:,} values, and this one has more; send fewer at once")
+
+
+def _marks(body: bytes) -> Iterator[bytes]:
+    """What structures a body: quotes that begin or end a string, commas and brackets."""
+    at = 0
+    while at < len(body):
+        end = at + PIECE
+        if _is_escape(body[at:end]):
+            end += 1
+        yield body[at:end].replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, _OTHER)
+        at = end
+
+
+def _is_escape(piece: bytes) -> bool:
+    """Whether the next byte is escaped."""
+    return (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1
+
+
+def checked(receive: Receive) -> Receive:
+    """A body as one part, which has come as a whole and is not too much. It is read when it is first asked for."""
+    first = True
+
+    async def whole() -> Message:
+        nonlocal first
+        if not first:
+            return await receive()
+        first = False
+        parts, more = list[bytes](), True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                return message
+            parts.append(message.get("body", b""))
+            more = message.get("more_body", False)
+        body = b"".join(parts)
+        await _worked(refuse_too_much, body)
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return whole
+
+
+async def parsed(body: bytes) -> Any:
+    """The value of a JSON text."""
+    if len(body) < LONG:
+        return json.loads(body)
+    # The hooks change nothing; as Python functions they release the interpreter lock now and then.
+    return await _worked(
+        partial(json.loads, object_hook=lambda value: value, parse_float=lambda text: float(text)), body
+    )
+
+
+async def _worked(function: Any, body: bytes) -> Any:
+    if len(body) < LONG:
+        return function(body)
+    limiter = _one_at_a_time.get(None)
+    if limiter is None:
+        limiter = CapacityLimiter(1)
+        _one_at_a_time.set(limiter)
+    return await run_sync(function, body, limiter=limiter)
