@@ -16,7 +16,7 @@ PACKAGE = Path(recollect.__file__).parent
 
 # From the ground up: a room may use its own floor and the ones below.
 FLOORS: list[set[str]] = [
-    {"errors", "clock", "names", "text", "concepts", "config", "model"},
+    {"errors", "clock", "names", "text", "fencing", "concepts", "config", "model"},
     {"storage", "search", "providers"},
     {"engine", "upkeep", "vault", "transfer"},
     {"tools", "conversation", "reminders", "access", "memory", "home", "aio", "wiring"},
@@ -37,6 +37,7 @@ SEEN_BY_SURFACES = {
     "config",
     "wiring",
     "clock",
+    "fencing",
 }
 STARTERS = {("__main__", "cli"), ("cli.mcp", "mcp"), ("cli.serve", "rest"), ("rest.app", "mcp"), ("rest.app", "ui")}
 """Modules whose work it is to start another surface."""

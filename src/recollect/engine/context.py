@@ -5,25 +5,37 @@ and learned about the task at hand, what is open. Decisions and lessons are foun
 long as there is none; the rest is the newest. When it is too much, lessons leave first, then decisions, then the
 hand-off, but never the project or a task.
 
-Memory is data. Whatever an entry contains, it cannot end its section, imitate a heading of the block or speak as
-somebody else: a line that could is led by a backslash, which markdown shows as the line itself. The same inputs give
-the same bytes, so that a prompt cache stays warm. A part that fails is left out and told, never raised.
+Memory is data: items enter the block through `Section.lines()`, which fences them (see `recollect.fencing`). The same
+inputs give the same bytes, so that a prompt cache stays warm. A part that fails is left out and named, never raised.
 """
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, lru_cache
+from functools import cache
 from pathlib import Path
 
-from recollect import text
-from recollect.clock import iso
+from recollect import fencing, text
 from recollect.engine import conversations, project
 from recollect.engine.recall import Request, recall_each
 from recollect.engine.store import Store
 from recollect.errors import Invalid, RecollectError, Unavailable
-from recollect.model.context import Context, Item, OrientationDocument, Profile, Section
+from recollect.model.context import (
+    DECISIONS,
+    HANDOFF,
+    HEADINGS,
+    LESSONS,
+    ORIENTATION,
+    PROJECT,
+    RECOVERY,
+    TASKS,
+    TITLE,
+    Context,
+    Item,
+    OrientationDocument,
+    Profile,
+    Section,
+)
 from recollect.model.entry import Category, Entry, Scope
 from recollect.model.history import Status
 from recollect.model.recall import Filters, Hit
@@ -33,14 +45,6 @@ from recollect.storage.database import Row, Transaction
 
 __all__ = ["HEADINGS", "build", "orient"]
 
-PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, RECOVERY = HEADINGS = (
-    "Project",
-    "Last Session",
-    "Relevant Decisions",
-    "Relevant Lessons",
-    "Open Tasks",
-    "Recovering previous session",
-)
 PROJECT_LENGTH = 40_000
 """Characters of the project's file that go into a prompt: some ten thousand tokens."""
 TOLD = 300
@@ -51,16 +55,8 @@ UNBOXED = 20
 """Tasks without a box that are told: they are never trimmed."""
 OPEN = "[ ]"
 CHUNK = 500
-DAY = 86_400_000
 TRIMMED = (LESSONS, DECISIONS, HANDOFF)
 GATE_SECONDS = 5.0
-_LEADING = re.compile(
-    rf"\s*(?=#|---|===|```|~~~|<!--|\[(?:user|agent|assistant|system|tool|INJECTED)\]|(?:{'|'.join(HEADINGS)}):"
-    r"|(?:user|agent|assistant|system|human|tool)\s*:)",
-    re.IGNORECASE,
-)
-_SPELLED = r"<\\"
-_TOKENS = re.compile(r"<(?=\||/?(?:system|user|assistant|s|im_start|im_end)\b)", re.IGNORECASE)
 
 
 def build(
@@ -108,9 +104,9 @@ def orient(context: Context, command: str, model: LanguageModel | None) -> Orien
     narrowed = context
     if model is not None:
         narrowed = _refined(context, command, model)
-    lines = ["# Orientation"]
+    lines = [f"# {ORIENTATION}"]
     for section in narrowed.sections:
-        lines += ["", f"## {section.name}", "", *(_line(section.name, item) for item in section.items)]
+        lines += ["", f"## {section.name}", "", *section.lines()]
     markdown = "\n".join(lines) + "\n" if narrowed.sections else ""
     return OrientationDocument(markdown=markdown, context=narrowed, refined=narrowed is not context)
 
@@ -120,14 +116,14 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
     chosen = [item for section in context.sections if section.name in TRIMMED[:2] for item in section.items]
     if not chosen:
         return context
-    listed = "\n".join(f"{number}. {_inert(item.text)}" for number, item in enumerate(chosen, 1))
+    listed = "\n".join(f"{number}. {fencing.one_line(item.text)}" for number, item in enumerate(chosen, 1))
     schema = {
         "type": "object", "required": ["keep"], "additionalProperties": False,
         "properties": {"keep": {"type": "array", "items": {"type": "integer"}}},
     }  # fmt: skip
     asked = [
         {"role": "system", "content": prompt("refine")},
-        {"role": "user", "content": f"The task:\n{_inert(command)}\n\nThe memories:\n{listed}"},
+        {"role": "user", "content": f"The task:\n{fencing.quoted(command)}\n\nThe memories:\n{listed}"},
     ]
     try:
         answer = json_object(complete(model, asked, schema=schema, timeout=GATE_SECONDS)).get("keep")
@@ -252,13 +248,13 @@ def _items(tx: Transaction, rows: Sequence[Row]) -> list[tuple[Item, list[str]]]
         for entry_id, name, canonical in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]]):
             named |= {entry_id: name} if canonical else {}
     return [
-        (Item(text=content, at=at, source=named.get(entry_id) or source, entry_id=entry_id), json.loads(tags))
+        (Item(text=content, at=at, source=source, entry_id=entry_id, name=named.get(entry_id)), json.loads(tags))
         for entry_id, content, tags, at, source in rows
     ]
 
 
 def _item(entry: Entry, content: str) -> Item:
-    return Item(text=content, at=entry.created_at, source=entry.name or entry.source, entry_id=entry.id)
+    return Item(text=content, at=entry.created_at, source=entry.source, entry_id=entry.id, name=entry.name)
 
 
 # The block
@@ -283,52 +279,13 @@ def _block(sections: Sequence[Section]) -> str:
 
 def _joined(parts: Sequence[Sequence[str]]) -> str:
     lines = [line for part in parts for line in part]
-    return "\n".join(["## MEMORY CONTEXT", *lines, "---", ""]) if lines else ""
+    return "\n".join([f"## {TITLE}", *lines, "---", ""]) if lines else ""
 
 
 def _lines(section: Section) -> list[str]:
     """A section as lines: its heading and its items; nothing where there are none."""
-    return [f"{section.name}:", *(_line(section.name, item) for item in section.items)] if section.items else []
-
-
-def _line(section: str, item: Item) -> str:
-    """An item with its date and where it comes from, after its text."""
-    when = "" if item.at is None else _date(item.at // DAY)
-    origin = ", ".join(part for part in (when, _one_line(item.source)) if part)
-    told = f" ({_spelled(origin)})" if origin else ""
-    match section:
-        case "Project":
-            return _inert(item.text.strip())
-        case "Recovering previous session":
-            role, _, said = item.text.partition(": ")
-            return f"{role}: {_inert(said)}"
-        case "Last Session":
-            return f"{_inert(item.text.strip())}{told}"
-        case "Open Tasks":
-            return f"- {_inert(_one_line(item.text.removeprefix('- ').removeprefix('* ')))}{told}"
-        case _:
-            return f"- {_inert(_one_line(item.text))}{told}"
+    return [f"{section.name}:", *section.lines()] if section.items else []
 
 
 def _one_line(content: str) -> str:
     return " ".join(content.split())
-
-
-def _inert(content: str) -> str:
-    """The content so that it is nothing but text: no heading, no end of a section, no other speaker."""
-    # Line by line, because a search goes through every character; and whatever counts as a line break somewhere is one.
-    return _spelled("\n".join(map(_led, content.splitlines())))
-
-
-def _led(line: str) -> str:
-    found = _LEADING.match(line)
-    return f"{found[0]}\\{line[found.end() :]}" if found else line
-
-
-def _spelled(content: str) -> str:
-    return _TOKENS.sub(_SPELLED, content) if "<" in content else content
-
-
-@lru_cache(1_000)
-def _date(day: int) -> str:
-    return iso(day * DAY)[:10]

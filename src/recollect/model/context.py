@@ -1,8 +1,43 @@
-"""The text that goes into a prompt, as values: what was chosen, where it comes from, and what could not be had."""
+"""The text that goes into a prompt, as values: what was chosen, where it comes from, and what could not be had.
+
+Items hold text as it was stored. `Section.lines()` is the one way from there into a prompt.
+"""
 
 from dataclasses import dataclass, field
+from functools import lru_cache
 
-__all__ = ["Context", "Item", "OrientationDocument", "Profile", "Section"]
+from recollect import fencing
+from recollect.clock import iso
+
+__all__ = [
+    "DECISIONS",
+    "HANDOFF",
+    "HEADINGS",
+    "LESSONS",
+    "ORIENTATION",
+    "PROJECT",
+    "RECOVERY",
+    "TASKS",
+    "TITLE",
+    "Context",
+    "Item",
+    "OrientationDocument",
+    "Profile",
+    "Section",
+]
+
+TITLE = "MEMORY CONTEXT"
+ORIENTATION = "Orientation"
+PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, RECOVERY = HEADINGS = (
+    "Project",
+    "Last Session",
+    "Relevant Decisions",
+    "Relevant Lessons",
+    "Open Tasks",
+    "Recovering previous session",
+)
+_RESERVED = frozenset(map(fencing.skeleton, (TITLE, ORIENTATION, *HEADINGS)))
+_DAY = 86_400_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +61,9 @@ class Item:
     text: str
     at: int | None = None
     source: str = ""
+    """Who or what wrote it. Never the entry's name, which its writer chooses freely."""
     entry_id: str | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +72,20 @@ class Section:
 
     name: str
     items: tuple[Item, ...]
+
+    def lines(self) -> list[str]:
+        """The items as they stand in a prompt, fenced, each with its date and its source behind its text."""
+        match self.name:
+            case "Project":
+                return [fencing.operator_text(item.text, _RESERVED) for item in self.items]
+            case "Last Session":
+                return [f"{fencing.quoted(item.text)}{_origin(item)}" for item in self.items]
+            case "Recovering previous session":
+                return [_message(*item.text.partition("]: ")) for item in self.items]
+            case "Open Tasks":
+                return [f"- {fencing.one_line(_unlisted(item.text))}{_origin(item)}" for item in self.items]
+            case _:
+                return [f"- {fencing.one_line(_named(item))}{_origin(item)}" for item in self.items]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,3 +119,27 @@ class OrientationDocument:
     context: Context
     refined: bool = False
     """Whether a model narrowed the selection."""
+
+
+def _origin(item: Item) -> str:
+    date = "" if item.at is None else _date(item.at // _DAY)
+    parts = [part for part in (date, fencing.label(item.source)) if part]
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def _named(item: Item) -> str:
+    """The text behind the entry's name: `refunds: within 30 days` says little without it."""
+    return f"{item.name}: {item.text}" if item.name else item.text
+
+
+def _message(role: str, _: str, said: str) -> str:
+    return f"[{fencing.label(role.removeprefix('['))}]: {fencing.one_line(said)}"
+
+
+def _unlisted(task: str) -> str:
+    return task.removeprefix("- ").removeprefix("* ")
+
+
+@lru_cache(1_000)
+def _date(day: int) -> str:
+    return iso(day * _DAY)[:10]
