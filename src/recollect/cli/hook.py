@@ -16,11 +16,11 @@ import typer
 from recollect.cli.call import Call, for_agent
 from recollect.cli.clients import HOOKS
 from recollect.cli.content import examples
-from recollect.cli.output import complain, document, line
+from recollect.cli.output import complain, document
 from recollect.conversation import Conversation
 from recollect.errors import Invalid
 from recollect.memory import Memory
-from recollect.model.context import Item
+from recollect.model.context import DECISIONS, LESSONS
 from recollect.model.history import EventType, Status
 
 __all__ = ["app"]
@@ -30,7 +30,7 @@ app = typer.Typer()
 EVENTS = {word: event for event, (word, _) in HOOKS.items()}
 ASIDE = ("isMeta", "isSidechain", "isCompactSummary")
 """Marks of lines in a transcript that are no talk between user and model."""
-RELEVANT = ("Relevant Decisions", "Relevant Lessons")
+RELEVANT = (DECISIONS, LESSONS)
 NOT_SAID = re.compile(
     r"<(system-reminder|command-(?:name|message|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
     r"|user-prompt-submit-hook|task-notification|new-diagnostics|ide_[a-z_]+)\b[^>]*>.*?</\1>"
@@ -138,17 +138,12 @@ def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> 
 
 
 def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
-    """What was decided and learned that bears on a prompt; on one line each, so that none poses as something else."""
+    """The decisions and lessons that answer a prompt, fenced as in a context."""
     if not prompt.strip():
         return ""
     found = mem.context(prompt, profile="brief", conversation=here.id if here else None)
-    items = [_told(mem, item) for name in RELEVANT for item in found.section(name)]
-    return "\n".join(["Remembered, and perhaps of use here:", *(f"- {item}" for item in items)]) if items else ""
-
-
-def _told(mem: Memory, item: Item) -> str:
-    name = mem.get(item.entry_id).name if item.entry_id else None
-    return line(f"{name}: {item.text}" if name else item.text)
+    items = [line for section in found.sections if section.name in RELEVANT for line in section.lines()]
+    return "\n".join(["Remembered, and perhaps of use here:", *items]) if items else ""
 
 
 def _take_in(mem: Memory, here: Conversation, given: Mapping[str, Any], session: str) -> None:

@@ -22,6 +22,7 @@ from mcp.types import (
 from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
+from recollect import fencing
 from recollect.clock import iso
 from recollect.errors import NotFound, RecollectError
 from recollect.mcp.caller import seat
@@ -66,11 +67,10 @@ def add_resources(server: MCPServer[Any]) -> None:
     def entries() -> str:
         lines = []
         for one in seat().memory.list(limit=RECENT):
-            label = one.name or one.id
-            beginning = " ".join(one.content.split())[:120]
-            lines.append(
-                f"- [{label}](recollect://entry/{quote(label, safe='')}) {iso(one.created_at)[:10]}: {beginning}"
-            )
+            name = one.name or one.id
+            address = f"recollect://entry/{quote(name, safe='')}"
+            beginning = fencing.one_line(one.content)[:120]
+            lines.append(f"- [{fencing.label(name)}]({address}) {iso(one.created_at)[:10]}: {beginning}")
         return "\n".join(["# Recent memories", "", *(lines or ["Nothing is remembered yet."])]) + "\n"
 
     @server.resource(
@@ -87,7 +87,7 @@ def add_resources(server: MCPServer[Any]) -> None:
     )  # fmt: skip
     @_resource
     def entry(name: str) -> str:
-        return seat().memory.get(name).content
+        return fencing.clean(seat().memory.get(name).content)
 
     @server.resource(
         CONVERSATION, name="conversation", title="One conversation", mime_type=MARKDOWN,
@@ -98,9 +98,10 @@ def add_resources(server: MCPServer[Any]) -> None:
         found = seat().memory.conversations.get(ref)
         info = found.info
         parts = [f"# Conversation {info.ref_code}", f"{info.status}, begun {iso(info.started_at)}"]
-        parts += [f"Summary: {info.closing_summary}"] if info.closing_summary else []
+        parts += [f"Summary:\n\n{fencing.quoted(info.closing_summary)}"] if info.closing_summary else []
         parts += [
-            f"**{event.speaker or event.role}** {iso(event.created_at or 0)}\n\n{event.content}"
+            f"**{fencing.label(event.speaker or event.role)}** ({event.role}) {iso(event.created_at or 0)}\n\n"
+            f"{fencing.quoted(event.content)}"
             for event in found.events()
         ]
         return "\n\n".join(parts) + "\n"
