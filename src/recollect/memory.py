@@ -18,6 +18,7 @@ from recollect.engine.compaction import Limits
 from recollect.engine.conversations import recover
 from recollect.engine.embedding import Later
 from recollect.engine.entries import Entries
+from recollect.engine.policy import SHARED
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
@@ -44,8 +45,6 @@ __all__ = ["SHARED", "Memory", "Shared"]
 
 BATCH = 1_000
 TRIES = 3
-SHARED = "_shared"
-"""The agent whose rows all agents of a workspace see."""
 MODES = ("hybrid", "keyword", "vector")
 _log = logging.getLogger("recollect.memory")
 FUSIONS = ("weighted", "rrf")
@@ -88,7 +87,7 @@ class Memory:
         self._forget_answers = shared.forget_answers
         self.profiles = tuple(sorted(shared.profiles))
         self._folder, self._vault = None if folder is None else folder.parent, vault
-        self._entries = Entries(workspace, account, shared.clock, shared.later)
+        self._entries = Entries(workspace, account, other(SHARED), shared.clock, shared.later)
 
     # Writing
 
@@ -238,7 +237,8 @@ class Memory:
 
         Mode `keyword` is words alone, `vector` meaning alone (an error without an embedder), `hybrid` both. `category`
         is one or several. Entries of a conversation or a channel are found only when that conversation or channel is
-        given. A filter never hides results that exist. `target_agent` reads another agent's knowledge; such reads are
+        given. Entries of the agent `_shared` are found by every agent of the workspace. A filter never hides results
+        that exist. `target_agent` reads another agent's knowledge; such reads are
         recorded. With `prefix` and `fuzzy` (0.2 is usual) a word that is in no entry stands for longer or similar
         words: for search as you type. With `explain` each hit says why it is where it is. With `record=False` it leaves
         no trace: what is found does not count as used, as when somebody only looks around.
@@ -274,15 +274,15 @@ class Memory:
             self._look(target_agent)
             narrowed = policy.of_another(self._workspace, target_agent, filters, call="recall", query=query, now=now)
             return [hit for _, hit in recall([other], replace(request, filters=narrowed))]
-        found = recall(self._entries.stores, request)
+        found = recall(self._entries.readable, request)
         if record:
-            self._signals.record(query, [(store, hit.entry.id) for store, hit in found], now)
+            self._signals.record(self.agent, query, [(store, hit.entry.id) for store, hit in found], now)
         return [hit for _, hit in found]
 
     def get(self, name_or_id: str) -> Entry:
-        """The entry with this name, alias or id; NotFound if there is none."""
+        """The entry with this name, alias or id, of this agent or else of `_shared`; NotFound if there is none."""
         self._look()
-        return self._entries.holder(names.name(name_or_id, "name or id"))[1]
+        return self._entries.seen(names.name(name_or_id, "name or id"))
 
     def links(self, name_or_id: str) -> Links:
         """The [[links]] of an entry to others, those of others to it, and those that lead nowhere."""
@@ -527,11 +527,12 @@ class Memory:
             _log.warning("the vault does not show what was written: %s", error)
 
     def _look(self, agent: str | None = None) -> None:
-        """Take in what was edited in the vault's files, of this agent or another, before a read; it fails none."""
+        """Take in edits of the vault's files before a read: of another agent, or of this one and `_shared`."""
         try:
             vault = self._vault()
             if vault is not None:
-                _tell(vault.refresh(agent or self.agent))
+                for owner in (agent,) if agent else (self.agent, SHARED):
+                    _tell(vault.refresh(owner))
         except (RecollectError, OSError) as error:
             _log.warning("what was edited in the vault is not taken in: %s", error)
 

@@ -10,6 +10,7 @@ from recollect.clock import iso
 from recollect.errors import Denied, Invalid, NotFound
 from recollect.model.entry import Entry, Kind, Lifetime
 from recollect.model.history import Event, EventType
+from recollect.model.operation import Remove, Write
 
 if TYPE_CHECKING:
     from recollect.conversation import Conversation
@@ -53,8 +54,8 @@ def query(
             _given(query, "query", store), limit=limit, mode=_recall_mode(chosen), kinds=[Kind.NOTE],
             lifetimes=[Lifetime.LONG_TERM], target_agent=target_agent,
         )  # fmt: skip
-        results = [_entry(hit.entry, store) for hit in found]
-    return {"ok": True, "results": [{**result, "source_agent": owner} for result in results]}
+        results = [{**_entry(hit.entry, store), "source_agent": hit.agent} for hit in found]
+    return {"ok": True, "results": [{"source_agent": owner, **result} for result in results]}
 
 
 def upsert(
@@ -64,9 +65,8 @@ def upsert(
     if op not in OPERATIONS:
         raise Invalid(f"{str(op)[:80]!r} is not an operation; it is one of {', '.join(OPERATIONS)}")
     if op == "delete":
-        known = memory.get(_given(key, "key", op))
-        memory.forget(known.id)
-        return {"ok": True, "id": known.id, "created": False}
+        removed = memory.apply(Remove(_given(key, "key", op)))
+        return {"ok": True, "id": removed.id, "created": False}
     text = _given(content, "content", op)
     if key is None:
         if op == "update":
@@ -74,12 +74,11 @@ def upsert(
         made = memory.remember(text, tags=tags, lifetime=Lifetime.LONG_TERM)
         return {"ok": True, "id": made.id, "created": True}
     try:
-        known_id: str | None = memory.get(key).id
+        return {"ok": True, "id": memory.apply(Write(key, content=text, tags=tags or None)).id, "created": False}
     except NotFound:
         if op == "update":
             raise
-        known_id = None
-    return {"ok": True, "id": memory.upsert(key, text, tags=tags).id, "created": known_id is None}
+    return {"ok": True, "id": memory.upsert(key, text, tags=tags).id, "created": True}
 
 
 def compact(conversation: "Conversation", lane: str = "edge") -> dict[str, Any]:
@@ -117,7 +116,7 @@ def _session(
         _given(query, "query", mode), limit=limit, mode=_recall_mode(mode), kinds=[Kind.CHUNK, Kind.ARCHIVE],
         target_agent=target_agent,
     )  # fmt: skip
-    return [_entry(hit.entry, "session") for hit in hits]
+    return [{**_entry(hit.entry, "session"), "source_agent": hit.agent} for hit in hits]
 
 
 def _recall_mode(mode: str) -> str:

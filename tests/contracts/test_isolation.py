@@ -359,19 +359,27 @@ class Neighbours:
         except NotFound:
             return []
 
+    def shared(self) -> set[str]:
+        """The entries that all agents may read."""
+        return {entry.id for entry in self.mems["_shared"].list(scope="workspace")} if "_shared" in self.mems else set()
+
     def assert_apart(self) -> None:
         for agent, mem in self.mems.items():
             own = set(self.owned[agent])
+            readable = own | self.shared()
             assert {entry.id for entry in mem.list()} <= own
-            assert {hit.entry.id for hit in mem.recall("shared words rewritten", limit=100)} <= own
+            assert {hit.entry.id for hit in mem.recall("shared words rewritten", limit=100)} <= readable
             for name in NAMES:
                 with suppress(NotFound):
-                    assert mem.get(name).id in own
+                    assert mem.get(name).id in readable
                 assert {revision.entry_id for revision in self.history(mem, name)} <= own
             for other in self.mems.keys() - {agent}:
-                assert mem.recall(self.secret[other], limit=100) == []
+                assert {hit.entry.id for hit in mem.recall(self.secret[other], limit=100)} <= self.shared()
                 for entry_id in self.owned[other]:
-                    for read in (mem.get, mem.history, mem.restore, lambda i, m=mem: m.forget(i, erase=True)):
+                    if entry_id not in readable:
+                        with pytest.raises(NotFound):
+                            mem.get(entry_id)
+                    for read in (mem.history, mem.restore, lambda i, m=mem: m.forget(i, erase=True)):
                         with pytest.raises(NotFound):
                             read(entry_id)
                     assert mem.forget(entry_id) is False

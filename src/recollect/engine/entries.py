@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recollect import text
 from recollect.clock import Clock
-from recollect.engine import embedding, remember
+from recollect.engine import embedding, policy, remember
 from recollect.engine.embedding import Later
 from recollect.engine.store import Store, Work
 from recollect.errors import Conflict, NotFound
 from recollect.model.entry import Entry, Scope
 from recollect.model.operation import Add, Alias, Operation, Revision, Write
+from recollect.names import is_id
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
@@ -38,20 +39,44 @@ Taken = Mapping[str, tuple[str, bool]]
 class Entries:
     """The entries of one agent: each operation goes to the store that holds its entry."""
 
-    def __init__(self, workspace: Store, account: Store, clock: Clock, later: Later) -> None:
+    def __init__(self, workspace: Store, account: Store, shared: Store, clock: Clock, later: Later) -> None:
         self.stores = [workspace] if account is workspace else [workspace, account]
+        """The agent's own stores; its writes go nowhere else."""
+        self.readable = policy.readable(self.stores, shared)
+        """Those that it reads: its own, and that of `_shared`."""
         self._workspace, self._account = workspace, account
         self._clock, self._later = clock, later
 
     def holder(self, target: str) -> tuple[Store, Entry]:
-        """The entry with this name, alias or id, and where it is; NotFound if there is none."""
-        for store in self.stores:
+        """The agent's own entry with this name, alias or id, and its store; NotFound if there is none."""
+        found = self._found(self.stores, target)
+        if found is None:
+            raise self._missing(target)
+        return found
+
+    def seen(self, target: str) -> Entry:
+        """The entry with this name, alias or id that the agent may read: its own, else one of `_shared`."""
+        found = self._found(self.readable, target)
+        if found is None:
+            raise self._missing(target)
+        return found[1]
+
+    def _found(self, stores: Sequence[Store], target: str) -> tuple[Store, Entry] | None:
+        for store in stores:
             with store.read() as tx:
                 entry_id = entries.find(tx, target)
                 entry = entries.get(tx, entry_id) if entry_id else None
-            if entry is not None:
+            if entry is not None and policy.shows(entry, store, self._workspace.agent):
                 return store, entry
-        raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
+        return None
+
+    def _missing(self, target: str) -> NotFound:
+        # A name of `_shared` is free for the agent's own use, so only an id says that the entry itself was meant.
+        if is_id(target) and self._found(self.readable, target) is not None:
+            return NotFound(
+                f"entry {target} belongs to {policy.SHARED!r}, which all agents may read; only that agent changes it"
+            )
+        return NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
 
     def _place_of(self, target: str) -> Store:
         """Where the entry with this name, alias or id is, whether or not it can be read; NotFound if there is none."""
@@ -60,7 +85,7 @@ class Entries:
                 entry_id = entries.find(tx, target)
                 if entry_id and tx.one("entries.by_ids", ids=[entry_id]):
                     return store
-        raise NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
+        raise self._missing(target)
 
     def apply(self, operation: Operation, if_version: str | None) -> Entry:
         """Apply an operation that was checked; the entry as it is afterwards."""

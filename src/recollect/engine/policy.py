@@ -1,21 +1,44 @@
 """Who may read what of another agent. The one place where this is decided, and where such reads are recorded.
 
 Another agent's knowledge and past conversations may be read, by naming the agent; working memory never, and nothing of
-another agent is ever written.
+another agent is ever written. The agent `_shared` owns what all agents of a workspace see: they read its entries with
+their own, and only `_shared` itself writes them.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect.engine.store import Store
 from recollect.errors import Denied
-from recollect.model.entry import Lifetime, Scope
+from recollect.model.entry import Entry, Lifetime, Scope
 from recollect.model.history import ConversationInfo, Status
 from recollect.model.recall import Filters
 from recollect.storage import history
 
-__all__ = ["of_another", "participant", "past_of_another"]
+__all__ = ["SHARED", "narrowed", "of_another", "participant", "past_of_another", "readable", "shows"]
+
+SHARED = "_shared"
+"""The agent whose entries all agents of a workspace see."""
+_SHARED_SCOPES = (Scope.CHANNEL, Scope.WORKSPACE)
 
 _READABLE = (Lifetime.MID_TERM, Lifetime.LONG_TERM)
+
+
+def readable(own: Sequence[Store], shared: Store) -> list[Store]:
+    """The stores that an agent's recall reads: its own, in the workspace and the account, and that of `_shared`."""
+    return [*own, *([] if shared in own else [shared])]
+
+
+def narrowed(filters: Filters, store: Store, reader: str) -> Filters:
+    """The filters of a recall, limited to what the reader may see of a store."""
+    if store.agent != SHARED or reader == SHARED:
+        return filters
+    return replace(filters, scopes=tuple(scope for scope in filters.scopes if scope in _SHARED_SCOPES))
+
+
+def shows(entry: Entry, store: Store, reader: str) -> bool:
+    """Whether the reader may see an entry of one of its readable stores."""
+    return store.agent != SHARED or reader == SHARED or entry.scope in _SHARED_SCOPES
 
 
 def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str, query: str, now: int) -> Filters:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from recollect import text
-from recollect.engine import embedding
+from recollect.engine import embedding, policy
 from recollect.engine.store import Store
 from recollect.errors import ConfigError, Corrupt, RecollectError
 from recollect.model.entry import Category, Entry, Scope
@@ -86,7 +86,7 @@ class _Found:
 
 
 def recall(stores: Sequence[Store], request: Request) -> list[tuple[Store, Hit]]:
-    """The best hits over the stores, with the store that each comes from."""
+    """The best hits over the stores, with the store that each comes from. The first store belongs to the reader."""
     return _recall(stores, request, {None: request.limit})[None]
 
 
@@ -115,7 +115,10 @@ def _recall(
     depth = max(SHALLOW if vector is None or not words else DEPTH, 3 * max(wanted.values()))
     deepest = max(DEEPEST, 4 * depth)
     while wanted:
-        everything = [_candidates(store, words, vector, depth, request, list(wanted)) for store in stores]
+        everything = [
+            _candidates(store, words, vector, depth, _for_store(request, store, stores[0].agent), list(wanted))
+            for store in stores
+        ]
         for share, limit in list(wanted.items()):
             found = [_of(one, share, depth) for one in everything]
             hits[share] = _hits(found, replace(request, limit=limit))
@@ -127,6 +130,10 @@ def _recall(
                 del wanted[share]
         depth *= 4
     return hits
+
+
+def _for_store(request: Request, store: Store, reader: str) -> Request:
+    return replace(request, filters=policy.narrowed(request.filters, store, reader))
 
 
 def _of(found: _Found, share: Share, depth: int) -> _Found:
@@ -293,6 +300,7 @@ def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:
                 entry=stored[n],
                 score=score,
                 snippet=text.snippet(stored[n].content, request.query),
+                agent=found[keys[n][0]].store.agent,
                 why=_why(words_places.get(n), vector_places.get(n), before, factor, parts.get(n))
                 if request.explain
                 else None,

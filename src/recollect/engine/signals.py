@@ -25,7 +25,7 @@ _log = logging.getLogger("recollect.signals")
 class _Signal:
     store: Store
     entry_id: str
-    query: str
+    query: str | None
     score: float
     at: int
 
@@ -44,14 +44,18 @@ class Signals:
         self._timer: threading.Timer | None = None
         self._owner = os.getpid()
 
-    def record(self, query: str, found: Sequence[tuple[Store, str]], now: int) -> None:
-        """Note the hits of a recall, best first; the score of a hit is the reciprocal of its place."""
+    def record(self, reader: str, query: str, found: Sequence[tuple[Store, str]], now: int) -> None:
+        """Note the hits of a recall, best first; the score of a hit is the reciprocal of its place.
+
+        A hit in the store of another agent (`_shared`) only counts as an access there: that agent's rows never hold
+        the reader's query.
+        """
         if self._owner != os.getpid():
             self._own()
         with self._lock:
             room = MOST - len(self._pending)
             self._pending += [
-                _Signal(store, entry_id, query[:QUERY_LENGTH], 1 / place, now)
+                _Signal(store, entry_id, query[:QUERY_LENGTH] if store.agent == reader else None, 1 / place, now)
                 for place, (store, entry_id) in enumerate(found[:room], start=1)
             ]
             if self._pending and self._timer is None:
@@ -95,6 +99,6 @@ class Signals:
                 (
                     {"entry_id": signal.entry_id, "query": signal.query, "score": signal.score, "at": signal.at}
                     for signal in signals
-                    if counts[signal.entry_id][0]
+                    if signal.query is not None and counts[signal.entry_id][0]
                 ),
             )

@@ -59,4 +59,6 @@ class Hit:
     entry: Entry
     score: float
     snippet: str
+    agent: str = ""
+    """The owner of the entry: the agent that asked, `_shared`, or the `target_agent`."""
     why: Why | None = None
