@@ -31,6 +31,7 @@ __all__ = [
     "EmbedderSettings",
     "GitSettings",
     "ModelSettings",
+    "RecallSettings",
     "ServerSettings",
     "Settings",
     "UpkeepSettings",
@@ -223,6 +224,14 @@ class DecaySettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecallSettings:
+    """Which hits leave a recall because of a better one."""
+
+    duplicates: str = _word("words", "cosine", default="words")
+    """words (an entry that says the same), cosine (any entry whose vector is near, whatever it says)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """What a home needs to know. A value that is not allowed is a ConfigError, wherever it comes from."""
 
@@ -234,6 +243,7 @@ class Settings:
     """The agent that the command line speaks for."""
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     decay: DecaySettings = field(default_factory=DecaySettings)
+    recall: RecallSettings = field(default_factory=RecallSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     conversation: ConversationSettings = field(default_factory=ConversationSettings)

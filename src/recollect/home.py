@@ -89,7 +89,7 @@ class Home:
         self.requests = Requests(shared, clock)
         self._shared = Shared(
             clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(),
-            settings.conversation, settings.profiles, self.requests.forget_answers,
+            settings.conversation, settings.profiles, self.requests.forget_answers, settings.recall.duplicates,
         )  # fmt: skip
         self.jobs = Jobs(self._workplaces, clock, settings, self._shared.decay, model, self._shared.signals.flush)
         self.tokens = Tokens(shared, clock, self._shared.background)

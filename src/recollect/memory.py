@@ -65,6 +65,8 @@ class Shared:
     profiles: Mapping[str, Profile]
     forget_answers: Callable[[], tuple[int, Sequence[str]]]
     """Forgets the answers to requests that are kept in case they come twice; see `Requests`."""
+    duplicates: str = "words"
+    """Which hits leave a recall; see `RecallSettings`."""
 
 
 class Memory:
@@ -84,7 +86,7 @@ class Memory:
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._model, self._profiles = shared.model, shared.profiles
-        self._forget_answers = shared.forget_answers
+        self._forget_answers, self._duplicates = shared.forget_answers, shared.duplicates
         self.profiles = tuple(sorted(shared.profiles))
         self._folder, self._vault = None if folder is None else folder.parent, vault
         self._entries = Entries(workspace, account, other(SHARED), shared.clock, shared.later)
@@ -267,7 +269,7 @@ class Memory:
         now = self._clock.now()
         request = Request(
             query=query, limit=_limit(limit, "hits"), mode=mode, filters=filters, fusion=fusion, decay=self._decay,
-            now=now, prefix=prefix, fuzzy=float(fuzzy), explain=explain,
+            now=now, prefix=prefix, fuzzy=float(fuzzy), explain=explain, duplicates=self._duplicates,
         )  # fmt: skip
         if target_agent is not None and target_agent != self.agent:
             other = self._other(target_agent)

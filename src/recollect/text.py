@@ -45,6 +45,7 @@ __all__ = [
     "chunks",
     "count",
     "estimate_tokens",
+    "few_marks",
     "figures",
     "normalise",
     "query_terms",
@@ -485,13 +486,18 @@ def normalise(text: str) -> str:
     """The text as it is compared with others: compatibility forms and case folded, white space collapsed."""
     if text.isascii():
         return " ".join(text.lower().split())
-    # Sorting a long row of combining marks takes quadratic time, and no real text has more than 30 of them in a row.
-    marks = "".join(character for character in set(text) if unicodedata.combining(character))
-    if marks:
-        row = f"[{re.escape(marks)}]"
-        text = re.sub(f"({row}{{30}}){row}+", r"\1", text)
+    text = few_marks(text)
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
     return " ".join(folded.split())
+
+
+def few_marks(text: str) -> str:
+    """The text with at most 30 combining marks in a row: normalising a longer row takes quadratic time."""
+    marks = "".join(character for character in set(text) if unicodedata.combining(character))
+    if not marks:
+        return text
+    row = f"[{re.escape(marks)}]"
+    return re.sub(f"({row}{{30}}){row}+", r"\1", text)
 
 
 # A sentence ends at a mark before white space or at an East Asian mark. The look-behind tries a row of marks only once.

@@ -10,7 +10,7 @@ from moody import Moody, Scattered
 
 import recollect
 from recollect import Add, FixedClock, Home, Invalid, Memory, Settings, Write
-from recollect.config import EmbedderSettings
+from recollect.config import EmbedderSettings, RecallSettings
 from recollect.engine import recall as recall_module
 from recollect.engine.recall import LIMIT, QUERY_LENGTH
 from recollect.search import index as index_module
@@ -135,22 +135,27 @@ def test_of_the_same_text_in_several_scopes_the_narrowest_is_the_hit(location: s
 # Duplicates
 
 
-def test_hits_whose_vectors_are_nearly_the_same_are_one_hit(mem: Memory) -> None:
+def test_hits_whose_vectors_are_nearly_the_same_are_one_hit_where_the_settings_say_so(location: str) -> None:
     words = "amber birch cedar delta ember fjord grove heron inlet jetty"
-    mem.remember(f"{words} kelp")
-    mem.remember(f"{words} larch")  # ten of eleven words: a cosine of 0.909
-    mem.remember(f"{words.removesuffix(' jetty')} maple")  # nine of ten and a bit: 0.858 with either
-    for mode in MODES:
-        hits = found(mem, "amber birch", mode=mode)
-        assert len(hits) == 2, mode
-        assert sum("maple" in hit for hit in hits) == 1, mode
+    by_cosine = Settings(recall=RecallSettings(duplicates="cosine"))
+    for settings, kept in ((by_cosine, 2), (Settings(), 3)):
+        with recollect.open(location, embedder=Moody(), settings=settings) as home:
+            mem = home.agent(f"ana{kept}")
+            mem.remember(f"{words} kelp")
+            mem.remember(f"{words} larch")  # ten of eleven words: a cosine of 0.909
+            mem.remember(f"{words.removesuffix(' jetty')} maple")  # nine of ten and a bit: 0.858 with either
+            for mode in MODES:
+                hits = found(mem, "amber birch", mode=mode)
+                assert len(hits) == kept, mode
+                assert sum("maple" in hit for hit in hits) == 1, mode
 
 
-def test_without_vectors_hits_with_the_same_text_are_one_hit(words_alone: Memory) -> None:
+def test_without_vectors_hits_that_say_the_same_are_one_hit(words_alone: Memory) -> None:
     words_alone.remember("Red  APPLE pie")
     words_alone.remember("red apple\n pie")
     words_alone.remember("red apple pie!")
-    assert found(words_alone, "apple") == ["red apple pie!", "red apple\n pie"]
+    words_alone.remember("red apple pie?")
+    assert found(words_alone, "apple") == ["red apple pie?", "red apple pie!"]
 
 
 def test_however_many_duplicates_there_are_the_limit_is_filled(mem: Memory) -> None:

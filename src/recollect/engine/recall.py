@@ -2,7 +2,8 @@
 
 The way of a recall: each store gives a lexical list and, where it has an embedder, a vector list, both after the
 filters; the lists are fused by rank; the decay of each entry enters its score once, as a bounded factor; equal scores
-go to the narrower scope, then to what was written last; hits that repeat a better one leave.
+go to the narrower scope, then to what was written last; hits that repeat a better one leave. Those that are near each
+other but differ are grouped: each names the others, and the newest comes first.
 
 A filter never hides what exists: a ranking is asked for more until enough of it passes the filter, or it ends. Looking
 at an entry takes far longer than scoring it, so a ranking is asked for plenty, and no more of it is looked at than is
@@ -16,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from recollect import text
 from recollect.engine import embedding, policy
-from recollect.engine.store import Store
+from recollect.engine.store import Store, document
 from recollect.errors import ConfigError, Corrupt, RecollectError
 from recollect.model.entry import Category, Entry, Scope
 from recollect.model.recall import Filters, Hit, Why
@@ -45,6 +46,8 @@ NARROW = 16
 """So many times as many are ranked at once, and a quarter of that looked at, where only some categories count."""
 DEEPEST = 1_000
 """Where so many candidates repeat each other that they give too few hits, no more are asked for."""
+GROUPED = 10
+"""Among so many of the best the newest of a group comes first, also where fewer hits are wanted."""
 UNRELATED = 0.2
 """Up to this cosine two texts have nothing to do with each other; the vector list of a hybrid recall ends there."""
 _NARROW_FIRST = {scope: place for place, scope in enumerate(Scope)}
@@ -69,6 +72,8 @@ class Request:
     prefix: bool = False
     fuzzy: float = 0.0
     explain: bool = False
+    duplicates: str = "words"
+    """What leaves: repetitions (`words`), or all that is near a better hit (`cosine`)."""
 
 
 @dataclass(slots=True)
@@ -291,24 +296,53 @@ def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:
         scored.append((score * factor, -_NARROW_FIRST[signs.scope], doc, n, score, factor))
     scored.sort(reverse=True)
     stored: dict[int, Entry] = {}
-    chosen = set(_distinct(found, keys, [n for _, _, _, n, _, _ in scored], stored, request.limit))
+    vectors: dict[int, NDArray[np.float32]] = {}
+    distinct = _distinct(found, keys, [n for _, _, _, n, _, _ in scored], stored, vectors, request)
+    distinct, similar = _grouped(distinct, stored, vectors, request.query)
     words_places, vector_places = _places(by_words), _places(by_vector)
-    return [
-        (
-            found[keys[n][0]].store,
-            Hit(
-                entry=stored[n],
-                score=score,
-                snippet=text.snippet(stored[n].content, request.query),
-                agent=found[keys[n][0]].store.agent,
-                why=_why(words_places.get(n), vector_places.get(n), before, factor, parts.get(n))
-                if request.explain
-                else None,
-            ),
+    values = {n: (score, before, factor) for score, _, _, n, before, factor in scored}
+    hits = []
+    for n in distinct[: request.limit]:
+        score, before, factor = values[n]
+        why = None
+        if request.explain:
+            why = _why(words_places.get(n), vector_places.get(n), before, factor, parts.get(n))
+        snippet = text.snippet(stored[n].content, request.query)
+        store = found[keys[n][0]].store
+        others = tuple(stored[other].id for other in similar.get(n, ()))
+        hits.append(
+            (store, Hit(entry=stored[n], score=score, snippet=snippet, agent=store.agent, similar=others, why=why))
         )
-        for score, _, _, n, before, factor in scored
-        if n in chosen
-    ]
+    return hits
+
+
+def _grouped(
+    ranked: Sequence[int], stored: Mapping[int, Entry], vectors: "Mapping[int, NDArray[np.float32]]", query: str
+) -> tuple[list[int], dict[int, list[int]]]:
+    """The candidates with the newest of each group first, and for each the others of its group.
+
+    Members change places only where they hold the same words of the query: a note about the day that the query names
+    stays before newer ones about other days.
+    """
+    order, similar = list(ranked), dict[int, list[int]]()
+    words = text.query_terms(query)
+    for group in duplicates.groups(ranked, vectors):
+        newest_first = sorted(group, key=lambda n: (stored[n].updated_at, stored[n].id), reverse=True)
+        similar |= {n: [other for other in newest_first if other != n] for n in group}
+        alike: dict[tuple[bool, ...], list[int]] = {}
+        for n in newest_first:
+            alike.setdefault(_held(stored[n], words), []).append(n)
+        for members in alike.values():
+            places = sorted(ranked.index(n) for n in members)
+            for place, n in zip(places, members, strict=True):
+                order[place] = n
+    return order, similar
+
+
+def _held(entry: Entry, words: Sequence[Sequence[str]]) -> tuple[bool, ...]:
+    """Which of the words an entry holds."""
+    terms = document(entry)
+    return tuple(any(term in terms for term in word) for word in words)
 
 
 def _why(
@@ -327,20 +361,23 @@ def _places(ranked: Ranked) -> dict[int, tuple[int, float]]:
 
 def _distinct(
     found: Sequence[_Found], keys: Sequence[tuple[int, int]], ranked: Sequence[int], stored: dict[int, Entry],
-    limit: int,
+    vectors: "dict[int, NDArray[np.float32]]", request: Request,
 ) -> list[int]:  # fmt: skip
-    """The best candidates that repeat no better one; what was read on the way is left in `stored`."""
-    vectors: dict[int, NDArray[np.float32]] = {}
+    """The best candidates that repeat no better one: as many as are wanted, and at least GROUPED.
 
-    def read() -> Iterator[tuple[int, str]]:
+    What was read on the way is left in `stored` and `vectors`.
+    """
+    limit = max(request.limit, GROUPED)
+
+    def read() -> Iterator[tuple[int, str, str | None]]:
         start, page = 0, limit + 2
         while start < len(ranked):
             numbers = ranked[start : start + page]
             start, page = start + page, 3 * limit + 10
             _read(found, keys, numbers, stored, vectors)
-            yield from ((n, stored[n].content) for n in numbers if n in stored)
+            yield from ((n, stored[n].content, stored[n].name) for n in numbers if n in stored)
 
-    return duplicates.distinct(read(), vectors, limit)
+    return duplicates.distinct(read(), vectors, limit, by_cosine=request.duplicates == "cosine")
 
 
 def _read(

@@ -22,6 +22,7 @@ from recollect.mcp.shapes import (
     TargetAgent,
     change,
     note,
+    recalled,
 )
 from recollect.mcp.tool import Actions, checked, tool
 from recollect.model.entry import Scope
@@ -171,8 +172,7 @@ def memory(
     hits = seat().memory.recall(
         str(query), limit=limit or 5, mode=mode or "hybrid", conversation=seat().current()
     )  # fmt: skip
-    found = [hit.entry for hit in hits]
-    return {"ok": True, "results": [{"id": one.id, "content": one.content, "tags": [*one.tags]} for one in found]}
+    return {"ok": True, "results": recalled(hits)}
 
 
 def memory_query(

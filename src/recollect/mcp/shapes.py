@@ -1,5 +1,6 @@
 """The shapes of what tools take and give, from which their schemas are made. No result holds a score."""
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
 
 from pydantic import ConfigDict, Field, with_config
@@ -9,6 +10,7 @@ from recollect.clock import iso
 from recollect.model.entry import Entry
 from recollect.model.history import ConversationInfo, Event
 from recollect.model.operation import Revision
+from recollect.model.recall import Hit
 from recollect.model.reminder import Reminder
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "TargetAgent",
     "change",
     "note",
+    "recalled",
     "reminder",
     "said",
     "talk",
@@ -67,6 +70,7 @@ class Found(TypedDict):
     id: str
     content: str
     tags: list[str]
+    similar: NotRequired[Annotated[list[str], Field(description="Ids of near but different ones that are not shown.")]]
 
 
 @with_config(STRICT)
@@ -135,6 +139,18 @@ class ReminderView(TypedDict):
     message: str
     due_at: str
     delivered_at: NotRequired[str]
+
+
+def recalled(hits: Sequence[Hit]) -> list[Found]:
+    """What a recall found; similar entries are named only where they are not among the results themselves."""
+    shown = {hit.entry.id for hit in hits}
+    found = []
+    for hit in hits:
+        one: Found = {"id": hit.entry.id, "content": hit.entry.content, "tags": [*hit.entry.tags]}
+        if others := [entry_id for entry_id in hit.similar if entry_id not in shown]:
+            one["similar"] = others
+        found.append(one)
+    return found
 
 
 def note(entry: Entry) -> Note:

@@ -61,4 +61,6 @@ class Hit:
     snippet: str
     agent: str = ""
     """The owner of the entry: the agent that asked, `_shared`, or the `target_agent`."""
+    similar: tuple[str, ...] = ()
+    """The ids of other entries found that are near this one in meaning but say something else, the newest first."""
     why: Why | None = None
