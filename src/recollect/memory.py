@@ -142,19 +142,20 @@ class Memory:
     def upsert(self, key: str, content: str, *, tags: Iterable[str] = (), if_version: str | None = None) -> Entry:
         """Write knowledge under a key: made if it is new, rewritten if it is there.
 
-        With `if_version` it is only ever rewritten, and Stale if it was changed since.
+        With `if_version` it is only ever rewritten, and Stale if it was changed since. Conflict where the key is the
+        name or id of an archive, a chunk or a hand-off.
         """
         key, tags = names.name(key, "key"), remember.tag_list(tags)
-        write = Write(key, content=content, tags=tags or None)
-        if if_version is not None:
-            return self.apply(write, if_version=if_version)
         add = Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM)
         for _ in range(TRIES):  # others may make and forget it in between
             with suppress(NotFound):
-                return self.apply(write)
-            with suppress(Conflict):
-                return self.apply(add)
-        return self.apply(write)
+                known = remember.knowledge(self._entries.holder(key)[1])
+                return self.apply(Write(known.id, content=content, tags=tags or None), if_version=if_version)
+            if if_version is None:
+                with suppress(Conflict):
+                    return self.apply(add)
+        known = remember.knowledge(self._entries.holder(key)[1])
+        return self.apply(Write(known.id, content=content, tags=tags or None), if_version=if_version)
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
         """Apply one operation; the entry as it is afterwards (for a remove: as it was).

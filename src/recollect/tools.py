@@ -6,7 +6,9 @@ The agent is whoever owns the memory; no argument names it. What is wrong raises
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
+from recollect import names
 from recollect.clock import iso
+from recollect.engine import remember
 from recollect.errors import Denied, Invalid, NotFound
 from recollect.model.entry import Entry, Kind, Lifetime
 from recollect.model.history import Event, EventType
@@ -65,7 +67,8 @@ def upsert(
     if op not in OPERATIONS:
         raise Invalid(f"{str(op)[:80]!r} is not an operation; it is one of {', '.join(OPERATIONS)}")
     if op == "delete":
-        removed = memory.apply(Remove(_given(key, "key", op)))
+        known = remember.knowledge(memory.get(_given(key, "key", op)))
+        removed = memory.apply(Remove(known.id))
         return {"ok": True, "id": removed.id, "created": False}
     text = _given(content, "content", op)
     if key is None:
@@ -74,7 +77,8 @@ def upsert(
         made = memory.remember(text, tags=tags, lifetime=Lifetime.LONG_TERM)
         return {"ok": True, "id": made.id, "created": True}
     try:
-        return {"ok": True, "id": memory.apply(Write(key, content=text, tags=tags or None)).id, "created": False}
+        known = remember.knowledge(memory.get(key))
+        return {"ok": True, "id": memory.apply(Write(known.id, content=text, tags=tags or None)).id, "created": False}
     except NotFound:
         if op == "update":
             raise

@@ -182,6 +182,24 @@ def test_an_upsert_that_makes_no_sense_changes_nothing(
     assert mem.list() == []
 
 
+def test_an_upsert_reaches_notes_only_and_leaves_archives_chunks_and_hand_offs_alone(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    talk(conv, 3)
+    conv.compact()
+    conv.end()
+    mem.remember("Where we stopped.", name="stopped", category="handoffs")
+    past = [one for one in mem.list(limit=100) if one.kind != "note" or one.category == "handoffs"]
+    assert {one.kind for one in past} == {"archive", "chunk", "note"}
+    for entry in past:
+        for key in filter(None, (entry.id, entry.name)):
+            for op in ("insert", "update", "delete"):
+                with pytest.raises(Conflict, match="not knowledge"):
+                    upsert(mem, op, key, None if op == "delete" else "overwritten")
+            with pytest.raises(Conflict, match="not knowledge"):
+                mem.upsert(key, "overwritten")
+        assert mem.get(entry.id) == entry
+
+
 # compact
 
 

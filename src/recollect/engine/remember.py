@@ -20,7 +20,7 @@ from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Write
 from recollect.storage import entries
 
-__all__ = ["CONTENT_BYTES", "apply", "checked", "member", "members", "restore", "tag_list"]
+__all__ = ["CONTENT_BYTES", "apply", "checked", "knowledge", "member", "members", "restore", "tag_list"]
 
 CONTENT_BYTES = 1_000_000
 TAGS = 64
@@ -30,6 +30,14 @@ _tags_of = itemgetter(3)
 _fields = attrgetter(*Add.__dataclass_fields__)
 
 Member = TypeVar("Member", bound=StrEnum)
+
+
+def knowledge(entry: Entry) -> Entry:
+    """The entry, if it may be written as knowledge; Conflict for an archive, a chunk or a hand-off."""
+    if entry.kind is Kind.NOTE and entry.category is not Category.HANDOFFS:
+        return entry
+    what = "hand-off" if entry.kind is Kind.NOTE else str(entry.kind)
+    raise Conflict(f"{entry.name or entry.id!r} is a {what} of a conversation, not knowledge; use another key")
 
 
 def checked(operation: Operation) -> Operation:
