@@ -205,18 +205,20 @@ class Conversations:
     def scratchpad(self, id_or_ref: str, owner: str | None = None) -> "Scratchpad":
         """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
         talk = self._talk
-        if owner is None or owner == talk.store.agent:
+        other = policy.other_agent(talk.store, owner)
+        if other is None:
             return Scratchpad(talk.store, talk.clock, conversations.find(talk.store, id_or_ref).id)
-        theirs = talk.other(owner)
+        theirs = talk.other(other)
         return Scratchpad(theirs, talk.clock, policy.participant(theirs, talk.store.agent, id_or_ref).id)
 
     def _whose(self, target_agent: str | None, call: str, query: str) -> tuple[Store, tuple[Status, ...]]:
         """Whose conversations are read, and those of which status may be."""
         talk = self._talk
-        if target_agent is None or target_agent == talk.store.agent:
+        other = policy.other_agent(talk.store, target_agent)
+        if other is None:
             return talk.store, tuple(Status)
-        statuses = policy.past_of_another(talk.store, target_agent, call=call, query=query, now=talk.clock.now())
-        return talk.other(target_agent), statuses
+        statuses = policy.past_of_another(talk.store, other, call=call, query=query, now=talk.clock.now())
+        return talk.other(other), statuses
 
     def end_stale(self) -> Sequence[Ended]:
         """End the conversations in which nothing has happened for longer than `conversation.stale_after`."""

@@ -272,11 +272,12 @@ class Memory:
             query=query, limit=_limit(limit, "hits"), mode=mode, filters=filters, fusion=fusion, decay=self._decay,
             now=now, prefix=prefix, fuzzy=float(fuzzy), explain=explain, duplicates=self._duplicates,
         )  # fmt: skip
-        if target_agent is not None and target_agent != self.agent:
-            other = self._other(target_agent)
-            self._look(target_agent)
-            narrowed = policy.of_another(self._workspace, target_agent, filters, call="recall", query=query, now=now)
-            return [hit for _, hit in recall([other], replace(request, filters=narrowed))]
+        other = policy.other_agent(self._workspace, target_agent)
+        if other is not None:
+            store = self._other(other)
+            self._look(other)
+            narrowed = policy.of_another(self._workspace, other, filters, call="recall", query=query, now=now)
+            return [hit for _, hit in recall([store], replace(request, filters=narrowed))]
         found = recall(self._entries.readable, request)
         if record:
             self._signals.record(self.agent, query, [(store, hit.entry.id) for store, hit in found], now)

@@ -44,7 +44,7 @@ def query(
     chosen = MODES[store][0] if mode is None else mode
     if chosen not in MODES[store]:
         raise Invalid(f"the store {store!r} has no mode {str(chosen)[:80]!r}; it is one of {', '.join(MODES[store])}")
-    owner = target_agent or memory.agent
+    owner = memory.agent if target_agent is None else names.segment(target_agent, "an agent")
     if store == "working":
         if owner != memory.agent:
             raise Denied("the working memory of another agent is never read; leave target_agent out")

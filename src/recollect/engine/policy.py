@@ -1,13 +1,15 @@
 """Who may read what of another agent. The one place where this is decided, and where such reads are recorded.
 
 Another agent's knowledge and past conversations may be read, by naming the agent; working memory never, and nothing of
-another agent is ever written. The agent `_shared` owns what all agents of a workspace see: they read its entries with
-their own, and only `_shared` itself writes them.
+another agent is ever written. Archives, chunks and hand-offs of a conversation that has not ended are working memory.
+The agent `_shared` owns what all agents of a workspace see: they read its entries with their own, and only `_shared`
+itself writes them.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
 
+from recollect import names
 from recollect.engine.store import Store
 from recollect.errors import Denied
 from recollect.model.entry import Entry, Lifetime, Scope
@@ -15,7 +17,7 @@ from recollect.model.history import ConversationInfo, Status
 from recollect.model.recall import Filters
 from recollect.storage import history
 
-__all__ = ["SHARED", "narrowed", "of_another", "participant", "past_of_another", "readable", "shows"]
+__all__ = ["SHARED", "narrowed", "of_another", "other_agent", "participant", "past_of_another", "readable", "shows"]
 
 SHARED = "_shared"
 """The agent whose entries all agents of a workspace see."""
@@ -33,12 +35,21 @@ def narrowed(filters: Filters, store: Store, reader: str) -> Filters:
     """The filters of a recall, limited to what the reader may see of a store."""
     if store.agent != SHARED or reader == SHARED:
         return filters
-    return replace(filters, scopes=tuple(scope for scope in filters.scopes if scope in _SHARED_SCOPES))
+    scopes = tuple(scope for scope in filters.scopes if scope in _SHARED_SCOPES)
+    return replace(filters, scopes=scopes, running=False)
 
 
 def shows(entry: Entry, store: Store, reader: str) -> bool:
     """Whether the reader may see an entry of one of its readable stores."""
     return store.agent != SHARED or reader == SHARED or entry.scope in _SHARED_SCOPES
+
+
+def other_agent(reader: Store, target_agent: str | None) -> str | None:
+    """The name of the other agent that a read is for, in its stored form; None for a read of one's own memory."""
+    if target_agent is None:
+        return None
+    name = names.segment(target_agent, "an agent")
+    return None if name == reader.agent else name
 
 
 def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str, query: str, now: int) -> Filters:
@@ -51,7 +62,9 @@ def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str,
     with reader.write() as work:
         work.tx.run("access.record", at=now, target_agent=target_agent, call=call, query=query)
     lifetimes = tuple(one for one in _READABLE if one in (filters.lifetimes or _READABLE))
-    return replace(filters, scopes=(Scope.WORKSPACE,), lifetimes=lifetimes, conversation=None, channel=None)
+    return replace(
+        filters, scopes=(Scope.WORKSPACE,), lifetimes=lifetimes, conversation=None, channel=None, running=False
+    )
 
 
 def past_of_another(reader: Store, target_agent: str, *, call: str, query: str, now: int) -> tuple[Status, ...]:

@@ -215,7 +215,7 @@ def memory_query(
             raise Invalid(f"`{name}` goes with the mode `{fits}`, not with {mode or 'none'}")
     if conversation is not None and store != "working":
         raise Invalid(f"`conversation` goes with the store `working`, not with {store}")
-    seat().reading(target_agent)
+    target_agent = seat().reading(target_agent)
     if store == "working" and target_agent is None:
         here = seat().conversation(conversation)
     found: dict[str, Any] = seat().memory.query(

@@ -21,6 +21,8 @@ class Filters:
     source: str | None = None
     since: int | None = None
     until: int | None = None
+    running: bool = True
+    """Whether archives, chunks and hand-offs of conversations that have not ended may be found."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -178,6 +178,7 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
             source=filters.source,
             since=filters.since,
             until=filters.until,
+            running=int(filters.running),
         )
         for doc, tags, scope, category, *signs in rows:
             if not wanted or wanted.issubset(json.loads(tags)):

@@ -61,6 +61,13 @@ WHERE agent = :agent AND doc IN (:docs*)
     AND (CAST(:source AS TEXT) IS NULL OR source = :source)
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
+    AND (
+        CAST(:running AS INTEGER) = 1 OR conversation_id IS NULL OR (kind = 'note' AND COALESCE(category, '') <> 'handoffs')
+        OR NOT EXISTS (
+            SELECT 1 FROM conversations
+            WHERE conversations.agent = :agent AND conversations.id = entries.conversation_id AND status = 'active'
+        )
+    )
 
 -- name: after_id
 SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
