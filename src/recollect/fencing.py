@@ -26,7 +26,7 @@ import re
 import unicodedata
 from collections.abc import Collection
 
-__all__ = ["clean", "label", "one_line", "operator_text", "quoted", "skeleton"]
+__all__ = ["behind_label", "clean", "label", "one_line", "operator_text", "quoted", "skeleton"]
 
 LEAD = "> "
 LABEL_LENGTH = 60
@@ -59,6 +59,11 @@ def one_line(text: str) -> str:
 def quoted(text: str) -> str:
     """The text on lines of its own, each with the lead `> `."""
     return "\n".join(f"{LEAD}{line}".rstrip() for line in clean(text).strip().split("\n"))
+
+
+def behind_label(text: str) -> str:
+    """The text behind a label on the same line; each further line has the lead `> `."""
+    return quoted(text).removeprefix(LEAD.strip()).lstrip()
 
 
 def label(text: str) -> str:

@@ -47,7 +47,10 @@ def test_the_prompt_of_the_lane_edge(mem: Memory) -> None:
         },
         {"role": "system", "content": "Marta, harbour master."},
         {"role": "system", "content": "You are calm."},
-        {"role": "system", "content": "They talk of piers.\n\nFacts:\n- city: Porto"},
+        {
+            "role": "system",
+            "content": "Summary of the conversation so far:\n> They talk of piers.\n\nFacts:\n- city: Porto",
+        },
         {"role": "system", "content": "It rains."},
         {"role": "user", "content": "Which pier?", "name": "Marta"},
         {
@@ -69,7 +72,7 @@ def test_the_prompt_of_the_lane_core_ends_with_its_job_and_has_no_user_file(mem:
     assert conv.messages("core", instructions="Work.", skills=SKILLS[:1], identity=IDENTITY) == [
         {"role": "system", "content": "Work.\n\nSkills:\n- tides: Tells high and low water."},
         {"role": "system", "content": "You count."},
-        {"role": "system", "content": "Nothing counted yet."},
+        {"role": "system", "content": "Summary of the conversation so far:\n> Nothing counted yet."},
         {"role": "user", "content": "begin"},
         {"role": "assistant", "content": "I count."},
         {"role": "system", "content": "Count the ships."},

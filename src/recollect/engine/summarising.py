@@ -6,7 +6,7 @@ How turns are sent. Text is counted in UTF-8 bytes, three for a token: careful f
 three bytes a character. A quarter of the model's context holds the document, half the turns; instructions and answer
 have the rest. Turns that do not fit go in several calls, each with the document as the call before left it, and what
 comes back is the one delta from the first document to the last. The model sees turns by number, never by hash: it
-could not copy 64 digits, and a number that was made up is easily told.
+could not copy 64 digits, and a number that was made up is easily told. Turns are fenced, so that none can contain another.
 
 What a model writes is cut to what a document holds rather than refused, because the same turns would give the same
 answer the next time and would never leave the window. Only an answer of the wrong form is an error.
@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recollect import text
+from recollect import fencing, text
 from recollect.errors import ConfigError, Invalid, Unavailable
 from recollect.model.working import (
     FACTS,
@@ -214,7 +214,7 @@ def _batches(turns: Sequence[Turn], room: int) -> Iterator[list[str]]:
 def _lines(number: int, turn: Turn, room: int) -> Iterator[str]:
     """A turn as one or more lines with its number and its role, each within the room."""
     label = f"[{number}] {turn.role}: "
-    rest = _bytes(_cut(turn.text, TOOL_BYTES) if turn.role == "tool" else turn.text)
+    rest = _bytes(fencing.behind_label(_cut(turn.text, TOOL_BYTES) if turn.role == "tool" else turn.text))
     while True:
         piece = rest[: room - len(_bytes(label)) - 2].decode(errors="ignore")
         yield label + piece
@@ -234,7 +234,7 @@ def _shortened(turns: Sequence[Turn], room: int) -> list[str]:
         kept -= 1
         used += sizes[kept]
     newest = lines[kept:]
-    older = extractive.summarise(lines[:kept], room // 2)
+    older = fencing.quoted(extractive.summarise(lines[:kept], room // 2))
     return ["The older part, shortened:", _cut(older, room // 2 - 100), "The newest part:", *newest]
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
-from recollect import names
+from recollect import fencing, names
 from recollect.errors import Corrupt, Invalid
 
 __all__ = [
@@ -175,10 +175,10 @@ class SummaryDocument:
             raise Corrupt(f"the stored summary document cannot be read: {error}") from None
 
     def render(self) -> str:
-        """The document as a model reads it; empty when there is nothing in it."""
+        """The document as a model reads it, fenced; empty when there is nothing in it."""
         parts = [
-            self.summary,
-            _listed("Facts:", (f"{fact.key}: {fact.value}" for fact in self.facts)),
+            f"Summary of the conversation so far:\n{fencing.quoted(self.summary)}" if self.summary else "",
+            _listed("Facts:", (fencing.one_line(f"{fact.key}: {fact.value}") for fact in self.facts)),
             _listed("Conversations to look up:", self.referenced_sessions),
             _listed("Events to look up:", self.referenced_events),
         ]
