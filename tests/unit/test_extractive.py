@@ -164,8 +164,65 @@ def test_only_lines_longer_than_fifteen_characters_count() -> None:
 
 
 def test_there_are_at_most_ten_of_each_and_the_first_ones_stay() -> None:
-    lines = [f"We decided thing number {n}, an important one" for n in range(15)]
-    assert insights(lines) == Insights(tuple(lines[:10]), tuple(lines[:10]))
+    decided = [f"We decided thing number {n}, an important one" for n in range(15)]
+    noted = [f"Note: the gate number {n} is shut" for n in range(15)]
+    assert insights([*decided, *noted]) == Insights(tuple(decided[:10]), tuple(noted[:10]))
+
+
+def test_a_line_with_words_of_both_kinds_is_a_decision_and_nothing_else() -> None:
+    assert insights(["Important: we decided on granite."]) == Insights(("Important: we decided on granite.",), ())
+
+
+def test_what_is_known_is_left_out_and_makes_room_for_more() -> None:
+    lines = [f"We decided thing number {n}." for n in range(15)]
+    asked: list[tuple[str, str]] = []
+
+    def known(category: str, line: str) -> bool:
+        asked.append((category, line))
+        return line in lines[:10]
+
+    assert insights(lines, known=known) == Insights(tuple(lines[10:]), ())
+    assert asked[0] == ("decisions", lines[0])
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "```python\nresult = decide(important=True)\n```",
+        "~~~\nwe decided to loop here\n~~~",
+        "Run this:\n\n    if decided: note: important\n    observe(the_gate)\n",
+        "| Option | Note: important |\n|---|---|\n| granite | decided on it |",
+        "Option | Decided on | Important\n--- | --- | ---",
+        "> We decided on marble, said the mail.",
+        "Call `decide(important)` on the object.",
+        "Let me see what is important here.",
+        "OK, let me check which database they decided on",
+        "Now I'll look at the important files first.",
+        "Let me know if this is important to you!",
+        "Vou verificar o que é importante aqui.",
+    ],
+)
+def test_code_tables_quotes_and_announcements_state_nothing(content: str) -> None:
+    assert insights([content], wide=True) == Insights((), ())
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Let me see. We decided on granite.",
+        "Let me check: we decided on granite.",
+        "We decided to use `granite` for the quay.",
+        "We decided on A | B for the quay.",
+        "I will use granite, it is decided.",
+    ],
+)
+def test_what_is_stated_beside_code_or_an_announcement_counts(line: str) -> None:
+    assert insights([line]).decisions == (line,)
+
+
+def test_what_is_indented_below_an_item_is_no_code() -> None:
+    content = "- The quay\n\n    - We decided on granite.\n      Note: it is heavy.\n"
+    assert insights([content]) == Insights(("- We decided on granite.",), ("Note: it is heavy.",))
 
 
 def test_the_same_line_counts_once_however_it_is_spaced_and_cased() -> None:

@@ -15,7 +15,7 @@ import heapq
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from recollect import text
@@ -38,6 +38,17 @@ INSIGHT = 300
 MOST = 10
 """The most decisions, and the most lessons."""
 
+_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
+_CODE = re.compile(r"`[^`]*`")
+# What somebody is about to do is no decision and no lesson: up to the end of the sentence, or to a colon.
+_ANNOUNCED = re.compile(
+    r"(?:^|(?<=[.!?]\s))(?:[-*+]\s)?(?:(?:ok|okay|now|so|well|sure|right|great|good|first|next|hmm+)\b[,.!\s]{0,3}){0,3}"
+    r"(?:let me|let's|let us|i'll|i will|i'm going to|i am going to|i need to|deixe-me|deixa eu|vou|vamos)\s"
+    r"(?:now |first |just |quickly |also |take a )?(?:see|check|look|think|find|read|know|explore|analy[sz]e|review"
+    r"|verify|observe|investigate|search|inspect|examine|start|begin|figure|ver|verificar|olhar|pensar|analisar"
+    r"|conferir|observar)\b[^.!?:]*",
+    re.IGNORECASE,
+)
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 
 # ã and ç may come as one character or as two.
@@ -95,32 +106,59 @@ def summarise(texts: Sequence[str], most: int) -> str:
     return "\n".join(map(" ".join, lines.values()))
 
 
-def insights(lines: Iterable[str], *, wide: bool = False) -> Insights:
-    """The first ten lines that state a decision and the first ten that state a lesson, by the words they have.
+def insights(
+    texts: Iterable[str], *, wide: bool = False, known: Callable[[str, str], bool] = lambda category, line: False
+) -> Insights:
+    """The first ten lines that state a decision and the first ten others that state a lesson, by the words they have.
 
-    `wide` knows a few more words, for the end of a conversation.
+    Code, tables, block quotes and announcements ("Let me see …") state nothing. `wide` knows a few more words, for the
+    end of a conversation. Lines that are `known` (by category, `decisions` or `lessons`) are left out and do not count.
     """
-    written = [line.strip() for content in lines for line in content.splitlines() if len(line.strip()) > LINE]
-    return Insights(
-        decisions=_matching(written, _WIDE_DECISIONS if wide else _DECISIONS),
-        lessons=_matching(written, _WIDE_LESSONS if wide else _LESSONS),
-    )
+    patterns = {
+        "decisions": _WIDE_DECISIONS if wide else _DECISIONS,
+        "lessons": _WIDE_LESSONS if wide else _LESSONS,
+    }
+    found: dict[str, dict[str, str]] = {category: {} for category in patterns}
+    for line in (line for content in texts for line in _prose(content) if len(line) > LINE):
+        searched = _stated(line)
+        for category, pattern in patterns.items():
+            match = pattern.search(searched)
+            if match:
+                insight = _cut(line, match)
+                if len(found[category]) < MOST and not known(category, insight):
+                    found[category].setdefault(text.normalise(insight), insight)
+                break  # one line gives one note
+    return Insights(decisions=tuple(found["decisions"].values()), lessons=tuple(found["lessons"].values()))
 
 
-def _matching(lines: Sequence[str], pattern: re.Pattern[str]) -> tuple[str, ...]:
-    """The lines that have the pattern, cut and without duplicates."""
-    found: dict[str, str] = {}
-    for line in lines:
-        match = pattern.search(line)
-        if match:
-            start = 0
-            if match.end() > INSIGHT:  # cut from the front as well, or the words that make it an insight are lost
-                start = max(line.rfind(". ", 0, match.start()) + 2, match.start() - INSIGHT // 2)
-            insight = line[start : start + INSIGHT].strip()
-            found.setdefault(text.normalise(insight), insight)
-            if len(found) == MOST:
-                break
-    return tuple(found.values())
+def _prose(content: str) -> Iterator[str]:
+    """The lines of a text that are no code, table or block quote, trimmed."""
+    before, listed, code = "", False, False
+    for line in _FENCE.sub("\n", content).splitlines():
+        written = line.strip()
+        indented = line.startswith(("    ", "\t"))
+        # Below an item of a list, what is indented belongs to the item; elsewhere it is code after a blank line.
+        code = bool(written) and indented and not listed and (code or not before)
+        if written and not indented:
+            listed = _ITEM.match(written) is not None
+        before = written
+        if not code and not written.startswith((">", "|")) and written.count(" | ") < 2:
+            yield written
+
+
+def _stated(line: str) -> str:
+    """A line in which code and announcements are blanked out; it has the same length."""
+    for pattern in (_CODE, _ANNOUNCED):
+        line = pattern.sub(lambda match: " " * len(match[0]), line)
+    return line
+
+
+def _cut(line: str, match: re.Match[str]) -> str:
+    """The part of a line that is stored."""
+    start = 0
+    if match.end() > INSIGHT:  # cut from the front as well, or the words that make it an insight are lost
+        start = max(line.rfind(". ", 0, match.start()) + 2, match.start() - INSIGHT // 2)
+    return line[start : start + INSIGHT].strip()
 
 
 def _sentences(content: str, part: int) -> list[_Sentence]:
