@@ -40,6 +40,8 @@ __all__ = ["Channels", "Conversation", "Conversations", "Scratchpad", "Talk"]
 VALUE_BYTES = 1_000_000
 HOUR = 3_600_000
 """Milliseconds."""
+LOOKED_AT = 10
+"""Conversations that may be dead and are looked at when another one starts."""
 RETRY = 10
 """After a compaction that failed so many more events are waited for: a model that is down is not asked each time."""
 TIMES = ("created_at", "timestamp", "at")
@@ -103,7 +105,8 @@ class Conversations:
         participants: Iterable[str] = (),
         resume: bool = False,
     ) -> "Conversation":
-        """Begin a conversation. Those that fell silent long ago are ended first, as their processes must have died.
+        """Begin a conversation. Some that fell silent long ago are ended first, as their processes must have died;
+        the job `age` ends the others.
 
         With `resume` the conversation of the chat id that is still active is given, and one is begun only if there is
         none; processes that ask at once get the same one.
@@ -115,7 +118,7 @@ class Conversations:
             known_chat = conversations.of_chat(talk.store, chat_id)
             if known_chat is not None:
                 return Conversation(talk, known_chat)
-        self.end_stale()
+        self._end_stale(LOOKED_AT)
         known = {one.id: one for one in conversations.channels(talk.shared, talk.workspace)}
         wanted = next(one.id for one in known.values() if one.is_default) if channel is None else names.name(channel)
         if wanted not in known:
@@ -222,9 +225,17 @@ class Conversations:
 
     def end_stale(self) -> Sequence[Ended]:
         """End the conversations in which nothing has happened for longer than `conversation.stale_after`."""
+        return self._end_stale(history.LONGEST)
+
+    def _end_stale(self, limit: int) -> Sequence[Ended]:
+        """Look at so many conversations that may be dead, and end those that are."""
         talk = self._talk
+        dead, alive = ending.stale(talk.store, talk.clock.now() - int(talk.settings.stale_after * HOUR), limit)
+        if alive:
+            with talk.store.database.write(talk.store.agent) as tx:
+                tx.many("history.quiet_set", ({"id": identity, "since": at} for identity, at in alive.items()))
         ended = []
-        for identity in ending.stale(talk.store, talk.clock.now() - int(talk.settings.stale_after * HOUR)):
+        for identity in dead:
             try:
                 # Without the model: nobody waits for the summary of a conversation that died.
                 ended.append(ending.end(talk.store, identity, None, talk.clock.now, mid_term=talk.settings.mid_term))

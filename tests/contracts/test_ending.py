@@ -22,6 +22,7 @@ from recollect.conversation import Conversation
 from recollect.engine.ending import CHUNK, _partitions, chunks
 from recollect.model.history import Event, EventType, Status
 from recollect.model.working import SummaryDocument
+from recollect.storage import postgres, sqlite
 
 DAY = 86_400_000
 HOUR = 3_600_000
@@ -295,8 +296,6 @@ STEPS = [
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, time: int) -> Callable[[], None]:
     """Make a query fail when it is run for that time; the function that comes back mends it."""
-    from recollect.storage import postgres, sqlite
-
     seen = 0
     for kind in (sqlite.SqliteTransaction, postgres.PostgresTransaction):
         run = kind.run
@@ -395,6 +394,51 @@ def test_a_conversation_that_fell_silent_is_ended_when_the_next_one_starts(
     assert dead.info.summary_by == "fallback"
     assert len(mem.list(kind=Kind.CHUNK)) == 3
     assert [one.conversation.id for one in mem.conversations.end_stale()] == []
+
+
+def test_a_start_looks_at_few_of_many_active_conversations(
+    location: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[tuple[str, int]] = []
+
+    def rows_read_by_start(agent: str, active: int) -> list[tuple[str, int]]:
+        mem = home.agent(agent)
+        conversations = [mem.conversations.start(chat_id=f"chat {number}") for number in range(active)]
+        clock.advance(20 * HOUR)
+        for conv in conversations:
+            conv.user("still here")
+        clock.advance(10 * HOUR)
+        read.clear()
+        mem.conversations.start(chat_id="new", resume=True)
+        by_start = list(read)
+        assert all(conv.status is Status.ACTIVE for conv in conversations)
+        return by_start
+
+    with recollect.open(location, clock=clock) as home:
+        for kind in (sqlite.SqliteTransaction, postgres.PostgresTransaction):
+            every = kind.all
+
+            def counted(self: Any, query: str, every: Any = every, **values: Any) -> Any:
+                found = every(self, query, **values)
+                read.append((query, len(found)))
+                return found
+
+            monkeypatch.setattr(kind, "all", counted)
+        assert rows_read_by_start("few", 11) == rows_read_by_start("many", 40) != []
+
+
+def test_a_conversation_that_was_looked_at_while_it_lived_is_ended_when_it_has_died(
+    mem: Memory, clock: FixedClock
+) -> None:
+    conv = mem.conversations.start()
+    clock.advance(20 * HOUR)
+    conv.user("still here")
+    clock.advance(10 * HOUR)
+    mem.conversations.start()
+    assert conv.status is Status.ACTIVE
+    clock.advance(14 * HOUR + 1)
+    mem.conversations.start()
+    assert conv.status is Status.IDLE
 
 
 # Mid-term and long-term

@@ -119,15 +119,16 @@ def end(
     return result if mid_term is None else replace(result, aged=tuple(age(store, clock(), mid_term)))
 
 
-def stale(store: Store, older_than: int) -> list[str]:
-    """Active conversations in which nothing has happened since a moment."""
-    found = []
+def stale(store: Store, before: int, limit: int = history.LONGEST) -> tuple[list[str], dict[str, int]]:
+    """Active conversations in which nothing has happened since a moment, and others with the time of their last event.
+
+    At most `limit` conversations are looked at, those that are known to be quiet since the latest moment first.
+    """
     with store.read() as tx:
-        for identity, started_at in tx.all("history.unfinished"):
-            last = tx.one("history.last_of", conversation=identity)
-            if max(started_at, history.written_at(last[1]) if last else 0) < older_than:
-                found.append(identity)
-    return found
+        rows = tx.all("history.quiet", before=before, limit=limit)
+    last = {identity: max(started, history.written_at(event) if event else 0) for identity, started, event in rows}
+    dead = [identity for identity, at in last.items() if at < before]
+    return dead, {identity: at for identity, at in last.items() if at >= before}
 
 
 def age(store: Store, now: int, keep: int) -> list[str]:

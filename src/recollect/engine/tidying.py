@@ -79,7 +79,7 @@ def age(shift: Shift, store: Store) -> None:
     """End conversations that died, and move those beyond the last ones to long-term memory."""
     shift.count("ended", 0)
     settings = shift.settings.conversation
-    dead = ending.stale(store, shift.now - int(settings.stale_after * 3_600_000))
+    dead, _ = ending.stale(store, shift.now - int(settings.stale_after * 3_600_000))
     if shift.dry_run:
         with shift.read(store) as tx:
             old = tx.all("history.ended_oldest", keep=max(settings.mid_term - len(dead), 0))

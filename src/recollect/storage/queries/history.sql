@@ -6,8 +6,8 @@ INSERT INTO channels (agent, id, description, is_default, created_at)
 VALUES (:agent, :id, :description, :is_default, :created_at) ON CONFLICT (agent, id) DO NOTHING
 
 -- name: start
-INSERT INTO conversations (agent, id, ref_code, channel_id, status, started_at, chat_id, model_id, participants, ending)
-VALUES (:agent, :id, :ref_code, :channel_id, 'active', :started_at, :chat_id, :model_id, :participants, '')
+INSERT INTO conversations (agent, id, ref_code, channel_id, status, started_at, chat_id, model_id, participants, ending, quiet_since)
+VALUES (:agent, :id, :ref_code, :channel_id, 'active', :started_at, :chat_id, :model_id, :participants, '', :started_at)
 ON CONFLICT (agent, ref_code) DO NOTHING
 
 -- name: conversation
@@ -51,8 +51,16 @@ UPDATE conversations SET ending = :ending WHERE agent = :agent AND id = :id
 -- name: summary_set
 UPDATE conversations SET closing_summary = :summary, summary_by = :by, ending = :ending WHERE agent = :agent AND id = :id
 
--- name: unfinished
-SELECT id, started_at FROM conversations WHERE agent = :agent AND status = 'active' ORDER BY started_at, id
+-- name: quiet
+SELECT id, started_at, (
+    SELECT events.id FROM events WHERE events.agent = :agent AND conversation_id = conversations.id
+    ORDER BY seq DESC LIMIT 1
+)
+FROM conversations WHERE agent = :agent AND status = 'active' AND quiet_since < :before
+ORDER BY quiet_since DESC, conversations.id LIMIT :limit
+
+-- name: quiet_set
+UPDATE conversations SET quiet_since = :since WHERE agent = :agent AND id = :id
 
 -- name: ended_oldest
 SELECT id FROM conversations WHERE agent = :agent AND status <> 'active' AND ending <> '["long_term"]'
