@@ -95,6 +95,57 @@ def test_a_preview_in_the_hand_off_has_150_characters(home: Home, mem: Memory) -
     assert notes(mem, "handoffs") == [f"Session compacted (2 msgs removed):\n- {'a' * 150}"]
 
 
+def test_a_long_conversation_loads_its_last_twenty_messages_from_then_on(home: Home, mem: Memory) -> None:
+    conv = mem.conversations.start()
+    said(conv, *(f"Answer {number}." for number in range(12)))
+    home.jobs.run("extract", dry_run=True)
+    assert len(conv.load().events) == 24
+    home.jobs.run("extract")
+    assert [event.content for event in conv.load().events][::19] == [
+        "We decided nothing, said the user.", "Answer 11.",
+    ]  # fmt: skip
+    assert len(list(conv.events())) == 24
+    assert len(mem.recover().events) == 24  # type: ignore[union-attr]
+
+
+def test_a_conversation_gives_more_than_ten_decisions_while_it_goes_on(home: Home, mem: Memory) -> None:
+    conv = mem.conversations.start()
+    decided = [f"We decided to buy boat {number}." for number in range(25)]
+    said(conv, "\n".join(decided[:10]))
+    home.jobs.run("extract")
+    said(conv, "\n".join(decided[10:15]))
+    assert home.jobs.run("extract").figures["extracted"] == 5
+    mem.forget(mem.list(category="decisions")[0].id)
+    said(conv, "\n".join(decided[15:]))
+    ended = conv.end()
+    assert [entry.content for entry in ended.decisions] == decided[15:]
+    assert len(notes(mem, "decisions")) == 24  # what was forgotten does not come back
+
+
+def test_what_is_read_late_has_the_time_of_its_conversation(home: Home, mem: Memory, clock: FixedClock) -> None:
+    told = clock.now()
+    said(mem.conversations.start(), DECISION, *(f"Answer {number}." for number in range(20)))
+    clock.advance(12 * 3_600_000)
+    home.jobs.run("extract")
+    clock.advance(20 * 3_600_000)
+    home.jobs.run("age")
+    assert {entry.created_at for entry in mem.list(kind=Kind.NOTE)} == {told}
+    assert len(notes(mem)) == 3
+
+
+def test_the_last_session_is_the_one_that_ended_last_in_the_world(home: Home, mem: Memory, clock: FixedClock) -> None:
+    silent = mem.conversations.start()
+    silent.user("I go for lunch.")
+    clock.advance(3_600_000)
+    last = mem.conversations.start()
+    last.user("The gate is next.")
+    last.end()
+    clock.advance(24 * 3_600_000)
+    home.jobs.run("age")
+    assert len(notes(mem, "handoffs")) == 2
+    assert [item.text for item in mem.context("").section("Last Session")] == ["[User]: The gate is next."]
+
+
 def test_a_conversation_that_has_not_changed_is_not_read_again(home: Home, mem: Memory) -> None:
     said(mem.conversations.start(), DECISION)
     home.jobs.run("extract")
@@ -137,7 +188,7 @@ def test_a_conversation_that_ended_has_given_its_insights_already(home: Home, me
     conv.end()
     before = everything(mem)
     run = home.jobs.run("extract")
-    assert run.figures == {"conversations": 1, "conversationsTrimmed": 0, "extracted": 0}
+    assert run.figures == {"conversations": 1, "conversationsTrimmed": 1, "extracted": 0}
     assert everything(mem) == before
 
 

@@ -122,6 +122,35 @@ def test_chats_of_chatgpt_become_past_conversations(home: Home, mem: Memory, tmp
     assert home.check().findings == ()
 
 
+def test_imported_chats_are_never_the_last_session(home: Home, mem: Memory, clock: FixedClock, tmp_path: Path) -> None:
+    conv = mem.conversations.start()
+    conv.user("The gate is next.")
+    conv.end()
+    recovered = mem.recover()
+    clock.advance(60_000)
+    last = clock.now() / 1_000
+    chats = [
+        {
+            "title": f"chat {number}",
+            "id": f"chat-{number}",
+            "mapping": tree(*(
+                said(role, f"We decided on rose {number}-{turn}.", last - 62 + number)
+                for turn in range(15) for role in ("user", "assistant")
+            )),
+        }
+        for number in range(62)
+    ]  # fmt: skip
+    bring(home, write(tmp_path / "conversations.json", chats))
+    assert home.jobs.run("extract").error is None
+    (handoff,) = mem.list(category="handoffs")
+    assert handoff.conversation_id == conv.id
+    assert [item.text for item in mem.context("").section("Last Session")] == ["[User]: The gate is next."]
+    assert mem.recover() == recovered
+    decided = mem.list(category="decisions", limit=1_000)
+    assert len(decided) == 62 * 5
+    assert max(entry.created_at for entry in decided) < clock.now()
+
+
 def test_importing_chats_again_adds_nothing(home: Home, mem: Memory, tmp_path: Path) -> None:
     path = write(tmp_path / "conversations.json", CHATGPT)
     bring(home, path)

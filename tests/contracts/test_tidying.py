@@ -96,13 +96,70 @@ def test_age_ends_the_dead_and_moves_the_old_to_long_term_memory(home: Home, mem
     talk(alive, 1)
     clock.advance(2 * HOUR)
     dry = home.jobs.run("age", dry_run=True)
-    assert dry.figures == {"ended": 1, "aged": 2}
+    assert dry.figures == {"cleared": 0, "ended": 1, "aged": 2}
     assert mem.list(kind=Kind.ARCHIVE) == []
     run = home.jobs.run("age")
-    assert (run.error, dict(run.figures)) == (None, {"ended": 1, "aged": 2})
+    assert (run.error, dict(run.figures)) == (None, {"cleared": 0, "ended": 1, "aged": 2})
     assert (dead.status, alive.status) == (Status.IDLE, Status.ACTIVE)
     assert len(mem.list(kind=Kind.ARCHIVE)) == 2
-    assert home.jobs.run("age").figures == {"ended": 0, "aged": 0}
+    assert home.jobs.run("age").figures == {"ended": 0, "aged": 0, "cleared": 0}
+
+
+def test_age_clears_entries_of_conversations_that_no_end_will_clear(home: Home, mem: Memory, clock: FixedClock) -> None:
+    idle, archived, ended, active = (mem.conversations.start() for _ in range(4))
+    idle.idle()
+    archived.archive()
+    ended.end()
+    for where in (idle.id, archived.id, ended.id, active.id, "unknown"):
+        mem.remember(f"in {where}", scope="conversation", conversation=where, at="2020-01-01T00:00:00Z")
+    mem.remember("of the channel", scope="channel", channel="general", conversation=idle.id)
+    clock.advance(23 * HOUR)
+    active.user("still here")
+    assert home.jobs.run("age").figures["cleared"] == 0
+    kept = mem.remember("just written", scope="conversation", conversation="unknown")
+    clock.advance(HOUR + 1)
+    assert home.jobs.run("age", dry_run=True).figures["cleared"] == 4
+    run = home.jobs.run("age")
+    assert run.figures["cleared"] == len(run.changes) == 4
+    left = {entry.content for entry in mem.list(limit=100)}
+    assert left == {f"in {active.id}", "of the channel", kept.content}
+    assert home.jobs.run("age").figures["cleared"] == 0
+    restored = mem.restore(run.changes[0].entry_id)
+    home.jobs.undo(run.id)
+    clock.advance(2 * DAY)
+    active.user("still here")
+    run = home.jobs.run("age")
+    assert [change.entry_id for change in run.changes] == [kept.id]  # what was brought back stays
+    assert mem.get(restored.id) == restored
+    assert home.check().findings == ()
+
+
+def test_age_clears_nothing_of_another_agent(home: Home, mem: Memory, clock: FixedClock) -> None:
+    conv = mem.conversations.start()
+    mem.remember("in a talk of ana", scope="conversation", conversation=conv.id)
+    home.agent("ben").remember("ben has no such talk", scope="conversation", conversation=conv.id)
+    clock.advance(DAY + 1)
+    conv.user("still here")
+    run = home.jobs.run("age")
+    assert [(change.where, change.label) for change in run.changes] == [("default/ben", "ben has no such talk")]
+    assert [entry.content for entry in mem.list()] == ["in a talk of ana"]
+
+
+def test_the_last_report_stays_when_the_account_or_an_earlier_workspace_appears(
+    location: str, clock: FixedClock
+) -> None:
+    with recollect.open(location, clock=clock) as home:
+        home.agent("ana").remember("hello")
+        report = home.compact()
+        home.agent("ana").remember("I like tea.", scope="account")
+        assert home.last_compaction() == report
+        if not location.endswith(".db"):
+            home.agent("ana", workspace="an-earlier-one").remember("hello")
+            assert home.last_compaction() == report
+        clock.advance(1)
+        again = home.compact()
+        assert again != report
+        assert home.last_compaction() == again
 
 
 # Retention

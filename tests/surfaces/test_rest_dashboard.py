@@ -330,6 +330,16 @@ def test_a_search_needs_a_question_and_takes_any_limit(server: Server) -> None:
 # Upkeep
 
 
+def test_a_compaction_leaves_the_last_twenty_messages_to_load(server: Server) -> None:
+    talk = [{"role": ("user", "agent")[number % 2], "text": f"message {number}"} for number in range(30)]
+    server.client.post("/api/memory", json={"agentId": "dev", "messages": talk})
+    assert server.client.post("/api/memory/compact").json()["conversationsTrimmed"] == 1
+    assert [message["text"] for message in loaded(server)] == [f"message {number}" for number in range(10, 30)]
+    assert server.client.post("/api/memory/compact").json()["conversationsTrimmed"] == 0
+    recovered = server.client.get("/api/memory/checkpoint", params={"agentId": "dev"}).json()
+    assert len(recovered["checkpoint"]["messages"]) == 30
+
+
 def test_a_compaction_says_what_it_did_and_the_last_one_is_remembered(server: Server) -> None:
     assert server.client.get("/api/memory/compact").json() == {"lastCompaction": None}
     for number in range(31):

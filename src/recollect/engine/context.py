@@ -163,13 +163,8 @@ def _cut(content: str) -> str:
 
 def _handoff(store: Store) -> list[Item]:
     """The newest hand-off that somebody left; one that upkeep made of older ones only when there is no other."""
-    newest: list[tuple[Item, list[str]]] = []
-    for limit in (2, 50):
-        newest = _newest(store, Category.HANDOFFS, limit)
-        left = [item for item, tags in newest if "compacted" not in tags]
-        if left or len(newest) < limit:
-            break
-    return left[:1] or [item for item, _ in newest[:1]]
+    with store.read() as tx:
+        return [item for item, _ in _items(tx, tx.all("context.handoffs"))]
 
 
 def _found(

@@ -594,7 +594,7 @@ def _last_messages(tx: Transaction, conversation: str, upto: int | None) -> tupl
     before = history.LONGEST if upto is None else upto + 1
     while len(found) < RECOVERED:
         page = history.events(tx, "events_back", conversation=conversation, before=before, limit=2 * RECOVERED)
-        found += (event for event in page if event.is_message and view.loads(event))
+        found += (event for event in page if event.is_message and view.holds(event))
         if len(page) < 2 * RECOVERED:
             break
         before = page[-1].seq

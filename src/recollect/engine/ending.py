@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from recollect import names, text
 from recollect.engine import conversations, embedding, remember, summarising
-from recollect.engine.extraction import COMPACTED, beginning, stored_beginnings
+from recollect.engine.extraction import COMPACTED, beginning, given_before, said_at, stored_beginnings
 from recollect.engine.store import Store, Work
 from recollect.errors import Conflict
 from recollect.model.entry import Category, Entry, Kind, Lifetime
@@ -52,15 +52,18 @@ def end(
     talk = _talk(store, info.id)
     closing = summarising.Closing(info.closing_summary or "", (), (), info.summary_by or "fallback")
     if "summary" not in _done(store, info.id):
-        closing = summarising.close(model, _turns(talk), timeout=timeout, context_tokens=context_tokens)
+        with store.read() as tx:
+            known = given_before(tx, info.id)
+        closing = summarising.close(model, _turns(talk), timeout=timeout, context_tokens=context_tokens, known=known)
         with store.write() as work:
             if "summary" not in _steps(work.tx.one("history.ending", id=info.id)):  # else another process was first
                 done = json.dumps(["begun", "summary", [*closing.decisions], [*closing.lessons]], ensure_ascii=False)
                 work.tx.run("history.summary_set", id=info.id, summary=closing.summary, by=closing.by, ending=done)
     decisions, lessons = _insights(store, info.id)
-    notes = {"handoff": [_note(info, content, Category.HANDOFFS, "auto-handoff") for content in _handoff(talk)]}
-    notes["insights"] = [_note(info, content, Category.DECISIONS, "auto-extract") for content in decisions]
-    notes["insights"] += [_note(info, content, Category.LESSONS, "auto-extract") for content in lessons]
+    at = said_at(talk, clock())  # of the conversation, which may be ended long after it fell silent
+    notes = {"handoff": [_note(info, content, Category.HANDOFFS, "auto-handoff", at) for content in _handoff(talk)]}
+    notes["insights"] = [_note(info, content, Category.DECISIONS, "auto-extract", at) for content in decisions]
+    notes["insights"] += [_note(info, content, Category.LESSONS, "auto-extract", at) for content in lessons]
     notes["chunked"] = [_chunk(info, *part) for part in chunks(talk)]
     # Before any transaction: an embedder may take its time.
     vectors = {step: embedding.at_once(store, [draft.content for draft in drafts]) for step, drafts in notes.items()}
@@ -286,11 +289,17 @@ def _handoff(talk: Sequence[Event]) -> list[str]:
     return ["\n".join(lines)] if lines else []
 
 
-def _note(info: ConversationInfo, content: str, category: Category, tag: str) -> Add:
+def _note(info: ConversationInfo, content: str, category: Category, tag: str, at: int) -> Add:
     return Add(
-        content, category=category, tags=(tag, CLOSED), conversation=info.id, channel=info.channel_id,
-        source="conversation", lifetime=Lifetime.LONG_TERM,
-    )  # fmt: skip
+        content,
+        category=category,
+        tags=(tag, CLOSED),
+        conversation=info.id,
+        channel=info.channel_id,
+        source="conversation",
+        lifetime=Lifetime.LONG_TERM,
+        at=at,
+    )
 
 
 def _chunk(info: ConversationInfo, content: str, first: Event, last: Event) -> Add:

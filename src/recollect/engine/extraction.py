@@ -4,7 +4,9 @@ The argument. A conversation is read again when it has changed: the hash of its 
 look at that tells. Of a long one only what is older than the last 20 messages is read; the rest is read when it has
 aged out, or when the conversation ends. So the same line is met again and again, and it is stored once: not when the
 conversation has given it before (even if it was forgotten since), and not when a note of its category begins with the
-same 100 characters. The journal is only read, never trimmed.
+same 100 characters. A long conversation is trimmed: from then on its last 20 messages are what loads. The journal is
+only read, never trimmed. Notes have the time of the conversation, so that what is read late does not look new; and an
+imported conversation was no session of this agent, so it leaves no hand-off.
 
 Shelving keeps a category short: the 20 newest notes stay, the others become lines of one summary, which stands just
 before them in time, so that it never is the latest note. A summary of before gives its lines to the new one. Notes with
@@ -14,11 +16,12 @@ a name, with an open task or promoted by dreaming are neither counted nor touche
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass
 
 from recollect import text
 from recollect.clock import iso
+from recollect.engine import saved_view
 from recollect.engine.store import Store
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry, Lifetime
@@ -29,7 +32,19 @@ from recollect.storage import entries, history
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.shift import Shift, Step
 
-__all__ = ["COMPACTED", "KEEP", "MOST", "RECENT", "beginning", "extract", "shelve", "stored_beginnings"]
+__all__ = [
+    "COMPACTED",
+    "IMPORTED",
+    "KEEP",
+    "MOST",
+    "RECENT",
+    "beginning",
+    "extract",
+    "given_before",
+    "said_at",
+    "shelve",
+    "stored_beginnings",
+]
 
 RECENT = 20
 """Messages at the end of a conversation that are not read while it is longer than that."""
@@ -38,6 +53,8 @@ MOST, KEEP = 30, 20
 LINES = 500
 """The most lines of a summary; the oldest leave first."""
 COMPACTED, INSIGHT, HANDOFF = "compacted", "auto-extract", "auto-handoff"
+IMPORTED = "import"
+"""Who made the summary of a conversation that was held elsewhere and imported."""
 SHELVED = "shelve"
 """The source of a summary."""
 BATCH = 50
@@ -59,7 +76,7 @@ class _Talk:
     seen: frozenset[str]
     notes: tuple[Add, ...] = ()
     handoff: Add | None = None
-    trimmed: bool = False
+    long: bool = False
     ref_code: str = ""
 
 
@@ -71,6 +88,24 @@ def beginning(content: str) -> str:
 def stored_beginnings(tx: Transaction, category: Category) -> set[str]:
     """How the notes of a category begin."""
     return {beginning(start) for (start,) in tx.all("extraction.beginnings", category=category.value, length=LOOKED_AT)}
+
+
+def given_before(tx: Transaction, conversation: str) -> Callable[[str, str], bool]:
+    """Tells of a category and a line whether the conversation has given that insight before."""
+    row = tx.one("extraction.seen", conversation_id=conversation)
+    return _among(_seen(row[0] if row else None))
+
+
+def _among(seen: Container[str]) -> Callable[[str, str], bool]:
+    return lambda category, line: _fingerprint(category, line) in seen
+
+
+def _seen(stored: str | None) -> frozenset[str]:
+    return frozenset(json.loads(stored or "[]"))
+
+
+def _fingerprint(category: str, content: str) -> str:
+    return hashlib.sha256(f"{category}:{beginning(content)}".encode()).hexdigest()[:16]
 
 
 # Insights
@@ -91,54 +126,47 @@ def extract(shift: Shift, store: Store) -> None:
         for row in rows:
             try:
                 with shift.read(store) as tx:
-                    talks.append(_found(tx, row))
+                    talks.append(_found(tx, row, shift.now))
             except Corrupt as error:
                 shift.skip(f"the conversation {row[0]} was left out", error)
         if talks:
             with shift.step(store) as step:
                 made = _store(step, talks)
+                trimmed = sum(talk.long and saved_view.trim(step.tx, talk.conversation, RECENT) > 0 for talk in talks)
             shift.count("conversations", len(talks))
-            shift.count("conversationsTrimmed", sum(talk.trimmed for talk in talks))
+            shift.count("conversationsTrimmed", trimmed)
             shift.count("extracted", made)
 
 
-def _found(tx: Transaction, row: Row) -> _Talk:
+def _found(tx: Transaction, row: Row, now: int) -> _Talk:
     """Read a conversation. One that ended properly has given its insights already."""
-    conversation, digest, ending, seen = row
-    talk = _Talk(conversation, digest, frozenset(json.loads(seen or "[]")))
-    if ending and "insights" in json.loads(ending):
-        return talk
+    conversation, digest, ending, stored = row
+    seen = _seen(stored)
     info = history.conversation(tx, conversation)
     if info is None:
-        return talk
-    messages = list(_messages(tx, conversation))
-    trimmed = len(messages) > RECENT
-    old = messages[:-RECENT] if trimmed else messages
+        return _Talk(conversation, digest, seen)
+    messages = saved_view.saved_messages(tx, conversation, trimmed=False)
+    imported = info.summary_by == IMPORTED
+    long = len(messages) > RECENT and not imported
+    if ending and "insights" in json.loads(ending):
+        return _Talk(conversation, digest, seen, long=long)
+    old = messages[:-RECENT] if len(messages) > RECENT else messages
     said = [event.content for event in old if event.type is EventType.MODEL]
-    insights = extractive.insights(said)
-    decisions = {beginning(line) for line in insights.decisions}
-    notes = [_note(info, line, Category.DECISIONS, INSIGHT) for line in insights.decisions]
-    notes += [
-        _note(info, line, Category.LESSONS, INSIGHT)
-        for line in insights.lessons
-        if beginning(line) not in decisions  # what is both is a decision
-    ]
+    insights = extractive.insights(said, known=_among(seen))
+    at = said_at(messages, now)
+    notes = [_note(info, line, Category.DECISIONS, INSIGHT, at) for line in insights.decisions]
+    notes += [_note(info, line, Category.LESSONS, INSIGHT, at) for line in insights.lessons]
     handoff = None
-    if trimmed and said:
+    if long and said:
         previews = [f"- {_shortened(content, HANDOFF_LENGTH)}" for content in said[-HANDOFF_MESSAGES:]]
         content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
-        handoff = _note(info, content, Category.HANDOFFS, HANDOFF)
-    return _Talk(conversation, digest, talk.seen, tuple(notes), handoff, trimmed, info.ref_code)
+        handoff = _note(info, content, Category.HANDOFFS, HANDOFF, at)
+    return _Talk(conversation, digest, seen, tuple(notes), handoff, long, info.ref_code)
 
 
-def _messages(tx: Transaction, conversation: str) -> Iterable[Event]:
-    """What people and the agent said, without the machinery."""
-    after = 0
-    while page := history.events(tx, "events", conversation=conversation, after=after, limit=history.PAGE):
-        for event in page:
-            if event.type in (EventType.USER, EventType.MODEL) and event.content.strip() and not event.internal:
-                yield event
-        after = page[-1].seq
+def said_at(talk: Sequence[Event], now: int) -> int:
+    """When the last thing of a talk was said; now, where nothing was, or where that is said to be in the future."""
+    return min(max((event.created_at or 0 for event in talk), default=now), now)
 
 
 def _store(step: Step, talks: Iterable[_Talk]) -> int:
@@ -152,7 +180,7 @@ def _store(step: Step, talks: Iterable[_Talk]) -> int:
             if category not in known:
                 known[category] = stored_beginnings(step.tx, category)
             start = beginning(note.content)
-            short = hashlib.sha256(f"{category}:{start}".encode()).hexdigest()[:16]
+            short = _fingerprint(category, note.content)
             if short not in seen and start not in known[category]:
                 step.add(note, f"the agent stated it in the conversation {talk.ref_code}")
                 made += 1
@@ -176,11 +204,17 @@ def _hand_off(step: Step, talk: _Talk, draft: Add) -> int:
     return 1
 
 
-def _note(info: ConversationInfo, content: str, category: Category, tag: str) -> Add:
+def _note(info: ConversationInfo, content: str, category: Category, tag: str, at: int) -> Add:
     return Add(
-        content, category=category, tags=(COMPACTED, tag), conversation=info.id, channel=info.channel_id,
-        source="conversation", lifetime=Lifetime.LONG_TERM,
-    )  # fmt: skip
+        content,
+        category=category,
+        tags=(COMPACTED, tag),
+        conversation=info.id,
+        channel=info.channel_id,
+        source="conversation",
+        lifetime=Lifetime.LONG_TERM,
+        at=at,
+    )
 
 
 def _shortened(content: str, most: int) -> str:

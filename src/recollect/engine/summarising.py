@@ -14,7 +14,7 @@ answer the next time and would never leave the window. Only an answer of the wro
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -141,20 +141,27 @@ def close(
     *,
     timeout: float = 30.0,
     context_tokens: int = CONTEXT_TOKENS,
+    known: Callable[[str, str], bool] = lambda category, line: False,
 ) -> Closing:
     """What is kept of a conversation that ends. A model that fails or takes longer than `timeout` is done without.
 
-    Decisions and lessons are found in the lines of the assistant by their words; a model may add others.
+    Decisions and lessons are found in the lines of the assistant by their words; a model may add others. Those that
+    are `known`, by category and line, are left out.
     """
-    found = extractive.insights((turn.text for turn in turns if turn.role == "assistant"), wide=True)
+    found = extractive.insights((turn.text for turn in turns if turn.role == "assistant"), wide=True, known=known)
     if model is not None and turns:
         room = max(context_tokens, SMALLEST_CONTEXT) * BYTES_PER_TOKEN // 2
         try:
             answer = _ask(model, "close", "\n\n".join(_shortened(turns, room)), _CLOSING, timeout)
+            decisions = _joined(found.decisions, _strings(answer, "decisions"))
+            lessons = _joined(found.lessons, _strings(answer, "lessons"))
+            decided = set(map(text.normalise, decisions))
             return Closing(
                 summary=_prose(answer, "summary", ANSWER),
-                decisions=_joined(found.decisions, _strings(answer, "decisions")),
-                lessons=_joined(found.lessons, _strings(answer, "lessons")),
+                decisions=tuple(one for one in decisions if not known("decisions", one)),
+                lessons=tuple(
+                    one for one in lessons if not known("lessons", one) and text.normalise(one) not in decided
+                ),
                 by="model",
             )
         except Unavailable:

@@ -1,4 +1,4 @@
-"""Small jobs that keep a memory in order. None of them removes an entry; what they remove is derived or has expired."""
+"""Small jobs that keep a memory in order. What they remove is derived, has expired or is of a finished conversation."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +15,7 @@ from recollect.model.entry import Category
 from recollect.model.history import Lane
 from recollect.model.upkeep import Run
 from recollect.model.working import SummaryDocument
+from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
 from recollect.upkeep.shift import Shift
@@ -76,10 +77,13 @@ def embed(shift: Shift, store: Store) -> None:
 
 
 def age(shift: Shift, store: Store) -> None:
-    """End conversations that died, and move those beyond the last ones to long-term memory."""
+    """End conversations that died, clear what was left in others, and move those beyond the last ones to long-term
+    memory."""
     shift.count("ended", 0)
     settings = shift.settings.conversation
-    dead, _ = ending.stale(store, shift.now - int(settings.stale_after * 3_600_000))
+    silent = shift.now - int(settings.stale_after * 3_600_000)
+    _clear(shift, store, silent)
+    dead, _ = ending.stale(store, silent)
     if shift.dry_run:
         with shift.read(store) as tx:
             old = tx.all("history.ended_oldest", keep=max(settings.mid_term - len(dead), 0))
@@ -100,6 +104,22 @@ def age(shift: Shift, store: Store) -> None:
             shift.show(store.agent, *close_message(conversation, store.agent))
         shift.alive()
     shift.count("aged", len(ending.age(store, shift.now, settings.mid_term)))
+
+
+def _clear(shift: Shift, store: Store, before: int) -> None:
+    """Remove entries of scope `conversation` that no end of a conversation will clear, to the trash."""
+    shift.count("cleared", 0)
+    last, written = "", _first_id(before)
+    while True:
+        with shift.step(store) as step:
+            rows = step.tx.all("tidying.left_over", after=last, written=written, before=before, limit=BATCH)
+            left = entries.stored(step.tx, [entry_id for (entry_id,) in rows])
+            for found in left.values():
+                step.remove(found.entry, "its conversation is over, or was never there")
+        shift.count("cleared", len(rows))
+        if len(rows) < BATCH:
+            return
+        last = rows[-1][0]
 
 
 def retain(shift: Shift, store: Store) -> None:
@@ -135,9 +155,14 @@ def _forget_runs(shift: Shift, store: Store, before: int) -> None:
     if not shift.dry_run:
         with store.database.write(RUNS) as tx:
             shift.count("runs", tx.run("upkeep.runs_expire", before=before))
-    moment = f"{max(before, 0):012x}"  # the ids of runs begin with their time
     with shift.step(store) as step:
-        step.tx.run("upkeep.changes_expire", before=f"{moment[:8]}-{moment[8:]}")
+        step.tx.run("upkeep.changes_expire", before=_first_id(before))
+
+
+def _first_id(moment: int) -> str:
+    """What ids that were made at a moment begin with."""
+    written = f"{max(moment, 0):012x}"
+    return f"{written[:8]}-{written[8:]}"
 
 
 def reindex(shift: Shift, store: Store) -> None:

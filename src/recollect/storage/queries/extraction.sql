@@ -11,6 +11,9 @@ SELECT id, hash, ending, seen FROM (
 ) AS found
 WHERE hash IS NOT NULL AND (known IS NULL OR known <> hash) ORDER BY id LIMIT :limit
 
+-- name: seen
+SELECT seen FROM extracted WHERE agent = :agent AND conversation_id = :conversation_id
+
 -- name: done
 INSERT INTO extracted (agent, conversation_id, hash, seen) VALUES (:agent, :conversation_id, :hash, :seen)
 ON CONFLICT (agent, conversation_id) DO UPDATE SET hash = excluded.hash, seen = excluded.seen

@@ -161,8 +161,11 @@ FROM events WHERE agent = :agent AND seq > :after ORDER BY seq LIMIT :limit
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND substr(hash, 1, :length) = :hash ORDER BY seq LIMIT 2
 
+-- Imported conversations were held elsewhere: the agent was not there.
 -- name: newest
-SELECT conversation_id, id FROM events WHERE agent = :agent AND conversation_id <> :beside ORDER BY seq DESC LIMIT 1
+SELECT conversation_id, id FROM events WHERE agent = :agent AND conversation_id <> :beside AND conversation_id NOT IN (
+    SELECT conversations.id FROM conversations WHERE conversations.agent = :agent AND summary_by = 'import'
+) ORDER BY seq DESC LIMIT 1
 
 -- name: last_of
 SELECT seq, id FROM events WHERE agent = :agent AND conversation_id = :conversation ORDER BY seq DESC LIMIT 1

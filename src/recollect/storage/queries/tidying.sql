@@ -10,6 +10,22 @@ DELETE FROM recall_events WHERE agent = :agent AND id IN (
     SELECT id FROM recall_events WHERE agent = :agent AND at < :before ORDER BY id LIMIT :limit
 )
 
+-- Entries of conversations that are not active, or not there: their end has cleared them, or will never come. Neither
+-- those that were written or read since a moment, nor those that were brought back from the trash.
+-- name: left_over
+SELECT id FROM entries
+WHERE agent = :agent AND scope = 'conversation' AND id > :after AND id < :written AND updated_at < :before
+    AND COALESCE(accessed_at, 0) < :before
+    AND NOT EXISTS (
+        SELECT 1 FROM conversations WHERE conversations.agent = :agent AND conversations.id = entries.conversation_id
+            AND status = 'active'
+    )
+    AND NOT EXISTS (
+        SELECT 1 FROM operations
+        WHERE operations.agent = :agent AND operations.entry_id = entries.id AND operation || '' = 'remove'
+    )
+ORDER BY entries.id LIMIT :limit
+
 -- In two steps: else SQLite goes through the whole log.
 -- name: expired
 SELECT seq FROM operations

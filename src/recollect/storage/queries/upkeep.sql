@@ -25,7 +25,7 @@ WHERE agent = :agent AND name = :name AND lease_owner = :owner
 UPDATE jobs SET figures = :figures, last_run_at = :last_run_at WHERE agent = :agent AND name = :name
 
 -- name: told_last
-SELECT figures FROM jobs WHERE agent = :agent AND name = :name AND last_run_at IS NOT NULL
+SELECT last_run_at, figures FROM jobs WHERE agent = :agent AND name = :name AND last_run_at IS NOT NULL
 
 -- name: run_put
 INSERT INTO job_runs (agent, run, name, started_at, figures) VALUES (:agent, :run, :name, :started_at, '{}')

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 from recollect import names, text
 from recollect.engine import conversations, embedding, ending, past, remember
+from recollect.engine.extraction import IMPORTED
 from recollect.engine.store import Store
 from recollect.errors import Invalid
 from recollect.model.entry import Lifetime
@@ -341,4 +342,4 @@ def _begin(tx: Transaction, chat: Chat, identity: str, events: Sequence[Event]) 
         pass
     if not chat.digest:
         tx.run("history.status", id=identity, status=str(Status.IDLE), ended_at=last)
-        tx.run("history.summary_set", id=identity, summary=chat.title, by="import", ending='["long_term"]')
+        tx.run("history.summary_set", id=identity, summary=chat.title, by=IMPORTED, ending='["long_term"]')
