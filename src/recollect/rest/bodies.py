@@ -40,7 +40,7 @@ def refuse_too_much(body: bytes) -> None:
     if opened <= DEPTH and opened + body.count(b",") <= VALUES:  # also if none of them is within a string
         return
     marks = b"".join(_marks(body))
-    if marks.count(b'"') <= 4 * VALUES:  # two for a key, two for its value
+    if marks.count(b'"') <= 4 * VALUES + 2:  # two for a key, two for its value
         marks = _STRING.sub(b"", marks)
     steps = (_STEP[mark] for mark in marks[: 3 * VALUES] if mark in _STEP)  # after so many it is too much anyway
     if max(accumulate(steps), default=0) > DEPTH:
