@@ -16,6 +16,7 @@ from postgres import Server
 import recollect
 from recollect import Alias, Conflict, Home, Memory, NotFound, Receipt, Rename, Unavailable, Write, text
 from recollect.search import index
+from recollect.storage.sqlite import SqliteDatabase
 
 LONG = " ".join(f"page{number}of{number * 7919 % 100_003}" for number in range(13_000))
 
@@ -322,6 +323,69 @@ def test_no_question_on_record_quotes_an_erased_entry(home: Home, location: str,
     assert home.check().findings == ()
 
 
+@pytest.mark.parametrize("scope", ["workspace", "account"])
+@pytest.mark.parametrize("field", ["content", "name", "tags", "context"])
+def test_a_recorded_question_that_shares_a_rare_word_with_an_erased_entry_is_blanked(
+    home: Home, location: str, scope: str, field: str
+) -> None:
+    mem, rare = home.agent("ana"), token(6)
+    home.agent("ben").remember("the old password")
+    near = mem.remember("the password of the shed is on the door")
+    given = {"content": "the password of the house", field: [rare] if field == "tags" else f"{rare} it is"}
+    entry = mem.remember(scope=scope, **given)
+    questions = [f"is {rare} the password?", f"password: ({rare.upper()}) or what", "the password of the shed?"]
+    for question in questions:
+        mem.recall(question)
+        mem.recall(question, target_agent="ben")
+    home.flush()
+    assert left_of([rare], in_tables(location)) == [rare]
+    receipt = mem.forget(entry.id, erase=True)
+    assert left_of([rare, rare.upper()], in_tables(location)) == []
+    if not location.startswith("postgresql"):
+        assert left_of([rare, rare.upper()], on_disk(location)) == []
+    assert [query for _, query in mem.accesses(near.id).recalls if query] == ["the password of the shed?"]
+    asked = [row[5] for row in rows(location, "access_log", "ana") if row[5]]
+    assert asked == ["the password of the shed?"]
+    assert "every table" in receipt.verified
+    assert rare not in str(receipt)
+
+
+def test_a_question_that_another_process_records_after_the_erasure_is_not_kept(location: str) -> None:
+    with recollect.open(location) as here, recollect.open(location) as there:
+        mem, rare = here.agent("ana"), token(7)
+        near = mem.remember("the password of the shed is on the door")
+        entry = mem.remember(f"the password is {rare}")
+        there.agent("ana").recall(f"is {rare} the password?")  # it waits in memory
+        mem.forget(entry.id, erase=True)
+        there.flush()
+        assert left_of([rare], in_tables(location)) == []
+        assert [query for _, query in mem.accesses(near.id).recalls] == [""]
+
+
+def test_a_rare_word_that_a_conversation_holds_as_well_is_told_and_left_alone(home: Home, location: str) -> None:
+    mem, rare = home.agent("ana"), token(8)
+    talk = mem.conversations.start()
+    talk.user(f"the password is {rare}")
+    home.agent("ben").remember(f"mine is {token(9)}")
+    entry = mem.remember(f"password: {rare}, and not {token(9)}")
+    receipt = mem.forget(entry.id, erase=True)
+    told = [line for line in receipt.remaining if "only this entry had" in line]
+    assert told == ["1 row of the table events with a word that only this entry had: left alone"]
+    assert rare not in str(receipt)
+    assert [event.content for event in talk.events()] == [f"the password is {rare}"]
+    assert left_of([token(9)], in_tables(location)) == [token(9)]  # it is ben's, and none of ana's business
+
+
+def test_bytes_that_are_left_in_the_file_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "memory.db"
+    with recollect.open(path) as home:
+        mem = home.agent("ana")
+        entry = mem.remember(f"the password is {token(9)}")
+        monkeypatch.setattr(SqliteDatabase, "scrub", lambda self, agent: ([], []))  # nothing is overwritten
+        receipt = mem.forget(entry.id, erase=True)
+    assert any("outside of any row" in line for line in receipt.remaining)
+
+
 def test_entries_of_the_account_are_erased_from_where_they_are(home: Home, location: str) -> None:
     mem = home.agent("ana")
     mem.remember("a note of the workspace")
@@ -390,7 +454,7 @@ def test_where_deleted_rows_cannot_be_overwritten_the_receipt_says_so_and_the_id
     assert receipt.entry_id == entry.id
     assert any(entry.id in line and "no room left" in line for line in receipt.remaining)
     assert figures(receipt)["answers to requests"] == 1
-    assert set(receipt.verified) == {"entries", "operation log"}
+    assert set(receipt.verified) == {"entries", "operation log", "every table"}
     assert left_of([token(7)], in_tables(location)) == []
     receipt = mem.forget(entry.id, erase=True)
     assert not any("may still be readable" in line for line in receipt.remaining)

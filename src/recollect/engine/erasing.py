@@ -1,15 +1,22 @@
 """Erasing: an entry and every trace of its text, verified.
 
 A removed entry can be restored, because the log keeps its text. Erasing clears the log of the entry, takes its terms
-out of every part of the index and its words out of the questions on record, makes the freed space unreadable, and then
+out of every part of the index, blanks the recorded questions that quote it, makes the freed space unreadable, and then
 looks for the text in what is left.
+
+A question need not quote a text to give it away: "is hunter2qz the password?" holds the one word that matters. So a
+question is blanked as well if it shares a *rare* word with the text: one that no other living entry of the agent has.
+The same words are looked for at the end, in every row of the agent and in every byte of the file. Rows that hold one
+and belong to something else, as a conversation, are reported and left alone.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
+from recollect import text
 from recollect.engine.remember import apply
-from recollect.engine.store import Store
+from recollect.engine.store import Store, document
 from recollect.errors import NotFound, RecollectError
 from recollect.model.operation import Remove
 from recollect.model.report import Erased, Receipt
@@ -19,6 +26,17 @@ from recollect.storage.database import Transaction
 __all__ = ["erase", "scrub"]
 
 PROBES = 16
+SHORTEST = 6
+"""Shorter words are not looked for: numbers and ids would hold them by chance."""
+RECORDS = (
+    ("signals.questions", "signals.unask"),
+    ("access.questions", "access.unask"),
+    ("upkeep.reasons", "upkeep.reasons_blank"),
+)
+"""What is recorded about reads and jobs in words: how to list it, and how to blank it."""
+INDEXES = ("tail", "postings", "removals", "turn_postings")
+"""Tables that only hold what others hold as well."""
+_WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
 """Text that stands the same in a table and in the log, where quotes and line breaks are escaped."""
 
@@ -37,20 +55,19 @@ def erase(
         entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
         if entry_id is None:
             raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
+        known = _labels(tx, entry_id) | _contents(tx, entry_id)
+    stores = [store, *(other for other in beside if other.exists())]
+    common = _common(stores, entry_id, known)
     with store.write() as work:
         tx = work.tx
+        contents = _contents(tx, entry_id)
+        texts = contents | _labels(tx, entry_id) | known
         removed: list[Erased] = []
-        living = tx.one("entries.by_ids", ids=[entry_id])
-        if living:
+        if tx.one("entries.by_ids", ids=[entry_id]):
             names = tx.all("names.of", ids=[entry_id])
             apply(work, Remove(entry_id), actor=actor, now=now, if_version=if_version)
             removed += [Erased(place="entries", removed=1), Erased(place="names", removed=len(names))]
-        log = entries.revisions(tx, entry_id, legible=True)
-        both = [values for revision in log for values in (revision.before, revision.after)]
-        talks = sorted({str(values["conversation_id"]) for values in both if values.get("conversation_id")})
-        texts = {str(values["content"]) for values in both if "content" in values}
-        if living:
-            texts.add(living[entries.COLUMNS.index("content")])  # it may be damaged, and then it is nowhere else
+        talks = _conversations(tx, entry_id)
         removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
         removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
         noted = tx.run("upkeep.changes_forget", entry_id=entry_id)
@@ -59,16 +76,16 @@ def erase(
             from recollect.search.vectors import sweep
 
             sweep(tx)
-        probes = [probe for text in sorted(texts) for probe in _probes(text)]
-        asked = _unask(tx, texts, probes)
+        rare = {term for told in texts for term in text.analyse(told)} - common
+        probes = [probe for content in sorted(contents) for probe in _probes(content)]
+        asked = _blank(tx, contents, probes, rare)
     verified, remaining = scrub(store, f"the id {entry_id}")
-    for other in beside:
-        if other.exists():
-            with other.write() as work:
-                there = _unask(work.tx, texts, probes)
-            if there:
-                asked += there
-                remaining += scrub(other, f"the id {entry_id}")[1]
+    for other in stores[1:]:
+        with other.write() as work:
+            there = _blank(work.tx, contents, probes, rare)
+        if there:
+            asked += there
+            remaining += scrub(other, f"the id {entry_id}")[1]
     removed += [Erased(place="questions", removed=asked)] if asked else []
     with store.read() as tx:
         same = {
@@ -77,10 +94,12 @@ def erase(
             for query in ("entries.containing", "operations.containing")
             for (other,) in tx.all(query, probe=probe)
         }
-    verified = ["entries", "operation log", *verified]
+    words = _words(texts, rare)
+    verified = ["entries", "operation log", "every table", *verified]
     remaining = [
         *(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)),
         *(f"the conversation {talk} that it comes from, its journal and summaries, was left alone" for talk in talks),
+        *(line for one in stores for line in _left(one, words, entry_id)),
         *elsewhere(entry_id, probes),
         *dict.fromkeys(remaining),
     ]
@@ -89,19 +108,107 @@ def erase(
     )
 
 
-def _unask(tx: Transaction, texts: Iterable[str], probes: Sequence[str]) -> int:
-    """Blank the questions on record that quote the text, or are a part of it; that they were asked stays."""
-    whole, pieces = [text.casefold() for text in texts], [probe.casefold() for probe in probes]
+def _logged(tx: Transaction, entry_id: str, *fields: str) -> Iterator[str]:
+    """Every value that fields of an entry ever had."""
+    for revision in entries.revisions(tx, entry_id, legible=True):
+        for values in (revision.before, revision.after):
+            for field in fields:
+                value = values.get(field) or ()
+                yield from map(str, [value] if isinstance(value, str) else value)
+
+
+def _contents(tx: Transaction, entry_id: str) -> set[str]:
+    """Every content that an entry ever had."""
+    found = set(_logged(tx, entry_id, "content"))
+    if living := tx.one("entries.by_ids", ids=[entry_id]):  # it may be damaged, and then it is nowhere else
+        found.add(living[entries.COLUMNS.index("content")])
+    return found
+
+
+def _labels(tx: Transaction, entry_id: str) -> set[str]:
+    """Every name, alias, tag and context that an entry ever had."""
+    return set(_logged(tx, entry_id, "name", "alias", "tags", "context"))
+
+
+def _conversations(tx: Transaction, entry_id: str) -> list[str]:
+    """The conversations that an entry comes from."""
+    return sorted(set(_logged(tx, entry_id, "conversation_id")))
+
+
+def _common(stores: Sequence[Store], entry_id: str, texts: Iterable[str]) -> set[str]:
+    """The terms of texts that another living entry has as well."""
+    terms = list(dict.fromkeys(term for told in texts for term in text.analyse(told)))
+    holding = Counter[str]()
+    for store in stores:
+        with store.search() as (tx, counters):
+            holding.update(store.index.holding(tx, counters, terms))
+            if entry := entries.get(tx, entry_id):
+                holding.subtract(document(entry).keys())
+    return {term for term in terms if holding[term] > 0}
+
+
+def _blank(tx: Transaction, contents: Iterable[str], probes: Sequence[str], rare: Set[str]) -> int:
+    """Blank the recorded questions and reasons that quote the text, are a part of it, or share a rare word with it."""
+    whole, pieces = [content.casefold() for content in contents], [probe.casefold() for probe in probes]
+
+    def is_trace(recorded: str) -> bool:
+        said = recorded.casefold().strip()
+        if any(piece in said for piece in pieces) or any(said in content for content in whole):
+            return True
+        groups = text.query_terms(recorded)
+        return not rare.isdisjoint({*text.analyse(recorded), *(term for group in groups for term in group)})
+
     blanked = 0
-    for read, blank in (("signals.questions", "signals.unask"), ("access.questions", "access.unask")):
-        quoting = []
-        for (query,) in tx.all(read):
-            said = query.casefold().strip()
-            if any(piece in said for piece in pieces) or any(said in text for text in whole):
-                quoting.append(query)
-        if quoting:
-            blanked += tx.run(blank, queries=quoting)
+    for read, blank in RECORDS:
+        traces = [recorded for (recorded,) in tx.all(read) if is_trace(recorded)]
+        if traces:
+            blanked += tx.run(blank, texts=traces)
     return blanked
+
+
+def _words(texts: Iterable[str], rare: Set[str]) -> list[str]:
+    """Rare words to look for, as they were written: the longest ones."""
+    found = {word.lower() for told in texts for word in _WORD.findall(told) if len(word) >= SHORTEST}
+    return sorted((word for word in found if rare & set(text.analyse(word))), key=lambda word: (-len(word), word))[
+        :PROBES
+    ]
+
+
+def _left(store: Store, words: Sequence[str], entry_id: str) -> Iterator[str]:
+    """Where rows of the agent hold one of the words; and whether the file does although no row has it."""
+    if not words:
+        return
+    try:
+        yield from _found(store, words, entry_id)
+    except RecollectError as error:
+        yield f"the tables may hold a word of it, and could not be searched: {error}"
+
+
+def _found(store: Store, words: Sequence[str], entry_id: str) -> Iterator[str]:
+    tables, explained = _rows_with(store, store.agent, words)
+    for table, rows in sorted(tables.items()):
+        if table not in INDEXES:
+            plural = "" if rows == 1 else "s"
+            yield f"{rows} row{plural} of the table {table} with a word that only this entry had: left alone"
+    unexplained = store.database.in_files(words) - explained
+    for agent in store.database.agents() if unexplained else ():
+        if agent != store.agent:
+            unexplained -= _rows_with(store, agent, sorted(unexplained))[1]
+    if unexplained:
+        yield f"the file still holds a word of it outside of any row; erase again by the id {entry_id}"
+
+
+def _rows_with(store: Store, agent: str, words: Sequence[str]) -> tuple[Counter[str], set[str]]:
+    """How many rows of each table hold one of the words, and which of them were seen."""
+    pattern = re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
+    tables, seen = Counter[str](), set[str]()
+    with store.database.dump(agent) as dumped:
+        for table, _, rows in dumped:
+            for row in rows:
+                found = {word.lower() for value in row if isinstance(value, str) for word in pattern.findall(value)}
+                tables[table] += bool(found)
+                seen |= found
+    return +tables, seen
 
 
 def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:
@@ -115,11 +222,11 @@ def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:
         return [], [f"deleted rows were not overwritten and may still be readable; erase again by {id_} ({error})"]
 
 
-def _probes(text: str) -> Iterator[str]:
+def _probes(told: str) -> Iterator[str]:
     """Pieces of the text to look for: from its longest plain stretches, spread over the whole."""
     pieces = [
         stretch[start : start + 24]
-        for stretch in sorted(_PLAIN.findall(text), key=len, reverse=True)[:PROBES]
+        for stretch in sorted(_PLAIN.findall(told), key=len, reverse=True)[:PROBES]
         for start in [*range(0, max(len(stretch) - 24, 1), max(len(stretch) // PROBES, 24)), max(len(stretch) - 24, 0)]
     ]
     usable = [piece for piece in pieces if len(piece.strip()) >= 8] or [piece for piece in pieces if piece.strip()]

@@ -94,10 +94,17 @@ class Signals:
             for entry_id, (times, last) in counts.items():
                 if not work.tx.run("signals.touch", id=entry_id, times=times, at=last):
                     counts[entry_id] = 0, 0  # forgotten meanwhile: no signal may outlive its entry
+            # A question that found what is gone now may quote what was erased, by another process perhaps.
+            unasked = {signal.query for signal in signals if not counts[signal.entry_id][0]}
             work.tx.many(
                 "signals.record",
                 (
-                    {"entry_id": signal.entry_id, "query": signal.query, "score": signal.score, "at": signal.at}
+                    {
+                        "entry_id": signal.entry_id,
+                        "score": signal.score,
+                        "at": signal.at,
+                        "query": "" if signal.query in unasked else signal.query,
+                    }
                     for signal in signals
                     if signal.query is not None and counts[signal.entry_id][0]
                 ),

@@ -160,6 +160,13 @@ class Index(Segmented):
         counters.layout += 1
         return cleaned
 
+    def holding(self, tx: Transaction, counters: Counters, terms: Sequence[str]) -> dict[str, int]:
+        """How many living documents have each of the terms."""
+        if not terms or not counters.live:
+            return {}
+        with self._lock:
+            return dict(self._current(tx, counters).postings(tx, terms)[1])
+
     def terms_of(self, tx: Transaction, counters: Counters, doc: int) -> dict[str, int]:
         """What a document is indexed under, for who cannot tell any more: it takes long."""
         from recollect.search.segments import count_in

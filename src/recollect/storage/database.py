@@ -120,6 +120,10 @@ class Database(ABC):
     def scrub(self, agent: str) -> tuple[list[str], list[str]]:
         """Make deleted rows unreadable: (places that were rewritten without them, places out of reach)."""
 
+    def in_files(self, words: Sequence[str]) -> set[str]:
+        """Those of the words (in small letters) whose bytes are in its files; none where a server keeps the files."""
+        return set()
+
     @abstractmethod
     def tidy(self) -> int:
         """Give back the space of deleted rows, a little at a time, so that nobody waits long; how many pages."""

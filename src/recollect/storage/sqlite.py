@@ -8,6 +8,7 @@ an empty one was truncated by somebody, and is refused instead of being taken fo
 import contextlib
 import errno
 import os
+import re
 import threading
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -29,6 +30,8 @@ __all__ = ["SqliteDatabase", "SqliteTransaction"]
 
 APPLICATION_ID = 0x52434C54  # "RCLT"
 BUSY_MS = 30_000
+PIECE, OVERLAP = 1 << 20, 1 << 10
+"""Bytes of a file that are searched at once, and those that are looked at twice, so that no word is cut."""
 IDLE = 8
 """Connections that wait for the next transaction; each may keep 16 MB of the file in memory."""
 SMALLEST = 512
@@ -188,6 +191,20 @@ class SqliteDatabase(Database):
                 *beyond,
             ]
         return [f"file {self.path.name}", "free pages", "write-ahead log"], beyond
+
+    def in_files(self, words: Sequence[str]) -> set[str]:
+        """Those of the words (in small letters) whose bytes are in the file or its log; names of the schema aside."""
+        if not words:
+            return set()
+        pattern = re.compile(b"|".join(re.escape(word.encode()) for word in words), re.IGNORECASE)
+        with self._errors(), _forks.working():
+            connection, generation = self._take()
+            try:
+                schema = " ".join(str(sql) for (sql,) in connection.execute("SELECT sql FROM sqlite_schema")).lower()
+            finally:
+                self._end(connection, generation)
+            found = {word.decode().lower() for path in (self.path, self._wal) for word in _matches(path, pattern)}
+        return {word for word in found if word not in schema}
 
     def size(self) -> int:
         """The file and its log."""
@@ -663,3 +680,12 @@ class _Write:
             _forks.end(self)
         if error is not None:
             database._translate(error)
+
+
+def _matches(path: Path, pattern: re.Pattern[bytes]) -> Iterator[bytes]:
+    """What a pattern finds in a file, which is read piece by piece."""
+    with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
+        tail = b""
+        while piece := file.read(PIECE):
+            yield from pattern.findall(tail + piece)
+            tail = piece[-OVERLAP:]

@@ -9,7 +9,7 @@ SELECT at, target_agent, call, query FROM access_log WHERE agent = :agent ORDER 
 SELECT DISTINCT query FROM access_log WHERE agent = :agent AND query <> ''
 
 -- name: unask
-UPDATE access_log SET query = '' WHERE agent = :agent AND query IN (:queries*)
+UPDATE access_log SET query = '' WHERE agent = :agent AND query IN (:texts*)
 
 -- name: token_insert
 INSERT INTO tokens (agent, id, name, hash, workspace, agents, rights, created_at, expires_at)

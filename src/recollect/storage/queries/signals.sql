@@ -11,7 +11,7 @@ WHERE agent = :agent AND id = :id
 SELECT DISTINCT query FROM recall_events WHERE agent = :agent AND query <> ''
 
 -- name: unask
-UPDATE recall_events SET query = '' WHERE agent = :agent AND query IN (:queries*)
+UPDATE recall_events SET query = '' WHERE agent = :agent AND query IN (:texts*)
 
 -- name: of
 SELECT query, score, at FROM recall_events WHERE agent = :agent AND id IN (
