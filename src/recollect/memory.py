@@ -41,7 +41,7 @@ from recollect.vault.links import Links, links
 from recollect.vault.remains import remains
 from recollect.vault.sync import Vault
 
-__all__ = ["SHARED", "Memory", "Shared"]
+__all__ = ["SHARED", "Memory", "Shared", "search_notes"]
 
 BATCH = 1_000
 TRIES = 3
@@ -241,10 +241,10 @@ class Memory:
         Mode `keyword` is words alone, `vector` meaning alone (an error without an embedder), `hybrid` both. `category`
         is one or several. Entries of a conversation or a channel are found only when that conversation or channel is
         given. Entries of the agent `_shared` are found by every agent of the workspace. A filter never hides results
-        that exist. `target_agent` reads another agent's knowledge; such reads are
-        recorded. With `prefix` and `fuzzy` (0.2 is usual) a word that is in no entry stands for longer or similar
-        words: for search as you type. With `explain` each hit says why it is where it is. With `record=False` it leaves
-        no trace: what is found does not count as used, as when somebody only looks around.
+        that exist. `target_agent` reads another agent's knowledge; such reads are recorded. With `prefix` and `fuzzy`
+        (0.2 is usual) a word also stands for longer or similar words, which count less: for search as you type. With
+        `explain` each hit says why it is where it is. With `record=False` it leaves no trace: what is found does not
+        count as used, as when somebody only looks around.
         """
         self._look()
         if mode not in MODES:
@@ -559,6 +559,32 @@ class Memory:
             return list(remains(self._folder, self.agent, pieces, self._clock))
         except (RecollectError, OSError) as error:
             return [f"the files in {self._folder} may hold it, and could not be looked through: {error}"]
+
+
+def search_notes(
+    memories: Sequence[Memory], query: str, *, limit: int, categories: Iterable[Category], fuzzy: float
+) -> list[Hit]:
+    """Find notes of several agents of a workspace by words, their beginnings and slips; best first by one measure.
+
+    For callers who may read all of these memories. Every hit counts as found by its own agent.
+    """
+    if not memories:
+        return []
+    first = memories[0]
+    for memory in memories:
+        memory._look()
+    own = [store for memory in memories for store in memory._entries.stores]
+    now = first._clock.now()
+    request = Request(
+        query=names.plain("query", query, lines=True), limit=limit, mode="keyword", fusion="weighted", now=now,
+        filters=Filters(scopes=tuple(Scope), categories=tuple(categories), kinds=(Kind.NOTE,)), decay=first._decay,
+        prefix=True, fuzzy=fuzzy, duplicates=first._duplicates,
+    )  # fmt: skip
+    found = recall(policy.readable(own, first._other(SHARED)), request)
+    for memory in memories:
+        hits = [(store, hit.entry.id) for store, hit in found if store.agent == memory.agent]
+        memory._signals.record(memory.agent, query, hits, now)
+    return [hit for _, hit in found]
 
 
 def _tell(report: Report) -> None:

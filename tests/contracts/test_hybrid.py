@@ -312,13 +312,38 @@ def test_it_stands_for_words_of_segments_and_of_the_tail_alike(
     assert set(found(words_alone, "depl", prefix=True)) == {"we deploy on Tuesdays", "deplane here", "we deplore that"}
 
 
-def test_a_word_that_is_in_an_entry_stands_for_itself_alone(words_alone: Memory) -> None:
+def test_a_word_that_is_in_an_entry_stands_for_longer_and_similar_ones_after_itself(words_alone: Memory) -> None:
     words_alone.remember("the cat sleeps")
     words_alone.remember("the catalogue is old")
     words_alone.remember("the bat flies")
-    assert found(words_alone, "cat", prefix=True, fuzzy=0.4) == ["the cat sleeps"]
+    assert found(words_alone, "cat") == ["the cat sleeps"]
+    hits = found(words_alone, "cat", prefix=True, fuzzy=0.4)
+    assert hits[0] == "the cat sleeps"
+    assert set(hits[1:]) == {"the catalogue is old", "the bat flies"}
     words_alone.forget(words_alone.recall("cat")[0].entry.id)
     assert set(found(words_alone, "cat", prefix=True, fuzzy=0.4)) == {"the catalogue is old", "the bat flies"}
+
+
+def test_a_word_in_the_index_is_expanded_as_one_that_is_not(words_alone: Memory) -> None:
+    words_alone.remember("Authentication is by token")
+    words_alone.remember("auth is down")
+    for query, options in (("auth", {"prefix": True}), ("auth", {"prefix": True, "fuzzy": 0.2})):
+        assert found(words_alone, query, **options) == ["auth is down", "Authentication is by token"]
+
+
+def test_an_entry_full_of_similar_words_does_not_beat_one_with_the_word(words_alone: Memory) -> None:
+    words_alone.remember("author authority authentic authorise authenticate authored " * 40)
+    words_alone.remember("auth is down, and so is everything that depends on it in the north office of the town")
+    words_alone.remember_many([Add(f"unrelated note {number} about the weather") for number in range(20)])
+    assert found(words_alone, "auth", prefix=True, fuzzy=0.2)[0].startswith("auth is down")
+
+
+def test_a_common_word_is_not_made_rare_by_a_rare_one_that_is_like_it(words_alone: Memory) -> None:
+    words_alone.remember_many([Add(f"form {number} was sent") for number in range(30)])
+    words_alone.remember("a farm by the sea")
+    hits = words_alone.recall("form", fuzzy=0.3, limit=40)
+    assert [hit.entry.content for hit in hits][-1] == "a farm by the sea"
+    assert hits[0].score > 2 * hits[-1].score
 
 
 def test_an_expanded_word_counts_less_than_one_that_is_there(words_alone: Memory) -> None:

@@ -125,7 +125,7 @@ def recall(
         str, typer.Option("--fusion", metavar="WAY", help="How words and meaning are put together: weighted, or rrf.")
     ] = "weighted",
     prefix: Annotated[
-        bool, typer.Option("--prefix", help="A word that is nowhere stands for longer ones that begin with it.")
+        bool, typer.Option("--prefix", help="A word also stands for longer ones that begin with it, which count less.")
     ] = False,
     fuzzy: Annotated[
         float, typer.Option("--fuzzy", metavar="NUMBER", help="How much of such a word may differ, from 0 to 1.")

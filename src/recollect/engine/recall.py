@@ -1,7 +1,8 @@
 """Finding entries: candidates by words and by vectors, fused, decayed once, without duplicates.
 
 The way of a recall: each store gives a lexical list and, where it has an embedder, a vector list, both after the
-filters; the lists are fused by rank; the decay of each entry enters its score once, as a bounded factor; equal scores
+filters; words count by the statistics of all stores together, so that scores of different stores can be compared; the
+lists are fused; the decay of each entry enters its score once, as a bounded factor; equal scores
 go to the narrower scope, then to what was written last; hits that repeat a better one leave. Those that are near each
 other but differ are grouped: each names the others, and the newest comes first.
 
@@ -11,8 +12,9 @@ needed, by how many have passed so far.
 """
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from recollect import text
@@ -22,7 +24,7 @@ from recollect.errors import ConfigError, Corrupt, RecollectError
 from recollect.model.entry import Category, Entry, Scope
 from recollect.model.recall import Filters, Hit, Why
 from recollect.providers.base import embed
-from recollect.search import duplicates, ranking
+from recollect.search import duplicates, index, ranking
 from recollect.search.index import Ranking
 from recollect.storage import entries
 from recollect.storage.counters import Counters
@@ -85,8 +87,6 @@ class _Found:
     vector: Ranked
     unembedded: Collection[int]
     """Those found by words that have no vector of the store's model."""
-    average: float
-    """How long the entries of the store are, in terms."""
     signs: Mapping[int, entries.Signs]
 
 
@@ -112,21 +112,23 @@ def _recall(
     words = text.query_terms(request.query) if request.mode != "vector" else []
     if not wanted or not (words or any(map(str.isalnum, request.query))):
         return hits
+    stores = [store for store in stores if policy.narrowed(request.filters, store, stores[0].agent).scopes]
     for store in stores:
         embedding.compare_models(store, needed=request.mode == "vector")
     vector = _query_vector(stores, request)
     if not words and vector is None:
         return hits
+    measure = _Measure(stores, words, request)
     depth = max(SHALLOW if vector is None or not words else DEPTH, 3 * max(wanted.values()))
     deepest = max(DEEPEST, 4 * depth)
     while wanted:
         everything = [
-            _candidates(store, words, vector, depth, _for_store(request, store, stores[0].agent), list(wanted))
+            _candidates(store, measure, vector, depth, _for_store(request, store, stores[0].agent), list(wanted))
             for store in stores
         ]
         for share, limit in list(wanted.items()):
             found = [_of(one, share, depth) for one in everything]
-            hits[share] = _hits(found, replace(request, limit=limit))
+            hits[share] = _hits(found, replace(request, limit=limit), measure.statistics.average)
             ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
             # Duplicates leave gaps, and among equals one of a narrower scope may come late: then the lists are asked
             # for more, unless they have ended.
@@ -182,31 +184,64 @@ def query_vector(store: Store, query: str, *, needed: bool = False) -> "NDArray[
     return row if row.any() else None
 
 
+class _Measure:
+    """What the stores of a query hold of its words, and the statistics over all of them.
+
+    The stores after the first are looked at before it, so that where only the first one holds anything, one transaction
+    does for it.
+    """
+
+    def __init__(self, stores: Sequence[Store], words: Sequence[Sequence[str]], request: Request) -> None:
+        self.words, self._request = words, request
+        self._looks: dict[Store, index.Look] = {}
+        self._first = stores[0]
+        self.empty: set[Store] = set()
+        """Stores in which there is nothing to find."""
+        for store in stores[1:]:
+            with store.search() as (tx, counters):
+                self.look(store, tx, counters)
+            if not counters.live:
+                self.empty.add(store)
+
+    def look(self, store: Store, tx: Transaction, counters: Counters) -> index.Look:
+        """What a store holds of the words."""
+        if store not in self._looks:
+            request = self._request
+            self._looks[store] = store.index.look(tx, counters, self.words, prefix=request.prefix, fuzzy=request.fuzzy)
+        return self._looks[store]
+
+    @cached_property
+    def statistics(self) -> index.Statistics:
+        """The numbers by which words count, once all stores were looked at."""
+        assert self._first in self._looks
+        return index.Statistics(list(self._looks.values()))
+
+
 def _candidates(
-    store: Store, words: Sequence[Sequence[str]], vector: "NDArray[np.float32] | None", depth: int, request: Request,
+    store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
     shares: Sequence[Share],
 ) -> _Found:  # fmt: skip
     """The candidates of a store, `depth` of each share; by words alone where its vectors cannot be searched."""
+    if store in measure.empty:
+        return _Found(store, [], [], (), {})
     try:
-        return _searched(store, words, vector, depth, request, shares)
+        return _searched(store, measure, vector, depth, request, shares)
     except Corrupt as error:
-        if vector is None or not words or request.mode == "vector":
+        if vector is None or not measure.words or request.mode == "vector":
             raise
-        found = _searched(store, words, None, depth, request, shares)  # raises if not only the vectors are at fault
+        found = _searched(store, measure, None, depth, request, shares)  # raises if not only the vectors are at fault
         _log.warning("recall by words alone: %s", error)
         return found
 
 
 def _searched(
-    store: Store, words: Sequence[Sequence[str]], vector: "NDArray[np.float32] | None", depth: int, request: Request,
+    store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
     shares: Sequence[Share],
 ) -> _Found:  # fmt: skip
     with store.search() as (tx, counters):
         looked = _Looked(tx, request.filters, shares)
-        lexical: Ranked = []
-        if words:
-            query = store.index.expand(tx, counters, words, prefix=request.prefix, fuzzy=request.fuzzy)
-            lexical = _passing(store.index.ranking(tx, counters, query), depth, looked)
+        look = measure.look(store, tx, counters)
+        lexical = _passing(look.ranking(measure.statistics), depth, looked)
         near: Ranked = []
         if vector is not None and store.vectors is not None and counters.vectors:
             near = _nearest(tx, counters, store, vector, depth, request, looked)
@@ -214,7 +249,7 @@ def _searched(
         if near and store.vectors is not None:
             missing = {doc for doc, _ in lexical}.difference(doc for doc, _ in near)
             missing -= store.vectors.embedded(tx, list(missing))
-    return _Found(store, lexical, near, missing, counters.tokens / max(counters.live, 1), looked.signs)
+    return _Found(store, lexical, near, missing, looked.signs)
 
 
 def _nearest(
@@ -269,8 +304,8 @@ def _passing(search: Ranking, depth: int, looked: _Looked) -> Ranked:
         wanted *= 32
 
 
-def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:
-    """Fuse, decay, order, drop duplicates, and read what is left."""
+def _hits(found: Sequence[_Found], request: Request, average: float) -> list[tuple[Store, Hit]]:
+    """Fuse, decay, order, drop duplicates, and read what is left. `average` is the length of the entries in terms."""
     # One number per candidate over all stores: the fusion needs to know nothing about stores.
     keys = [(place, doc) for place, one in enumerate(found) for doc in one.signs]
     number = {key: n for n, key in enumerate(keys)}
@@ -279,7 +314,7 @@ def _hits(found: Sequence[_Found], request: Request) -> list[tuple[Store, Hit]]:
     by_words.sort(key=lambda candidate: -candidate[1])
     unembedded = {number[place, doc] for place, one in enumerate(found) for doc in one.unembedded}
     together = bool(by_vector) or request.fusion == "rrf"
-    fusion, average = request.fusion, found[0].average
+    fusion = request.fusion
     fused, parts = by_words, dict[int, ranking.Explanation]()
     if together:
         fused = ranking.combine(by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded)
@@ -369,13 +404,18 @@ def _distinct(
     """
     limit = max(request.limit, GROUPED)
 
-    def read() -> Iterator[tuple[int, str, str | None]]:
+    def owner(n: int) -> str | None:
+        """Where entries of several agents are searched, two who say the same are two; `_shared` speaks for all."""
+        agent = found[keys[n][0]].store.agent
+        return None if agent in (found[0].store.agent, policy.SHARED) else agent
+
+    def read() -> Iterator[tuple[int, str, Hashable]]:
         start, page = 0, limit + 2
         while start < len(ranked):
             numbers = ranked[start : start + page]
             start, page = start + page, 3 * limit + 10
             _read(found, keys, numbers, stored, vectors)
-            yield from ((n, stored[n].content, stored[n].name) for n in numbers if n in stored)
+            yield from ((n, stored[n].content, (owner(n), stored[n].name)) for n in numbers if n in stored)
 
     return duplicates.distinct(read(), vectors, limit, by_cosine=request.duplicates == "cosine")
 

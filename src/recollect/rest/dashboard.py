@@ -19,7 +19,7 @@ from starlette.exceptions import HTTPException
 from recollect.clock import iso
 from recollect.conversation import Conversation
 from recollect.errors import ConfigError, NotFound
-from recollect.memory import Memory
+from recollect.memory import Memory, search_notes
 from recollect.model.access import Right
 from recollect.model.entry import Category, Entry, Kind
 from recollect.model.history import EventType, Status
@@ -390,21 +390,17 @@ def search(
     category: CategoryQuery = None,
 ) -> Results:
     """Notes that hold the words of a question, or words that begin or look like them; best first."""
-    found = []
-    for agent in _agents(caller, agent_id):
-        memory = _memory(caller, agent, Right.READ)
-        hits = memory.recall(
-            q, limit=limit, mode="keyword", category=category or Category, kinds=[Kind.NOTE], prefix=True, fuzzy=FUZZY,
-            explain=True,
-        )  # fmt: skip
-        for one in Category:
-            of_one = [hit for hit in hits if hit.entry.category is one]
-            shown = _shown(memory, one, [hit.entry for hit in of_one]) if of_one else []
-            for hit, note in zip(of_one, shown, strict=True):
-                # The score of BM25 itself: that of a recall counts within that recall only.
-                score = hit.why.words[1] if hit.why and hit.why.words else hit.score
-                found.append(SearchResult(entry=note, score=score, snippet=hit.snippet))
-    return Results(results=sorted(found, key=lambda result: -result.score)[:limit])
+    memories = [_memory(caller, agent, Right.READ) for agent in _agents(caller, agent_id)]
+    categories = Category if category is None else [category]
+    hits = search_notes(memories, q, limit=limit, categories=categories, fuzzy=FUZZY)
+    shown = dict[str, VaultEntry]()
+    for agent, one in {(hit.agent, hit.entry.category) for hit in hits if hit.entry.category}:
+        notes = [hit.entry for hit in hits if (hit.agent, hit.entry.category) == (agent, one)]
+        as_shown = _shown(caller.home.agent(agent, caller.workspace), one, notes)
+        shown |= {note.id: view for note, view in zip(notes, as_shown, strict=True)}
+    return Results(
+        results=[SearchResult(entry=shown[hit.entry.id], score=hit.score, snippet=hit.snippet) for hit in hits]
+    )
 
 
 # Upkeep

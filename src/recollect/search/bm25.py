@@ -13,16 +13,17 @@ Equal scores are ordered newest document first.
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from math import log
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["K1", "B", "Part", "PostingList", "gains", "idf", "rank"]
+__all__ = ["K1", "B", "Part", "PostingList", "gains", "idf", "merged", "rank"]
 
 K1 = 1.2
 B = 0.75
 
-PostingList = tuple[NDArray[np.integer], NDArray[np.integer]]
+PostingList = tuple[NDArray[np.integer], NDArray[Any]]
 """Offsets of documents within their part, ascending, and how often the term occurs in each."""
 
 
@@ -52,6 +53,16 @@ class Part:
 def idf(documents: int, holding: int) -> float:
     """How much a term tells, from the number of documents and of those that hold it (Lucene's form, never negative)."""
     return log(1 + (documents - holding + 0.5) / (holding + 0.5))
+
+
+def merged(lists: Sequence[tuple[float, PostingList]]) -> PostingList:
+    """Several posting lists as one. Each has a share, by which its counts are multiplied; the highest one counts."""
+    docs = np.concatenate([docs for _, (docs, _) in lists])
+    counts = np.concatenate([share * counts for share, (_, counts) in lists])
+    order = np.argsort(docs, kind="stable")
+    docs, counts = docs[order], counts[order]
+    starts = np.flatnonzero(np.concatenate(([True], docs[1:] != docs[:-1])))
+    return docs[starts], np.maximum.reduceat(counts, starts)
 
 
 def rank(
@@ -113,7 +124,7 @@ def _best_of(
     norms = part.norms(average, b)
     lists = [(weight * (K1 + 1), docs, counts) for weight, spellings in words for docs, counts in spellings]
     most = K1 * (1 - b + b * part.shortest / average)
-    bounds = [weight * (top / (top + most)) for weight, _, counts in lists for top in (int(counts.max()),)]
+    bounds = [weight * (top / (top + most)) for weight, _, counts in lists for top in (float(counts.max()),)]
     # left[i]: the most that the lists from i on can add together.
     left = [0.0] * (len(lists) + 1)
     for i in range(len(lists) - 1, -1, -1):

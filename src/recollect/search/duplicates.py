@@ -13,7 +13,7 @@ and 5, 1.5 and 15, < and >, "ab 12" and "ab-12", a question mark, emoji, the mar
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from recollect.text import few_marks
@@ -57,7 +57,7 @@ def says_the_same(
 
 
 def distinct(
-    ranked: "Iterable[tuple[int, str, str | None]]", vectors: "Mapping[int, NDArray[np.float32]]", limit: int, *,
+    ranked: "Iterable[tuple[int, str, Hashable]]", vectors: "Mapping[int, NDArray[np.float32]]", limit: int, *,
     by_cosine: bool = False,
 ) -> list[int]:  # fmt: skip
     """The first `limit` of (number, text, name), best first, without those that repeat a better one.
@@ -66,7 +66,7 @@ def distinct(
     than is needed, and the vector of a number is looked up when its turn comes.
     """
     kept: list[int] = []
-    known: dict[tuple[str, str | None], list[tuple[str, NDArray[np.float32] | None]]] = {}
+    known: dict[tuple[str, Hashable], list[tuple[str, NDArray[np.float32] | None]]] = {}
     near = _Near(limit)
     for number, text, name in ranked if limit > 0 else ():
         own, begun = vectors.get(number), (_opening(text), None if by_cosine else name)

@@ -24,6 +24,7 @@ from array import array
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recollect.errors import Corrupt
@@ -33,9 +34,23 @@ from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
 if TYPE_CHECKING:
+    from recollect.search.bm25 import Part, PostingList
     from recollect.search.segments import View
 
-__all__ = ["FAN", "FOLD", "SPAN", "TAIL", "Index", "Ranking", "Segmented", "Word", "postings_of", "weigh"]
+__all__ = [
+    "FAN",
+    "FOLD",
+    "SPAN",
+    "TAIL",
+    "Index",
+    "Look",
+    "Ranking",
+    "Segmented",
+    "Statistics",
+    "Word",
+    "postings_of",
+    "weigh",
+]
 
 TAIL = 1_024
 FAN = 8
@@ -43,7 +58,7 @@ SPAN = 65_536
 FOLD = 4_096
 """From so many removed documents on, the segment that holds the most of them is rewritten."""
 EXPANDED = 32
-"""How many words of a query may stand for others: what is typed is short, and each may stand for many."""
+"""How many words of a query are expanded, those that are in no document first: what is typed is short."""
 
 Word = Sequence[str] | Mapping[str, float]
 """One word of a query: its spellings, with a weight for each where they differ in weight."""
@@ -187,46 +202,38 @@ class Index(Segmented):
         The query is a list of words, each with its spellings; the spellings of a word share its idf, and each may have
         a weight of its own.
         """
-        return self.ranking(tx, counters, query)(limit)
+        look = self.look(tx, counters, query)
+        return look.ranking(Statistics([look]))(limit)
 
-    def ranking(self, tx: Transaction, counters: Counters, query: Sequence[Word]) -> "Ranking":
-        """The same for any limit, one after the other: what the database holds of the words is read once."""
-        from recollect.search import bm25
-
-        terms = [term for word in query for term in word]
-        if not terms or not counters.live:
-            return lambda limit: []
+    def look(
+        self, tx: Transaction, counters: Counters, query: Sequence[Word], *, prefix: bool = False, fuzzy: float = 0.0
+    ) -> "Look":
+        """What the index holds of the words of a query; with `prefix` and `fuzzy` also of words that are like them."""
+        if not query or not counters.live:
+            return Look(query, [], Counter(), counters.live, counters.tokens)
+        if prefix or fuzzy > 0:
+            query = self._expanded(tx, counters, query, prefix, fuzzy)
         with self._lock:
-            lists, holding = self._current(tx, counters).postings(tx, terms)
-        weighted = [(weight, term) for weight, _, term in weigh(query, holding, counters.live)]
-        parts = [
-            (part, [(weight, [found[term]]) for weight, term in weighted if term in found])
-            for part, found in lists
-            if found
-        ]
-        average = counters.tokens / counters.live or 1.0
-        return lambda limit: bm25.rank(parts, limit, average, b_for(average)) if limit > 0 else []
+            lists, holding = self._current(tx, counters).postings(tx, [term for word in query for term in word])
+        return Look(query, lists, holding, counters.live, counters.tokens)
 
-    def expand(
-        self, tx: Transaction, counters: Counters, query: Sequence[Word], *, prefix: bool, fuzzy: float
-    ) -> Sequence[Word]:
-        """The query with other terms in place of each word that is not in the index: longer ones, or near ones."""
-        if not (prefix or fuzzy > 0) or not counters.live:
-            return query
+    def _expanded(
+        self, tx: Transaction, counters: Counters, query: Sequence[Word], prefix: bool, fuzzy: float
+    ) -> list[Word]:
+        """The query with longer and near terms beside each word, or instead of one that is not in the index."""
         from recollect.search.vocabulary import best
 
         with self._lock:
             view = self._current(tx, counters)
             known = view.known(tx, [term for word in query for term in word])
-            unknown = [place for place, word in enumerate(query) if not known.intersection(word)][:EXPANDED]
-            if not unknown:
-                return query
             vocabularies = view.vocabularies(tx)
         expanded = list(query)
-        for place in unknown:
+        for place in sorted(range(len(query)), key=lambda place: not known.isdisjoint(query[place]))[:EXPANDED]:
+            own = known.intersection(query[place])
             typed = next(iter(query[place]))
             segments, tail = (one.like(typed, prefix=prefix, fuzzy=fuzzy) for one in vocabularies)
-            expanded[place] = best(segments | tail) or query[place]
+            like = {term: weight for term, weight in best(segments | tail).items() if term not in own}
+            expanded[place] = {**dict.fromkeys(own, 1.0), **like} or query[place]
         return expanded
 
     def rebuild(self, tx: Transaction, counters: Counters) -> None:
@@ -354,19 +361,87 @@ class Index(Segmented):
         return cleaned
 
 
-def weigh(query: Sequence[Word], holding: Mapping[str, int], documents: int) -> list[tuple[float, int, str]]:
+class Statistics:
+    """The numbers that BM25 measures words by, over everything that a query searches.
+
+    Scores of several indexes can be compared only when they are made with the same numbers.
+    """
+
+    def __init__(self, looks: "Sequence[Look]") -> None:
+        self.documents = sum(look.documents for look in looks)
+        self.average = sum(look.tokens for look in looks) / max(self.documents, 1) or 1.0
+        """How long a document is, in terms."""
+        holding: Counter[str] = Counter()
+        for look in looks:
+            holding.update(look.holding)
+        exact: list[list[str]] = []
+        self.like: list[list[tuple[float, str]]] = []
+        """For each word the terms that only stand for it, with their weights, the heaviest first."""
+        for spellings in zip(*(look.query for look in looks), strict=True):
+            weights = {term: weight for word in spellings for term, weight in _weights(word).items()}
+            exact.append([term for term, weight in weights.items() if weight >= 1])
+            # The idf of all spellings together: a term that stands for a word never tells more than the word itself.
+            idf = _idf(self.documents, sum(holding[term] for term in weights))
+            like = [(idf * weight, term) for term, weight in weights.items() if weight < 1]
+            self.like.append(sorted(like, key=lambda one: -one[0]))
+        self.exact = [(weight, term) for weight, _, term in weigh(exact, holding, self.documents)]
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one index holds of the words of a query: all that a ranking needs."""
+
+    query: "Sequence[Word]"
+    lists: "list[tuple[Part, dict[str, PostingList]]]"
+    holding: Counter[str]
+    """How many documents have a term."""
+    documents: int
+    tokens: int
+
+    def ranking(self, over: Statistics) -> "Ranking":
+        """The best documents of this index for any limit, with scores by the statistics."""
+        from recollect.search import bm25
+
+        parts = [(part, _weighted(over, found)) for part, found in self.lists if found]
+        average, b = over.average, b_for(over.average)
+        return lambda limit: bm25.rank(parts, limit, average, b) if limit > 0 else []
+
+
+def _weighted(over: Statistics, found: "Mapping[str, PostingList]") -> "list[tuple[float, list[PostingList]]]":
+    """The posting lists of a part with their weights, the heaviest first.
+
+    Terms that stand for a word are one list, in which a document counts by the best of them: a long text that holds
+    many of them must not beat one that holds the word.
+    """
+    from recollect.search import bm25
+
+    lists = [(weight, [found[term]]) for weight, term in over.exact if term in found]
+    for like in over.like:
+        if held := [(weight / like[0][0], found[term]) for weight, term in like if term in found]:
+            lists.append((like[0][0], [bm25.merged(held)]))
+    return sorted(lists, key=lambda item: -item[0])
+
+
+def weigh(query: Sequence[Sequence[str]], holding: Mapping[str, int], documents: int) -> list[tuple[float, int, str]]:
     """The terms of a query as (weight, place of its word in the query, term), the heaviest first.
 
     `holding` says how many documents have a term. The spellings of a word share its idf.
     """
-    from recollect.search import bm25
-
     weighted: list[tuple[float, int, str]] = []
     for place, word in enumerate(query):
-        idf = bm25.idf(documents, min(sum(holding[term] for term in word), documents))
-        weights = word if isinstance(word, Mapping) else dict.fromkeys(word, 1.0)
-        weighted += [(idf * weight, place, term) for term, weight in weights.items()]
+        idf = _idf(documents, sum(holding[term] for term in word))
+        weighted += [(idf, place, term) for term in word]
     return sorted(weighted, key=lambda spelling: -spelling[0])
+
+
+def _idf(documents: int, holding: int) -> float:
+    from recollect.search import bm25
+
+    return bm25.idf(documents, min(holding, documents))
+
+
+def _weights(word: Word) -> Mapping[str, float]:
+    return word if isinstance(word, Mapping) else dict.fromkeys(word, 1.0)
 
 
 def postings_of(documents: Iterable[tuple[int, Mapping[str, int]]]) -> Iterator[tuple[str, bytes]]:

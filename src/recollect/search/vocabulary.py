@@ -1,8 +1,8 @@
 """Terms that are like a term: those it begins, and those that are a few letters away. For search as you type.
 
-Only a term that is not in the index is looked up here: expanding terms that are there makes a good ranking worse.
 The weights are those of MiniSearch: a prefix match counts up to 0.375, a near match up to 0.45, both less the further
-the term is from what was typed.
+the term is from what was typed. A term that is in the index as it was typed counts 1 and is not weakened by those
+beside it; see `index.Statistics`.
 
 A near term counts more the fewer steps it is away and the longer it is. So those one step away are looked for first,
 then those two away, and as soon as there are enough, only those long enough to count as much as the last one of them.
@@ -40,7 +40,7 @@ class Vocabulary:
         self._letters = np.fromiter(map(_letters, self._terms), np.uint64, len(self._terms))[self._places]
 
     def like(self, term: str, *, prefix: bool, fuzzy: float) -> dict[str, float]:
-        """The terms that may stand for one that is not there, with their weights. A prefix goes before a near match."""
+        """The terms that may stand for another, with their weights. A prefix goes before a near match."""
         start = bisect_left(self._terms, term)
         end = bisect_left(self._terms, term + "\U0010ffff") if prefix else start
         found = {
