@@ -134,11 +134,11 @@ class Server:
                 self._watchdog.stdin.close()
             self._watchdog.wait()
 
-    def fresh_database(self) -> str:
-        """The URL of a new and empty database, without any extension."""
+    def fresh_database(self, template: str = "template0") -> str:
+        """The URL of a new database: empty and without any extension, or a copy of one that has no connections."""
         name = f"test_{next(self._numbers)}"
         with psycopg.connect(self.url(), autocommit=True) as connection:
-            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE template0')
+            connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')
         return self.url(name)
 
     def drop_database(self, url: str) -> None:

@@ -26,9 +26,10 @@ def messages(*texts: str) -> list[dict[str, Any]]:
 # Channels
 
 
-def test_there_is_a_default_channel_before_anything_was_written(mem: Memory, location: str) -> None:
-    assert [(one.name, one.is_default, one.workspace) for one in mem.channels.list()] == [("general", True, "default")]
-    assert mem.channels.default.id == "general"
+def test_there_is_a_default_channel_before_anything_was_written(home: Home, location: str) -> None:
+    channels = home.agent("ana").channels
+    assert [(one.name, one.is_default, one.workspace) for one in channels.list()] == [("general", True, "default")]
+    assert channels.default.id == "general"
     assert tables(location) == {}
 
 
