@@ -6,7 +6,7 @@ How turns are sent. Text is counted in UTF-8 bytes, three for a token: careful f
 three bytes a character. A quarter of the model's context holds the document, half the turns; instructions and answer
 have the rest. Turns that do not fit go in several calls, each with the document as the call before left it, and what
 comes back is the one delta from the first document to the last. The model sees turns by number, never by hash: it
-could not copy 64 digits, and a number that was made up is easily told. Turns are fenced, so that none can contain another.
+could not copy 64 digits, and an invented number is easily detected. Turns are fenced, so none can contain another.
 
 What a model writes is cut to what a document holds rather than refused, because the same turns would give the same
 answer the next time and would never leave the window. Only an answer of the wrong form is an error.
