@@ -32,6 +32,7 @@ __all__ = [
     "GitSettings",
     "ModelSettings",
     "RecallSettings",
+    "RememberSettings",
     "ServerSettings",
     "Settings",
     "UpkeepSettings",
@@ -90,9 +91,10 @@ class _Allowed:
         return f"{kind}{',' if 'or more' in limits else ''} {limits}"
 
 
-def _number(default: float, least: int = 0, most: float = math.inf, *, above: bool = False) -> Any:
+def _number(default: float | None, least: int = 0, most: float = math.inf, *, above: bool = False) -> Any:
     """A setting that is a number within limits; without them it is 0 or more."""
-    return field(default=default, metadata={"allowed": _Allowed(least, most, above)})
+    kind = float if default is None else type(default)
+    return field(default=default, metadata={"kind": kind, "allowed": _Allowed(least, most, above)})
 
 
 def _word(*words: str, default: str | None = None) -> Any:
@@ -122,6 +124,14 @@ class ModelSettings:
     api_key: str | None = field(default=None, repr=False)
     context_tokens: int = _number(128_000, 1)
     timeout: float = _number(60.0, most=HOUR, above=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RememberSettings:
+    """What a note is when its author does not say."""
+
+    lifetime: str = _word("long_term", "short_term", default="long_term")
+    """Of a note without a name. One that has a name is long_term."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +166,7 @@ class DreamSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepSettings:
-    """How often each job runs, in seconds; and for how many days the trash and recall signals are kept."""
+    """How often each job runs, in seconds; what it merges; how many days the trash and recall signals are kept."""
 
     checkpoints: float = _number(600.0, 1, CENTURY * DAY)
     extract: float = _number(600.0, 1, CENTURY * DAY)
@@ -169,8 +179,10 @@ class UpkeepSettings:
     reindex: float = _number(86_400.0, 1, CENTURY * DAY)
     vacuum: float = _number(86_400.0, 1, CENTURY * DAY)
     reminders: float = _number(30.0, 1, CENTURY * DAY)
+    merge: str = _word("words", "cosine", default="words")
+    """Short-term notes that are merged: words (those that say the same), cosine (any whose cosine is above 0.95)."""
     trash_days: float = _number(30.0, 1, CENTURY)
-    """Never less than a day: what was removed by mistake must be found in time."""
+    """Of what a person forgot. Never less than a day: what was removed by mistake must be found in time."""
     recall_days: float = _number(30.0, 1, CENTURY)
 
 
@@ -218,9 +230,17 @@ class ServerSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecaySettings:
-    """How fast entries fade: `default`, or `table` for the faster rates."""
+    """How fast entries fade: the rates of a preset, `default` or the faster `table`, and those set for a scope.
+
+    A rate is the share of an entry's relevance that is left after an hour without access; 1 is no fading.
+    """
 
     preset: str = _word("default", "table", default="default")
+    account: float | None = _number(None, most=1, above=True)
+    workspace: float | None = _number(None, most=1, above=True)
+    channel: float | None = _number(None, most=1, above=True)
+    conversation: float | None = _number(None, most=1, above=True)
+    """Entries of a conversation do not fade unless this is set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +253,10 @@ class RecallSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a home needs to know. A value that is not allowed is a ConfigError, wherever it comes from."""
+    """What a home needs to know. A value that is not allowed is a ConfigError, wherever it comes from.
+
+    A section is a value of its class, or a mapping: `Settings(dream={"enabled": True})`.
+    """
 
     home: str = field(default=".recollect", repr=False)
     """Where the memory is: a directory, a path ending in .db, or postgresql://…, which may hold a password."""
@@ -244,6 +267,7 @@ class Settings:
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     decay: DecaySettings = field(default_factory=DecaySettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
+    remember: RememberSettings = field(default_factory=RememberSettings)
     model: ModelSettings = field(default_factory=ModelSettings)
     window: WindowSettings = field(default_factory=WindowSettings)
     conversation: ConversationSettings = field(default_factory=ConversationSettings)
@@ -263,11 +287,12 @@ class Settings:
             except Invalid as error:
                 raise ConfigError(f"{name!r} in {FILE} or RECOLLECT_{name.upper()}: {error}") from None
         for item in fields(self):
-            value = getattr(self, item.name)
-            tables = value if isinstance(value, Mapping) else {item.name: value} if is_dataclass(value) else {}
-            for name, table in tables.items():
-                for one in fields(table):
-                    _converted(getattr(table, one.name), one, f"[{name}] {one.name}")
+            default, value = _default(item), getattr(self, item.name)
+            if isinstance(default, dict):
+                made: Any = {name: _section(Profile, one, f"profiles.{name}") for name, one in _tables(value).items()}
+                object.__setattr__(self, item.name, made)
+            elif is_dataclass(default):
+                object.__setattr__(self, item.name, _section(type(default), value, item.name))
 
     @classmethod
     def read(
@@ -299,6 +324,23 @@ class Settings:
         result = _filled(cls, given, environ, "RECOLLECT", str(path or FILE))
         assert isinstance(result, Settings)
         return result
+
+
+def _tables(value: object) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"profiles is a mapping of names to profiles, not {type(value).__name__}")
+    return value
+
+
+def _section(kind: type[Any], value: object, name: str) -> Any:
+    """A section of the settings: the value that was given, checked, or one made of a mapping."""
+    if isinstance(value, Mapping):
+        value = _filled(kind, value, {}, "", f"[{name}]")
+    if not isinstance(value, kind):
+        raise ConfigError(f"[{name}] is a {kind.__name__} or a mapping of its fields, not {type(value).__name__}")
+    for one in fields(kind):
+        _converted(getattr(value, one.name), one, f"[{name}] {one.name}")
+    return value
 
 
 def _beside(file: Path, value: Any) -> Any:
@@ -384,7 +426,7 @@ def _converted(value: Any, item: Field[Any], what: str) -> Any:
     default = _default(item)
     if value is None and default is None:
         return None
-    wanted: type[Any] = str if default is None else type(default)
+    wanted: type[Any] = item.metadata.get("kind", str if default is None else type(default))
     words, accepted = _KINDS[wanted]
     allowed = item.metadata.get("allowed", _Allowed())
     if wanted is bool:

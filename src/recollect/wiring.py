@@ -8,6 +8,7 @@ import sys
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, urlsplit
 
@@ -17,6 +18,7 @@ from recollect.config import Settings
 from recollect.engine.compaction import Limits
 from recollect.errors import ConfigError, Conflict, Invalid, NotFound, Unavailable
 from recollect.home import Home
+from recollect.model.entry import Scope
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
@@ -107,8 +109,10 @@ def _limits(settings: Settings) -> Limits:
 
 
 def _decay(settings: Settings) -> DecayConfig:
-    """How fast entries fade, by the preset that the settings name."""
-    return DecayConfig.table() if settings.decay.preset == "table" else DecayConfig()
+    """How fast entries fade: the preset's rates, and those that the settings give for a scope."""
+    preset = DecayConfig.table() if settings.decay.preset == "table" else DecayConfig()
+    rates = {scope: rate for scope in map(str, Scope) if (rate := getattr(settings.decay, scope)) is not None}
+    return replace(preset, **rates, decay_conversation="conversation" in rates)
 
 
 def _embedder(settings: Settings) -> Embedder | None:

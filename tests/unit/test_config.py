@@ -2,12 +2,15 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import recollect
 from recollect import ConfigError, Settings
-from recollect.config import DecaySettings, EmbedderSettings, user_file
+from recollect.config import DecaySettings, DreamSettings, EmbedderSettings, user_file
+from recollect.model.context import Profile
+from recollect.model.entry import Scope
 from recollect.search.ranking import DecayConfig
 
 FILE = """
@@ -365,6 +368,11 @@ def test_no_number_may_be_negative_wherever_it_comes_from(folder: Path, table: s
         ("RECOLLECT_GIT_REPOSITORY", "foo", "one of agent, vault"),
         ("RECOLLECT_DECAY_PRESET", "slow", "one of default, table"),
         ("RECOLLECT_DREAM_ENABLED", "perhaps", "true or false"),
+        ("RECOLLECT_DECAY_WORKSPACE", "1.1", "a number above 0, at most 1"),
+        ("RECOLLECT_DECAY_CHANNEL", "0", "a number above 0, at most 1"),
+        ("RECOLLECT_DECAY_ACCOUNT", "fast", "a number above 0, at most 1"),
+        ("RECOLLECT_REMEMBER_LIFETIME", "mid_term", "one of long_term, short_term"),
+        ("RECOLLECT_UPKEEP_MERGE", "same", "one of words, cosine"),
     ],
 )
 def test_a_value_beyond_its_limits_is_refused_with_what_is_allowed(
@@ -386,6 +394,7 @@ def test_a_value_beyond_its_limits_is_refused_with_what_is_allowed(
         ("RECOLLECT_SERVER_RATE", "0"),
         ("RECOLLECT_DREAM_MAX_PROMOTIONS", "0"),
         ("RECOLLECT_GIT_REPOSITORY", "vault"),
+        ("RECOLLECT_DECAY_ACCOUNT", "1"),
     ],
 )
 def test_a_value_at_its_limit_is_taken(folder: Path, variable: str, value: str) -> None:
@@ -466,6 +475,46 @@ def test_the_preset_of_decay_is_one_of_two(folder: Path) -> None:
             assert home._shared.decay == decay
     with pytest.raises(ConfigError, match=r"\[decay\] preset must be one of default, table, not 'slow'"):
         recollect.open("team.db", settings=Settings(decay=DecaySettings(preset="slow")))
+
+
+def test_a_scope_fades_at_the_rate_that_is_set_for_it_and_the_others_as_the_preset_says(folder: Path) -> None:
+    write(folder, '[decay]\npreset = "table"\nworkspace = 0.9\nchannel = "0.8"')
+    with recollect.open("team.db") as home:
+        assert home._shared.decay == dataclasses.replace(DecayConfig.table(), workspace=0.9, channel=0.8)
+    with recollect.open("team.db", settings=Settings(decay=DecaySettings(account=1))) as home:
+        assert home._shared.decay == DecayConfig(account=1)
+    with recollect.open("team.db", settings=Settings(decay=DecaySettings(conversation=0.5))) as home:
+        assert home._shared.decay.rate(Scope.CONVERSATION) == 0.5
+
+
+# Sections
+
+
+def test_a_section_may_be_a_mapping() -> None:
+    given = Settings(
+        dream={"enabled": True, "half_life_days": "7"}, decay={"workspace": 0.9}, profiles={"mine": {"budget": 100}}
+    )
+    assert given.dream == DreamSettings(enabled=True, half_life_days=7.0)
+    assert given.decay == DecaySettings(workspace=0.9)
+    assert given.profiles == {"mine": Profile(budget=100)}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"dream": {"enable": True}}, ["[dream]", "'enable'", "did you mean 'enabled'?"]),
+        ({"dream": {"half_life_days": 0}}, ["[dream]", "'half_life_days' must be a number above 0"]),
+        ({"dream": True}, ["[dream]", "DreamSettings or a mapping", "not bool"]),
+        ({"dream": DecaySettings()}, ["[dream]", "DreamSettings or a mapping", "not DecaySettings"]),
+        ({"profiles": Profile()}, ["profiles", "a mapping of names to profiles", "not Profile"]),
+        ({"profiles": {"mine": 3}}, ["[profiles.mine]", "Profile or a mapping", "not int"]),
+        ({"profiles": {"mine": {"budget": -1}}}, ["[profiles.mine]", "'budget' must be a whole number, 0 or more"]),
+    ],
+)
+def test_a_section_that_is_neither_is_refused_with_what_to_write(given: dict[str, Any], words: list[str]) -> None:
+    with pytest.raises(ConfigError) as refused:
+        Settings(**given)
+    assert [word for word in words if word not in str(refused.value)] == []
 
 
 @pytest.mark.parametrize(
