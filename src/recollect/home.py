@@ -22,6 +22,7 @@ from recollect.engine.store import Store
 from recollect.engine.tidying import five_steps
 from recollect.errors import ConfigError, Conflict, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, Memory, Shared
+from recollect.model.entry import Lifetime
 from recollect.model.reminder import Reminder
 from recollect.model.report import Finding, Report
 from recollect.model.stats import AgentStats, Stats
@@ -90,6 +91,7 @@ class Home:
         self._shared = Shared(
             clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(),
             settings.conversation, settings.profiles, self.requests.forget_answers, settings.recall.duplicates,
+            Lifetime(settings.remember.lifetime),
         )  # fmt: skip
         self.jobs = Jobs(self._workplaces, clock, settings, self._shared.decay, model, self._shared.signals.flush)
         self.tokens = Tokens(shared, clock, self._shared.background)

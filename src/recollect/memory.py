@@ -12,7 +12,7 @@ from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.config import ConversationSettings
 from recollect.conversation import Channels, Conversation, Conversations, Talk
-from recollect.engine import context, dreaming, erasing, fading, policy, project, remember
+from recollect.engine import context, dreaming, erasing, fading, policy, project, remember, tidying
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.conversations import recover
@@ -67,6 +67,8 @@ class Shared:
     """Forgets the answers to requests that are kept in case they come twice; see `Requests`."""
     duplicates: str = "words"
     """Which hits leave a recall; see `RecallSettings`."""
+    lifetime: Lifetime = Lifetime.LONG_TERM
+    """Of a note without a name whose author asks for none."""
 
 
 class Memory:
@@ -85,7 +87,7 @@ class Memory:
         self.channels, self.conversations = Channels(talk), Conversations(talk)
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
-        self._model, self._profiles = shared.model, shared.profiles
+        self._model, self._profiles, self._lifetime = shared.model, shared.profiles, shared.lifetime
         self._forget_answers, self._duplicates = shared.forget_answers, shared.duplicates
         self.profiles = tuple(sorted(shared.profiles))
         self._folder, self._vault = None if folder is None else folder.parent, vault
@@ -129,11 +131,11 @@ class Memory:
         if not isinstance(drafts, Iterable):
             raise Invalid(f"remember_many takes a list of Add values, not {type(drafts).__name__}")
         if isinstance(drafts, Sequence):
-            drafts = [_draft(draft) for draft in drafts]
+            drafts = [self._draft(draft) for draft in drafts]
             if len(drafts) > BATCH:
                 self._entries.must_be_free(drafts)
         pending, made = iter(drafts), list[Entry]()
-        while batch := [_draft(draft) for draft in islice(pending, BATCH)]:
+        while batch := [self._draft(draft) for draft in islice(pending, BATCH)]:
             made += self._entries.add(batch)
         for category in {entry.category for entry in made if entry.category is not None}:
             self._show(category)
@@ -163,10 +165,19 @@ class Memory:
         With `if_version` (an entry's `version`) it is Stale, and nothing is done, if the entry was changed since.
         """
         if_version = _text(if_version, "version")
-        operation = remember.checked(operation)
+        operation = self._draft(operation) if isinstance(operation, Add) else remember.checked(operation)
         entry = self._entries.apply(operation, if_version)
         self._show(entry.category, everywhere=isinstance(operation, Write) and operation.category is not None)
         return entry
+
+    def _draft(self, value: object) -> Add:
+        """A checked Add; a note without a name has the lifetime of the settings unless it asks for one."""
+        if not isinstance(value, Add):
+            raise Invalid(f"remember_many takes Add values, not {type(value).__name__}; write Add('content', name=…)")
+        draft = remember.checked(value)
+        assert isinstance(draft, Add)
+        plain = draft.kind is Kind.NOTE and draft.name is None and draft.scope is not Scope.CONVERSATION
+        return replace(draft, lifetime=self._lifetime) if plain and draft.lifetime is None else draft
 
     @overload
     def forget(self, name_or_id: str, *, erase: Literal[False] = False, if_version: str | None = None) -> bool: ...
@@ -378,6 +389,10 @@ class Memory:
             found = [*found, *(replace(one, seq=-one.seq) for one in more)]
         return found
 
+    def empty_trash(self) -> int:
+        """Remove the text of everything in the trash for good; how many entries. Nothing can bring it back."""
+        return sum(tidying.empty_trash(store) for store in self._entries.stores)
+
     def accesses(self, name_or_id: str) -> Accesses:
         """When an entry was found by recalls, by which queries, and how alive it was from its making until now."""
         self._signals.flush()
@@ -454,10 +469,15 @@ class Memory:
         if budget is not None:
             known = replace(known, budget=_limit(budget, "tokens"))
         within, _ = self._within(conversation, None)
-        return context.build(
+        now = self._clock.now()
+        built = context.build(
             self._workspace, names.plain("command", command, lines=True), known, folder=self._folder,
-            decay=self._decay, now=self._clock.now(), conversation=within,
+            decay=self._decay, now=now, conversation=within,
         )  # fmt: skip
+        shown = {item.entry_id for section in built.sections for item in section.items if item.entry_id}
+        for store in self._entries.readable:
+            self._signals.use(store, shown, now)
+        return built
 
     def orient(
         self, command: str, *, budget: int | None = None, profile: str = "default", conversation: str | None = None
@@ -615,11 +635,3 @@ def _categories(value: Category | str | Iterable[Category | str] | None) -> tupl
 
 def _text(value: object, what: str) -> str | None:
     return None if value is None else names.plain(what, value)
-
-
-def _draft(value: object) -> Add:
-    if not isinstance(value, Add):
-        raise Invalid(f"remember_many takes Add values, not {type(value).__name__}; write Add('content', name=…)")
-    checked = remember.checked(value)
-    assert isinstance(checked, Add)
-    return checked

@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import recollect
-from recollect import Add, Entry, FixedClock, Home, Memory, Write
+from recollect import Add, Entry, FixedClock, Home, Memory, Settings, Write
+from recollect.config import EmbedderSettings, RememberSettings, UpkeepSettings
 from recollect.engine import consolidation as module
 from recollect.model.upkeep import Change, Run
+from recollect.providers.local import LocalEmbedder
 from recollect.storage import entries
-from recollect.text import figures
 
 NEW_YEAR_2026 = 1_767_225_600_000
 HOUR = 3_600_000
@@ -43,17 +44,17 @@ class Angles:
         return rows
 
 
-@pytest.fixture(autouse=True, scope="module")
-def directions_are_no_numbers() -> Iterator[None]:
-    """The direction that a text begins with is told to the embedder; it is not among the numbers of the note."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "figures", lambda text: figures(text.partition(" ")[2]))
-        yield
+BY_COSINE = Settings(
+    remember=RememberSettings(lifetime="short_term"), upkeep=UpkeepSettings(merge="cosine"),
+    embedder=EmbedderSettings(kind="none"),
+)  # fmt: skip
+"""Notes are short_term, and merged by their vectors alone."""
+BY_WORDS = replace(BY_COSINE, upkeep=UpkeepSettings())
 
 
 @pytest.fixture
 def home(location: str, clock: FixedClock) -> Iterator[Home]:
-    with recollect.open(location, clock=clock, embedder=Angles()) as opened:
+    with recollect.open(location, clock=clock, embedder=Angles(), settings=BY_COSINE) as opened:
         yield opened
 
 
@@ -69,7 +70,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def make_small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"PAGE": 3, "STEP": 2, "PAIRS": 2}.items():
+    for name, value in {"PAGE": 3, "STEP": 2}.items():
         monkeypatch.setattr(module, name, value)
 
 
@@ -78,6 +79,8 @@ def asked(mem: Memory, entry: Entry, times: int, at: int | None = None) -> Entry
     store, _ = mem._entries.holder(entry.id)
     with store.write() as work:
         entries.adjust(work.tx, replace(entry, access_count=times, accessed_at=at))
+        if at is not None:
+            entries.use(work.tx, [entry.id], at)
     return mem.get(entry.id)
 
 
@@ -137,7 +140,7 @@ def test_a_note_whose_relevance_fell_below_0_01_leaves(home: Home, mem: Memory, 
     run = consolidate(home)
     assert contents(mem) == {"0:0 at the border"}
     assert run.figures["pruned"] == 1
-    reason = "its relevance fell to 0.0099; nobody has asked for it since it was written on 2026-01-01"
+    reason = "its relevance fell to 0.0099; it was not used since 2026-01-01"
     assert told(run) == [("removed", "1:0 below it", reason)]
 
 
@@ -159,7 +162,7 @@ def test_a_note_fades_by_the_hours_since_it_was_asked_for_and_a_channels_note_fa
     assert consolidate(home).changes == ()
     clock.advance(200 * HOUR)
     assert told(consolidate(home)) == [
-        ("removed", "0:0 workspace", "its relevance fell to 0.0072; nobody has asked for it since 2026-01-04")
+        ("removed", "0:0 workspace", "its relevance fell to 0.0072; it was not used since 2026-01-04")
     ]
     assert contents(mem) == {"2:0 account"}
 
@@ -245,29 +248,69 @@ def test_notes_with_the_same_words_are_one_with_and_without_vectors(home: Home, 
     assert contents(mem) == {"- Green  tea", "- black tea", "0:0 Coffee"}
 
 
-def test_notes_that_differ_in_a_number_say_different_things(home: Home, mem: Memory) -> None:
-    for text in ("0:0 port 8080", "0:1 port 8081", "0:2 port", "0:3 the port is 8080", "0:4 port 8080 or 8081"):
-        mem.remember(text)
-    consolidate(home)
-    assert contents(mem) == {"0:0 port 8080", "0:1 port 8081", "0:2 port", "0:4 port 8080 or 8081"}
+def test_by_default_only_notes_with_the_same_words_and_near_vectors_are_merged(
+    location: str, clock: FixedClock
+) -> None:
+    with recollect.open(location, clock=clock, embedder=Angles(), settings=BY_WORDS) as home:
+        mem = home.agent("ana")
+        for text in (
+            "0:0 port 8080",
+            "0:0 Port  8080!",
+            "0:0 port 8081",
+            "0:1 port 8080",
+            "- port 8080",
+            "- Port 8080",
+        ):
+            mem.remember(text)
+        consolidate(home)
+        assert contents(mem) == {"0:0 port 8080", "0:0 port 8081", "0:1 port 8080", "- port 8080"}
+        assert consolidate(home).changes == ()
+
+
+def test_notes_with_the_same_words_stay_apart_when_their_vectors_are_far_apart(
+    location: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class ByCase(Angles):
+        def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+            return super().embed(["0:0" if text.islower() else "0:20" for text in texts])
+
+    with recollect.open(location, clock=clock, embedder=ByCase(), settings=BY_WORDS) as home:
+        mem = home.agent("ana")
+        for text in ("tea", "Tea", "TEA", "tea."):
+            mem.remember(text)
+        consolidate(home)
+        assert contents(mem) == {"tea", "Tea"}
+
+
+def test_a_correction_is_never_merged_with_what_it_corrects(location: str, clock: FixedClock) -> None:
+    said = [
+        "We deploy on Fridays", "We do not deploy on Fridays", "Ana owes Ben ten crowns", "Ben owes Ana ten crowns",
+        "The port is 8080", "The port is 8081", "Team A has the room", "Team B has the room",
+    ]  # fmt: skip
+    with recollect.open(location, clock=clock, embedder=LocalEmbedder(), settings=BY_WORDS) as home:
+        mem = home.agent("ana")
+        for text in said:
+            mem.remember(text)
+        assert consolidate(home).changes == ()
+        assert contents(mem) == set(said)
 
 
 def test_without_an_embedder_words_decide(location: str, clock: FixedClock) -> None:
-    with recollect.open(location, clock=clock) as home:
+    with recollect.open(location, clock=clock, settings=BY_WORDS) as home:
         mem = home.agent("ana")
-        for text in ("tea", "Tea", "tea!"):
+        for text in ("tea", "Tea", "tea!", "teas"):
             mem.remember(text)
         consolidate(home)
-        assert contents(mem) == {"tea", "tea!"}
+        assert contents(mem) == {"tea", "teas"}
 
 
 def test_vectors_of_another_model_are_not_compared(location: str, clock: FixedClock) -> None:
     class Others(Angles):
         model, dimension = "other angles", 32
 
-    with recollect.open(location, clock=clock, embedder=Angles()) as home:
+    with recollect.open(location, clock=clock, embedder=Angles(), settings=BY_COSINE) as home:
         home.agent("ana").remember("0:0 one")
-    with recollect.open(location, clock=clock, embedder=Others()) as home:
+    with recollect.open(location, clock=clock, embedder=Others(), settings=BY_COSINE) as home:
         with pytest.warns(UserWarning, match="angles"):
             home.agent("ana").remember("0:0 other")
         assert consolidate(home).changes == ()
@@ -328,7 +371,7 @@ def test_many_notes_that_say_the_same_become_one(home: Home, mem: Memory, small:
     assert survivor.tags == tuple(f"t{number}" for number in range(20))
 
 
-def test_nearly_all_pairs_just_above_the_border_are_found(clock: FixedClock, tmp_path: Path) -> None:
+def test_all_pairs_just_above_the_border_are_found(clock: FixedClock, tmp_path: Path) -> None:
     generator = np.random.default_rng(1)
     rows: dict[str, NDArray[np.float32]] = {}
     for number in range(300):
@@ -341,7 +384,7 @@ def test_nearly_all_pairs_just_above_the_border_are_found(clock: FixedClock, tmp
         def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
             return np.array([rows[text] for text in texts], np.float32)
 
-    with recollect.open(tmp_path / "memory.db", clock=clock, embedder=Known()) as home:
+    with recollect.open(tmp_path / "memory.db", clock=clock, embedder=Known(), settings=BY_COSINE) as home:
         home.agent("ana").remember_many([Add(text) for text in rows])
         assert 297 <= consolidate(home).figures["merged"] <= 300
         assert consolidate(home).changes == ()
@@ -381,7 +424,7 @@ def test_of_too_many_notes_the_least_relevant_leave_in_each_scope_and_channel(
     assert [change.label for change in run.changes] == ["0:0 of c1", "0:0 of c2", "1:0 of c2"]
     assert run.figures["capped"] == 3
     assert run.changes[0].reason == (
-        "the channel c1 has more than 3 passing notes, and this one is among the least relevant: 0.2"
+        "the channel c1 has more than 3 short-term notes, and this one is among the least relevant: 0.2"
     )
     assert consolidate(home).changes == ()
 
@@ -538,7 +581,8 @@ notes = st.builds(
 
 def relevance(entry: Entry) -> float:
     rate = 0.995 if entry.scope == "channel" else 0.998
-    hours = max(0, NEW_YEAR_2026 - max(entry.created_at, entry.accessed_at or 0)) / HOUR
+    used = NEW_YEAR_2026 if entry.source == "consolidation" else max(entry.created_at, entry.accessed_at or 0)
+    hours = (NEW_YEAR_2026 - used) / HOUR
     return entry.importance * rate**hours * (1 + math.log(1 + entry.access_count))
 
 
@@ -551,28 +595,22 @@ def judged(found: list[Entry]) -> tuple[list[Entry], list[Entry]]:
 
 def alike(one: Entry, other: Entry) -> bool:
     first, second = Angles().embed([one.content, other.content])
-    return float(first @ second) > 0.95
-
-
-def equal(one: Entry, other: Entry) -> bool:
+    if first.any() and second.any():
+        return float(first @ second) > 0.95
     return one.content.lower() == other.content.lower()
 
 
 def merged(found: list[Entry]) -> list[Entry]:
     kept: list[list[Entry]] = []
-    for same in (equal, alike):
-        groups: list[list[Entry]] = [[entry] for entry in found] if same is equal else kept
-        kept = []
-        for group in groups:
-            for other in kept:
-                if same(other[0], group[0]):
-                    other += group
-                    break
-            else:
-                kept.append(group)
-    order = {entry.id: place for place, entry in enumerate(found)}
+    for entry in found:
+        for other in kept:
+            if alike(other[0], entry):
+                other.append(entry)
+                break
+        else:
+            kept.append([entry])
     survivors = []
-    for first, *rest in (sorted(group, key=lambda entry: order[entry.id]) for group in kept):
+    for first, *rest in kept:
         group = [first, *rest]
         tags = tuple(dict.fromkeys(tag for entry in group for tag in entry.tags))
         accessed = max((entry.accessed_at for entry in group if entry.accessed_at is not None), default=None)
@@ -597,21 +635,24 @@ def consolidated(found: list[Entry], cap: int) -> dict[str, Entry]:
 @settings(max_examples=25)
 @given(drafts=st.lists(notes, min_size=1, max_size=12), cap=st.integers(1, 5))
 def test_the_job_does_what_a_plain_model_of_it_does(drafts: list[Note], cap: int) -> None:
+    clock = FixedClock()
     with (
         pytest.MonkeyPatch.context() as patch,
         tempfile.TemporaryDirectory() as folder,
-        recollect.open(Path(folder) / "memory.db", clock=FixedClock(), embedder=Angles()) as home,
+        recollect.open(Path(folder) / "memory.db", clock=clock, embedder=Angles(), settings=BY_COSINE) as home,
     ):
         make_small(patch)
         patch.setattr(module, "CAP", cap)
         mem = home.agent("ana")
         for number, note in enumerate(drafts):
+            clock.set(NEW_YEAR_2026 - note.age * HOUR)
             made = mem.remember(
-                note.direction + note.words, importance=note.importance, at=NEW_YEAR_2026 - note.age * HOUR,
+                note.direction + note.words, importance=note.importance,
                 scope="channel" if note.channel else "workspace", channel=note.channel, tags=note.tags,
                 name=f"note {number}" if note.name else None, lifetime=note.lifetime,
             )  # fmt: skip
             asked(mem, made, note.accesses, None if note.idle is None else NEW_YEAR_2026 - note.idle * HOUR)
+        clock.set(NEW_YEAR_2026)
         before = state(mem)
         dry = consolidate(home, dry_run=True)
         run = consolidate(home)

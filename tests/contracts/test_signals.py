@@ -269,7 +269,7 @@ def test_signals_are_written_a_moment_later_by_themselves(
     for turn in (1, 2):
         with buffer._writing:  # so that the timer can be seen before it is done
             mem.recall("apple")
-            timer = buffer._timer
+            timer = buffer._soon
             assert timer is not None
             assert timer.daemon
         timer.join(60)

@@ -386,6 +386,30 @@ def test_processes_that_migrate_at_once_do_it_once(location: str, number: int, o
     assert sorted(done) == APPLIED
 
 
+@pytest.mark.parametrize(("unnamed", "lifetime"), [(True, "long_term"), (False, "short_term")])
+def test_short_term_notes_without_a_name_become_long_term(
+    location: str, only: Only, samples: Samples, unnamed: bool, lifetime: str
+) -> None:
+    changes = ["UPDATE entries SET lifetime = 'short_term'", *(["DELETE FROM names"] if unnamed else [])]
+    if location.startswith("postgresql"):
+        schema_made_by(location, 8, only, samples)
+        with psycopg.connect(location) as server:
+            server.execute(quoting.SQL("SET search_path TO {}").format(quoting.Identifier(OLD)))
+            for change in changes:
+                server.execute(change.encode())
+    else:
+        path = Path(location) if location.endswith(".db") else Path(location) / "workspaces" / "default" / "memory.db"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        file_of(path, 8, only, samples)
+        file = apsw.Connection(str(path))
+        for change in changes:
+            file.execute(change)
+        file.close()
+    with recollect.open(location) as home:
+        (entry,) = home.agent("ben").list()
+        assert (entry.content, entry.lifetime) == ("an old note", lifetime)
+
+
 def test_migrations_are_numbered_without_a_gap_and_named_after_what_they_add() -> None:
     assert list(range(1, len(NUMBERS) + 1)) == NUMBERS
     assert all(re.fullmatch(r"[a-z_]+", migration.name) for migration in migrations())

@@ -63,7 +63,7 @@ def checked(operation: Operation) -> Operation:
                 None if conversation is None else names.name(conversation, "conversation"),
                 _importance(operation.importance),
                 operation.source if operation.source == "agent" else _source(operation.source),
-                None if operation.lifetime is None else _lifetime(operation.lifetime, scope, kind, name),
+                None if operation.lifetime is None else _lifetime(operation.lifetime, scope, kind),
                 None if operation.at is None else milliseconds(operation.at),
                 None if operation.first_event is None else _number(operation.first_event),
                 None if operation.last_event is None else _number(operation.last_event),
@@ -137,7 +137,7 @@ def restore(
         if alias != wanted and alias not in taken and entries.binding(work.tx, alias) is None
     )
     entry = replace(entry, name=wanted, aliases=free, updated_at=now)
-    _store(work, entry)
+    _store(work, entry, now)
     for alias in free:
         work.tx.run("names.bind", name=alias, entry_id=entry.id, canonical=0)
     _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
@@ -162,7 +162,7 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         name=add.name,
         category=category,
         scope=scope,
-        lifetime=_lifetime(add.lifetime, scope, kind, add.name),
+        lifetime=_lifetime(add.lifetime, scope, kind),
         context=add.context,
         tags=tuple(add.tags),
         concept_tags=concept_tags(add.content, known=map(_tags_of, chunks)),
@@ -176,7 +176,7 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         updated_at=at,
         content_hash=entries.content_hash(add.content),
     )
-    _store(work, entry, chunks)
+    _store(work, entry, now, chunks)
     _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
     return entry
 
@@ -198,7 +198,7 @@ def _rename(work: Work, rename: Rename, actor: str, now: int) -> Entry:
     keeps = entry.name is None and entry.lifetime is Lifetime.SHORT_TERM
     lifetime = Lifetime.LONG_TERM if keeps else entry.lifetime
     renamed = replace(entry, name=rename.name, aliases=tuple(sorted(aliases)), lifetime=lifetime, updated_at=now)
-    entries.move(work.tx, renamed, _index_again(work, old, renamed))
+    entries.rename(work.tx, renamed, _index_again(work, old, renamed))
     _log(work, "rename", entry.id, actor, now, before={"name": entry.name}, after={"name": rename.name})
     return renamed
 
@@ -271,8 +271,8 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
     return entry
 
 
-def _store(work: Work, entry: Entry, content: Sequence[text.Chunk] | None = None) -> None:
-    entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry, content)))
+def _store(work: Work, entry: Entry, now: int, content: Sequence[text.Chunk] | None = None) -> None:
+    entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry, content)), used_at=now)
     if entry.name is not None:
         work.tx.run("names.bind", name=entry.name, entry_id=entry.id, canonical=1)
 
@@ -404,14 +404,12 @@ def members(kind: type[Member], values: object, what: str) -> tuple[Member, ...]
     return tuple(member(kind, value, what) for value in values)
 
 
-def _lifetime(value: object, scope: Scope, kind: Kind, name: str | None) -> Lifetime:
-    """What was asked for; else by what the entry is: named notes and archives stay, passing notes may be tidied."""
+def _lifetime(value: object, scope: Scope, kind: Kind) -> Lifetime:
+    """The lifetime that was asked for; else long_term, but mid_term for a chunk."""
     if scope is Scope.CONVERSATION:
         if value not in (None, Lifetime.CONVERSATION):
             raise Invalid("an entry of scope 'conversation' lives as long as its conversation; leave lifetime out")
         return Lifetime.CONVERSATION
     if value is not None:
         return member(Lifetime, value, "lifetime")
-    if kind is Kind.CHUNK:
-        return Lifetime.MID_TERM
-    return Lifetime.LONG_TERM if kind is Kind.ARCHIVE or name is not None else Lifetime.SHORT_TERM
+    return Lifetime.MID_TERM if kind is Kind.CHUNK else Lifetime.LONG_TERM

@@ -148,5 +148,5 @@ def reindex(work: Work) -> None:
     work.index.rebuild(work.tx, work.counters)
     for found in every(work.tx):
         doc = work.index.put(work.tx, work.counters, document(found.entry))
-        entries.move(work.tx, found.entry, doc)
+        entries.move(work.tx, found.entry.id, doc)
     work.counters.analysis = text.ANALYSIS_VERSION

@@ -6,7 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from recollect.clock import iso
+from recollect.clock import LAST, iso
 from recollect.engine import embedding, ending, past
 from recollect.engine.store import PAGE, Store, document, every
 from recollect.engine.store import reindex as build_index
@@ -21,7 +21,7 @@ from recollect.storage.database import Transaction
 from recollect.upkeep.shift import Shift
 from recollect.vault.git import close_message
 
-__all__ = ["age", "checkpoints", "embed", "five_steps", "reindex", "retain", "vacuum"]
+__all__ = ["age", "checkpoints", "embed", "empty_trash", "five_steps", "reindex", "retain", "vacuum"]
 
 BATCH = 500
 DAY = 86_400_000
@@ -123,7 +123,8 @@ def _clear(shift: Shift, store: Store, before: int) -> None:
 
 
 def retain(shift: Shift, store: Store) -> None:
-    """Remove recall signals, delivered reminders, trash and records of runs that are older than they are kept."""
+    """Remove recall signals, delivered reminders and records of runs that are older than they are kept, and the text
+    of what a person forgot; what a job removed stays in the trash until a person empties it."""
     settings = shift.settings.upkeep
     signals, trash = shift.now - int(settings.recall_days * DAY), shift.now - int(settings.trash_days * DAY)
     while True:
@@ -132,21 +133,36 @@ def retain(shift: Shift, store: Store) -> None:
         shift.count("signals", gone)
         if gone < PAGE:
             break
+    rows = [0]
     shift.count("expired", 0)
-    last = 0
-    while True:
-        with shift.read(store) as tx:
-            rows = [seq for (seq,) in tx.all("tidying.expired", before=trash, after=last, limit=BATCH)]
-        if not rows:
-            break
-        last = rows[-1]
+    while rows:
         with shift.step(store) as step:
-            # The rows stay: the numbers of the log have no gaps, and the history tells that there was an entry.
-            step.tx.run("tidying.expire", seqs=rows)
+            rows = _expire(step.tx, trash, shift.jobs, rows[-1])
         shift.count("expired", len(rows))
     with shift.step(store) as step:
         shift.count("reminders", step.tx.run("reminders.expire", before=trash))
     _forget_runs(shift, store, trash)
+
+
+def empty_trash(store: Store) -> int:
+    """Remove the text of everything in the trash, also of what a job put there; the number of entries."""
+    rows, emptied = [0], 0
+    while rows:
+        with store.write() as work:
+            rows = _expire(work.tx, LAST, ("",), rows[-1])
+        emptied += len(rows)
+    return emptied
+
+
+def _expire(tx: Transaction, before: int, kept: Sequence[str], after: int) -> list[int]:
+    """Remove the text of some entries that were forgotten before a moment, but not by an actor in `kept`.
+
+    The numbers of their removals, which are greater than `after`; none when there are no more.
+    """
+    rows = [seq for (seq,) in tx.all("tidying.expired", before=before, jobs=kept, after=after, limit=BATCH)]
+    # The rows stay: the numbers of the log have no gaps, and the history tells that there was an entry.
+    tx.run("tidying.expire", seqs=rows)
+    return rows
 
 
 def _forget_runs(shift: Shift, store: Store, before: int) -> None:

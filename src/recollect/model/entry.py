@@ -56,7 +56,7 @@ class Entry:
     aliases: tuple[str, ...] = ()
     category: Category | None = None
     scope: Scope = Scope.WORKSPACE
-    lifetime: Lifetime = Lifetime.SHORT_TERM
+    lifetime: Lifetime = Lifetime.LONG_TERM
     context: str | None = None
     tags: tuple[str, ...] = ()
     concept_tags: tuple[str, ...] = ()

@@ -39,11 +39,13 @@ __all__ = [
     "page",
     "record",
     "removed_id",
+    "rename",
     "revision_rows",
     "revisions",
     "snapshot",
     "stored",
     "update",
+    "use",
     "with_docs",
 ]
 
@@ -188,9 +190,9 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
     return passed
 
 
-def insert(tx: Transaction, entry: Entry, doc: int) -> None:
-    """Store a new entry's row; names, log and index are the caller's."""
-    tx.run("entries.insert", **_fields(entry, doc))
+def insert(tx: Transaction, entry: Entry, doc: int, used_at: int | None = None) -> None:
+    """Store a new entry's row; names, log and index are the caller's. Without `used_at` its age is not known yet."""
+    tx.run("entries.insert", **_fields(entry, doc), used_at=used_at)
 
 
 def update(tx: Transaction, entry: Entry, doc: int) -> None:
@@ -219,9 +221,20 @@ def adjust(tx: Transaction, entry: Entry) -> None:
     )  # fmt: skip
 
 
-def move(tx: Transaction, entry: Entry, doc: int) -> None:
-    """Store an entry's new document, and with it what a rename changes."""
-    tx.run("entries.set_doc", id=entry.id, doc=doc, lifetime=str(entry.lifetime), updated_at=entry.updated_at)
+def move(tx: Transaction, entry_id: str, doc: int) -> None:
+    """Store the number of an entry's new document."""
+    tx.run("entries.set_doc", id=entry_id, doc=doc)
+
+
+def rename(tx: Transaction, entry: Entry, doc: int) -> None:
+    """Store what a rename changes beside the names."""
+    tx.run("entries.rename", id=entry.id, doc=doc, lifetime=str(entry.lifetime), updated_at=entry.updated_at)
+
+
+def use(tx: Transaction, ids: Sequence[str], at: int) -> None:
+    """Note that entries were used at a moment: their age counts from it, and nothing else changes."""
+    for start in range(0, len(ids), CHUNK):
+        tx.run("entries.use", ids=ids[start : start + CHUNK], at=at)
 
 
 def snapshot(entry: Entry) -> dict[str, Any]:

@@ -62,7 +62,9 @@ DERIVED = frozenset(
 """Tables that are made from the rest, or that tell about the files of this machine and who may use it."""
 _KEPT = {"counters": ("entries", "operations"), "journals": ("events",)}
 """Of these tables only so much is more than a description of the indexes."""
-_LEFT_OUT = {"entries": ("doc",), "embeddings": ("number",)}
+_LEFT_OUT = {"entries": ("doc", "used_at"), "embeddings": ("number",)}
+LIFETIMES = 9
+"""The migration from which on a note is short_term only where that was asked for."""
 _TABLE = re.compile(r"CREATE TABLE (\w+) \((.*)\)[^)]*\Z", re.DOTALL)
 _COLUMN = re.compile(r"^\s*(?:ALTER TABLE (\w+) ADD COLUMN )?(\w+) (TEXT|INTEGER|REAL|BLOB|VECTOR)( NOT NULL)?", re.M)
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "VECTOR": (str,)}
@@ -252,6 +254,8 @@ class Section:
     agent: str
     offset: int
     """Where its first row begins."""
+    schema: int
+    """The number of the newest migration that the writer of the file knew."""
     counts: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -291,7 +295,7 @@ def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
     columns: dict[str, Sequence[str]] = {}
     manifest: object = None
     with opened(path) as file:
-        _check_header(path, _read_line(path, file))
+        schema = _schema_of(path, _read_line(path, file))
         for number in count(2):
             line = _read_line(path, file)
             if not line:
@@ -305,7 +309,7 @@ def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
                 case {"workspace": str() | None as workspace, "agent": str() as agent}:
                     if workspace is not None:
                         names.segment(workspace, "a workspace")
-                    sections.append(Section(workspace, names.segment(agent, "an agent"), file.tell()))
+                    sections.append(Section(workspace, names.segment(agent, "an agent"), file.tell(), schema))
                     columns = {}
                 case [str() as table, dict() as row] if sections:
                     if columns.setdefault(table, list(row)) != list(row):
@@ -334,7 +338,8 @@ def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
     return sections
 
 
-def _check_header(path: Path, line: bytes) -> None:
+def _schema_of(path: Path, line: bytes) -> int:
+    """The schema that the header of a file names; an error where this recollect cannot read the file."""
     if not is_archive(line):
         raise Invalid(f"{path} is not an export of recollect: its first line is no header. Nothing was changed")
     header = json.loads(line)
@@ -346,6 +351,7 @@ def _check_header(path: Path, line: bytes) -> None:
             f"{path} was written by a newer recollect (format {version}, schema {schema}; this one knows {VERSION} and "
             f"{newest}): upgrade recollect to import it; nothing was changed"
         )
+    return schema
 
 
 def _read_line(path: Path, file: IO[bytes]) -> bytes:
@@ -395,6 +401,9 @@ def rows_of(file: IO[bytes], section: Section) -> Iterator[tuple[str, dict[str, 
         if not line.startswith(b"["):
             return
         table, row = json.loads(line)
+        if section.schema < LIFETIMES and table == "entries" and row["kind"] == "note":
+            # As the migration does: such a note was short_term without anybody asking for it.
+            row["lifetime"] = "long_term" if row["lifetime"] == "short_term" else row["lifetime"]
         yield table, row
 
 

@@ -275,7 +275,7 @@ class Jobs:
         shift = Shift(
             run=run.id, job=one.name, workspace=place.name, now=run.started_at, settings=self._settings,
             decay=self._decay, dry_run=run.dry_run, model=self._model, folder=place.folder, clock=self._clock,
-            deliver=self.deliver,
+            deliver=self.deliver, jobs=tuple(self._every),
         )  # fmt: skip
         if place.show is not None:
             shift.show = place.show
@@ -398,6 +398,7 @@ class Jobs:
                 elif what == "changed" and entry is not None and same:
                     fields = {field: _typed(field, past[field]) for field in same}
                     set_fields(work, entry, fields, actor=actor, now=now)
+                    entries.use(work.tx, [entry_id], now)
                     made.append(replace(change, what="changed", before=then, after=past))
         undone += made
         return gone

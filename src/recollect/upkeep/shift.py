@@ -53,6 +53,8 @@ class Shift:
     settings: Settings
     decay: DecayConfig
     dry_run: bool = False
+    jobs: tuple[str, ...] = ()
+    """The names of all jobs, which stand in the log as actors of what they did."""
     model: LanguageModel | None = None
     folder: Path | None = None
     """The folder of the workspace's files, where there is one."""

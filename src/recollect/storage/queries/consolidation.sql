@@ -1,13 +1,22 @@
--- Notes that may be tidied, with the vectors of one model: an alias is a name, too.
--- name: page
-SELECT id, scope, channel_id, content, importance, created_at, accessed_at, access_count, (
-    SELECT vector FROM embeddings
-    WHERE embeddings.agent = :agent AND embeddings.entry_id = entries.id AND model = :model AND dim = :dim
-)
-FROM entries
-WHERE agent = :agent AND id > :after AND kind = 'note' AND lifetime = 'short_term' AND scope <> 'conversation'
+-- Short-term notes without a name (an alias is a name, too). A note that was in the trash and is back was restored by a
+-- person, and stays.
+-- part: tidied
+kind = 'note' AND lifetime = 'short_term' AND scope <> 'conversation'
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM operations
+        WHERE operations.agent = :agent AND operation = 'remove' AND seq IN (
+            SELECT own.seq FROM operations AS own WHERE own.agent = :agent AND own.entry_id = entries.id
+        )
+    )
+
+-- name: page
+SELECT id, scope, channel_id, category, content, importance, created_at, access_count, used_at FROM entries
+WHERE agent = :agent AND id > :after AND {tidied}
 ORDER BY id LIMIT :limit
+
+-- name: current
+SELECT id, used_at FROM entries WHERE agent = :agent AND id IN (:ids*) AND {tidied}
 
 -- Asked for the model, a planner without statistics would go through all of its vectors.
 -- name: vectors

@@ -1,14 +1,15 @@
 -- name: insert
 INSERT INTO entries (agent, id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags,
     importance, source, conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at,
-    access_count, content_hash, vault_id)
+    access_count, content_hash, vault_id, used_at)
 VALUES (:agent, :id, :seq, :doc, :kind, :category, :scope, :lifetime, :content, :context, :tags, :concept_tags,
     :importance, :source, :conversation_id, :channel_id, :first_event, :last_event, :created_at, :updated_at,
-    :accessed_at, :access_count, :content_hash, :vault_id)
+    :accessed_at, :access_count, :content_hash, :vault_id, :used_at)
 
 -- name: update
 UPDATE entries SET doc = :doc, content = :content, context = :context, category = :category, tags = :tags,
-    importance = :importance, source = :source, updated_at = :updated_at, content_hash = :content_hash
+    importance = :importance, source = :source, updated_at = :updated_at, content_hash = :content_hash,
+    used_at = :updated_at
 WHERE agent = :agent AND id = :id
 
 -- name: adjust
@@ -16,7 +17,15 @@ UPDATE entries SET lifetime = :lifetime, access_count = :access_count, accessed_
 WHERE agent = :agent AND id = :id
 
 -- name: set_doc
-UPDATE entries SET doc = :doc, lifetime = :lifetime, updated_at = :updated_at WHERE agent = :agent AND id = :id
+UPDATE entries SET doc = :doc WHERE agent = :agent AND id = :id
+
+-- name: rename
+UPDATE entries SET doc = :doc, lifetime = :lifetime, updated_at = :updated_at, used_at = :updated_at
+WHERE agent = :agent AND id = :id
+
+-- name: use
+UPDATE entries SET used_at = CASE WHEN used_at > :at THEN used_at ELSE :at END
+WHERE agent = :agent AND id IN (:ids*)
 
 -- name: delete
 DELETE FROM entries WHERE agent = :agent AND id = :id

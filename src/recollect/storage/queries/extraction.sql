@@ -25,28 +25,33 @@ SELECT substr(content, 1, :length) FROM entries WHERE agent = :agent AND categor
 SELECT id FROM entries
 WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note'
 
--- What may be shelved: notes of the workspace that have no name and no open task, and were not promoted by dreaming.
--- name: crowded
-SELECT category, count(*), sum(CASE WHEN source = 'shelve' THEN 0 ELSE 1 END) FROM entries
-WHERE agent = :agent AND category IS NOT NULL AND kind = 'note' AND scope = 'workspace'
-    AND replace(content, '[ ]', '') = content
+-- What may be shelved: notes of the workspace that have no name and no open task, were not promoted by dreaming, and were
+-- not brought back from the trash by a person.
+-- part: shelved
+replace(content, '[ ]', '') = content
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
     AND NOT EXISTS (
         SELECT 1 FROM promotions
         WHERE promotions.agent = :agent AND promotions.entry_id = entries.id AND promotions.phase = 'deep'
     )
+    AND NOT EXISTS (
+        SELECT 1 FROM operations
+        WHERE operations.agent = :agent AND operation = 'remove' AND seq IN (
+            SELECT own.seq FROM operations AS own WHERE own.agent = :agent AND own.entry_id = entries.id
+        )
+    )
+
+-- name: crowded
+SELECT category, count(*), sum(CASE WHEN source = 'shelve' THEN 0 ELSE 1 END) FROM entries
+WHERE agent = :agent AND category IS NOT NULL AND kind = 'note' AND scope = 'workspace'
+    AND {shelved}
 GROUP BY category ORDER BY category
 
 -- The sum keeps SQLite from going through the notes of all categories in their order.
 -- name: oldest
 SELECT id, created_at FROM entries
 WHERE agent = :agent AND category = :category AND kind = 'note' AND scope = 'workspace' AND source <> 'shelve'
-    AND replace(content, '[ ]', '') = content
-    AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
-    AND NOT EXISTS (
-        SELECT 1 FROM promotions
-        WHERE promotions.agent = :agent AND promotions.entry_id = entries.id AND promotions.phase = 'deep'
-    )
+    AND {shelved}
 ORDER BY created_at + 0, id LIMIT :limit
 
 -- name: summaries

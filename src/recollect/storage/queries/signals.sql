@@ -4,7 +4,8 @@ SELECT :agent, coalesce(max(id), 0) + 1, :entry_id, :query, :score, :at FROM rec
 
 -- name: touch
 UPDATE entries SET access_count = access_count + :times,
-    accessed_at = CASE WHEN accessed_at > :at THEN accessed_at ELSE :at END
+    accessed_at = CASE WHEN accessed_at > :at THEN accessed_at ELSE :at END,
+    used_at = CASE WHEN used_at > :at THEN used_at ELSE :at END
 WHERE agent = :agent AND id = :id
 
 -- name: questions

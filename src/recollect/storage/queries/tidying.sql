@@ -26,10 +26,11 @@ WHERE agent = :agent AND scope = 'conversation' AND id > :after AND id < :writte
     )
 ORDER BY entries.id LIMIT :limit
 
--- In two steps: else SQLite goes through the whole log.
+-- What is in the trash, but for what a job removed. An agent may have the name of a job: then nothing of it expires. In
+-- two steps: else SQLite goes through the whole log.
 -- name: expired
 SELECT seq FROM operations
-WHERE agent = :agent AND at < :before AND before IS NOT NULL
+WHERE agent = :agent AND at < :before AND before IS NOT NULL AND actor NOT IN (:jobs*)
     AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND operation = 'remove' AND seq > :after)
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
