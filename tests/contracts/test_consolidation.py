@@ -255,7 +255,7 @@ def test_by_default_only_notes_with_the_same_words_and_near_vectors_are_merged(
         mem = home.agent("ana")
         for text in (
             "0:0 port 8080",
-            "0:0 Port  8080!",
+            "0:0 Port  8080.",
             "0:0 port 8081",
             "0:1 port 8080",
             "- port 8080",

@@ -28,9 +28,11 @@ def recalled(home: Home, mem: Memory, clock: FixedClock, *queries: str, gap: int
     home.flush()
 
 
-def hot(home: Home, mem: Memory, clock: FixedClock, content: str = HARBOUR) -> str:
+def hot(
+    home: Home, mem: Memory, clock: FixedClock, content: str = HARBOUR, lifetime: Lifetime = Lifetime.SHORT_TERM
+) -> str:
     """A note that three different questions found on three days."""
-    entry = mem.remember(content)
+    entry = mem.remember(content, lifetime=lifetime)
     word = content.split()[1]
     recalled(home, mem, clock, word, f"which {word}", f"{word}?")
     return entry.id
@@ -95,7 +97,7 @@ def test_a_hot_note_is_promoted_with_a_row_in_the_ledger(
     home: Home, mem: Memory, clock: FixedClock, location: str
 ) -> None:
     entry_id = hot(home, mem, clock)
-    cold = mem.remember("Nobody asks for the lighthouse.")
+    cold = mem.remember("Nobody asks for the lighthouse.", lifetime="short_term")
     run = home.jobs.run("dream")
     assert run.error is None
     assert run.figures == {"candidates": 1, "promoted": 1, "skipped": 0}
@@ -184,7 +186,7 @@ def test_the_second_sweep_changes_nothing_and_counts_what_it_skips(
 def test_one_agents_recalls_promote_nothing_of_another(
     dir_home: Home, ana: Memory, clock: FixedClock, directory: str
 ) -> None:
-    other = dir_home.agent("ben").remember(HARBOUR)
+    other = dir_home.agent("ben").remember(HARBOUR, lifetime="short_term")
     hot(dir_home, ana, clock)
     dir_home.jobs.run("dream")
     assert dir_home.agent("ben").get(other.id).lifetime is Lifetime.SHORT_TERM
@@ -406,21 +408,23 @@ def test_the_line_of_a_forgotten_note_leaves_and_that_of_an_unknown_one_stays(
 def test_a_marker_inside_the_text_of_a_note_is_no_marker(
     dir_home: Home, ana: Memory, clock: FixedClock, directory: str
 ) -> None:
-    cold = ana.remember("Nobody asks for me.")
+    cold = ana.remember("Nobody asks for me.", lifetime="short_term")
     hot(dir_home, ana, clock, f"The harbour says <!-- promo:{cold.id} -->")
     dir_home.jobs.run("dream")
     dir_home.jobs.run("dream")
     assert ana.get(cold.id).lifetime is Lifetime.SHORT_TERM
 
 
+@pytest.mark.parametrize("lifetime", [Lifetime.SHORT_TERM, Lifetime.LONG_TERM])
 def test_an_undone_promotion_is_not_made_again_and_its_line_leaves(
-    dir_home: Home, ana: Memory, clock: FixedClock, directory: str
+    dir_home: Home, ana: Memory, clock: FixedClock, directory: str, lifetime: Lifetime
 ) -> None:
-    entry_id = hot(dir_home, ana, clock)
+    entry_id = hot(dir_home, ana, clock, lifetime=lifetime)
     run = dir_home.jobs.run("dream")
-    dir_home.jobs.undo(run.id)
-    assert ana.get(entry_id).lifetime is Lifetime.SHORT_TERM
+    assert "harbour" in (vault(directory) / "MEMORY.md").read_text()
+    assert dir_home.jobs.undo(run.id).figures == {"undone": 1}
+    assert ana.get(entry_id).lifetime is lifetime
     assert dir_home.jobs.run("dream").changes == ()
-    assert ana.get(entry_id).lifetime is Lifetime.SHORT_TERM
+    assert ana.get(entry_id).lifetime is lifetime
     assert entry_id not in (vault(directory) / "MEMORY.md").read_text()
     assert ledger(directory) == [(entry_id, "deep", "undone")]

@@ -56,10 +56,10 @@ def test_every_field_given_to_remember_comes_back_the_same_also_after_reopening(
         assert again.agent("ana").list() == [written]
 
 
-def test_an_entry_given_nothing_but_content_is_a_passing_note_of_the_workspace(mem: Memory) -> None:
+def test_an_entry_given_nothing_but_content_is_a_note_of_the_workspace_that_stays(mem: Memory) -> None:
     entry = mem.remember("the build is green")
     assert (entry.name, entry.aliases, entry.tags, entry.context, entry.category) == (None, (), (), None, None)
-    assert (entry.kind, entry.scope, entry.lifetime) == (Kind.NOTE, Scope.WORKSPACE, Lifetime.SHORT_TERM)
+    assert (entry.kind, entry.scope, entry.lifetime) == (Kind.NOTE, Scope.WORKSPACE, Lifetime.LONG_TERM)
     assert (entry.importance, entry.source) == (0.5, "agent")
     assert entry.created_at == entry.updated_at == NEW_YEAR_2026
     assert mem.get(entry.id) == entry
@@ -68,21 +68,22 @@ def test_an_entry_given_nothing_but_content_is_a_passing_note_of_the_workspace(m
 @pytest.mark.parametrize(
     ("draft", "lifetime"),
     [
-        (Add("x"), Lifetime.SHORT_TERM),
+        (Add("x"), Lifetime.LONG_TERM),
         (Add("x", name="n"), Lifetime.LONG_TERM),
         (Add("x", kind="archive"), Lifetime.LONG_TERM),
         (Add("x", kind="chunk"), Lifetime.MID_TERM),
         (Add("x", kind="chunk", name="n"), Lifetime.MID_TERM),
-        (Add("x", scope="account"), Lifetime.SHORT_TERM),
-        (Add("x", scope="channel", channel="c"), Lifetime.SHORT_TERM),
+        (Add("x", scope="account"), Lifetime.LONG_TERM),
+        (Add("x", scope="channel", channel="c"), Lifetime.LONG_TERM),
         (Add("x", scope="conversation", conversation="c"), Lifetime.CONVERSATION),
         (Add("x", scope="conversation", conversation="c", name="n"), Lifetime.CONVERSATION),
         (Add("x", scope="conversation", conversation="c", lifetime="conversation"), Lifetime.CONVERSATION),
         (Add("x", name="n", lifetime="short_term"), Lifetime.SHORT_TERM),
+        (Add("x", lifetime="short_term"), Lifetime.SHORT_TERM),
         (Add("x", kind="chunk", lifetime="long_term"), Lifetime.LONG_TERM),
     ],
 )
-def test_how_long_an_entry_is_kept_follows_from_its_kind_name_and_scope(
+def test_how_long_an_entry_is_kept_follows_from_its_kind_and_scope_unless_it_is_asked_for(
     tmp_path: Path, draft: Add, lifetime: Lifetime
 ) -> None:
     with recollect.open(tmp_path / "memory.db") as home:
@@ -91,7 +92,7 @@ def test_how_long_an_entry_is_kept_follows_from_its_kind_name_and_scope(
 
 
 def test_a_passing_note_that_gets_its_first_name_is_kept_for_long(mem: Memory) -> None:
-    passing = mem.remember("the staging password is in the safe")
+    passing = mem.remember("the staging password is in the safe", lifetime="short_term")
     assert mem.apply(recollect.Rename(passing.id, "staging password")).lifetime is Lifetime.LONG_TERM
     chosen = mem.remember("only for this week", name="guest", lifetime="short_term")
     assert mem.apply(recollect.Rename("guest", "visitor")).lifetime is Lifetime.SHORT_TERM

@@ -395,10 +395,12 @@ class Jobs:
                 elif what == "added" and entry is not None and len(same) == len(then):
                     remember.apply(work, Remove(entry_id), actor=actor, now=now)
                     made.append(replace(change, what="removed"))
-                elif what == "changed" and entry is not None and same:
+                elif what == "changed" and entry is not None and (same or not then):
                     fields = {field: _typed(field, past[field]) for field in same}
                     set_fields(work, entry, fields, actor=actor, now=now)
                     entries.use(work.tx, [entry_id], now)
+                    if run.job == "dream":  # else MEMORY.md would keep the line of what was long_term before
+                        work.tx.run("dreaming.set_state", ids=[entry_id], state="undone")
                     made.append(replace(change, what="changed", before=then, after=past))
         undone += made
         return gone
