@@ -233,6 +233,7 @@ class AsyncMemory(_Around[Memory]):
     changes = _forward(Memory.changes)
     last_change = _forward(Memory.last_change)
     trash = _forward(Memory.trash)
+    empty_trash = _forward(Memory.empty_trash)
     accesses = _forward(Memory.accesses)
     history = _forward(Memory.history)
     query = _forward(Memory.query)

@@ -25,6 +25,7 @@ REACHED = {
         "remember": "remember", "recall": "recall", "forget": "forget", "upsert": "note upsert", "apply": "note write",
         "restore": "note restore", "get": "note show", "list": "note list", "history": "note history",
         "links": "note links", "changes": "note changes", "trash": "note trash", "accesses": "note fading",
+        "empty_trash": "note empty-trash",
         "context": "context", "orient": "context", "recover": "conversation recover", "project": "project",
         "set_project": "project",
     },
@@ -213,6 +214,10 @@ def test_the_past_is_searched_in_a_channel_and_a_time_and_the_trash_has_pages(cl
     rest = cli("note", "trash", "--before", first.err.split()[-1], "--json").json
     assert [one["entry"]["name"] for one in rest] == ["one"]
     assert cli("note", "changes", "--account", "--json").json == []
+    assert "add --yes" in cli("note", "empty-trash", code=2).err
+    assert cli("note", "empty-trash", "--yes").text == "removed the text of 3 entries in the trash\n"
+    assert cli("note", "empty-trash", "--yes", "--json").json == {"emptied": 0}
+    assert cli("note", "trash", "--json").json == []
 
 
 def test_channels_are_made_and_shown(cli: Command) -> None:

@@ -1249,6 +1249,7 @@ LEFT_OUT: dict[str, str] = {
     "Memory.changes": "the feed of programs",
     "Memory.last_change": "the feed of programs",
     "Memory.accesses": "a picture for people",
+    "Memory.empty_trash": "people empty the trash",
     "Memory.numbers": "the ids of a page",
     "Memory.profiles": "named in the settings, and in the error about one that is not there",
     "Channels.create": "people decide on channels",

@@ -29,7 +29,8 @@ REACHED: dict[type, dict[str, str]] = {
     },
     Memory: {
         "accesses": f"GET {ENTRY}/accesses", "apply": "POST /v1/operations", "changes": "GET /v1/changes",
-        "context": "POST /v1/context", "forget": f"DELETE {ENTRY}", "get": f"GET {ENTRY}",
+        "context": "POST /v1/context", "empty_trash": "DELETE /v1/trash", "forget": f"DELETE {ENTRY}",
+        "get": f"GET {ENTRY}",
         "history": f"GET {ENTRY}/history", "last_change": "GET /v1/changes/last", "links": f"GET {ENTRY}/links",
         "list": "GET /v1/entries", "numbers": "GET /api/memory/vault", "orient": "POST /v1/orient",
         "project": "GET /v1/project", "query": "POST /v1/query", "recall": "POST /v1/recall",

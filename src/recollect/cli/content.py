@@ -62,7 +62,7 @@ LifetimeOption = Annotated[
     typer.Option(
         "--lifetime",
         metavar="LIFETIME",
-        help=f"How long it is meant to stay: {one_of(Lifetime)}; else it depends on whether it has a name.",
+        help=f"How long it is meant to stay: {one_of(Lifetime)}; long_term unless the settings differ.",
     ),
 ]
 AtOption = Annotated[

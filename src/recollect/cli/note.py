@@ -30,6 +30,7 @@ from recollect.cli.content import (
 from recollect.cli.output import brief, columns, document, heading, label, line, on_terminal, pairs, remark, safe, said
 from recollect.cli.plot import plot, resampled, room
 from recollect.clock import iso
+from recollect.errors import Invalid
 from recollect.model.entry import Entry, Kind, Lifetime, Scope
 from recollect.model.listing import Sort
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
@@ -290,6 +291,23 @@ def trash(
         columns(header, [(iso(one.removed_at)[:16], label(one.entry), line(one.entry.content)) for one in found])
         if len(found) == limit:
             remark(f"more may follow; the next page: --before {found[-1].seq}")
+
+
+@app.command("empty-trash", epilog=examples("note empty-trash --yes"))
+@for_agent
+def empty_trash(
+    call: Call,
+    yes: Annotated[bool, typer.Option("--yes", help="Do it: nothing in the trash can be restored then.")] = False,
+) -> None:
+    """Remove the text of everything in the trash for good, also of what upkeep put there."""
+    if not yes:
+        raise Invalid("what is in the trash cannot be restored once it is emptied; add --yes to empty it")
+    with call.memory() as mem:
+        emptied = mem.empty_trash()
+    if call.json:
+        document({"emptied": emptied})
+    else:
+        print(f"removed the text of {emptied} {'entry' if emptied == 1 else 'entries'} in the trash")
 
 
 @app.command(epilog=examples("note changes", "note changes --after 10"))

@@ -455,6 +455,10 @@ class RemoteMemory(_Remote):
         """Say what the project is about; with `replace=False` only if nothing was said before. True if written."""
         return bool(self._ask("PUT", "/v1/project", body={"content": content, "replace": replace})["written"])
 
+    def empty_trash(self) -> int:
+        """Remove the text of everything in the trash for good; how many entries. Nothing can bring it back."""
+        return int(self._ask("DELETE", "/v1/trash")["emptied"])
+
     def last_change(self, *, account: bool = False) -> int:
         """The number of the last operation in the log of changes, or in that of the account; 0 before the first."""
         query = {"account": "true"} if account else {}

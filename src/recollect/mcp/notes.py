@@ -270,7 +270,7 @@ def memory_note(
     importance: Annotated[float | None, Field(ge=0, le=1, description="For add and write; 0.5 is usual.")] = None,
     lifetime: Annotated[
         Literal["conversation", "short_term", "mid_term", "long_term"] | None,
-        Field(description="For add; a note with a name is long_term, one without is short_term."),
+        Field(description="For add; long_term if left out. short_term: may be removed when it is not used for months."),
     ] = None,
     channel: Annotated[Line | None, Field(description="For add with scope channel.")] = None,
     conversation: Annotated[ConversationRef | None, Field(description="For add with scope conversation.")] = None,

@@ -135,6 +135,12 @@ class Linked(BaseModel):
     broken: list[str]
 
 
+class Emptied(BaseModel):
+    """How many entries in the trash lost their text."""
+
+    emptied: int
+
+
 class LastChange(BaseModel):
     """The number of the last change."""
 
@@ -325,6 +331,12 @@ def trash(
     """What was forgotten and can be restored, newest first."""
     found = caller.memory.trash(limit=limit, before=None if cursor is None else int(cursor))
     return answer({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
+
+
+@router.delete("/trash")
+def empty_trash(caller: Writer) -> Emptied:
+    """Remove the text of everything in the trash for good."""
+    return Emptied(emptied=caller.memory.empty_trash())
 
 
 @router.get("/changes", response_model=Page[Revision])
