@@ -15,6 +15,7 @@ import recollect
 from recollect import Conflict, Home, Kind, Memory, Rename, Unavailable
 from recollect.config import ModelSettings, Settings, WindowSettings
 from recollect.conversation import Conversation
+from recollect.engine import prompt
 from recollect.engine.conversations import read_marker
 from recollect.model.history import Event, EventType
 from recollect.model.working import SummaryDocument
@@ -61,7 +62,7 @@ def test_an_archive_stands_for_everything_before_the_newest_user_message(
         {"role": "assistant", "content": "answer 2"},
     ]
     assert "question 0" in archive.content
-    assert conv.messages()[0]["content"] == conv.summary().render()
+    assert conv.messages()[0]["content"] == prompt.summary(conv.summary())
     assert len(list(conv.events())) == 7
     assert home.check().findings == ()
 

@@ -250,7 +250,7 @@ def test_there_is_nothing_to_fold_without_turns(model: Scripted | None) -> None:
 
 def test_without_a_model_sentences_are_chosen_and_tools_stay_out() -> None:
     made = fold(None, DOCUMENT, TALK)
-    said = "\n".join(one.text for one in TALK if one.role != "tool")
+    said = "\n".join(f"{one.role}: {one.text}" for one in TALK if one.role != "tool")
     assert (made.archive, made.by) == (said, "fallback")
     assert made.delta == Delta("append", said)
     assert made == fold(None, DOCUMENT, TALK)

@@ -14,6 +14,7 @@ answer the next time and would never leave the window. Only an answer of the wro
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -92,6 +93,7 @@ def _array(items: object) -> dict[str, object]:
     return {"type": "array", "items": items, "maxItems": 20}
 
 
+_QUOTE = re.compile(r"((?:user|assistant|system): )?(.+)")
 _TEXT = {"type": "string"}
 _NUMBER = {"type": "integer", "minimum": 0}
 _FOLDING = _object(
@@ -174,19 +176,34 @@ def close(
 
 
 def _fold_without_model(document: SummaryDocument, turns: Sequence[Turn]) -> Folding:
-    said = _said(turns)
-    update = extractive.summarise(said, UPDATE)
+    """Sentences are quoted with the role that said them: a quote of a user must never read as an instruction."""
+    leads, said = _quotes(turns)
+    update = extractive.summarise(said, UPDATE, leads)
     if len(document.summary) + len(update) + 2 < ARCHIVE:
         delta = Delta("append", update)
     else:
-        delta = Delta("overwrite", extractive.summarise([document.summary, update], SHORTENED))
-    return Folding(extractive.summarise(said, ARCHIVE), delta, "fallback")
+        delta = Delta("overwrite", _shortened_quotes(f"{document.summary}\n{update}", SHORTENED))
+    return Folding(extractive.summarise(said, ARCHIVE, leads), delta, "fallback")
 
 
 def _said(turns: Sequence[Turn]) -> list[str]:
     """What people and models said. Results of tools stay out: they may hold secrets, and summaries are indexed."""
-    said = [cleaned for turn in turns if turn.role != "tool" and (cleaned := _storable(turn.text))]
-    return said or ([f"{len(turns)} turn(s) without words, kept in the journal."] if turns else [])
+    return _quotes(turns)[1]
+
+
+def _quotes(turns: Sequence[Turn]) -> tuple[list[str], list[str]]:
+    """The same with a lead for each text that names the role."""
+    said = [(f"{turn.role}: ", words) for turn in turns if turn.role != "tool" and (words := _storable(turn.text))]
+    if turns and not said:
+        said = [("", f"{len(turns)} turn(s) without words, kept in the journal.")]
+    return [lead for lead, _ in said], [words for _, words in said]
+
+
+def _shortened_quotes(summary: str, most: int) -> str:
+    """A summary in fewer sentences; those of a line that begins with a role keep it."""
+    lines = [_QUOTE.match(line) for line in summary.splitlines()]
+    quotes = [(line[1] or "", line[2]) for line in lines if line is not None]
+    return extractive.summarise([words for _, words in quotes], most, [lead for lead, _ in quotes])
 
 
 # What is sent

@@ -78,32 +78,38 @@ class Insights:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """One sentence, the text it stands in, its terms, and what a unit of their weight is worth."""
+    """One sentence, the text it stands in, the characters it takes with the lead of that text, its terms, and what a
+    unit of their weight is worth."""
 
     written: str
     part: int
+    size: int
     terms: frozenset[str]
     worth: float
 
 
-def summarise(texts: Sequence[str], most: int) -> str:
+def summarise(texts: Sequence[str], most: int, leads: Sequence[str] = ()) -> str:
     """The sentences that say most, in their order, in at most `most` characters. The sentences of each text are a line.
 
     All of them when they fit. Code blocks are left out and very long sentences cut. Empty only when the texts are.
+    With `leads`, one for each text, the line of a text begins with its lead.
     """
     if most < 1:
         raise Invalid(f"a summary of {most} characters was asked for; give 1 or more")
-    found = [one for part, content in enumerate(texts) for one in _sentences(content, part)]
+    lead_of = list(leads) or [""] * len(texts)
+    found = [one for part, content in enumerate(texts) for one in _sentences(content, part, len(lead_of[part]))]
     if not found:  # nothing but code, or nothing at all
-        return " ".join(" ".join(texts).split())[:most].rstrip()
-    fits = sum(len(one.written) + 1 for one in found) - 1 <= most
+        whole = zip(lead_of, (" ".join(content.split()) for content in texts), strict=True)
+        return "\n".join(lead + content for lead, content in whole if content)[:most].rstrip()
+    fits = sum(one.size + 1 for one in found) - 1 <= most
     chosen = list(range(len(found))) if fits else _chosen(found, most)
     if not chosen:
-        return found[_order(found)[0][1]].written[:most].rstrip()
+        best = found[_order(found)[0][1]]
+        return (lead_of[best.part] + best.written)[:most].rstrip()
     lines: dict[int, list[str]] = {}
     for place in sorted(chosen):
         lines.setdefault(found[place].part, []).append(found[place].written)
-    return "\n".join(map(" ".join, lines.values()))
+    return "\n".join(lead_of[part] + " ".join(sentences) for part, sentences in lines.items())
 
 
 def insights(
@@ -161,13 +167,13 @@ def _cut(line: str, match: re.Match[str]) -> str:
     return line[start : start + INSIGHT].strip()
 
 
-def _sentences(content: str, part: int) -> list[_Sentence]:
+def _sentences(content: str, part: int, lead: int) -> list[_Sentence]:
     found = []
     for sentence in text.sentences(_FENCE.sub("\n", content)):
         written = sentence if len(sentence) <= SENTENCE else sentence[: SENTENCE - 1].rstrip() + "…"
         said = _DECISIONS.search(written) or _LESSONS.search(written)
         worth = (EMPHASIS if said else 1.0) / math.sqrt(len(written) + SENTENCE / 10)
-        found.append(_Sentence(written, part, frozenset(text.analyse(written)), worth))
+        found.append(_Sentence(written, part, lead + len(written), frozenset(text.analyse(written)), worth))
     return found
 
 
@@ -199,14 +205,14 @@ def _chosen(found: Sequence[_Sentence], most: int) -> list[int]:
     while heap:
         before, place = heapq.heappop(heap)
         one = found[place]
-        if one.terms in said or len(one.written) > room:
+        if one.terms in said or one.size > room:
             continue
         now = -_gain(one, weights)
         if now > before:  # its terms have been said since it was last looked at
             heapq.heappush(heap, (now, place))
             continue
         chosen.append(place)
-        room -= len(one.written) + 1
+        room -= one.size + 1
         said.add(one.terms)
         weights |= {term: weights[term] * SAID for term in one.terms}
     return chosen
