@@ -3,7 +3,7 @@
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +42,6 @@ HOUR = 3_600_000
 """Milliseconds."""
 LOOKED_AT = 10
 """Conversations that may be dead and are looked at when another one starts."""
-RETRY = 10
-"""After a compaction that failed so many more events are waited for: a model that is down is not asked each time."""
 TIMES = ("created_at", "timestamp", "at")
 """Where a message may say when it was."""
 _log = logging.getLogger("recollect.conversations")
@@ -68,6 +66,28 @@ class Talk:
     """The agent's folder in the vault, where its identity files are."""
     closed: Callable[[str], None] = lambda conversation: None
     """Told of every conversation that was ended."""
+    failures: dict[tuple[str, Lane], "_Failures"] = field(default_factory=dict)
+    """Of the lanes whose last compaction failed, by conversation."""
+
+
+@dataclass(slots=True)
+class _Failures:
+    """How often in a row a lane could not be compacted, and how many events are appended before the next try.
+
+    The next event tries again; then the wait doubles, up to the length of a window. So a short outage costs nothing,
+    and a model that stays down is asked about once per window.
+    """
+
+    count: int = 0
+    wait: int = 0
+
+    def add(self, longest: int) -> None:
+        self.count += 1
+        self.wait = min(2 ** min(self.count - 1, 30), longest)
+
+    def due(self, added: int) -> bool:
+        self.wait -= added
+        return self.wait <= 0
 
 
 class Channels:
@@ -531,6 +551,9 @@ class Conversation:
     def _grown(self, lane: Lane, added: Sequence[Event]) -> None:
         """Compact the window when it may be full. Other processes append, too, so the first time it is read."""
         limits = self._talk.limits
+        failures = self._talk.failures.get((self.id, lane))
+        if failures is not None and not failures.due(len(added)):
+            return
         count, size = self._sizes.get(lane, (limits.events, 0))
         count, size = count + len(added), size + sum(map(compaction.tokens, added))
         self._sizes[lane] = count, size
@@ -552,9 +575,11 @@ class Conversation:
                 talk.store, self._info, lane, talk.model, talk.limits, asked=asked, now=talk.clock.now()
             )
         except RecollectError:
-            self._sizes[lane] = talk.limits.events - RETRY, 0
+            talk.failures.setdefault((self.id, lane), _Failures()).add(talk.limits.events)
             raise
-        self._sizes.pop(lane, None)
+        finally:
+            self._sizes.pop(lane, None)
+        talk.failures.pop((self.id, lane), None)
         if done is not None:
             talk.later.wake(talk.store)
         return done

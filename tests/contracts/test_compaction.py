@@ -313,8 +313,33 @@ def test_a_model_that_stays_down_is_not_asked_for_each_event(tmp_path: Path) -> 
         for number in range(40):
             conv.user(f"message {number}")
             wait(home)
-        assert len(model.asked) == 4
+        assert len(model.asked) == 6  # with the events 10, 11, 13, 17, 25 and 35
         assert len(conv.window()) == 40
+
+
+@pytest.mark.parametrize("anew", [False, True], ids=["one object", "an object for each event"])
+def test_after_a_compaction_that_failed_the_next_event_tries_again(tmp_path: Path, anew: bool) -> None:
+    model = Writing(RuntimeError("down"))
+    with recollect.open(tmp_path / "memory.db", model=model, settings=settings(events=10)) as home:
+        conv = home.agent("ana").conversations.start()
+        asked = []
+        for number in range(12):
+            talker = home.agent("ana").conversations.get(conv.id) if anew else conv
+            talker.user(f"message {number}")
+            wait(home)
+            asked.append(len(model.asked))
+        assert asked[8:] == [0, 1, 2, 2]
+        assert len(markers(conv)) == 1
+
+
+def test_a_model_that_stays_down_is_not_asked_for_each_event_by_objects_of_their_own(tmp_path: Path) -> None:
+    model = Writing(*[RuntimeError("down")] * 100)
+    with recollect.open(tmp_path / "memory.db", model=model, settings=settings(events=10)) as home:
+        conv = home.agent("ana").conversations.start()
+        for number in range(40):
+            home.agent("ana").conversations.get(conv.id).user(f"message {number}")
+            wait(home)
+        assert len(model.asked) == 6
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
