@@ -50,7 +50,8 @@ def test_the_prompt_of_the_lane_edge(mem: Memory) -> None:
         {"role": "system", "content": "You are calm."},
         {
             "role": "system",
-            "content": f"{RECORD}\n\nSummary of the conversation so far:\n> They talk of piers.\n\nFacts:\n- city: Porto",
+            "content": f"{RECORD}\n\nSummary of the conversation so far:\n> They talk of piers.\n\n"
+            "Facts:\n- city: Porto",
         },
         {"role": "system", "content": "It rains."},
         {"role": "user", "content": "Which pier?", "name": "Marta"},
