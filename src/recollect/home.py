@@ -35,7 +35,7 @@ from recollect.storage.stats import of_agent
 from recollect.transfer import archive, formats, restoring
 from recollect.transfer.archive import Progress, quiet
 from recollect.upkeep.runner import Jobs, Workplace
-from recollect.vault.sync import Vault, is_made
+from recollect.vault.sync import Vault
 
 __all__ = ["Home", "Place"]
 
@@ -67,6 +67,10 @@ class Place(Protocol):
         """The folder for the workspace's files, where there is one by default."""
         ...
 
+    def vaults(self) -> list[str]:
+        """The workspaces whose default folder for files exists, also those that hold nothing else yet."""
+        ...
+
     def backup(self, target: Path) -> None:
         """Copy everything to a new path."""
         ...
@@ -93,7 +97,9 @@ class Home:
             settings.conversation, settings.profiles, self.requests.forget_answers, settings.recall.duplicates,
             Lifetime(settings.remember.lifetime),
         )  # fmt: skip
-        self.jobs = Jobs(self._workplaces, clock, settings, self._shared.decay, model, self._shared.signals.flush)
+        self.jobs = Jobs(
+            self._workplaces, clock, settings, self._shared.decay, model, self._shared.signals.flush, self._read_files
+        )
         self.tokens = Tokens(shared, clock, self._shared.background)
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
@@ -111,12 +117,12 @@ class Home:
                 folder = self._folder(key[0])
                 self._memories[key] = Memory(
                     key[1], own, account, self._shared, lambda other: self._other(key[0], other), place=key[0],
-                    folder=None if folder is None else folder / key[1], vault=lambda: self._live_vault(key[0]),
+                    folder=None if folder is None else folder / key[1], vault=partial(self._live_vault, key[0]),
                 )  # fmt: skip
             return self._memories[key]
 
     def vault(self, workspace: str = "default") -> Vault:
-        """The markdown files of a workspace; its first `sync()` makes them, and from then on they are kept in step."""
+        """The markdown files of a workspace; they are made by the first write and kept in step with the entries."""
         name = names.segment(workspace, "a workspace")
         with self._lock:
             if name not in self._vaults:
@@ -269,6 +275,9 @@ class Home:
         folders = [self._folder(name) for name in self._place.workspaces()]
         now = self._shared.clock.now()
         result = five_steps(self.jobs.run, [folder for folder in folders if folder is not None], now)
+        for name in self._place.workspaces():
+            if (vault := self._live_vault(name)) is not None:
+                vault.remove_leftovers()
         for place in self._workplaces()[:1]:
             with place.shared.database.write(SHARED) as tx:
                 tx.run("upkeep.job_put", name=COMPACTION, next_due_at=0)
@@ -312,8 +321,7 @@ class Home:
     def _touched(self, workspace: str | None, agent: str) -> None:
         if workspace is not None:  # the account never has vectors
             self._shared.later.wake(self._store(self._place.workspace(workspace), agent))
-            if agent != SHARED:
-                self._show(workspace, agent)
+            self._show(workspace, agent)
 
     def _folder(self, workspace: str) -> Path | None:
         """Where the files of a workspace are: by the place, or in the folder that was named; others beside it."""
@@ -321,14 +329,25 @@ class Home:
             return self._place.vault(workspace)
         return self._vault if workspace == "default" else self._vault.with_name(f"{self._vault.name}-{workspace}")
 
-    def _live_vault(self, workspace: str) -> Vault | None:
-        """The vault, once it has been made."""
+    def _live_vault(self, workspace: str, *, make: bool = False) -> Vault | None:
+        """The vault, where this home has a folder for one; without `make` only if that folder exists."""
         folder = self._folder(workspace)
-        return self.vault(workspace) if folder is not None and is_made(folder) else None
+        return self.vault(workspace) if folder is not None and (make or folder.is_dir()) else None
+
+    def _read_files(self) -> None:
+        """Take in what was edited in the files of all agents, also of those that have nothing but files yet."""
+        beside = () if self._vault is not None else self._place.vaults()
+        for workspace in sorted({"default", *self._place.workspaces(), *beside}):
+            try:
+                vault = self._live_vault(workspace)
+                for problem in vault.refresh_all().problems if vault is not None else ():
+                    _log.warning("the vault of %s: %s", workspace, problem)
+            except (RecollectError, OSError) as error:
+                _log.warning("what was edited in the vault of %s is not taken in: %s", workspace, error)
 
     def _show(self, workspace: str, agent: str, subject: str | None = None, body: str = "") -> None:
         """Let the vault show an agent's entries, and commit them under a subject, where there is a vault."""
-        vault = self._live_vault(workspace)
+        vault = self._live_vault(workspace, make=True)
         if vault is not None:
             vault.show(agent, subject, body)
 

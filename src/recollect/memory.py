@@ -22,7 +22,7 @@ from recollect.engine.policy import SHARED
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.engine.store import Store
-from recollect.errors import Conflict, Invalid, NotFound, RecollectError, Unavailable
+from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import Recovery
@@ -76,7 +76,8 @@ class Memory:
 
     def __init__(
         self, agent: str, workspace: Store, account: Store, shared: Shared, other: Callable[[str], Store], *,
-        place: str = "default", folder: Path | None = None, vault: Callable[[], Vault | None] = lambda: None,
+        place: str = "default", folder: Path | None = None,
+        vault: Callable[..., Vault | None] = lambda *, make=False: None,
     ) -> None:  # fmt: skip
         self.agent = agent
         self._workspace, self._account, self._other = workspace, account, other
@@ -88,6 +89,7 @@ class Memory:
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._model, self._profiles, self._lifetime = shared.model, shared.profiles, shared.lifetime
+        self._later = shared.later
         self._forget_answers, self._duplicates = shared.forget_answers, shared.duplicates
         self.profiles = tuple(sorted(shared.profiles))
         self._folder, self._vault = None if folder is None else folder.parent, vault
@@ -137,7 +139,7 @@ class Memory:
         pending, made = iter(drafts), list[Entry]()
         while batch := [self._draft(draft) for draft in islice(pending, BATCH)]:
             made += self._entries.add(batch)
-        for category in {entry.category for entry in made if entry.category is not None}:
+        for category in {entry.category for entry in made}:
             self._show(category)
         return made
 
@@ -471,7 +473,7 @@ class Memory:
         within, _ = self._within(conversation, None)
         now = self._clock.now()
         built = context.build(
-            self._workspace, names.plain("command", command, lines=True), known, folder=self._folder,
+            self._workspace, names.plain("command", command, lines=True), known, shared=self._other(SHARED),
             decay=self._decay, now=now, conversation=within,
         )  # fmt: skip
         shown = {item.entry_id for section in built.sections for item in section.items if item.entry_id}
@@ -487,37 +489,28 @@ class Memory:
         return context.orient(chosen, command, self._model)
 
     def project(self) -> str | None:
-        """What the project is about: `_project.md` of the workspace's vault, else the note of that name; None if there
-        is neither. A context begins with it.
+        """What the project is about, for all agents of the workspace; None if that was never set.
+
+        A vault shows it as `_project.md`. A context begins with it.
         """
-        try:
-            return project.find(self._workspace, self._folder)[0].strip() or None
-        except OSError as error:
-            raise Unavailable(f"what the project is about could not be read: {error}") from error
+        self._look()
+        found = project.find(self._other(SHARED), self._workspace)
+        return None if found is None else found.content.strip()
 
     def set_project(self, content: str, *, replace: bool = True) -> bool:
-        """Say what the project is about, in the place where `project()` reads it; True if that was written.
+        """Set what the project is about, for all agents of the workspace; True if the text was written.
 
-        With `replace=False` it is written only if nothing was said before.
+        With `replace=False` it is written only if there is no text yet.
         """
         content = names.plain("content", content, lines=True)
         if not content.strip():
             raise Invalid("the content is empty; say what the project is about")
-        if not replace and self.project() is not None:
-            return False
-        if self._folder is not None and (self._vault() is not None or (self._folder / project.FILE).exists()):
-            return project.put_file(self._folder, content, replace=replace)
-        note = project.find(self._workspace, None)[1]
-        if note is not None:
-            self.apply(Write(note.id, content=content))
-            return True
-        try:
-            self.apply(Add(content, name=project.FILE, category=Category.PROJECTS))
-        except Conflict:  # another process was first
-            if replace:
-                self.apply(Write(project.FILE, content=content))
-            return replace
-        return True
+        self._look()
+        shared = self._other(SHARED)
+        written = project.put(shared, self._workspace, content.rstrip(), replace=replace, now=self._clock.now())
+        self._later.wake(shared)
+        self._show_project()
+        return written
 
     # The past
 
@@ -541,14 +534,21 @@ class Memory:
 
     def _show(self, category: Category | None, *, everywhere: bool = False) -> None:
         """Let the vault show what was written, where there is one. Its troubles are told, and fail no write."""
-        if category is None and not everywhere:
-            return
         try:
-            vault = self._vault()
+            vault = self._vault(make=True)
             if vault is not None:
-                _tell(vault.written(self.agent, None if everywhere else category))
+                nothing = category is None and not everywhere
+                _tell(vault.make() if nothing else vault.written(self.agent, None if everywhere else category))
         except (RecollectError, OSError) as error:
             _log.warning("the vault does not show what was written: %s", error)
+
+    def _show_project(self) -> None:
+        try:
+            vault = self._vault(make=True)
+            if vault is not None:
+                _tell(vault.project())
+        except (RecollectError, OSError) as error:
+            _log.warning("the vault does not show what the project is about: %s", error)
 
     def _look(self, agent: str | None = None) -> None:
         """Take in edits of the vault's files before a read: of another agent, or of this one and `_shared`."""
@@ -563,7 +563,7 @@ class Memory:
     def _closed(self, conversation: str) -> None:
         """Let the vault show what a conversation left, and commit it."""
         try:
-            vault = self._vault()
+            vault = self._vault(make=True)
             if vault is not None:
                 vault.show(self.agent, *close_message(conversation, self.agent))
         except (RecollectError, OSError) as error:

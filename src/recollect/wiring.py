@@ -217,6 +217,10 @@ class SingleFile:
     def vault(self, workspace: str) -> None:
         """A single file has no folder."""
 
+    def vaults(self) -> list[str]:
+        """A single file has none."""
+        return []
+
     def backup(self, target: Path) -> None:
         """Copy the file."""
         if not _is_plain(str(target)):
@@ -272,6 +276,10 @@ class Directory:
     def vault(self, workspace: str) -> Path:
         """The folder `vault` beside the workspace's file."""
         return self._path / "workspaces" / workspace / "vault"
+
+    def vaults(self) -> list[str]:
+        """The workspaces that have a folder `vault`."""
+        return sorted(path.parent.name for path in self._path.glob("workspaces/*/vault") if path.is_dir())
 
     def _vaults(self) -> list[Path]:
         """The vaults that lie in this directory; a link leads to one that does not."""
@@ -333,6 +341,10 @@ class Server:
 
     def vault(self, workspace: str) -> None:
         """A server has no folder."""
+
+    def vaults(self) -> list[str]:
+        """A server has none."""
+        return []
 
     def backup(self, target: Path) -> None:
         """Copy everything into a new directory of SQLite files: a home that opens without a server."""

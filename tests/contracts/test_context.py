@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import recollect
-from recollect import ConfigError, Conflict, FixedClock, Home, Invalid, Memory, NotFound, Profile, Settings, Unavailable
+from recollect import ConfigError, FixedClock, Home, Invalid, Memory, NotFound, Profile, Settings
 from recollect.config import EmbedderSettings
 from recollect.engine import context as module
 from recollect.engine.context import HEADINGS
@@ -207,15 +207,22 @@ def test_profiles_choose_sections_limits_and_budget(tmp_path: Path) -> None:
         Settings.read({}, tmp_path / "recollect.toml")
 
 
-def test_the_project_is_read_from_the_vault_and_a_huge_one_is_cut(tmp_path: Path) -> None:
+@pytest.mark.parametrize("lines", [100_000, 1_500_000])
+def test_the_project_is_shown_whole_and_says_where_a_note_cannot_hold_its_file(tmp_path: Path, lines: int) -> None:
     with recollect.open(tmp_path / "home", clock=FixedClock()) as home:
         mem = home.agent("ana")
         folder = tmp_path / "home" / "workspaces" / "default" / "vault"
         folder.mkdir(parents=True)
-        (folder / "_project.md").write_text("Boats.\n" * 1_500_000)
+        (folder / "_project.md").write_text("Boats.\n" * lines)
         (item,) = mem.context("x").section("Project")
-        assert len(item.text) < 41_000
-        assert item.text.endswith("[truncated]")
+        said, _, cut = item.text.partition("\n\n[")
+        assert set(said.splitlines()) == {"Boats."}
+        assert len(said.splitlines()) == lines if lines == 100_000 else len(said.encode()) > 999_000
+        assert cut == (
+            "" if lines == 100_000 else "_project.md has 10,500,000 bytes; only its beginning is shown here]"
+        )
+        home.vault().sync()
+        assert (folder / "_project.md").read_text() == "Boats.\n" * lines
 
 
 @pytest.mark.parametrize("kind", ["a folder", "no text", "empty"])
@@ -224,14 +231,13 @@ def test_a_project_file_that_is_none_leaves_the_rest_as_it_is(tmp_path: Path, ki
         mem = home.agent("ana")
         mem.remember("We deploy on Tuesdays", category="decisions")
         file = tmp_path / "home" / "workspaces" / "default" / "vault" / "_project.md"
-        file.parent.mkdir(parents=True)
         if kind == "a folder":
             file.mkdir()
         else:
             file.write_bytes(b"Boats \xff\xfe and ropes" if kind == "no text" else b" \n")
         found = mem.context("deploy")
         assert [section.name for section in found.sections][-1] == "Relevant Decisions"
-        assert len(found.failed) == (kind == "a folder")
+        assert not found.failed
         assert len(found.section("Project")) == (kind == "no text")
 
 
@@ -464,7 +470,6 @@ def test_what_the_project_is_about_is_said_and_read_in_one_place(mem: Memory) ->
     assert mem.set_project("Boats and ropes.", replace=False) is True
     assert mem.set_project("Something else.", replace=False) is False
     assert mem.project() == "Boats and ropes."
-    assert mem.get("_project.md").category == "projects"
     assert mem.context("x").section("Project")[0].text == "Boats and ropes."
     assert mem.set_project("Only boats.") is True
     assert mem.project() == "Only boats."
@@ -473,24 +478,72 @@ def test_what_the_project_is_about_is_said_and_read_in_one_place(mem: Memory) ->
             mem.set_project(wrong)  # type: ignore[arg-type]
 
 
-def test_the_project_is_the_vaults_file_where_there_is_a_vault(tmp_path: Path) -> None:
+def test_the_project_is_one_text_for_all_agents_of_a_workspace(location: str) -> None:
+    with recollect.open(location) as home:
+        ana, ben = home.agent("ana"), home.agent("ben")
+        assert ana.set_project("# Boats\n\n## Ropes") is True
+        assert ben.project() == ana.project() == "# Boats\n\n## Ropes"
+        assert "# Boats\n\n## Ropes" in ben.context("x").text
+        assert ben.set_project("Sails", replace=False) is False
+        assert ben.set_project("Sails") is True
+        assert ana.project() == "Sails"
+    with recollect.open(location) as home:
+        assert home.agent("cleo").project() == "Sails"
+        assert home.check().findings == ()
+
+
+def test_the_projects_of_two_workspaces_are_apart(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "home") as home:
-        mem, other = home.agent("ana"), home.agent("ben")
-        mem.remember("Said before.", name="_project")
-        assert mem.set_project("Boats.", replace=False) is False
-        home.vault().sync()
-        file = home.vault().folder / "_project.md"
-        assert other.set_project("Boats.", replace=False) is True
+        home.agent("ana", "one").set_project("Boats")
+        assert home.agent("ana", "two").project() is None
+        assert home.agent("ana", "two").context("boats").text == ""
+
+
+def test_a_private_text_of_an_older_version_is_kept_and_reaches_all_once_it_is_published(home: Home) -> None:
+    ana, ben = home.agent("ana"), home.agent("ben")
+    note = ana.remember("Said before.", name="_project.md", category="projects")
+    assert (ana.project(), ben.project()) == ("Said before.", None)
+    assert ana.set_project("A template.", replace=False) is False
+    assert ana.project() == ben.project() == "Said before."
+    assert ben.set_project("Boats.") is True
+    assert ana.project() == ben.project() == "Boats."
+    assert ana.get(note.id).content == "Said before."
+
+
+def test_the_vault_shows_the_project_and_takes_in_edits_of_it(location: str, tmp_path: Path) -> None:
+    file = tmp_path / "notes" / "_project.md"
+    with recollect.open(location, vault=tmp_path / "notes") as home:
+        ana, ben = home.agent("ana"), home.agent("ben")
+        ana.set_project("Boats.")
         assert file.read_text(encoding="utf-8") == "Boats.\n"
-        assert mem.project() == other.project() == "Boats."
-        assert mem.set_project("Ropes.", replace=False) is False
-        assert mem.set_project("Ropes.") is True
-        assert other.context("x").section("Project")[0].text.strip() == "Ropes."
+        file.write_text("Boats and ropes.\n\n# Later\n", encoding="utf-8")
+        assert ben.project() == "Boats and ropes.\n\n# Later"
+        assert ben.set_project("Ropes.", replace=False) is False
         file.unlink()
-        file.symlink_to(tmp_path / "elsewhere.md")
-        with pytest.raises(Conflict, match="a link"):
-            mem.set_project("Boats.")
+        assert ben.project() == "Boats and ropes.\n\n# Later"
+        assert file.read_text(encoding="utf-8") == "Boats and ropes.\n\n# Later\n"
+        file.write_text("Sails.")
+    with recollect.open(location) as home:  # the database has what was read from the file
+        assert home.agent("ana").project() == "Boats and ropes.\n\n# Later"
+        home.agent("ana").set_project("Anchors.")
+    with recollect.open(location, vault=tmp_path / "notes") as home:  # both changed: the file wins
+        assert home.agent("ben").project() == "Sails."
+        assert file.read_text() == "Sails."
+        contents = [revision.after.get("content") for revision in home.agent("_shared").history("_project.md")]
+        assert contents[-2:] == ["Anchors.", "Sails."]
+        file.write_text(" \n")
+        assert home.agent("ben").project() is None
+
+
+def test_trouble_with_the_project_file_fails_no_write(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home:
+        mem = home.agent("ana")
+        mem.set_project("Boats.")
+        file = home.vault().folder / "_project.md"
         file.unlink()
         file.mkdir()
-        with pytest.raises(Unavailable):
-            mem.project()
+        assert mem.set_project("Ropes.") is True
+        assert mem.project() == "Ropes."
+        file.rmdir()
+        assert mem.project() == "Ropes."
+        assert file.read_text() == "Ropes.\n"

@@ -514,7 +514,8 @@ def test_a_memory_folder_becomes_the_memories_of_its_agents(home: Home, memory_f
     newest, older = home.agent("ux").list(category="decisions")
     assert (newest.content, newest.tags) == ("Newest decision\n---\nwith a rule inside", ("auto-extract", "multi-word"))
     assert (newest.created_at, older.created_at) == (1_773_671_520_000, 1_773_671_519_000)
-    assert home.agent("ana").get("_project.md").category is Category.PROJECTS
+    for agent in ("ana", "dev", "somebody else"):
+        assert home.agent(agent).project() == "# The project\nA shop for seeds."
 
 
 def test_a_saved_conversation_leaves_a_hand_off_and_decisions(home: Home, memory_folder: Path) -> None:

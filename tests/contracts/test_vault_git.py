@@ -83,7 +83,7 @@ def test_a_file_over_a_mebibyte_is_left_out_and_told(
 
 def test_the_subjects_are_these() -> None:
     assert dream_subject(3) == "dream: 3 promotion(s)"
-    assert dream_subject(0) is None
+    assert dream_subject(0) == "dream: 0 promotion(s)"
     assert close_message("a1b2", "ana") == ("session-close: a1b2", "agent=ana")
     assert checkpoint_subject() == "checkpoint: manual"
     assert checkpoint_subject("before\nthe move") == "checkpoint: before the move"
@@ -337,7 +337,7 @@ def test_a_conversation_that_died_is_a_commit_too(live: Home, clock: FixedClock,
     assert "Which day?" in (live.vault().folder / "ana" / "handoffs.md").read_text()
 
 
-def test_a_dream_that_promotes_is_a_commit_and_one_that_does_not_is_none(live: Home, clock: FixedClock) -> None:
+def test_every_dream_is_a_commit_with_its_diary(live: Home, clock: FixedClock) -> None:
     live.agent("ben").remember("not hers", category="lessons")
     dreamt_of(live, clock)
     assert live.jobs.run("dream", dry_run=True).figures["promoted"] == 1
@@ -345,9 +345,11 @@ def test_a_dream_that_promotes_is_a_commit_and_one_that_does_not_is_none(live: H
     assert live.jobs.run("dream").error is None
     assert subjects(live) == ["dream: 1 promotion(s)", "workspace init"]
     assert "MEMORY.md" in files_of(live.vault().folder / "ana")
+    clock.advance(1_000 * 60)
     live.jobs.run("dream")
-    assert len(subjects(live)) == 2
-    assert subjects(live, "ben") == []
+    assert subjects(live) == ["dream: 0 promotion(s)", "dream: 1 promotion(s)", "workspace init"]
+    assert subjects(live, "ben") == ["dream: 0 promotion(s)", "dream: 0 promotion(s)", "workspace init"]
+    assert files_of(live.vault().folder / "ben") == [".gitattributes", ".gitignore", "DREAMS.md", "lessons.md"]
 
 
 @pytest.mark.parametrize(
@@ -367,14 +369,19 @@ def test_git_in_trouble_fails_no_dream_and_no_ending(
     assert subjects(live)[0] == "checkpoint: manual"
 
 
-def test_before_the_vault_is_made_there_is_no_repository(
-    tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("repository", ["agent", "vault"])
+def test_the_end_of_the_very_first_conversation_is_a_commit(
+    location: str, tmp_path: Path, clock: FixedClock, monkeypatch: pytest.MonkeyPatch, repository: str
 ) -> None:
-    monkeypatch.setenv("RECOLLECT_GIT_REPOSITORY", "agent")
-    with recollect.open(tmp_path / "home", clock=clock) as home:
+    monkeypatch.setenv("RECOLLECT_GIT_REPOSITORY", repository)
+    with recollect.open(location, vault=tmp_path / "notes", clock=clock) as home:
         mem = home.agent("ana")
-        mem.conversations.get(talked(mem)).end()
-        assert not home.vault().folder.exists()
+        assert home.vault().history("ana").commits == ()
+        identity = talked(mem)
+        mem.conversations.get(identity).end()
+        assert subjects(home)[0] == f"session-close: {identity}"
+        folder = tmp_path / "notes"
+        assert "handoffs.md" in " ".join(files_of(folder / "ana" if repository == "agent" else folder))
 
 
 def test_the_history_of_a_deleted_workspace_stays_and_brings_nothing_back(

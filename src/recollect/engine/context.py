@@ -13,7 +13,6 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 
 from recollect import fencing, text
 from recollect.engine import conversations, project
@@ -45,8 +44,6 @@ from recollect.storage.database import Row, Transaction
 
 __all__ = ["HEADINGS", "build", "orient"]
 
-PROJECT_LENGTH = 40_000
-"""Characters of the project's file that go into a prompt: some ten thousand tokens."""
 TOLD = 300
 """Characters of a decision or lesson that is told as a whole; those that are taken from conversations have no more."""
 MESSAGE_LENGTH = 100
@@ -60,10 +57,10 @@ GATE_SECONDS = 5.0
 
 
 def build(
-    store: Store, command: str, profile: Profile, *, folder: Path | None, decay: DecayConfig, now: int,
+    store: Store, command: str, profile: Profile, *, shared: Store, decay: DecayConfig, now: int,
     conversation: str | None = None,
 ) -> Context:  # fmt: skip
-    """Choose, order and trim. `folder` is the workspace's vault, where the project's file is."""
+    """Choose, order and trim. `shared` has the rows that all agents of the workspace share."""
     if profile.budget < 0:
         raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
     failed: list[str] = []
@@ -82,7 +79,7 @@ def build(
 
     handoff = part(HANDOFF, lambda: _handoff(store) if profile.handoff else ())
     sections = [
-        part(PROJECT, lambda: _project(store, folder) if profile.project else ()),
+        part(PROJECT, lambda: _project(store, shared) if profile.project else ()),
         handoff,
         part(DECISIONS, lambda: found()[Category.DECISIONS] if profile.decisions else ()),
         part(LESSONS, lambda: found()[Category.LESSONS] if profile.lessons else ()),
@@ -149,16 +146,10 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
 # What is chosen
 
 
-def _project(store: Store, folder: Path | None) -> list[Item]:
-    """The project's file, else the note of that name."""
-    content, note = project.find(store, folder, PROJECT_LENGTH + 1)
-    if note is not None:
-        return [_item(note, _cut(note.content))]
-    return [Item(text=_cut(content), source=project.FILE)] if content.strip() else []
-
-
-def _cut(content: str) -> str:
-    return content if len(content) <= PROJECT_LENGTH else content[:PROJECT_LENGTH] + "\n[truncated]"
+def _project(store: Store, shared: Store) -> list[Item]:
+    """What the project is about: the whole text, whatever its length."""
+    note = project.find(shared, store)
+    return [] if note is None else [_item(note, note.content)]
 
 
 def _handoff(store: Store) -> list[Item]:

@@ -1,48 +1,59 @@
-"""What the project is about: the file `_project.md` of the workspace's vault, else the agent's note of that name.
+"""What the project is about: one note in the rows that all agents of a workspace share.
 
-Nothing is read or written through a link.
+A vault shows it as `_project.md`; see `vault.project`. Callers make sure that the writer may write for all agents.
 """
 
-from pathlib import Path
-
-from recollect.engine.store import Store
-from recollect.errors import Conflict, Unavailable
-from recollect.model.entry import Entry
+from recollect.engine import remember
+from recollect.engine.store import Store, Work
+from recollect.model.entry import Entry, Lifetime
+from recollect.model.operation import Add, Write
 from recollect.storage import entries
-from recollect.vault.files import Edited, LeftAlone, opened, rewrite_file
+from recollect.storage.database import Transaction
 
-__all__ = ["FILE", "find", "put_file"]
+__all__ = ["FILE", "find", "note", "put", "write"]
 
 FILE = "_project.md"
 NAMES = (FILE, "_project")
 
 
-def find(store: Store, folder: Path | None, length: int = -1) -> tuple[str, Entry | None]:
-    """The text, or as many characters of it as are wanted, and the note that has it, if it is no file."""
-    if folder is not None:
-        try:
-            with opened(folder, FILE) as file:
-                content = file.read(4 * length if length >= 0 else -1).decode("utf-8", "replace")
-                return content[: length if length >= 0 else None], None
-        except FileNotFoundError:
-            pass
-        except LeftAlone as problem:
-            raise Unavailable(f"{folder / FILE} cannot be read: {problem}") from None
-    with store.read() as tx:
-        known = next((found for found in (entries.find(tx, name) for name in NAMES) if found), None)
-        entry = entries.get(tx, known) if known else None
-    return (entry.content, entry) if entry else ("", None)
+def note(tx: Transaction) -> Entry | None:
+    """The note that holds the text."""
+    known = next((found for found in (entries.find(tx, name) for name in NAMES) if found), None)
+    return entries.get(tx, known) if known else None
 
 
-def put_file(folder: Path, content: str, *, replace: bool) -> bool:
-    """Write the file; False if there is one that says something and must not be replaced."""
-    path, wanted = folder / FILE, f"{content.rstrip()}\n".encode()
-    try:
-        written = rewrite_file(folder, FILE, lambda known: known if known.strip() and not replace else wanted)
-    except Edited:
-        raise Conflict(f"{path} was edited at this moment; look at it and try again") from None
-    except LeftAlone as problem:
-        raise Conflict(f"{path} was left alone: {problem}") from None
-    except OSError as error:
-        raise Unavailable(f"{path} could not be written: {error}") from error
-    return written or replace
+def find(shared: Store, own: Store) -> Entry | None:
+    """The workspace's note; where there is none, the agent's own, as older versions kept it."""
+    for store in (shared, own):
+        with store.read() as tx:
+            if (found := note(tx)) is not None:
+                return found
+    return None
+
+
+def put(shared: Store, own: Store, content: str, *, replace: bool, now: int) -> bool:
+    """Set the workspace's text; without `replace` only if there is none, and False if there is one.
+
+    An agent's own text counts as one: it becomes the workspace's then.
+    """
+    earlier = None
+    if not replace:
+        with own.read() as tx:
+            earlier = note(tx)
+    with shared.write() as work:
+        if not replace and note(work.tx) is not None:
+            return False
+        write(work, content if earlier is None else earlier.content, actor=own.agent, now=now)
+    return earlier is None
+
+
+def write(work: Work, content: str, *, actor: str, now: int) -> Entry:
+    """Write the text, in a transaction of the shared rows."""
+    known = note(work.tx)
+    if known is None:
+        operation = remember.checked(Add(content, name=FILE, lifetime=Lifetime.LONG_TERM))
+    elif known.content == content:
+        return known
+    else:
+        operation = remember.checked(Write(known.id, content=content))
+    return remember.apply(work, operation, actor=actor, now=now)

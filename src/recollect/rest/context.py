@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
+from recollect.model.access import ANY, Right
 from recollect.model.context import Context, OrientationDocument
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.once import Route
@@ -47,13 +48,14 @@ class Written(BaseModel):
 
 @router.get("/project")
 def project(caller: Reader) -> Project:
-    """What the project is about: `_project.md` of the workspace's vault, else the agent's note of that name."""
+    """What the project is about: one text for all agents of the workspace."""
     return Project(content=caller.memory.project())
 
 
 @router.put("/project")
 def set_project(new: NewProject, caller: Writer) -> Written:
-    """Say what the project is about, in the place where it is read."""
+    """Set what the project is about, for all agents of the workspace; that takes a token for all of them."""
+    caller.must(Right.WRITE, agent=ANY)
     return Written(written=caller.memory.set_project(new.content, replace=new.replace))
 
 

@@ -20,7 +20,7 @@ from recollect.clock import iso
 from recollect.conversation import Conversation
 from recollect.errors import ConfigError, NotFound
 from recollect.memory import Memory, search_notes
-from recollect.model.access import Right
+from recollect.model.access import ANY, Right
 from recollect.model.entry import Category, Entry, Kind
 from recollect.model.history import EventType, Status
 from recollect.model.operation import Write
@@ -287,6 +287,7 @@ def save(wanted: Annotated[Wanted, Carried()], caller: Anyone) -> dict[str, Any]
             return {"ok": True, "entry": _append(memory, wanted.category, wanted.content, wanted.tags)}
         case InitProject():
             memory = _memory(caller, wanted.agentId or caller.agent, Right.WRITE)
+            caller.must(Right.WRITE, agent=ANY)  # the text is for all agents
             return {"ok": True, "created": memory.set_project(wanted.content, replace=False)}
         case _:
             talks = wanted.conversations if isinstance(wanted, SaveAll) else [wanted]

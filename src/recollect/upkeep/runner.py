@@ -82,9 +82,11 @@ class Jobs:
     def __init__(
         self, workplaces: Callable[[], Sequence[Workplace]], clock: Clock, settings: Settings, decay: DecayConfig,
         model: LanguageModel | None, before: Callable[[], None] = lambda: None,
+        read_files: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
+        """`before` is called before each job, `read_files` before what is to be done is looked for."""
         self._workplaces, self._clock = workplaces, clock
-        self._before = before
+        self._before, self._read_files = before, read_files
         self.deliver: Callable[[Reminder], object] | None = None
         """Where reminders go when they are due; `home.on_reminder()` sets it."""
         self._settings, self._decay, self._model = settings, decay, model
@@ -98,6 +100,8 @@ class Jobs:
     ) -> Run:  # fmt: skip
         """Run a job now, due or not. A dry run tells what it would do, and changes nothing."""
         chosen = _known(name)
+        if not dry_run:
+            self._read_files()
         now = self._clock.now()
         result = Run(id=names.new_id(now), job=chosen.name, started_at=now, dry_run=dry_run)
         done = []
@@ -215,6 +219,7 @@ class Jobs:
     def _run_due(self, progress: Callable[[str], None], stop: threading.Event) -> list[Run]:
         ran: list[Run] = []
         trouble: RecollectError | None = None
+        self._read_files()
         for place in self._workplaces():
             try:
                 for one in self._due(place, self._clock.now()):

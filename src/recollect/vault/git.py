@@ -72,9 +72,9 @@ class Checkpoint:
     reason: str | None = None
 
 
-def dream_subject(promotions: int) -> str | None:
-    """The subject after a dream; None when nothing was promoted, so that there is nothing to commit."""
-    return f"dream: {promotions} promotion(s)" if promotions else None
+def dream_subject(promotions: int) -> str:
+    """The subject after a dream, also one that promoted nothing: its diary has a new entry."""
+    return f"dream: {promotions} promotion(s)"
 
 
 def close_message(conversation: str, agent: str) -> tuple[str, str]:

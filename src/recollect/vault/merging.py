@@ -16,12 +16,10 @@ from recollect.model.vault import Problem, Report
 from recollect.storage import entries
 from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
 from recollect.vault.markdown import Block, File, clean, new_block, parse, slug
-from recollect.vault.state import Mark, Member, digest, fingerprint, known_state, of_block
+from recollect.vault.state import ACTOR, Mark, Member, digest, fingerprint, known_state, of_block
 
-__all__ = ["ACTOR", "Merge"]
+__all__ = ["Merge"]
 
-ACTOR = "vault"
-"""Who the history names for an edit of a file, and the source of notes that were written into one."""
 SETTLE = 2_000
 """Milliseconds after which a file that looks cut off is believed."""
 _CHUNK = 500

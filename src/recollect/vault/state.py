@@ -9,7 +9,10 @@ from typing import Any
 from recollect.storage.database import Transaction
 from recollect.vault.markdown import Block
 
-__all__ = ["Mark", "Member", "State", "digest", "fingerprint", "known_state", "of_block"]
+__all__ = ["ACTOR", "Mark", "Member", "State", "digest", "fingerprint", "known_state", "of_block"]
+
+ACTOR = "vault"
+"""Who the history names for an edit of a file, and the source of notes that were written into one."""
 
 
 @dataclass(frozen=True, slots=True)

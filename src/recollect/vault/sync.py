@@ -26,28 +26,26 @@ from pathlib import Path
 
 from recollect import names
 from recollect.clock import Clock
-from recollect.engine.store import Store
+from recollect.engine.policy import SHARED
+from recollect.engine.project import FILE
+from recollect.engine.store import Store, Work
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError
 from recollect.model.entry import Category
 from recollect.model.transfer import Imported
 from recollect.model.vault import Problem, Report
 from recollect.storage.counters import Counters
-from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, rewrite_file
+from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, remove_leftovers, rewrite_file
 from recollect.vault.git import Checkpoint, Commit, History, Repository
 from recollect.vault.markdown import parse
-from recollect.vault.merging import ACTOR, Merge
+from recollect.vault.merging import Merge
+from recollect.vault.project import KEY, ProjectMerge, agrees
 from recollect.vault.removing import remove_files
-from recollect.vault.state import fingerprint, known_state
+from recollect.vault.state import ACTOR, fingerprint, known_state
 
-__all__ = ["ACTOR", "Vault", "is_made"]
+__all__ = ["ACTOR", "Vault"]
 
 IDENTITY = ".vault/id"
 _log = logging.getLogger("recollect.vault")
-
-
-def is_made(folder: Path) -> bool:
-    """Whether there is a vault in a folder."""
-    return (folder / IDENTITY).exists()
 
 
 class Vault:
@@ -70,6 +68,7 @@ class Vault:
         self._lock = threading.RLock()
         self._seen: dict[tuple[str, str], str] = {}
         self._spelled: set[str] = set()
+        self._made = False
 
     @property
     def folder(self) -> Path:
@@ -89,7 +88,8 @@ class Vault:
 
     def sync(self, agent: str | None = None) -> Report:
         """Bring files and entries together, for one agent or for all of them."""
-        report = self._make()
+        report = self.make(again=True) + self.project()
+        self.remove_leftovers()
         for name in self._everyone() if agent is None else [names.segment(agent, "an agent")]:
             report += Report(problems=tuple(self._misspelled(name)))
             first = self.written(name)
@@ -100,10 +100,14 @@ class Vault:
 
     def written(self, agent: str, category: Category | str | None = None) -> Report:
         """Show what the library just wrote: the file of that category, or all of the agent's that differ."""
-        report = Report()
+        report = self.project() if agent == SHARED else Report()
         for one in Category if category is None else [Category(category)]:
             report += self._file(agent, one)
         return report
+
+    def project(self) -> Report:
+        """Bring `_project.md` and the workspace's note about the project together."""
+        return self._together(SHARED, KEY, FILE, self._project_differs, lambda work: ProjectMerge(work, self.folder))
 
     def show(self, agent: str, subject: str | None = None, body: str = "") -> None:
         """Show what was done to an agent's entries, and commit it under a subject, if there is one and git is on.
@@ -119,16 +123,35 @@ class Vault:
             _log.warning("the vault in %s does not show or keep everything of %s: %s", self._folder, agent, error)
 
     def refresh(self, agent: str) -> Report:
-        """Take in the agent's files that were edited; for the moment before a read. Costs five looks at the disk."""
+        """Take in the agent's files that were edited, before a read; for `_shared` also `_project.md`.
+
+        It costs one `stat` per file.
+        """
         report = Report()
+        if agent == SHARED and not self._is_seen(self.folder / FILE, (SHARED, KEY)):
+            report += self.project()
         for category in Category:
-            try:
-                unchanged = disk_state(self._path(agent, category)) == self._seen.get((agent, category), "")
-            except (LeftAlone, OSError):
-                unchanged = False
-            if not unchanged:
+            if not self._is_seen(self._path(agent, category), (agent, category)):
                 report += self._file(agent, category)
         return report
+
+    def refresh_all(self) -> Report:
+        """Take in the files of all agents that were edited, also of agents that have nothing but files yet."""
+        report = Report()
+        for agent in {SHARED, *self._everyone()}:
+            report += self.refresh(agent)
+        return report
+
+    def remove_leftovers(self) -> int:
+        """Remove the temporary files of writers that were killed; how many there were."""
+        now = self._clock.now()
+        return sum(remove_leftovers(self.folder, name, now) for name in (".", ".vault", *self._everyone()))
+
+    def _is_seen(self, path: Path, key: tuple[str, str]) -> bool:
+        try:
+            return disk_state(path) == self._seen.get(key, "")
+        except (LeftAlone, OSError):
+            return False
 
     def watch(self, stop: threading.Event, callback: Callable[[Report], None], pause: float = 1.0) -> None:
         """Sync again and again until `stop` is set; the callback hears of every sync that did or found something."""
@@ -250,10 +273,13 @@ class Vault:
             rewrite_file(self.folder, IDENTITY, lambda raw: raw if _id(raw) else new)
         return _id(read_bytes(self.folder, IDENTITY) or b"")  # another process may have been first
 
-    def _make(self) -> Report:
-        """Make the folder a vault, so that it is kept in step from now on, also when there is nothing to show yet."""
+    def make(self, *, again: bool = False) -> Report:
+        """Make the folder a vault, also when there is nothing to show yet; with `again` also if it was made before."""
+        if self._made and not again:
+            return Report()
         try:
             self._identity(make=True)
+            self._made = True
         except (Edited, LeftAlone, OSError) as error:
             return Report(problems=(Problem(IDENTITY, str(error)),))
         return Report()
@@ -262,14 +288,25 @@ class Vault:
 
     def _file(self, agent: str, category: Category) -> Report:
         path, name = self._path(agent, category), f"{agent}/{category}.md"
+        return self._together(
+            agent, category, name,
+            lambda store: self._differs(store, path, category),
+            lambda work: Merge(work, category, self.folder, name, partial(self._elsewhere, agent)),
+        )  # fmt: skip
+
+    def _together(
+        self, agent: str, key: str, name: str, differs: Callable[[Store], bool],
+        merging: Callable[[Work], Merge | ProjectMerge],
+    ) -> Report:  # fmt: skip
+        """Bring one file and its entries together, and start again when it is edited meanwhile."""
         store = self._stores(agent)
         with self._lock:
             for _ in range(ATTEMPTS):
                 try:
-                    if not self._differs(store, path, category):
+                    if not differs(store):
                         return Report()
                     with store.write() as work:
-                        merge = Merge(work, category, self.folder, name, partial(self._elsewhere, agent))
+                        merge = merging(work)
                         try:
                             found = merge.run(self._identity(make=True), self._clock.now())
                         except OSError as error:  # said here: a database would take it for trouble of its own
@@ -279,11 +316,19 @@ class Vault:
                 except (LeftAlone, OSError) as error:
                     return Report(problems=(Problem(name, str(error)),))
                 if merge.settled:
-                    self._seen[agent, category] = merge.settled
+                    self._seen[agent, key] = merge.settled
                 if found.added or found.changed:
                     self._wake(store)
                 return found
         return Report(problems=(Problem(name, "it is being edited right now; the next sync looks again"),))
+
+    def _project_differs(self, store: Store) -> bool:
+        disk, vault_id = disk_state(self.folder / FILE), self._identity(make=False)
+        with store.read() as tx:
+            if not agrees(tx, vault_id, disk):
+                return True
+        self._seen[SHARED, KEY] = disk
+        return False
 
     def _differs(self, store: Store, path: Path, category: Category) -> bool:
         """Whether file or entries are not what they were, told without opening the file."""

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
+from recollect.engine.policy import SHARED
 from recollect.engine.remember import CONTENT_BYTES
 from recollect.errors import Invalid
 from recollect.model.entry import Category
@@ -57,7 +58,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
     if isinstance(content, Remark):
         yield content
     elif content.strip():
-        yield Note(content=content, source=SOURCE, name=PROJECT, category=Category.PROJECTS)
+        yield Note(content=content, source=SOURCE, name=PROJECT, agent=SHARED)
     for file in sorted((path / CONVERSATIONS).glob("*.json")):
         yield from _conversation(path, f"{CONVERSATIONS}/{file.name}")
 

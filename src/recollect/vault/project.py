@@ -1,0 +1,91 @@
+"""The file `_project.md` and the workspace's note about the project, brought together within one write transaction.
+
+A file that was edited is written into the note, also where both changed; else the file shows the note. An empty file
+removes the note; a file that is gone is written again. Of a file that is longer than a note can be, the note holds the
+beginning, and says so at its end; such a file is replaced only when the note is changed.
+"""
+
+import json
+from pathlib import Path
+
+from recollect.engine import project, remember
+from recollect.engine.remember import CONTENT_BYTES
+from recollect.engine.store import Work
+from recollect.errors import Invalid
+from recollect.model.entry import Entry
+from recollect.model.operation import Remove
+from recollect.model.vault import Report
+from recollect.storage.database import Transaction
+from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
+from recollect.vault.state import ACTOR, Mark, digest, known_state
+
+__all__ = ["KEY", "ProjectMerge", "agrees"]
+
+KEY = "_project"
+"""Under which the state of the file is kept."""
+
+
+def agrees(tx: Transaction, vault_id: str, disk: str) -> bool:
+    """Whether the file, as its state on disk tells, and the note are what they were when they last agreed."""
+    state, note = known_state(tx, vault_id, KEY), project.note(tx)
+    if not disk and note is None:
+        return True
+    return disk == state.stat and _hash(note) == _mark(state.marks).entry
+
+
+class ProjectMerge:
+    """The file and the note, brought together."""
+
+    def __init__(self, work: Work, folder: Path) -> None:
+        self.work, self.folder = work, folder
+        self.settled = ""
+
+    def run(self, vault_id: str, now: int) -> Report:
+        """Take in an edit of the file, or write what the note says."""
+        mark = _mark(known_state(self.work.tx, vault_id, KEY).marks)
+        disk = disk_state(self.folder / project.FILE)  # before it is read: an edit in between is seen next time
+        raw, note = read_bytes(self.folder, project.FILE), project.note(self.work.tx)
+        report = Report(read=(project.FILE,) if raw is not None else ())
+        if raw is not None and digest(raw) != mark.block:
+            report += self._take_in(raw, note, now)
+        elif (raw is None and note is not None) or (raw is not None and _hash(note) != mark.entry):
+            shown = b"" if note is None else f"{note.content.rstrip()}\n".encode()
+            disk = replace_file(self.folder, project.FILE, shown, raw)
+            raw, report = shown, report + Report(written=(project.FILE,))
+        self.settled = disk
+        blocks = {"0": [len(raw or b""), digest(raw or b""), _hash(project.note(self.work.tx))]}
+        self.work.tx.run(
+            "vault.save", vault=vault_id, category=KEY, stat=disk, doubt="",
+            operations=self.work.counters.operations, blocks=json.dumps(blocks, separators=(",", ":")),
+        )  # fmt: skip
+        return report
+
+    def _take_in(self, raw: bytes, note: Entry | None, now: int) -> Report:
+        content = _kept(raw).decode("utf-8-sig", "replace").replace("\0", "").rstrip()
+        if len(raw) > CONTENT_BYTES:
+            content += f"\n\n[{project.FILE} has {len(raw):,} bytes; only its beginning is shown here]"
+        if not content.strip():
+            if note is not None:
+                remember.apply(self.work, Remove(note.id), actor=ACTOR, now=now)
+            return Report(removed=int(note is not None))
+        try:
+            made = project.write(self.work, content, actor=ACTOR, now=now)
+        except Invalid as error:
+            raise LeftAlone(str(error)) from None
+        return Report(added=int(note is None), changed=int(note is not None and note.content_hash != made.content_hash))
+
+
+def _kept(raw: bytes) -> bytes:
+    """As much of a file as a note can hold: up to the end of a line, where there is one."""
+    if len(raw) <= CONTENT_BYTES:
+        return raw
+    beginning = raw[: CONTENT_BYTES - 200]
+    return beginning[: beginning.rfind(b"\n")] if b"\n" in beginning[-10_000:] else beginning
+
+
+def _mark(marks: dict[int, Mark]) -> Mark:
+    return marks.get(0, Mark(0, "", ""))
+
+
+def _hash(note: Entry | None) -> str:
+    return "" if note is None else note.content_hash
