@@ -202,6 +202,7 @@ def test_links_and_files_of_a_moment_are_not_in_a_backup(tmp_path: Path) -> None
         os.mkfifo(vault / "ana" / "pipe")
         whole = home.agent("ana", "other")
         whole.remember("of a workspace whose vault is elsewhere")
+        home.vault("other").folder.rename(tmp_path / "moved")
         home.vault("other").folder.symlink_to(tmp_path / "elsewhere")
         home.backup(tmp_path / "copy")
     inside = {path.name for path in (tmp_path / "copy").rglob("*")}

@@ -282,7 +282,7 @@ LISTED = ("Relevant Decisions", "Relevant Lessons", "Open Tasks")
 def parsed(block: str) -> list[tuple[str, list[str]]]:
     """The sections and items of a block, read by its layout alone."""
     assert block.splitlines() == block.split("\n")[:-1], "a line break that is none"
-    assert not [c for c in block if c != "\n" and unicodedata.category(c) in ("Cc", "Cf")]
+    assert not [c for c in block if c not in "\n\t" and unicodedata.category(c) in ("Cc", "Cf")]
     assert not TOKENS.search(block)
     title, *lines, end, last = block.split("\n")
     assert (title, end, last) == ("## MEMORY CONTEXT", "---", "")

@@ -498,7 +498,7 @@ def test_a_memory_folder_becomes_the_memories_of_its_agents(home: Home, memory_f
     assert formats.recognise(memory_folder) is Format.MEMORY_FOLDER
     done = bring(home, memory_folder)
     assert figures(done) == {
-        "ana": ({"entries": 1}, {}, {}),
+        "_shared": ({"entries": 1}, {}, {}),
         "dev": ({"entries": 3}, {}, {}),
         "qa": ({"conversations": 1, "messages": 3}, {}, {}),
         "ux": ({"entries": 2}, {}, {}),
