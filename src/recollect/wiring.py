@@ -71,6 +71,11 @@ def shown(location: str, mark: str = "…") -> str:
     return f"{parts.scheme}://{name}{hidden and mark and hidden + mark}{at}{host}{parts.path}{query and '?'}{query}"
 
 
+def without_password(location: str) -> str:
+    """A location as it was given, with a mark in place of a password."""
+    return shown(location) if "://" in location else location
+
+
 def program() -> list[str]:
     """The words that start this very program from anywhere, also where it is not on the PATH."""
     beside = shutil.which("recollect", path=str(Path(sys.executable).parent))

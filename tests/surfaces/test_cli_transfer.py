@@ -47,6 +47,29 @@ def test_what_comes_from_the_standard_input_and_cannot_be_imported_is_called_tha
     assert "'a/b'" in cli("import", "-", "--agent", "a/b", stdin=b"[]", code=2).err
 
 
+def test_no_password_is_shown_when_a_memory_is_moved_or_filled(cli: Command, postgres_url: str) -> None:
+    location = postgres_url.replace("postgres@", "postgres:pa55word@")
+    cli("--home", "a.db", "remember", "x")
+    told = [
+        cli("move", "a.db", location),
+        cli("move", location, "b.db"),
+        cli("--home", location, "demo", "--fill", code=4),
+    ]
+    assert "postgres:…@" in told[0].text
+    assert not [one for one in told if "pa55word" in one.text + one.err]
+
+
+def test_a_packed_file_that_unpacks_to_far_too_much_is_refused(cli: Command) -> None:
+    long = b'[{"memory": "' + b"x" * 60_000_000 + b'"}]'
+    (cli.folder / "mem0.json.gz").write_bytes(gzip.compress(long))
+    done = cli("--home", "a.db", "import", "mem0.json.gz", code=2)
+    assert "unpacks to more than" in done.err
+    assert not (cli.folder / "a.db").exists()
+    lines = [{"memory": f"note {number} of some length, as notes are"} for number in range(2_000)]
+    (cli.folder / "mem0.json.gz").write_bytes(gzip.compress(json.dumps(lines).encode()))
+    assert "2,000 entries" in cli("--home", "a.db", "import", "mem0.json.gz").text
+
+
 def test_where_nothing_is_stored_nothing_is_exported_or_moved(cli: Command) -> None:
     (cli.folder / "empty").mkdir()
     cli("--home", "empty", "export", "all.jsonl", code=3)

@@ -20,6 +20,7 @@ from urllib.parse import quote
 
 import httpx2
 import psutil
+import psycopg
 import pytest
 from postgres import wait_for
 from prometheus_client import CollectorRegistry
@@ -427,15 +428,41 @@ def damaged(folder: Path) -> Path:
     return path
 
 
-def test_where_things_are_is_told_on_this_machine_only(tmp_path: Path) -> None:
+@pytest.mark.parametrize("require_token", [False, True])
+def test_who_asks_whether_it_is_ready_does_not_learn_where_things_are(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, require_token: bool
+) -> None:
     path = damaged(tmp_path)
-    with recollect.open(path) as home, serving(home) as server:
-        assert str(path) in server.client.get("/readyz").json()["detail"]
-    with recollect.open(path) as home, serving(home, settings(require_token=True)) as server:
+    with recollect.open(path) as home, serving(home, settings(require_token=require_token)) as server:
         answer = server.client.get("/readyz")
         assert is_problem(answer, 503)
         assert str(tmp_path) not in answer.text
         assert "log" in answer.json()["detail"]
+    assert str(path) in caplog.text
+
+
+def test_who_asks_whether_it_is_ready_learns_neither_user_nor_host_of_the_database(
+    postgres_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    other, name = postgres_url.rsplit("/", 1)
+    with recollect.open(postgres_url) as home, serving(home) as server:
+        with psycopg.connect(f"{other}/postgres", autocommit=True) as connection:
+            connection.execute(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false".encode())
+            connection.execute("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = %s", (name,))
+        answer = server.client.get("/readyz")
+        assert is_problem(answer, 503)
+        assert not [word for word in ("postgres", "127.0.0.1", name) if word in answer.text]
+    assert f"127.0.0.1:{other.rpartition(':')[2]}" in caplog.text
+
+
+def test_where_things_are_is_told_on_this_machine_only(tmp_path: Path) -> None:
+    path = damaged(tmp_path)
+    with recollect.open(path) as home, serving(home) as server:
+        assert str(path) in server.client.get("/v1/entries").json()["detail"]
+    with recollect.open(path) as home, serving(home, settings(require_token=True)) as server:
+        answer = server.client.get("/v1/session", headers={"Authorization": "Bearer rcl_x"})
+        assert is_problem(answer, 500)
+        assert str(path) not in answer.text
 
 
 def test_what_nobody_expected_is_counted_as_an_answer_of_500() -> None:

@@ -20,6 +20,7 @@ from recollect.cli.output import columns, document, heading, safe
 from recollect.clock import FixedClock, SystemClock
 from recollect.config import ModelSettings
 from recollect.errors import Conflict, Invalid
+from recollect.wiring import without_password
 
 __all__ = ["app"]
 
@@ -102,14 +103,14 @@ def _fill(call: Call, more: int) -> None:
     with recollect.open(call.home, settings=settings, clock=clock) as home:
         if home.agents(call.workspace):  # also of other agents: the jobs of the story would tidy theirs, too
             raise Conflict(
-                f"something is remembered in the workspace {call.workspace!r} of {call.home}; examples go into an "
-                "empty memory: choose another --home or --workspace"
+                f"something is remembered in the workspace {call.workspace!r} of {without_password(call.home)}; "
+                "examples go into an empty memory: choose another --home or --workspace"
             )
         entries = tell(home, clock, call.agent, call.workspace, now=now, more=more)
     if call.json:
         document({"entries": entries})
     else:
-        print(f"filled {safe(call.home)} with {entries:,} entries of the agent {safe(call.agent)}")
+        print(f"filled {safe(without_password(call.home))} with {entries:,} entries of the agent {safe(call.agent)}")
 
 
 def _look(path: Path) -> None:

@@ -19,7 +19,7 @@ from recollect.cli.progress import progress
 from recollect.errors import NotFound, RecollectError
 from recollect.home import Home
 from recollect.model.transfer import Format, Imported
-from recollect.wiring import shown
+from recollect.wiring import shown, without_password
 
 __all__ = ["app", "imported"]
 
@@ -115,7 +115,7 @@ def move(
         document(done)
     else:
         _table(done)
-        print(f"everything is in {safe(target)} now; {safe(source)} is as it was")
+        print(f"everything is in {safe(without_password(target))} now; {safe(without_password(source))} is as it was")
 
 
 @contextmanager

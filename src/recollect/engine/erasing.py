@@ -28,12 +28,8 @@ __all__ = ["erase", "scrub"]
 PROBES = 16
 SHORTEST = 6
 """Shorter words are not looked for: numbers and ids would hold them by chance."""
-RECORDS = (
-    ("signals.questions", "signals.unask"),
-    ("access.questions", "access.unask"),
-    ("upkeep.reasons", "upkeep.reasons_blank"),
-)
-"""What is recorded about reads and jobs in words: how to list it, and how to blank it."""
+QUESTIONS = (("signals.questions", "signals.unask"), ("access.questions", "access.unask"))
+"""How to list the recorded questions, and how to blank them."""
 INDEXES = ("tail", "postings", "removals", "turn_postings")
 """Tables that only hold what others hold as well."""
 _WORD = re.compile(r"\w+")
@@ -148,7 +144,7 @@ def _common(stores: Sequence[Store], entry_id: str, texts: Iterable[str]) -> set
 
 
 def _blank(tx: Transaction, contents: Iterable[str], probes: Sequence[str], rare: Set[str]) -> int:
-    """Blank the recorded questions and reasons that quote the text, are a part of it, or share a rare word with it."""
+    """Blank the recorded questions that quote the text, are a part of it, or share a rare word with it."""
     whole, pieces = [content.casefold() for content in contents], [probe.casefold() for probe in probes]
 
     def is_trace(recorded: str) -> bool:
@@ -159,7 +155,7 @@ def _blank(tx: Transaction, contents: Iterable[str], probes: Sequence[str], rare
         return not rare.isdisjoint({*text.analyse(recorded), *(term for group in groups for term in group)})
 
     blanked = 0
-    for read, blank in RECORDS:
+    for read, blank in QUESTIONS:
         traces = [recorded for (recorded,) in tx.all(read) if is_trace(recorded)]
         if traces:
             blanked += tx.run(blank, texts=traces)

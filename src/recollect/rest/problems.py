@@ -27,7 +27,17 @@ from recollect.errors import (
 from recollect.rest.caller import SEGMENT
 from recollect.rest.wire import LINE, LINES, SLASH
 
-__all__ = ["METHODS", "Code", "Problem", "ProblemResponse", "described", "install", "kind_of", "problem"]
+__all__ = [
+    "METHODS",
+    "OUT_OF_ORDER",
+    "Code",
+    "Problem",
+    "ProblemResponse",
+    "described",
+    "install",
+    "kind_of",
+    "problem",
+]
 
 Code = Literal[
     "busy", "config", "conflict", "corrupt", "denied", "failed", "invalid", "not-found", "stale", "unavailable",

@@ -1,6 +1,7 @@
 """Is it alive, is it ready, how is it doing, which version."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -14,14 +15,16 @@ from starlette.datastructures import State
 
 import recollect
 from recollect.clock import stopwatch
-from recollect.errors import RecollectError, Unavailable
+from recollect.errors import RecollectError
 from recollect.rest.caller import Anyone
-from recollect.rest.problems import described
+from recollect.rest.problems import OUT_OF_ORDER, described, problem
 
 __all__ = ["router"]
 
 AGAIN = 1.0
 """Seconds before the database is asked again whether it is ready. Anybody may ask, so it is asked for all at once."""
+
+_log = logging.getLogger("recollect.rest")
 
 router = APIRouter(tags=["system"])
 
@@ -33,7 +36,7 @@ async def alive() -> str:
 
 
 @router.get("/readyz", response_class=PlainTextResponse, responses=described(503))
-async def ready(request: Request) -> str:
+async def ready(request: Request) -> Response:
     """Whether the memory can be read: asks the database, once a second at most."""
     state = request.app.state
     asked, since = getattr(state, "ready", (None, 0.0))
@@ -42,9 +45,10 @@ async def ready(request: Request) -> str:
         state.ready = asked, stopwatch()
     try:
         await asyncio.shield(asked)
-    except RecollectError as error:  # whatever it is, nobody should be sent here now
-        raise Unavailable(str(error)) from error
-    return "ready\n"
+    except RecollectError as error:  # anyone may ask, so the reason is for the log alone
+        _log.error("not ready: %s", error)
+        return problem("/readyz", 503, OUT_OF_ORDER[503], code="unavailable", headers={"Retry-After": "1"})
+    return PlainTextResponse("ready\n")
 
 
 def _read(state: State) -> None:

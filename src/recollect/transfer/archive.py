@@ -10,6 +10,7 @@ import base64
 import errno
 import gzip
 import hashlib
+import io
 import json
 import os
 import re
@@ -52,6 +53,9 @@ __all__ = [
 
 VERSION = 1
 LONGEST_LINE = 256_000_000
+UNPACKED, RATIO = 10_000_000, 100
+"""A packed file may unpack to so many bytes, and to so many times its own size more. Packed text rarely saves more
+than nine tenths, while a file that is made to fill the memory unpacks to a thousand times its size."""
 MAGIC_GZIP, MAGIC_ZIP = b"\x1f\x8b", b"PK\x03\x04"
 DERIVED = frozenset(
     [
@@ -264,6 +268,36 @@ class Section:
         return label(self.workspace, self.agent)
 
 
+class _Unpacked(io.RawIOBase):
+    """A packed file as it is unpacked, which ends in an error when it becomes far longer than text ever does."""
+
+    def __init__(self, path: Path, packed: gzip.GzipFile) -> None:
+        self._path, self._packed = path, packed
+        self._most = UNPACKED + RATIO * path.stat().st_size
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any, /) -> int:
+        piece = self._packed.read(len(buffer))
+        if self._packed.tell() > self._most:
+            raise Invalid(
+                f"{self._path} unpacks to more than {self._most:,} bytes, {RATIO} times its own size; what came after "
+                "is not imported. If it is meant to be so long, unpack it and give the file inside"
+            )
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return self._packed.seek(offset, whence)
+
+    def tell(self) -> int:
+        return self._packed.tell()
+
+
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """A file to read from, unpacked where it is packed. A zip is refused."""
@@ -273,8 +307,8 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
         if magic == MAGIC_ZIP:
             raise Invalid(f"{path} is a zip; unpack it and give the file inside, for instance conversations.json")
         if magic[:2] == MAGIC_GZIP:
-            with gzip.open(raw) as packed:
-                yield packed  # type: ignore[misc]
+            with gzip.open(raw) as packed, io.BufferedReader(_Unpacked(path, packed)) as unpacked:
+                yield unpacked
         else:
             yield raw
 

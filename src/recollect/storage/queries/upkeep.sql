@@ -62,11 +62,5 @@ WHERE agent = :agent AND run = :run ORDER BY number
 -- name: changes_forget
 DELETE FROM job_changes WHERE agent = :agent AND entry_id = :entry_id
 
--- name: reasons
-SELECT DISTINCT reason FROM job_changes WHERE agent = :agent AND reason <> ''
-
--- name: reasons_blank
-UPDATE job_changes SET reason = '' WHERE agent = :agent AND reason IN (:texts*)
-
 -- name: changes_expire
 DELETE FROM job_changes WHERE agent = :agent AND run < :before
