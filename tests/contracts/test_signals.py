@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 from collections.abc import Iterator
@@ -336,3 +338,52 @@ def test_a_forked_process_leaves_the_signals_to_its_parent(tmp_path: Path) -> No
         home.flush()
         queries: list[Any] = sorted(query for _, query, _, _ in signals(mem))
         assert queries == ["apple", "day"]
+
+
+# The end of the interpreter
+
+SCRIPT = """
+import sys
+import recollect
+from recollect import Settings
+from recollect.config import EmbedderSettings
+from recollect.engine import signals
+
+signals.AFTER_SECONDS = 3_600.0
+home = recollect.open(sys.argv[1], settings=Settings(embedder=EmbedderSettings(kind="none")))
+mem = home.agent("ana")
+mem.remember("an apple a day", category="lessons")
+mem.recall("apple")
+mem.context("apple")
+"""
+
+
+def ran(script: str, *args: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", script, *args], capture_output=True, text=True, check=True, timeout=120,
+        env={"PYTHONPATH": str(Path(recollect.__file__).parents[1])},
+    )  # fmt: skip
+
+
+def test_a_script_that_ends_without_closing_leaves_its_signals(location: str) -> None:
+    ended = ran(SCRIPT, location)
+    assert (ended.stdout, ended.stderr) == ("", "")
+    with recollect.open(location, settings=WORDS_ALONE) as home:
+        mem = home.agent("ana")
+        assert stored(mem) == 1
+        assert mem.list()[0].access_count == 1
+
+
+def test_the_exit_does_not_wait_for_a_database_that_is_busy(tmp_path: Path) -> None:
+    path = tmp_path / "memory.db"
+    with recollect.open(path, settings=WORDS_ALONE) as home:
+        home.agent("ana").remember("an apple a day")
+        hold = """
+import apsw
+writer = apsw.Connection(sys.argv[1])
+writer.execute("BEGIN IMMEDIATE")
+signals.EXIT_SECONDS = 0.1
+"""
+        ended = ran(SCRIPT.replace('mem.remember("an apple a day", category="lessons")\n', "") + hold, str(path))
+        assert (ended.stdout, ended.stderr) == ("", "")
+        assert stored(home.agent("ana")) == 0

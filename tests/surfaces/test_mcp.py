@@ -38,6 +38,7 @@ from starlette.routing import Route
 from surfaces.command import Command, environment
 
 import recollect
+from recollect import FixedClock
 from recollect import conversation as talk
 from recollect.errors import ConfigError, Corrupt, RecollectError, Unavailable
 from recollect.home import Home
@@ -47,6 +48,7 @@ from recollect.mcp.server import build
 from recollect.mcp.tool import ADVICE
 from recollect.memory import Memory
 from recollect.model.operation import Remove, Write
+from recollect.providers.local import LocalEmbedder
 from recollect.reminders import Reminders
 
 MODES = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
@@ -114,6 +116,29 @@ def server(home: Home, agent: str = "ana", **options: Any) -> Any:
 
 
 # What clients see
+
+
+def test_what_a_model_remembers_is_there_after_400_days_of_upkeep(tmp_path: Path) -> None:
+    said = [
+        "We deploy on Fridays", "We do not deploy on Fridays", "The port is 8080", "The port is 8081",
+        "Ana reports to Ben", "Ben reports to Ana", "The migration succeeded", "The migration failed",
+    ]  # fmt: skip
+    clock = FixedClock()
+    with recollect.open(tmp_path / "home", clock=clock, embedder=LocalEmbedder()) as home:
+
+        async def story(agent: Agent) -> None:
+            for place, text in enumerate(said):
+                if place % 2:
+                    await agent("memory_note", action="add", content=text, category="decisions")
+                else:
+                    await agent("memory", action="remember", content=text)
+
+        told(server(home), story)
+        assert {entry.lifetime for entry in home.agent("ana").list()} == {"long_term"}
+        for _ in range(20):
+            clock.advance(20 * 86_400_000)
+            home.jobs.run_due()
+        assert {entry.content for entry in home.agent("ana").list()} == set(said)
 
 
 def test_the_tools_have_names_titles_descriptions_and_strict_schemas(home: Home) -> None:

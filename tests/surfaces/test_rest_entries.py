@@ -27,6 +27,28 @@ def test_an_entry_is_made_read_changed_and_forgotten(server: Server) -> None:
     assert client.delete("/v1/entries/deploy day").status_code == 404
 
 
+def test_a_note_is_long_term_unless_the_caller_asks_for_another_lifetime(server: Server) -> None:
+    client = server.client
+    made = [
+        client.post("/v1/entries", json={"content": "plain"}).json(),
+        *client.post("/v1/entries/batch", json={"entries": [{"content": "one of many"}]}).json(),
+        client.post("/v1/operations", json={"op": "add", "content": "an operation"}).json(),
+    ]
+    assert [one["lifetime"] for one in made] == ["long_term"] * 3
+    asked = client.post("/v1/entries", json={"content": "passing", "lifetime": "short_term"}).json()
+    assert asked["lifetime"] == "short_term"
+
+
+def test_the_trash_is_emptied(server: Server) -> None:
+    client = server.client
+    for name in ("one", "two"):
+        client.post("/v1/entries", json={"content": name, "name": name})
+        client.delete(f"/v1/entries/{name}")
+    assert client.delete("/v1/trash").json() == {"emptied": 2}
+    assert client.get("/v1/trash").json()["items"] == []
+    assert client.post("/v1/entries/one/restore").status_code == 404
+
+
 def test_an_empty_category_or_context_is_taken_away(server: Server) -> None:
     server.home.agent("default").remember("tea", name="tea", category="tasks", context="noon")
     kept = server.client.patch("/v1/entries/tea", json={"category": None, "context": None, "importance": 0.9}).json()
