@@ -255,7 +255,9 @@ def test_no_more_hits_are_given_than_the_most(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db", embedder=Scattered(64)) as home:
         mem = home.agent("ana")
         mem.remember_many([Add(f"apple {number}") for number in range(LIMIT + 20)])
-        assert len(mem.recall("apple", limit=LIMIT + 10)) == LIMIT
+        assert len(mem.recall("apple", limit=LIMIT)) == LIMIT
+        with pytest.raises(Invalid, match="at most 1,000 hits, not 1,001"):
+            mem.recall("apple", limit=LIMIT + 1)
 
 
 def test_a_question_of_a_hundred_thousand_characters_is_answered(

@@ -533,3 +533,8 @@ def test_whatever_is_said_the_words_rank_like_the_oracle_and_both_databases_find
 
 def seq_of(event: Event) -> int:
     return event.seq
+
+
+def test_more_hits_than_a_search_gives_are_refused(mem: Memory) -> None:
+    with pytest.raises(Invalid, match="at most 1,000 hits, not 1,001"):
+        mem.conversations.search("anything", limit=1_001)

@@ -423,3 +423,69 @@ def test_an_agent_that_has_nothing_but_events_is_checked(tmp_path: Path) -> None
         damage(path, sql)
     with recollect.open(path) as home:
         assert found(home.check().findings, "journal", "the counter of events says 0, but 1 is in use")
+
+
+# The index
+
+
+EMPTIED = {
+    "all": ("DELETE FROM tail", "DELETE FROM segments", "DELETE FROM postings"),
+    "posting lists": ("DELETE FROM postings",),
+    "tail": ("DELETE FROM tail",),
+    "segments": ("DELETE FROM segments",),
+    "counter of documents": ("UPDATE counters SET live = 0, tokens = 0 WHERE agent = 'ana'",),
+}
+
+
+@BOTH
+@pytest.mark.parametrize("emptied", EMPTIED)
+def test_an_emptied_index_is_noticed_and_rebuilt(home: Home, filled: Memory, location: str, emptied: str) -> None:
+    before = {hit.entry.id for hit in filled.recall("note glacier", limit=50, record=False)}
+    assert len(before) == 10
+    home.close()
+    damage(location, *EMPTIED[emptied])
+    with recollect.open(location) as second:
+        assert {hit.entry.id for hit in second.agent("ana").recall("note glacier", limit=50)} == before
+        assert second.check().findings == ()
+
+
+@BOTH
+def test_lost_counters_are_told_with_the_command_that_mends_them(home: Home, filled: Memory, location: str) -> None:
+    home.close()
+    damage(location, "DELETE FROM counters WHERE agent = 'ana'")
+    with recollect.open(location) as second:
+        with pytest.raises(Corrupt, match="run `recollect check --repair`"):
+            second.agent("ana").recall("note")
+        assert second.check(repair=True).ok
+        assert len(second.agent("ana").recall("note", limit=50)) == 9
+
+
+DAMAGED = {
+    "cut off": "UPDATE postings SET data = {ff}",
+    "out of range": "UPDATE postings SET data = {ffffff}",
+    "empty": "UPDATE postings SET data = {}",
+}
+
+
+@BOTH
+@pytest.mark.parametrize("damaged", DAMAGED)
+def test_a_damaged_posting_list_fails_no_write_and_is_rebuilt_by_a_search(
+    home: Home, filled: Memory, location: str, damaged: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(index, "FAN", 2)
+    statement, _, data = DAMAGED[damaged].partition("{")
+    quoted = f"x'{data[:-1]}'" if location.endswith(".db") else rf"'\x{data[:-1]}'"
+    damage(location, statement + quoted)
+    for number in range(15):  # over several segments, which are merged
+        filled.remember(f"note {100 + number} about the bridge")
+    filled.remember_many([Add(f"note {200 + number} about the bridge") for number in range(15)])
+    assert len(filled.recall("note", limit=50)) == 39
+    assert home.check().findings == ()
+
+
+@BOTH
+def test_a_search_that_meets_a_damaged_posting_list_rebuilds_it(home: Home, filled: Memory, location: str) -> None:
+    assert len(filled.recall("note", limit=50)) == 9
+    damage(location, "UPDATE postings SET data = " + ("x'ff'" if location.endswith(".db") else r"'\xff'"))
+    assert len(filled.recall("note", limit=50)) == 9
+    assert home.check().findings == ()

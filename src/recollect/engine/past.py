@@ -80,7 +80,9 @@ def search(
     """
     if unit not in UNITS:
         raise Invalid(f"unit {unit!r} is not known; use one of {', '.join(UNITS)}")
-    query, limit = query[:QUERY_LENGTH], min(limit, LIMIT)
+    if limit > LIMIT:
+        raise Invalid(f"a search gives at most {LIMIT:,} hits, not {limit:,}; use a smaller limit")
+    query = query[:QUERY_LENGTH]
     words = text.query_terms(query)
     if limit < 1 or not (words or vector is not None):
         return []

@@ -13,14 +13,15 @@ needed, by how many have passed so far.
 
 import logging
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 from recollect import text
 from recollect.engine import embedding, policy
-from recollect.engine.store import Store, document
-from recollect.errors import ConfigError, Corrupt, RecollectError
+from recollect.engine.store import Store, document, reindex
+from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
 from recollect.model.entry import Category, Entry, Scope
 from recollect.model.recall import Filters, Hit, Why
 from recollect.providers.base import embed
@@ -103,11 +104,51 @@ def recall_each(
     return _recall(stores, replace(request, filters=replace(request.filters, categories=wanted)), limits)
 
 
+class _DamagedIndex(Corrupt):
+    """Rows of a store's index are not what was written."""
+
+    def __init__(self, store: Store, error: Exception) -> None:
+        super().__init__(f"the index of {store.agent} is damaged ({error}); run `recollect check --repair`")
+        self.store = store
+
+
+@contextmanager
+def _reading_index(store: Store) -> Iterator[None]:
+    try:
+        yield
+    except index.DAMAGE as error:
+        raise _DamagedIndex(store, error) from error
+
+
+def _guarded(store: Store, ranking: Ranking) -> Ranking:
+    def ranked(limit: int) -> Ranked:
+        with _reading_index(store):
+            return ranking(limit)
+
+    return ranked
+
+
 def _recall(
     stores: Sequence[Store], request: Request, limits: Mapping[Category, int] | Mapping[None, int]
 ) -> dict[Share, list[tuple[Store, Hit]]]:
+    """The hits of each share. An index that turns out to be damaged is rebuilt from the entries, once each."""
+    if max(limits.values(), default=0) > LIMIT:
+        raise Invalid(f"a recall gives at most {LIMIT:,} hits, not {max(limits.values()):,}; use a smaller limit")
+    for _ in stores:
+        try:
+            return _recalled(stores, request, limits)
+        except _DamagedIndex as error:
+            _log.warning("the index of %s is damaged (%s); it is rebuilt", error.store.agent, error.__cause__)
+            with error.store.write() as work:
+                reindex(work)
+    return _recalled(stores, request, limits)
+
+
+def _recalled(
+    stores: Sequence[Store], request: Request, limits: Mapping[Category, int] | Mapping[None, int]
+) -> dict[Share, list[tuple[Store, Hit]]]:
     hits: dict[Share, list[tuple[Store, Hit]]] = {share: [] for share in limits}
-    wanted: dict[Share, int] = {share: min(limit, LIMIT) for share, limit in limits.items() if limit > 0}
+    wanted: dict[Share, int] = {share: limit for share, limit in limits.items() if limit > 0}
     request = replace(request, query=request.query[:QUERY_LENGTH])
     words = text.query_terms(request.query) if request.mode != "vector" else []
     if not wanted or not (words or any(map(str.isalnum, request.query))):
@@ -207,7 +248,10 @@ class _Measure:
         """What a store holds of the words."""
         if store not in self._looks:
             request = self._request
-            self._looks[store] = store.index.look(tx, counters, self.words, prefix=request.prefix, fuzzy=request.fuzzy)
+            with _reading_index(store):
+                self._looks[store] = store.index.look(
+                    tx, counters, self.words, prefix=request.prefix, fuzzy=request.fuzzy
+                )
         return self._looks[store]
 
     @cached_property
@@ -227,7 +271,7 @@ def _candidates(
     try:
         return _searched(store, measure, vector, depth, request, shares)
     except Corrupt as error:
-        if vector is None or not measure.words or request.mode == "vector":
+        if vector is None or not measure.words or request.mode == "vector" or isinstance(error, _DamagedIndex):
             raise
         found = _searched(store, measure, None, depth, request, shares)  # raises if not only the vectors are at fault
         _log.warning("recall by words alone: %s", error)
@@ -241,7 +285,8 @@ def _searched(
     with store.search() as (tx, counters):
         looked = _Looked(tx, request.filters, shares)
         look = measure.look(store, tx, counters)
-        lexical = _passing(look.ranking(measure.statistics), depth, looked)
+        ranked = _guarded(store, look.ranking(measure.statistics))
+        lexical = _passing(ranked, depth, looked)
         near: Ranked = []
         if vector is not None and store.vectors is not None and counters.vectors:
             near = _nearest(tx, counters, store, vector, depth, request, looked)

@@ -1,5 +1,6 @@
 """One agent's rows in one database, with the index that belongs to them. Transactions of the engine start here."""
 
+import logging
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recollect import text
+from recollect.errors import Corrupt
 from recollect.model.entry import Entry
 from recollect.providers.base import Embedder
 from recollect.search.index import Index
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["PAGE", "Store", "Work", "document", "every", "reindex"]
 
 PAGE = 1_000
+_log = logging.getLogger("recollect.store")
 
 
 @dataclass(slots=True)
@@ -42,6 +45,8 @@ class Store:
         """Of the last event that was appended here: the database's generation, its number, conversation and hash."""
         self.compared = False
         """Whether it is known that its vectors are its embedder's, or was said that they are not."""
+        self._whole: int | None = None
+        """The generation of the database in which the index was seen to be whole."""
 
     @cached_property
     def vectors(self) -> "Vectors | None":
@@ -67,17 +72,29 @@ class Store:
 
     @contextmanager
     def search(self) -> Iterator[tuple[Transaction, Counters]]:
-        """A consistent state to search in: like `read`, but an index of another analysis is made anew first."""
+        """A consistent state to search in: like `read`, but an index that is stale or not whole is rebuilt first."""
         with self.read() as tx:
             counters = Counters.get(tx)
             stale = counters.live > 0 and counters.analysis != text.ANALYSIS_VERSION
-            if not stale:
+            if not stale and self._is_whole(tx, counters):
                 yield tx, counters
-        if stale:
-            with self.write():
-                pass  # opening a write brings the index up to date
-            with self.read() as tx:
-                yield tx, Counters.get(tx)
+                return
+        with self.write() as work:  # opening a write rebuilds an index of another analysis
+            if not self._is_whole(work.tx, work.counters):  # and no other process was first
+                _log.warning("the index of %s does not hold all entries; it is rebuilt", self.agent)
+                reindex(work)
+        with self.read() as tx:
+            yield tx, Counters.get(tx)
+
+    def _is_whole(self, tx: Transaction, counters: Counters) -> bool:
+        """Whether the index has not lost its rows; looked at once after the database was opened."""
+        if self._whole != tx.generation:
+            lost = not counters.live and tx.one("entries.some") is not None
+            if lost and not counters.documents:
+                raise Corrupt(f"the counters of {self.agent} are lost; run `recollect check --repair`")
+            whole = not lost and (not counters.live or self.index.whole(tx, counters))
+            self._whole = tx.generation if whole else None
+        return self._whole == tx.generation
 
     def write(self, beside: Transaction | None = None) -> AbstractContextManager[Work]:
         """One write, on disk when the block ends; nothing is changed when the block raises.

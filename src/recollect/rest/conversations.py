@@ -29,11 +29,11 @@ from recollect.rest.wire import (
     LINES,
     Body,
     FewKeys,
+    Hits,
     InPath,
     Limit,
     Moment,
     MomentAsked,
-    Most,
     Number,
     Page,
     Short,
@@ -99,7 +99,7 @@ class Question(Body):
     """What to look for in a conversation."""
 
     query: Annotated[Words, Field(examples=["when do we deploy?"])]
-    limit: Annotated[int, Field(ge=0, le=10_000, description="How many at most."), Number] = 10
+    limit: Annotated[int, Field(ge=0, le=1_000, description="How many at most."), Number] = 10
 
 
 class Search(Question):
@@ -378,7 +378,7 @@ def start(new: Start, caller: Writer, response: Response) -> ConversationInfo:
 def search(
     q: Asked,
     caller: Reader,
-    limit: Most = 10,
+    limit: Hits = 10,
     unit: Literal["turn", "conversation"] = "turn",
     target_agent: Annotated[Agent | None, Query(description="Search another agent's past conversations.")] = None,
     channel: Annotated[Short | None, Query()] = None,
@@ -499,7 +499,7 @@ def event(conversation: Read, hash: InPath) -> Event:
 
 
 @router.get("/conversations/{ref}/find")
-def find(conversation: Read, q: Asked, limit: Most = 10) -> list[Turn]:
+def find(conversation: Read, q: Asked, limit: Hits = 10) -> list[Turn]:
     """The turns of this conversation that hold the words of a question, best first."""
     return conversation.find(q, limit=limit)
 

@@ -45,13 +45,14 @@ __all__ = [
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
 Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["ana"])]
 Most = Annotated[int, Field(ge=0, le=10_000), Number]
+Hits = Annotated[int, Field(ge=0, le=1_000), Number]
 
 
 class Question(Body):
     """What to look for, and among what."""
 
     query: Annotated[Words, Field(examples=["when do we deploy?"])]
-    limit: Most = 5
+    limit: Hits = 5
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
     scopes: Annotated[list[Scope], FIRST_ERROR, Field(max_length=8)] | None = None
     channel: Short | None = None
@@ -78,7 +79,7 @@ class Knowledge(Body):
     mode: Literal["semantic", "text"] | None = None
     query: Words
     target_agent: Agent | None = None
-    limit: Most = 10
+    limit: Hits = 10
 
 
 class Sessions(Body):
@@ -88,7 +89,7 @@ class Sessions(Body):
     mode: Literal["semantic", "text"] | None = None
     query: Words
     target_agent: Agent | None = None
-    limit: Most = 10
+    limit: Hits = 10
 
 
 class SessionDetail(Body):
@@ -109,7 +110,7 @@ class Working(Body):
     query: Words
     conversation: Short
     target_agent: Agent | None = None
-    limit: Most = 10
+    limit: Hits = 10
 
 
 class WorkingEvent(Body):
@@ -197,7 +198,7 @@ def recall(question: Question, caller: Reader) -> Response:
 def recall_by_link(
     caller: Reader,
     q: Annotated[Words, Query(max_length=4_000, description="What to look for; a longer question goes with POST.")],
-    limit: Annotated[int, Query(ge=0, le=10_000)] = 5,
+    limit: Annotated[int, Query(ge=0, le=1_000)] = 5,
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid",
     channel: Annotated[Short | None, Query()] = None,
     conversation: Annotated[Short | None, Query()] = None,

@@ -33,6 +33,7 @@ __all__ = [
     "Content",
     "Cursor",
     "FewKeys",
+    "Hits",
     "Importance",
     "InPath",
     "Limit",
@@ -137,6 +138,8 @@ MomentAsked = Annotated[
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 Most = Annotated[int, Query(ge=0, le=10_000, description="How many at most.")]
 """The same for what comes at once, and not page by page."""
+Hits = Annotated[int, Query(ge=0, le=1_000, description="How many at most.")]
+"""The same for what a search gives."""
 Cursor = Annotated[
     str | None, Query(max_length=500, description="`next` of the page before.", pattern=r"^[\x21-\x7e]+$")
 ]

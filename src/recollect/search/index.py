@@ -19,6 +19,7 @@ postings themselves are read from the database for each search, in one query.
 What would change this: a database with BM25 of its own that can be counted on everywhere.
 """
 
+import logging
 import threading
 from array import array
 from bisect import bisect_right
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from recollect.search.segments import View
 
 __all__ = [
+    "DAMAGE",
     "FAN",
     "FOLD",
     "SPAN",
@@ -57,8 +59,14 @@ FAN = 8
 SPAN = 65_536
 FOLD = 4_096
 """From so many removed documents on, the segment that holds the most of them is rewritten."""
+DAMAGE = (ValueError, IndexError, KeyError, TypeError)
+"""What reading rows raises that are not what was written."""
+STALE = 0
+"""The version of no text analysis: an index with it is rebuilt by the next search or write."""
 EXPANDED = 32
 """How many words of a query are expanded, those that are in no document first: what is typed is short."""
+
+_log = logging.getLogger("recollect.index")
 
 Word = Sequence[str] | Mapping[str, float]
 """One word of a query: its spellings, with a weight for each where they differ in weight."""
@@ -153,8 +161,8 @@ class Index(Segmented):
         counters.live += 1
         counters.tokens += sum(terms.values())
         tx.run("index.tail_put", doc=counters.documents, terms=pack(terms))
-        if counters.documents - counters.flushed >= TAIL:
-            self._flush(tx, counters)
+        if counters.documents - counters.flushed >= TAIL and counters.analysis != STALE:
+            self._tidy(self._flush, tx, counters)
         return counters.documents
 
     def remove(self, tx: Transaction, counters: Counters, doc: int, entry_id: str, terms: Mapping[str, int]) -> None:
@@ -163,8 +171,8 @@ class Index(Segmented):
         counters.tokens -= sum(terms.values())
         counters.removals += 1
         tx.run("index.removal_put", number=counters.removals, doc=doc, entry_id=entry_id, terms=pack(terms))
-        if counters.removals % min(TAIL, FOLD) == 0:
-            self._fold(tx, counters)
+        if counters.removals % min(TAIL, FOLD) == 0 and counters.analysis != STALE:
+            self._tidy(self._fold, tx, counters)
 
     def erase(self, tx: Transaction, counters: Counters, entry_id: str) -> int:
         """Clean out what removed documents of an entry left behind; how many rows were cleaned."""
@@ -287,7 +295,24 @@ class Index(Segmented):
                 problems.append(f"document {doc} is not indexed under the words that its entry has")
         return problems
 
+    def whole(self, tx: Transaction, counters: Counters) -> bool:
+        """Whether the index holds as much as the counters say; it reads little more than a search does."""
+        try:
+            with self._lock:
+                return self._current(tx, counters).is_whole(tx, counters)
+        except DAMAGE:
+            return False
+
     # Writing
+
+    @staticmethod
+    def _tidy(step: Callable[[Transaction, Counters], None], tx: Transaction, counters: Counters) -> None:
+        """Rearrange the index. Where its rows are damaged, it is marked as stale instead, and the write goes on."""
+        try:
+            step(tx, counters)
+        except DAMAGE as error:
+            _log.warning("the index of %s is damaged (%s); the next search or write rebuilds it", tx.agent, error)
+            counters.analysis = STALE
 
     def _flush(self, tx: Transaction, counters: Counters) -> None:
         """Turn the tail into a segment, then merge segments that are due."""

@@ -92,6 +92,12 @@ class View:
         newest_first = sorted(self._segments.items(), key=lambda item: -item[1].first)
         return [(tail, fresh), *((part, found[segment]) for segment, part in newest_first)], holding
 
+    def is_whole(self, tx: Transaction, counters: Counters) -> bool:
+        """Whether the lengths add up to the counter of terms, and no segment has lost its posting lists."""
+        filled = {segment for segment, part in self._segments.items() if part.lengths.any()}
+        terms = sum(int(self._segments[segment].lengths.sum()) for segment in filled) + sum(self._lengths)
+        return terms == counters.tokens and all(tx.one("index.posting", segment=segment) for segment in filled)
+
     def known(self, tx: Transaction, terms: Sequence[str]) -> set[str]:
         """Those of the terms that a document has."""
         return {term for term, count in self.postings(tx, terms)[1].items() if count > 0}

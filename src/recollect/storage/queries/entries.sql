@@ -30,6 +30,9 @@ WHERE agent = :agent AND id IN (:ids*)
 -- name: delete
 DELETE FROM entries WHERE agent = :agent AND id = :id
 
+-- name: some
+SELECT id FROM entries WHERE agent = :agent LIMIT 1
+
 -- name: by_ids
 SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
     conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,

@@ -29,6 +29,9 @@ DELETE FROM segments WHERE agent = :agent AND segment IN (:segments*)
 -- name: postings
 SELECT segment, term, data FROM postings WHERE agent = :agent AND segment IN (:segments*) AND term IN (:terms*)
 
+-- name: posting
+SELECT term FROM postings WHERE agent = :agent AND segment = :segment LIMIT 1
+
 -- name: vocabulary
 SELECT DISTINCT term FROM postings WHERE agent = :agent AND segment IN (:segments*)
 
