@@ -256,6 +256,25 @@ def test_a_note_is_written_read_changed_and_forgotten(server: Server, clock: Fix
     assert [one["id"] for one in left] == [second["id"]]
 
 
+@pytest.mark.parametrize("kind", ["file", "postgres"])
+def test_notes_that_are_written_at_once_get_unique_ids_that_stay_listed(
+    request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock, kind: str
+) -> None:
+    """The clock stands still, so that all of them are of the same millisecond."""
+    place = tmp_path / "memory.db" if kind == "file" else request.getfixturevalue("postgres_url")
+    with recollect.open(place, clock=clock) as home, serving(home) as server:
+        with ThreadPoolExecutor(8) as pool:
+            given = [one["id"] for one in pool.map(lambda number: noted(server, f"note {number}"), range(64))]
+        assert sorted(given) == [str(1_773_679_871_839 + number) for number in range(64)]
+        where = {"agentId": "dev", "category": "decisions"}
+        listed = server.client.get("/api/memory/vault", params=where).json()["entries"]
+        assert {one["id"] for one in listed} == set(given)
+        for gone in given[:8]:
+            assert server.client.delete("/api/memory/vault", params=where | {"id": gone}).status_code == 200
+        listed = server.client.get("/api/memory/vault", params=where).json()["entries"]
+        assert {one["id"] for one in listed} == set(given[8:])
+
+
 def test_notes_of_one_moment_are_told_apart(server: Server) -> None:
     noted(server, "the first")
     noted(server, "the second")

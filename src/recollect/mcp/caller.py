@@ -6,7 +6,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from threading import Lock
 
-from recollect import names
 from recollect.conversation import Conversation
 from recollect.errors import Denied, Invalid
 from recollect.home import Home
@@ -87,7 +86,7 @@ class Seat:
 
     def reading(self, other: str | None) -> str | None:
         """Another agent that is to be read; Denied where the caller may not."""
-        other = None if other is None else names.segment(other, "an agent")
+        other = other and other.strip()
         if other is not None and other != self.caller.agent and not self.caller.may_read(other):
             raise Denied(f"this access does not give the right to read the agent {other!r}")
         return other

@@ -535,8 +535,8 @@ def _notes(memory: Memory, category: Category) -> list[Entry]:
 def _shown(memory: Memory, category: Category, notes: Iterable[Entry]) -> list[VaultEntry]:
     """Notes of a category as the page has them.
 
-    Here a note's id is its number in the file, else its moment in milliseconds; where two are of the same moment, that
-    of its entry.
+    Here a note's id is its number: its moment in milliseconds, or the next one that is free. Only where two stores or
+    a restored note brought the same number twice it is the id of its entry.
     """
     numbers = memory.numbers(category)
     times = Counter(numbers.values())

@@ -35,9 +35,9 @@ def page(
     return found
 
 
-def numbers(tx: Transaction, category: Category) -> dict[str, int]:
-    """The ids of the notes of a category, each with its number."""
-    return dict(tx.all("listing.numbers", category=str(category)))
+def numbers(tx: Transaction, category: Category) -> dict[str, tuple[int | None, int]]:
+    """The ids of the notes of a category, each with its number, if it has one, and its moment; in the order written."""
+    return {entry_id: (number, at) for entry_id, number, at in tx.all("listing.numbers", category=str(category))}
 
 
 def trash(tx: Transaction, before: int, limit: int) -> list[Removed]:

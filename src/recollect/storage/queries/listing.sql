@@ -83,4 +83,5 @@ WHERE agent = :agent AND before IS NOT NULL
 ORDER BY seq DESC LIMIT :limit
 
 -- name: numbers
-SELECT id, COALESCE(vault_id, created_at) FROM entries WHERE agent = :agent AND category = :category AND kind = 'note'
+SELECT id, vault_id, created_at FROM entries WHERE agent = :agent AND category = :category AND kind = 'note'
+ORDER BY seq

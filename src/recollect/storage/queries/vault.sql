@@ -15,6 +15,10 @@ WHERE agent = :agent AND category = :category AND kind = 'note' AND scope IN ('c
 -- name: numbered
 SELECT id, category FROM entries WHERE agent = :agent AND vault_id = :number
 
+-- name: numbers_from
+SELECT DISTINCT vault_id FROM entries WHERE agent = :agent AND vault_id IS NOT NULL AND vault_id >= :number
+ORDER BY vault_id LIMIT :limit
+
 -- name: number
 UPDATE entries SET vault_id = :number WHERE agent = :agent AND id = :id
 
