@@ -462,6 +462,9 @@ class Memory:
     ) -> Context:
         """The block that a new session starts with: project, last hand-off, what was decided and learned about the
         command, open tasks, and where the last session stopped; within the profile's budget, or the one given.
+
+        It reads what a recall reads: entries of the workspace, the account and `_shared`, and with a conversation
+        those of it and its channel.
         """
         self._look()
         known = self._profiles.get(names.name(profile, "profile"))
@@ -469,11 +472,11 @@ class Memory:
             raise NotFound(f"there is no profile {profile!r}; there are {', '.join(sorted(self._profiles))}")
         if budget is not None:
             known = replace(known, budget=_limit(budget, "tokens"))
-        within, _ = self._within(conversation, None)
+        within, channel = self._within(conversation, None)
         now = self._clock.now()
         built = context.build(
-            self._workspace, names.plain("command", command, lines=True), known, shared=self._other(SHARED),
-            decay=self._decay, now=now, conversation=within,
+            self._entries.readable, names.plain("command", command, lines=True), known, shared=self._other(SHARED),
+            decay=self._decay, now=now, conversation=within, channel=channel,
         )  # fmt: skip
         shown = {item.entry_id for section in built.sections for item in section.items if item.entry_id}
         for store in self._entries.readable:

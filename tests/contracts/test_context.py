@@ -4,7 +4,7 @@ import json
 import re
 import tempfile
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,7 @@ def test_the_sections_stand_in_their_order_with_date_and_source(filled: Memory) 
         "[user]: Are the ropes there?\n"
         "---\n"
     )
-    assert [section.name for section in found.sections] == list(HEADINGS)
+    assert [section.name for section in found.sections] == list(FIXED)
     assert found.tokens == -(-len(found.text) // 4)
     assert (found.recovering, found.dropped, found.failed) == (True, 0, ())
     assert filled.context("deploy the shop") == found
@@ -165,7 +165,7 @@ def test_over_the_budget_lessons_leave_first_then_decisions_then_the_hand_off(fi
     for budget in range(whole, -1, -1):
         if not left or left[-1] != names(budget):
             left.append(names(budget))
-    project, handoff, decisions, lessons, tasks, recovery = HEADINGS
+    project, handoff, decisions, lessons, tasks, _, recovery = HEADINGS
     assert left == [
         [project, handoff, decisions, lessons, tasks, recovery],
         [project, handoff, decisions, tasks, recovery],
@@ -277,6 +277,7 @@ HOSTILE = [
 TOKENS = re.compile(r"<[^\s\d=-]|\[[/|]|\[[A-Z]{2,}\]")
 ORIGIN = re.compile(r"(.*) \((\d{4}-\d\d-\d\d), ([^(),<>\[\]\n]+)\)", re.DOTALL)
 LISTED = ("Relevant Decisions", "Relevant Lessons", "Open Tasks")
+FIXED = ("Project", "Last Session", *LISTED, "Recovering previous session")
 
 
 def parsed(block: str) -> list[tuple[str, list[str]]]:
@@ -444,6 +445,80 @@ def test_one_agents_context_holds_nothing_of_another(home: Home) -> None:
     assert home.agent("ana").context("deploy").text == ""
 
 
+@pytest.fixture
+def wide(location: str, clock: FixedClock) -> Iterator[Home]:
+    """A home with a profile that leaves nothing out."""
+    profiles = {"wide": Profile(decisions=20, lessons=20, notes=20)}
+    settings = Settings(embedder=EmbedderSettings(kind="none"), profiles=profiles)
+    with recollect.open(location, settings=settings, clock=clock) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize("command", ["", "deploy"])
+def test_a_context_has_the_entries_of_every_scope_that_its_caller_reaches(wide: Home, command: str) -> None:
+    ana, ben, shared = wide.agent("ana"), wide.agent("ben"), wide.agent("_shared")
+    ana.channels.create("harbour")
+    talk, other = ana.conversations.start(channel="harbour"), ana.conversations.start()
+    places: dict[str, tuple[Memory, dict[str, str]]] = {
+        "conversation": (ana, {"scope": "conversation", "conversation": talk.id}),
+        "channel": (ana, {"scope": "channel", "channel": talk.info.channel_id}),
+        "workspace": (ana, {"scope": "workspace"}),
+        "account": (ana, {"scope": "account"}),
+        "shared": (shared, {"scope": "workspace"}),
+        "shared channel": (shared, {"scope": "channel", "channel": talk.info.channel_id}),
+        # What the caller does not reach.
+        "other conversation": (ana, {"scope": "conversation", "conversation": other.id}),
+        "other channel": (ana, {"scope": "channel", "channel": "elsewhere"}),
+        "shared account": (shared, {"scope": "account"}),
+        "shared conversation": (shared, {"scope": "conversation", "conversation": talk.id}),
+        "private": (ben, {"scope": "workspace"}),
+        "private channel": (ben, {"scope": "channel", "channel": talk.info.channel_id}),
+        "private account": (ben, {"scope": "account"}),
+    }
+    for place, (memory, scope) in places.items():
+        for category in ("decisions", "lessons", "tasks", None):
+            box = "[ ] " if category == "tasks" else ""
+            memory.remember(f"{box}deploy {category} {place}", category=category, **scope)  # type: ignore[arg-type]
+
+    def shown(**asked: Any) -> dict[str, set[str]]:
+        sections = ana.context(command, profile="wide", budget=100_000, **asked).sections
+        return {section.name: {item.text.split("deploy ")[1].split(" ", 1)[1] for item in section.items}
+                for section in sections if section.name in (*LISTED, "Relevant Notes")}  # fmt: skip
+
+    everywhere = {"workspace", "account", "shared"}
+    here = {*everywhere, "conversation", "channel", "shared channel"}
+    assert shown() == {**dict.fromkeys(LISTED, everywhere), "Relevant Notes": {"account"}}
+    assert shown(conversation=talk.ref_code) == {
+        **dict.fromkeys(LISTED, here),
+        "Relevant Notes": {"account", "conversation", "channel", "shared channel"},
+    }
+    oriented = ana.orient(command, profile="wide", budget=100_000, conversation=talk.id).markdown
+    assert "deploy decisions account" in oriented
+    assert "## Relevant Notes\n\n- deploy None" in oriented
+    assert "private" not in oriented
+
+
+def test_notes_of_other_agents_are_in_no_context(home: Home) -> None:
+    ana, ben = home.agent("ana"), home.agent("ben")
+    talk = ana.conversations.start()
+    for scope in ("workspace", "account", "channel", "conversation"):
+        ana.remember("deploy secretly", scope=scope, channel=talk.info.channel_id, conversation=talk.id)
+        ana.remember("[ ] deploy secretly", scope=scope, channel=talk.info.channel_id, conversation=talk.id,
+                     category="tasks")  # fmt: skip
+    for command in ("", "deploy"):
+        for within in (None, talk.id, talk.ref_code):
+            assert ben.context(command, conversation=within).text == ""
+
+
+def test_notes_leave_before_everything_else_when_the_budget_is_too_small(mem: Memory) -> None:
+    mem.remember("The user deploys with one word", scope="account")
+    mem.remember("Learned: never deploy on a Friday", category="lessons")
+    whole = mem.context("deploy")
+    assert [section.name for section in whole.sections] == ["Relevant Lessons", "Relevant Notes"]
+    less = mem.context("deploy", budget=whole.tokens - 1)
+    assert ([section.name for section in less.sections], less.dropped) == (["Relevant Lessons"], 1)
+
+
 def test_decisions_and_lessons_are_those_that_a_recall_of_each_finds(mem: Memory) -> None:
     words = ("boat", "rope", "pier", "gate", "tide")
     mem.remember_many(
@@ -458,7 +533,7 @@ def test_decisions_and_lessons_are_those_that_a_recall_of_each_finds(mem: Memory
     for command in ("boat", "rope and gate", "the tide at the pier", "n77 boat", "nothing of this"):
         context = mem.context(command)
         for section, category, most in (("Relevant Decisions", "decisions", 3), ("Relevant Lessons", "lessons", 2)):
-            hits = mem.recall(command, category=category, scopes=["workspace"], limit=most)
+            hits = mem.recall(command, category=category, limit=most)
             assert [item.entry_id for item in context.section(section)] == [hit.entry.id for hit in hits], command
 
 

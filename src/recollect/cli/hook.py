@@ -20,7 +20,7 @@ from recollect.cli.output import complain, document
 from recollect.conversation import Conversation
 from recollect.errors import Invalid
 from recollect.memory import Memory
-from recollect.model.context import DECISIONS, LESSONS
+from recollect.model.context import DECISIONS, LESSONS, NOTES
 from recollect.model.history import EventType, Status
 
 __all__ = ["app"]
@@ -30,7 +30,7 @@ app = typer.Typer()
 EVENTS = {word: event for event, (word, _) in HOOKS.items()}
 ASIDE = ("isMeta", "isSidechain", "isCompactSummary")
 """Marks of lines in a transcript that are no talk between user and model."""
-RELEVANT = (DECISIONS, LESSONS)
+RELEVANT = (DECISIONS, LESSONS, NOTES)
 NOT_SAID = re.compile(
     r"<(system-reminder|command-(?:name|message|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
     r"|user-prompt-submit-hook|task-notification|new-diagnostics|ide_[a-z_]+)\b[^>]*>.*?</\1>"
@@ -138,7 +138,7 @@ def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> 
 
 
 def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
-    """The decisions and lessons that answer a prompt, fenced as in a context."""
+    """The decisions, lessons and notes that answer a prompt, fenced as in a context."""
     if not prompt.strip():
         return ""
     found = mem.context(prompt, profile="brief", conversation=here.id if here else None)

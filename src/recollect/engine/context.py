@@ -9,14 +9,13 @@ Memory is data: items enter the block through `Section.lines()`, which fences th
 inputs give the same bytes, so that a prompt cache stays warm. A part that fails is left out and named, never raised.
 """
 
-import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 
 from recollect import fencing, text
-from recollect.engine import conversations, project
-from recollect.engine.recall import Request, recall_each
+from recollect.engine import conversations, policy, project
+from recollect.engine.recall import Request, recall, recall_each
 from recollect.engine.store import Store
 from recollect.errors import Invalid, RecollectError, Unavailable
 from recollect.model.context import (
@@ -24,6 +23,7 @@ from recollect.model.context import (
     HANDOFF,
     HEADINGS,
     LESSONS,
+    NOTES,
     ORIENTATION,
     PROJECT,
     RECOVERY,
@@ -35,7 +35,7 @@ from recollect.model.context import (
     Profile,
     Section,
 )
-from recollect.model.entry import Category, Entry, Scope
+from recollect.model.entry import Category, Entry, Kind, Scope
 from recollect.model.history import Status
 from recollect.model.recall import Filters, Hit
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
@@ -52,17 +52,53 @@ UNBOXED = 20
 """Tasks without a box that are told: they are never trimmed."""
 OPEN = "[ ]"
 CHUNK = 500
-TRIMMED = (LESSONS, DECISIONS, HANDOFF)
+TRIMMED = (NOTES, LESSONS, DECISIONS, HANDOFF)
+"""What leaves over the budget, in this order."""
+NARROWED = (DECISIONS, LESSONS, NOTES)
+"""What a model may leave out."""
+NOTES_READ = 20
+"""Of so many hits for the command those that are notes of the account, the channel or the conversation are shown."""
+NOTES_AMONG = 1_000
+"""Among so many of the newest entries the newest notes are looked for when there is no command."""
 GATE_SECONDS = 5.0
 
 
+@dataclass(frozen=True, slots=True)
+class _Reach:
+    """What the caller may read: its stores, the first of them its own of the workspace, and the scopes in them."""
+
+    stores: Sequence[Store]
+    filters: Filters
+
+    def newest(self, query: str, limit: int, **values: object) -> list[Item]:
+        """The newest items over all stores that a named query gives."""
+        found: list[Item] = []
+        for store in self.stores:
+            seen = policy.narrowed(self.filters, store, self.stores[0].agent)
+            with store.read() as tx:
+                rows = tx.all(
+                    query, scopes=[str(scope) for scope in seen.scopes], conversation=seen.conversation,
+                    channel=seen.channel, limit=limit, **values,
+                )  # fmt: skip
+                found += _items(tx, rows)
+        return sorted(found, key=lambda item: (item.at or 0, item.entry_id or ""), reverse=True)[:limit]
+
+
 def build(
-    store: Store, command: str, profile: Profile, *, shared: Store, decay: DecayConfig, now: int,
-    conversation: str | None = None,
+    stores: Sequence[Store], command: str, profile: Profile, *, shared: Store, decay: DecayConfig, now: int,
+    conversation: str | None = None, channel: str | None = None,
 ) -> Context:  # fmt: skip
-    """Choose, order and trim. `shared` has the rows that all agents of the workspace share."""
+    """Choose, order and trim. `stores` are those that the agent reads, its own of the workspace first.
+
+    `shared` has the rows that all agents of the workspace share.
+    """
     if profile.budget < 0:
         raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
+    store = stores[0]
+    reach = _Reach(stores, Filters(scopes=tuple(Scope), conversation=conversation, channel=channel))
+    request = Request(
+        query=command, limit=NOTES_READ, mode="hybrid", fusion="weighted", decay=decay, now=now, filters=reach.filters
+    )
     failed: list[str] = []
 
     def part(name: str, find: Callable[[], Sequence[Item]]) -> Section:
@@ -75,7 +111,7 @@ def build(
     @cache  # a failure is not kept, so that each section tells of it
     def found() -> dict[Category, list[Item]]:
         limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
-        return _found(store, command, limits, decay, now, conversation)
+        return _found(reach, request, limits)
 
     handoff = part(HANDOFF, lambda: _handoff(store) if profile.handoff else ())
     sections = [
@@ -83,7 +119,8 @@ def build(
         handoff,
         part(DECISIONS, lambda: found()[Category.DECISIONS] if profile.decisions else ()),
         part(LESSONS, lambda: found()[Category.LESSONS] if profile.lessons else ()),
-        part(TASKS, lambda: _tasks(store) if profile.tasks else ()),
+        part(TASKS, lambda: _tasks(reach) if profile.tasks else ()),
+        part(NOTES, lambda: _notes(reach, request, profile.notes) if profile.notes else ()),
         part(RECOVERY, lambda: _recovery(store, profile, now, conversation, handoff.items)),
     ]
     sections, dropped, block = _trimmed(sections, profile.budget)
@@ -110,7 +147,7 @@ def orient(context: Context, command: str, model: LanguageModel | None) -> Orien
 
 def _refined(context: Context, command: str, model: LanguageModel) -> Context:
     """What a model would keep of the decisions and lessons; everything when it fails or answers nonsense."""
-    chosen = [item for section in context.sections if section.name in TRIMMED[:2] for item in section.items]
+    chosen = [item for section in context.sections if section.name in NARROWED for item in section.items]
     if not chosen:
         return context
     listed = "\n".join(f"{number}. {fencing.one_line(item.text)}" for number, item in enumerate(chosen, 1))
@@ -155,23 +192,32 @@ def _project(store: Store, shared: Store) -> list[Item]:
 def _handoff(store: Store) -> list[Item]:
     """The newest hand-off that somebody left; one that upkeep made of older ones only when there is no other."""
     with store.read() as tx:
-        return [item for item, _ in _items(tx, tx.all("context.handoffs"))]
+        return _items(tx, tx.all("context.handoffs"))
 
 
-def _found(
-    store: Store, command: str, limits: Mapping[Category, int], decay: DecayConfig, now: int, conversation: str | None
-) -> dict[Category, list[Item]]:
-    if not command.strip():
+def _found(reach: _Reach, request: Request, limits: Mapping[Category, int]) -> dict[Category, list[Item]]:
+    if not request.query.strip():
         return {
-            category: [replace(note, text=_beginning(note.text)) for note, _ in _newest(store, category, limit)]
+            category: _shortened(reach.newest("context.newest", limit, category=str(category), needle=None))
             for category, limit in limits.items()
         }
-    request = Request(
-        query=command, limit=max(limits.values()), mode="hybrid", fusion="weighted", decay=decay, now=now,
-        filters=Filters(scopes=(Scope.CHANNEL, Scope.WORKSPACE), conversation=conversation),
-    )  # fmt: skip
-    hits = recall_each([store], request, limits)
+    hits = recall_each(reach.stores, replace(request, limit=max(limits.values())), limits)
     return {category: [_item(hit.entry, _told(hit)) for _, hit in hits[category]] for category in limits}
+
+
+def _notes(reach: _Reach, request: Request, limit: int) -> list[Item]:
+    """Notes without a category, of every scope but the workspace: preferences, and what belongs to this talk."""
+    scopes = tuple(scope for scope in Scope if scope is not Scope.WORKSPACE)
+    if not request.query.strip():
+        near = replace(reach, filters=replace(reach.filters, scopes=scopes))
+        return _shortened(near.newest("context.notes", limit, among=NOTES_AMONG))
+    hits = recall(reach.stores, replace(request, filters=replace(reach.filters, kinds=(Kind.NOTE,))))
+    chosen = [hit for _, hit in hits if hit.entry.category is None and hit.entry.scope in scopes]
+    return [_item(hit.entry, _told(hit)) for hit in chosen[:limit]]
+
+
+def _shortened(notes: Sequence[Item]) -> list[Item]:
+    return [replace(note, text=_beginning(note.text)) for note in notes]
 
 
 def _told(hit: Hit) -> str:
@@ -188,18 +234,17 @@ def _beginning(content: str) -> str:
     return content if len(content) <= TOLD else f"{text.snippet(content, '', TOLD)} …"
 
 
-def _tasks(store: Store) -> list[Item]:
+def _tasks(reach: _Reach) -> list[Item]:
     """Every line with an open box, and the newest tasks that have no box at all; oldest note first."""
     boxed = [
         replace(note, text=line.strip())
-        for note, _ in reversed(_newest(store, Category.TASKS, TASKS_READ, OPEN))
+        for note in reversed(reach.newest("context.newest", TASKS_READ, category=str(Category.TASKS), needle=OPEN))
         for line in note.text.splitlines()
         if OPEN in line
     ]
-    with store.read() as tx:
-        plain = _items(tx, tx.all("context.unboxed", limit=UNBOXED))
-    unboxed = [replace(note, text=f"{OPEN} {_beginning(note.text)}") for note, _ in plain]
-    return sorted([*boxed, *reversed(unboxed)], key=lambda note: note.at or 0)
+    plain = reversed(reach.newest("context.unboxed", UNBOXED))
+    unboxed = [replace(note, text=f"{OPEN} {_beginning(note.text)}") for note in plain]
+    return sorted([*boxed, *unboxed], key=lambda note: note.at or 0)
 
 
 def _recovery(store: Store, profile: Profile, now: int, conversation: str | None, handed: Sequence[Item]) -> list[Item]:
@@ -222,20 +267,14 @@ def _recovery(store: Store, profile: Profile, now: int, conversation: str | None
     ][-profile.recovery :]
 
 
-def _newest(store: Store, category: Category, limit: int, needle: str | None = None) -> list[tuple[Item, list[str]]]:
-    """The newest entries of a category, or of those whose text holds the needle, with their tags."""
-    with store.read() as tx:
-        return _items(tx, tx.all("context.newest", category=str(category), needle=needle, limit=limit))
-
-
-def _items(tx: Transaction, rows: Sequence[Row]) -> list[tuple[Item, list[str]]]:
+def _items(tx: Transaction, rows: Sequence[Row]) -> list[Item]:
     named: dict[str, str] = {}
     for start in range(0, len(rows), CHUNK):
         for entry_id, name, canonical in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]]):
             named |= {entry_id: name} if canonical else {}
     return [
-        (Item(text=content, at=at, source=source, entry_id=entry_id, name=named.get(entry_id)), json.loads(tags))
-        for entry_id, content, tags, at, source in rows
+        Item(text=content, at=at, source=source, entry_id=entry_id, name=named.get(entry_id))
+        for entry_id, content, at, source in rows
     ]
 
 

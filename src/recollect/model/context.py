@@ -14,6 +14,7 @@ __all__ = [
     "HANDOFF",
     "HEADINGS",
     "LESSONS",
+    "NOTES",
     "ORIENTATION",
     "PROJECT",
     "RECOVERY",
@@ -28,12 +29,13 @@ __all__ = [
 
 TITLE = "MEMORY CONTEXT"
 ORIENTATION = "Orientation"
-PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, RECOVERY = HEADINGS = (
+PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, NOTES, RECOVERY = HEADINGS = (
     "Project",
     "Last Session",
     "Relevant Decisions",
     "Relevant Lessons",
     "Open Tasks",
+    "Relevant Notes",
     "Recovering previous session",
 )
 _RESERVED = frozenset(map(fencing.skeleton, (TITLE, ORIENTATION, *HEADINGS)))
@@ -50,6 +52,8 @@ class Profile:
     decisions: int = 3
     lessons: int = 2
     tasks: bool = True
+    notes: int = 5
+    """How many notes without a category; of the account, the channel and the conversation."""
     recovery: int = 3
     """How many of the last messages, when there is a session to go on with."""
 

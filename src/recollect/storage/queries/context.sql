@@ -1,20 +1,41 @@
--- The newest entries of a category that all of the workspace sees; with a needle only those whose text holds it. The
+-- The newest entries of a category in the scopes given; with a needle only those whose text holds it. The
 -- order is not that of the index over all entries, which SQLite would else go through until it has seen enough.
 -- name: newest
-SELECT id, content, tags, created_at, source FROM entries
-WHERE agent = :agent AND category = :category AND scope = 'workspace'
+SELECT id, content, created_at, source FROM entries
+WHERE agent = :agent AND category = :category
+    AND scope IN (:scopes*)
+    AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
+    AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
     AND (CAST(:needle AS TEXT) IS NULL OR replace(content, CAST(:needle AS TEXT), '') <> content)
 ORDER BY created_at DESC, id || '' DESC LIMIT :limit
 
 -- Hand-offs, the newest first; those that upkeep made of a part of a conversation, or of older ones, come last.
 -- name: handoffs
-SELECT id, content, tags, created_at, source FROM entries
+SELECT id, content, created_at, source FROM entries
 WHERE agent = :agent AND category = 'handoffs' AND scope = 'workspace'
 ORDER BY CASE WHEN replace(tags, '"compacted"', '') = tags THEN 0 ELSE 1 END, created_at DESC, id || '' DESC LIMIT 1
 
--- Tasks that somebody wrote without a box, so that they are as open as they are there.
+-- Tasks that were written without a box: they are open as long as they are there.
 -- name: unboxed
-SELECT id, content, tags, created_at, source FROM entries
-WHERE agent = :agent AND category = 'tasks' AND scope = 'workspace' AND kind = 'note' AND source <> 'shelve'
+SELECT id, content, created_at, source FROM entries
+WHERE agent = :agent AND category = 'tasks' AND kind = 'note' AND source <> 'shelve'
+    AND scope IN (:scopes*)
+    AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
+    AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
     AND replace(replace(replace(content, '[ ]', ''), '[x]', ''), '[X]', '') = content
 ORDER BY created_at DESC, id || '' DESC LIMIT :limit
+
+-- The newest notes without a category in the scopes given, among the newest entries: no index leads to a scope.
+-- name: notes
+SELECT id, content, created_at, source FROM entries
+WHERE agent = :agent AND id IN (
+    SELECT id FROM (
+        SELECT id, category, kind, scope, conversation_id, channel_id FROM entries
+        WHERE agent = :agent ORDER BY created_at DESC, id DESC LIMIT :among
+    ) AS newest
+    WHERE category IS NULL AND kind = 'note'
+        AND scope IN (:scopes*)
+        AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
+        AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
+)
+ORDER BY created_at DESC, id DESC LIMIT :limit
