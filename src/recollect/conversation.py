@@ -572,7 +572,14 @@ class Conversation:
         talk = self._talk
         try:
             done = compaction.compact(
-                talk.store, self._info, lane, talk.model, talk.limits, asked=asked, now=talk.clock.now()
+                talk.store,
+                self._info,
+                lane,
+                talk.model,
+                talk.limits,
+                asked=asked,
+                now=talk.clock.now(),
+                check=talk.background.check,
             )
         except RecollectError:
             talk.failures.setdefault((self.id, lane), _Failures()).add(talk.limits.events)

@@ -13,7 +13,7 @@ from recollect import names
 from recollect.access import Requests, Tokens
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.engine.background import Background
+from recollect.engine.background import CLOSING, Background
 from recollect.engine.checking import check
 from recollect.engine.compaction import Limits
 from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
@@ -296,13 +296,21 @@ class Home:
         """Write the recall signals that are waiting."""
         self._shared.signals.flush()
 
-    def close(self) -> None:
-        """Give back every connection and file. The home can be used again afterwards."""
-        self.jobs.stop()
-        self._shared.background.close()
-        self._shared.later.close()
+    def close(self, timeout: float = CLOSING) -> tuple[str, ...]:
+        """Give back every connection and file; what was not finished. The home can be used again afterwards.
+
+        A job, a compaction and a batch of vectors that are under way get `timeout` seconds each. What takes longer, as
+        with a model that does not answer, is left out and done the next time that it is due; nothing of it is stored.
+        """
+        left = [] if self.jobs.stop(timeout) else ["a job"]
+        unfinished = self._shared.background.close(timeout)
+        left += [f"{len(unfinished)} compaction(s) or other work in the background"] if unfinished else []
+        left += [] if self._shared.later.close(timeout) else ["vectors of new entries"]
+        if left:
+            _log.warning("not finished when the memory was closed: %s", "; ".join(left))
         self._shared.signals.flush()
         self._place.close()
+        return tuple(left)
 
     def __enter__(self) -> Self:
         return self

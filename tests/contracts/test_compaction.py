@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -264,6 +267,84 @@ def test_with_a_model_a_full_window_is_compacted_in_the_background(tmp_path: Pat
         assert len(markers(conv)) == 1
         assert said(conv.window())[-4:] == ["question 5", "answer 5", "question 6", "answer 6"]
         assert len(conv.window()) == 9
+
+
+def test_a_home_closes_while_a_model_hangs_and_nothing_of_its_work_is_stored(
+    location: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = Blocking()
+    home = recollect.open(location, model=model, settings=settings(events=10))
+    conv = home.agent("ana").conversations.start()
+    talk(conv, 5)
+    assert model.waiting.wait(60)
+    (hanging,) = [one for one in threading.enumerate() if one.name == "recollect-background"]
+    assert home.close(timeout=0) == ("1 compaction(s) or other work in the background",)
+    assert "not finished when the memory was closed" in caplog.text
+    model.go.set()
+    hanging.join()
+    assert "nothing of it was stored" in caplog.text
+    with recollect.open(location, model=Writing(), settings=settings(events=10)) as again:
+        conv = again.agent("ana").conversations.get(conv.id)
+        assert (len(conv.window()), markers(conv), archives(again.agent("ana"))) == (10, [], [])
+        conv.user("one more")
+        wait(again)
+        assert len(markers(conv)) == 1
+        assert again.check().findings == ()
+
+
+def test_what_was_given_up_does_not_bring_a_deleted_home_back(tmp_path: Path) -> None:
+    model = Blocking()
+    home = recollect.open(tmp_path / "home", model=model, settings=settings(events=10))
+    talk(home.agent("ana").conversations.start(), 5)
+    assert model.waiting.wait(60)
+    (hanging,) = [one for one in threading.enumerate() if one.name == "recollect-background"]
+    home.close(timeout=0)
+    shutil.rmtree(tmp_path / "home")
+    model.go.set()
+    hanging.join()
+    assert not (tmp_path / "home").exists()
+
+
+def test_a_home_that_was_closed_with_work_left_works_on(tmp_path: Path) -> None:
+    model = Blocking()
+    with recollect.open(tmp_path / "memory.db", model=model, settings=settings(events=10)) as home:
+        conv = home.agent("ana").conversations.start()
+        talk(conv, 5)
+        assert model.waiting.wait(60)
+        home.close(timeout=0)
+        model.go.set()
+        conv.user("one more")
+        wait(home)
+        assert len(markers(conv)) == 1
+        assert home.close() == ()
+
+
+HANGS = """
+import sys, threading
+import recollect
+from recollect.config import Settings, WindowSettings
+
+class Hanging:
+    name = "hanging"
+    def complete(self, messages, *, schema=None, timeout=None):
+        asked.set()
+        threading.Event().wait()
+
+asked = threading.Event()
+home = recollect.open(sys.argv[1], model=Hanging(), settings=Settings(window=WindowSettings(events=4)))
+conv = home.agent("ana").conversations.start()
+for number in range(4):
+    conv.user(f"question {number}")
+asked.wait()
+"""
+
+
+def test_a_process_ends_while_a_model_hangs(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", HANGS, str(tmp_path / "memory.db")], timeout=120, check=False)
+    assert done.returncode == 0
+    with recollect.open(tmp_path / "memory.db") as home:
+        assert home.check().findings == ()
+        assert home.check().events == 4
 
 
 BAD = [

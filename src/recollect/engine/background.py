@@ -1,16 +1,24 @@
-"""Work that nobody waits for: one thread per home, one run at a time for each key."""
+"""Work that nobody waits for: one thread per home, one run at a time for each key.
 
+The thread is a daemon, so that work that hangs (a model that never answers) keeps no process from ending. Work that
+`close()` or the end of the process gave up on must not write any more: it asks `check()` before it does.
+"""
+
+import atexit
 import logging
 import os
 import threading
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor
+from weakref import WeakSet
 
-from recollect.errors import RecollectError
+from recollect.errors import RecollectError, Unavailable
 
-__all__ = ["Background"]
+__all__ = ["CLOSING", "Background"]
 
+CLOSING = 3.0
+"""Seconds that work under way gets to finish when a home closes or the process ends."""
 _log = logging.getLogger("recollect.background")
+_open: "WeakSet[Background]" = WeakSet()
 
 
 class Background:
@@ -18,44 +26,84 @@ class Background:
 
     def __init__(self) -> None:
         self._own()
+        _open.add(self)
 
     def _own(self) -> None:
         """What belongs to this process; threads do not survive a fork."""
-        self._lock = threading.Lock()
-        self._executor: ThreadPoolExecutor | None = None
-        self._running: dict[Hashable, Future[None]] = {}
+        self._changed = threading.Condition()
+        self._waiting: dict[Hashable, Callable[[], object]] = {}
+        self._running: set[Hashable] = set()
+        self._thread: threading.Thread | None = None
+        self._abandoned: WeakSet[threading.Thread] = WeakSet()
         self._owner = os.getpid()
 
     def run(self, key: Hashable, work: Callable[[], object]) -> None:
         """Run this soon, unless something with the same key is waiting or under way."""
         if self._owner != os.getpid():
             self._own()
-        with self._lock:
-            if key not in self._running:
-                self._executor = self._executor or ThreadPoolExecutor(1, thread_name_prefix="recollect-background")
-                self._running[key] = self._executor.submit(self._do, key, work)
+        with self._changed:
+            if key in self._waiting or key in self._running:
+                return
+            self._waiting[key] = work
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._work, name="recollect-background", daemon=True)
+                self._thread.start()
 
     def wait(self) -> None:
         """Return when nothing is waiting or under way."""
-        while self._running and self._owner == os.getpid():
-            for future in list(self._running.values()):
-                future.exception()
+        if self._owner == os.getpid():
+            with self._changed:
+                self._changed.wait_for(lambda: not self._waiting and not self._running)
 
-    def close(self) -> None:
-        """Finish what is under way, and leave out what is waiting."""
-        with self._lock:
-            executor, self._executor = self._executor, None
-        if executor is not None and self._owner == os.getpid():
-            executor.shutdown(cancel_futures=True)
-            self._running.clear()
+    def close(self, seconds: float = CLOSING) -> list[Hashable]:
+        """Let what is under way finish within so many seconds; the keys of what was left, waiting or unfinished."""
+        if self._owner != os.getpid():
+            return []
+        with self._changed:
+            left, self._waiting = list(self._waiting), {}
+            if not self._changed.wait_for(lambda: not self._running, seconds):
+                assert self._thread is not None
+                self._abandoned.add(self._thread)
+                self._thread = None
+                left = [*self._running, *left]
+                self._running = set()
+        return left
 
-    def _do(self, key: Hashable, work: Callable[[], object]) -> None:
-        try:
-            work()
-        except RecollectError as error:
-            _log.warning("%s", error)
-        except Exception:  # a mistake of ours: nobody waits for this, so the log is all that tells of it
-            _log.exception("work in the background failed")
-        finally:
-            with self._lock:
-                self._running.pop(key, None)
+    def check(self) -> None:
+        """Unavailable when the work of this thread was given up, and must not write any more."""
+        if threading.current_thread() in self._abandoned:
+            raise Unavailable("the memory was closed before this work was done; nothing of it was stored")
+
+    def _work(self) -> None:
+        running = self._running
+        while True:
+            with self._changed:
+                if self._running is not running:  # given up by close(), which another thread may have replaced
+                    return
+                running.clear()
+                self._changed.notify_all()
+                if not self._waiting:
+                    self._thread = None
+                    return
+                key = next(iter(self._waiting))
+                work = self._waiting.pop(key)
+                running.add(key)
+            _do(work)
+
+
+def _do(work: Callable[[], object]) -> None:
+    try:
+        work()
+    except RecollectError as error:
+        _log.warning("%s", error)
+    except Exception:  # a mistake of ours: nobody waits for this, so the log is all that tells of it
+        _log.exception("work in the background failed")
+
+
+@atexit.register
+def _close_all() -> None:
+    """Give the work under way a moment when the process ends."""
+    for background in list(_open):
+        left = background.close()
+        if left:
+            _log.warning("%d pieces of work in the background were not finished", len(left))

@@ -15,7 +15,7 @@ by an archive, and nothing may fall between the two.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from recollect import names, text
@@ -61,11 +61,11 @@ def due(limits: Limits, state: LaneState, window: Sequence[Event]) -> bool:
 
 def compact(
     store: Store, conversation: ConversationInfo, lane: Lane, model: LanguageModel | None, limits: Limits, *,
-    asked: bool, now: int,
+    asked: bool, now: int, check: Callable[[], None] = lambda: None,
 ) -> Compacted | None:  # fmt: skip
     """Compact the window of a lane; None when there is nothing to compact, or another process was first.
 
-    Raises Unavailable when the model fails; then everything is as it was.
+    Raises Unavailable when the model fails; then everything is as it was. `check` may raise before the first write.
     """
     with store.read() as tx:
         state, window = conversations.window(tx, conversation.id, lane)
@@ -78,6 +78,7 @@ def compact(
     # Not before the last boundary, also where only events leave that were kept then.
     boundary, gone = max(folded[-1].seq, state.boundary), {event.seq for event in folded}
     kept = tuple(event.seq for event in window if event.seq <= boundary and event.seq not in gone)
+    check()
     with store.write() as work:
         present = conversations.lane_state(work.tx, conversation.id, lane)
         if present.marker != state.marker:

@@ -130,14 +130,19 @@ class Later:
                 self._thread.start()
         self._work.set()
 
-    def close(self, seconds: float = 5.0) -> None:
-        """Finish the batch that is under way, and stop. What is left is done by `backfill`."""
+    def close(self, seconds: float = 5.0) -> bool:
+        """Finish the batch that is under way, and stop; False if that takes longer than so many seconds.
+
+        What is left is done by `backfill`.
+        """
         with self._lock:
             thread, self._thread, self._closing = self._thread, None, True
             self._waiting.clear()
         self._work.set()
-        if thread is not None:
-            thread.join(seconds)
+        if thread is None:
+            return True
+        thread.join(seconds)
+        return not thread.is_alive()
 
     def _run(self) -> None:
         while not self._closing:

@@ -198,12 +198,14 @@ class Jobs:
             self._thread = threading.Thread(target=work, args=values, name="recollect-upkeep", daemon=True)
             self._thread.start()
 
-    def stop(self, seconds: float = 30.0) -> None:
-        """Stop the thread after the job that it is at."""
+    def stop(self, seconds: float = 30.0) -> bool:
+        """Stop the thread after the job that it is at; False if that takes longer than so many seconds."""
         thread, self._thread = self._thread, None
         self._stop.set()
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(seconds)
+        if thread is None or thread is threading.current_thread():
+            return True
+        thread.join(seconds)
+        return not thread.is_alive()
 
     # Steps
 
