@@ -31,13 +31,13 @@ EVENTS = {word: event for event, (word, _) in HOOKS.items()}
 ASIDE = ("isMeta", "isSidechain", "isCompactSummary")
 """Marks of lines in a transcript that are no talk between user and model."""
 RELEVANT = (DECISIONS, LESSONS, NOTES)
-NOT_SAID = re.compile(
-    r"<(system-reminder|command-(?:name|message|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
-    r"|user-prompt-submit-hook|task-notification|new-diagnostics|ide_[a-z_]+)\b[^>]*>.*?</\1>"
-    r"|</?command-args>|^\[Request interrupted by user[^\]]*\]",
-    re.DOTALL,
+INSERTED = re.compile(
+    r"<(/?)(system-reminder|command-(?:name|message|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
+    r"|user-prompt-submit-hook|task-notification|new-diagnostics|ide_[a-z_]+)\b"
 )
-"""What the program writes into the messages of a user by itself. What was given to a command was said."""
+"""Where an element begins or ends that the program writes into the messages of a user by itself."""
+MARKS = re.compile(r"</?command-args>|\A\[Request interrupted by user[^\]]*\]")
+"""What else it writes there. What was given to a command was said."""
 
 
 @app.command(epilog=examples("hook session-start < /dev/null", "hook session-end < /dev/null"))
@@ -181,8 +181,33 @@ def _transcript(path: object) -> Iterator[dict[str, str]]:
                 part.get("text") for part in content or () if isinstance(part, dict) and part.get("type") == "text"
             ]  # fmt: skip
             said = (part for part in parts if isinstance(part, str))
-            text = "\n".join(NOT_SAID.sub("", part) if role == "user" else part for part in said)
+            text = "\n".join(_by_user(part) if role == "user" else part for part in said)
             text = text.replace("\0", "").strip()
             text = text.encode(errors="replace").decode()  # half a character would be refused
             if role in ("user", "assistant") and text:
                 yield {"role": role, "content": text}
+
+
+def _by_user(text: str) -> str:
+    """A message without the elements that the program inserted. An element that is never closed was typed.
+
+    The text is read twice, whatever is in it: once for the places where elements of each name end, once to cut.
+    """
+    ends: dict[str, list[int]] = {}
+    marks = list(INSERTED.finditer(text))
+    for mark in reversed(marks):
+        if mark[1] and text.startswith(">", mark.end()):
+            ends.setdefault(mark[2], []).append(mark.start())
+    kept, place, tag_end = [], 0, 0
+    for mark in marks:
+        if mark[1] or mark.start() < place:
+            continue
+        if tag_end <= mark.end():
+            tag_end = text.find(">", mark.end()) + 1 or len(text) + 1
+        closing = ends.get(mark[2], [])
+        while closing and closing[-1] < tag_end:
+            closing.pop()
+        if closing:
+            kept.append(text[place : mark.start()])
+            place = closing[-1] + len(f"</{mark[2]}>")
+    return MARKS.sub("", "".join([*kept, text[place:]]))

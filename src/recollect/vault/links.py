@@ -14,7 +14,8 @@ from recollect.storage.database import Transaction
 __all__ = ["Link", "Links", "links", "targets"]
 
 _LINK = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
-_CODE = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[`~]*\s*$|\Z)|(`+)[^`\r\n](?:.*?[^`\r\n])??\2(?!`)", re.M | re.S)
+_FENCED = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[`~]*\s*$|\Z)", re.M | re.S)
+_TICKS = re.compile(r"`+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +39,7 @@ class Links:
 def targets(content: str) -> list[Link]:
     """The links in a text, in their order, those in code left out."""
     found = []
-    for written in _LINK.findall(_CODE.sub(" ", content)):
+    for written in _LINK.findall(_without_code(content)):
         target, _, text = written.partition("|")
         if target.strip():
             name, _, part = target.partition("#")
@@ -47,6 +48,25 @@ def targets(content: str) -> list[Link]:
             whole = not name or not part
             found.append(Link(target.strip() if whole else name, text.strip() or None, None if whole else part))
     return found
+
+
+def _without_code(content: str) -> str:
+    """A text without code blocks and without what stands between two rows of equally many backticks."""
+    content = _FENCED.sub(" ", content)
+    rows = list(_TICKS.finditer(content))
+    closing: dict[int, int] = {}  # by the length of a row, the next one of that length
+    closed_by: list[int | None] = [None] * len(rows)
+    for place in reversed(range(len(rows))):
+        length = len(rows[place][0])
+        closed_by[place], closing[length] = closing.get(length), place
+    kept, end, place = [], 0, 0
+    while place < len(rows):
+        last = closed_by[place]
+        if last is not None:
+            kept.append(content[end : rows[place].start()])
+            end, place = rows[last].end(), last
+        place += 1
+    return " ".join([*kept, content[end:]])
 
 
 def links(stores: Sequence[Store], name_or_id: str) -> Links:

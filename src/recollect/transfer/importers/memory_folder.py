@@ -36,9 +36,10 @@ _SECTIONS = {
     "projects": Category.PROJECTS,
     "handoffs": Category.HANDOFFS,
 }  # fmt: skip
-_HEADING = re.compile(r"^## +(.+?)[ \t#]*$", re.MULTILINE)
-_ENTRY = re.compile(r"^<!-- id:(\d+) -->[ \t]*\r?\n## ([^\r\n·]*?)(?: *· *([^\r\n]*))?\r?\n", re.MULTILINE)
-_RULE = re.compile(r"(?:\r?\n)*^---[ \t]*(?:\r?\n)*\Z", re.MULTILINE)
+TITLE = 200
+"""Characters of a heading that are looked at for its category."""
+_HEADING = re.compile(r"^## +(.+)$", re.MULTILINE)
+_ENTRY = re.compile(r"^<!-- id:(\d{1,19}) -->[ \t]*\r?\n## ([^\r\n]*)\r?\n", re.MULTILINE)
 _TAG = re.compile(r"#(\w+)")
 _TITLE = re.compile(r"\A\s*# [^\n]*\n?")
 
@@ -133,7 +134,7 @@ def sections(content: str) -> list[tuple[str, str]]:
     parts = _HEADING.split(content)
     parts[0] = _TITLE.sub("", parts[0])
     found = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
-    return [(title.strip(), body.strip()) for title, body in found if body.strip()]
+    return [(title.strip().rstrip(" \t#"), body.strip()) for title, body in found if body.strip()]
 
 
 def category_of(title: str) -> Category:
@@ -142,7 +143,7 @@ def category_of(title: str) -> Category:
 
 
 def _category(title: str) -> tuple[bool, Category]:
-    plain = unicodedata.normalize("NFKD", title.casefold())
+    plain = unicodedata.normalize("NFKD", title[:TITLE].casefold())
     words = " ".join(re.findall(r"[a-z]+", "".join(mark for mark in plain if not unicodedata.combining(mark))))
     if words in _SECTIONS:
         return True, _SECTIONS[words]
@@ -169,17 +170,25 @@ def entries(content: str) -> list[tuple[int | None, list[str], str]]:
     """The entries of a category file as (time, tags, text), oldest first; text before the first one has no time."""
     found = list(_ENTRY.finditer(content))
     first = _TITLE.sub("", content[: found[0].start()] if found else content)
-    first = _RULE.sub("", first).strip("\r\n")
+    first = _without_rule(first)
     made: list[tuple[int | None, list[str], str]] = []
     for place, entry in enumerate(found):
         end = found[place + 1].start() if place + 1 < len(found) else len(content)
-        text = _RULE.sub("", content[entry.end() : end]).strip("\r\n")
-        tags = [tag for word in (entry[3] or "").split() if (tag := word.strip("#"))]
+        text = _without_rule(content[entry.end() : end])
+        date, _, tagged = entry[2].partition("·")
+        tags = [tag for word in tagged.split() if (tag := word.strip("#"))]
         if text.strip():
             # The id is the time of writing in milliseconds; files of people may have any number there.
-            at = int(entry[1]) if 10**12 <= int(entry[1]) < 10**13 else moment(entry[2])
+            at = int(entry[1]) if 10**12 <= int(entry[1]) < 10**13 else moment(date.rstrip())
             made.append((at, list(dict.fromkeys(tags))[:64], text))
     return ([(None, [], first)] if first.strip() else []) + made[::-1]
+
+
+def _without_rule(text: str) -> str:
+    """A text without the line of dashes at its end, and without empty lines around it."""
+    text = text.strip("\r\n")
+    before, _, last = text.rpartition("\n")
+    return before.strip("\r\n") if last.rstrip(" \t") == "---" else text
 
 
 def _text(root: Path, name: str, longest: int = CONTENT_BYTES) -> str | Remark:
