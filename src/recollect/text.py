@@ -46,7 +46,6 @@ __all__ = [
     "count",
     "estimate_tokens",
     "few_marks",
-    "figures",
     "normalise",
     "query_terms",
     "sentences",
@@ -472,14 +471,6 @@ def _alternatives(word: str, *, portuguese_first: bool) -> tuple[str, ...]:
 def estimate_tokens(text: str) -> int:
     """About how many tokens a language model counts: a quarter of the characters, rounded up."""
     return (len(text) + 3) // 4
-
-
-_FIGURE = re.compile(r"\d+")
-
-
-def figures(text: str) -> list[str]:
-    """The numbers in a text, sorted. Texts that differ in them say different things, however alike they are."""
-    return sorted(_FIGURE.findall(text))
 
 
 def normalise(text: str) -> str:

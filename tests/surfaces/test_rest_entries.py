@@ -31,7 +31,7 @@ def test_a_note_is_long_term_unless_the_caller_asks_for_another_lifetime(server:
     client = server.client
     made = [
         client.post("/v1/entries", json={"content": "plain"}).json(),
-        *client.post("/v1/entries/batch", json={"entries": [{"content": "one of many"}]}).json(),
+        *client.post("/v1/entries/batch", json={"entries": [{"content": "one of many"}]}).json()["items"],
         client.post("/v1/operations", json={"op": "add", "content": "an operation"}).json(),
     ]
     assert [one["lifetime"] for one in made] == ["long_term"] * 3
