@@ -44,8 +44,12 @@ def test_the_whole_story_in_words(cli: Command) -> None:
     assert run("note", "rename", "deploy day", "release day") == ["renamed release day  also: deploy day"]
     assert run("note", "alias", "port", "api port") == ["aliased port  also: api port"]
     assert run("note", "write", "deploy day", "On Wednesdays") == ["wrote release day  also: deploy day"]
-    listed = [re.sub(DAY, "DAY", line) for line in run("note", "list")]
-    assert listed == ["port  decisions  DAY", "  It is 8080", "release day  #ops  DAY", "  On Wednesdays"]
+    listed = [re.sub(rf"^[0-9a-f]{{8}}  {DAY}", "ID        DAY       ", line) for line in run("note", "list")]
+    assert listed == [
+        "id        date        category   name         text",
+        "ID        DAY         decisions  port         It is 8080",
+        "ID        DAY                    release day  #ops On Wednesdays",
+    ]
     shown = run("note", "show", "deploy day")
     assert shown[0].startswith("release day  ")
     assert shown[1:3] == ["  aliases     deploy day", "  tags        ops"]
@@ -189,8 +193,11 @@ def test_the_pages_of_note_list_follow_each_other(cli: Command) -> None:
     for name in ("a", "b", "c"):
         cli("note", "add", name, f"note {name}")
     first = cli("note", "list", "--limit", "2")
-    assert first.err == "more may follow; the next page: --before 'b'\n"
-    assert cli("note", "list", "--limit", "2", "--before", "b").lines[1] == "  note a"
+    assert first.err.startswith("more may follow; the next page: --before ")
+    assert [line.split(maxsplit=2)[2] for line in first.lines[1:]] == ["c     note c", "b     note b"]
+    short = first.lines[-1].split()[0]
+    for place in ("b", first.err.split()[-1], short):
+        assert cli("note", "list", "--limit", "2", "--before", place).lines[1].endswith("  a     note a")
 
 
 def test_text_comes_from_stdin(cli: Command) -> None:

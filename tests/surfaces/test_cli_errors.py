@@ -92,6 +92,10 @@ def test_an_error_is_one_line_and_one_code(cli: Command, code: int, args: list[s
         (["note", "show", "a", "b"], "Got unexpected extra argument(s) (b); see recollect note show --help"),
         (["check", "--agent", "x"], "No such option: --agent; see recollect check --help"),
         (
+            ["recall", "-deploy"],
+            "No such option: -d; put -- before text that begins with a dash; see recollect recall --help",
+        ),
+        (
             ["recall", "x", "--kind", "memo"],
             "Invalid value for '--kind': 'memo' is not one of 'note', 'archive', 'chunk'; see recollect recall --help",
         ),
@@ -174,3 +178,7 @@ def test_an_output_that_cannot_be_written_is_one_line(cli: Command) -> None:
         )  # fmt: skip
     assert failed.stderr == "recollect: input or output failed: No space left on device\n"
     assert failed.returncode == 1
+
+
+def test_an_input_without_an_end_is_refused(cli: Command) -> None:
+    assert "the input has more than" in cli("remember", "-", stdin=b"a" * 100_000_001, code=2).err

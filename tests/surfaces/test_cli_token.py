@@ -9,7 +9,7 @@ import recollect
 
 def test_a_token_is_made_listed_and_revoked_in_words(cli: Command) -> None:
     assert cli("token", "list").err == "there are no tokens; make one with: recollect token create laptop\n"
-    made = cli("token", "create", "laptop", "--only-workspace", "default", "--only-agent", "ana", "--right", "read")
+    made = cli("token", "create", "laptop", "--workspace", "default", "--agent", "ana", "--right", "read")
     name, may, secret = made.lines
     assert name.startswith("laptop  ")
     assert may == "  may     read ana in default"
@@ -50,6 +50,18 @@ def test_a_name_of_a_token_plays_no_tricks_on_a_terminal(cli: Command) -> None:
 
 
 def test_a_token_that_makes_no_sense_is_refused(cli: Command) -> None:
-    for args in (["--right", "owner"], ["--expires", "2001-01-01"], ["--only-agent", "a/b"], ["--only-workspace", ""]):
+    for args in (["--right", "owner"], ["--expires", "2001-01-01"], ["--agent", "a/b"], ["--workspace", ""]):
         assert cli("token", "create", "laptop", *args, code=2).text == ""
     assert cli("token", "list", "--json").json == []
+
+
+def test_a_token_is_narrowed_wherever_the_options_stand_and_by_their_old_names(cli: Command) -> None:
+    def made(*args: str) -> list[object]:
+        token = cli(*args, "--json").json["token"]
+        return [token["workspace"], token["agents"]]
+
+    assert made("token", "create", "a", "--workspace", "w", "--agent", "ana", "--agent", "ben") == ["w", ["ana", "ben"]]
+    assert made("--workspace", "w", "--agent", "ana", "token", "create", "b") == ["w", ["ana"]]
+    assert made("token", "create", "c", "--only-workspace", "w", "--only-agent", "ana") == ["w", ["ana"]]
+    assert made("token", "create", "d") == ["*", ["*"]]
+    assert "--only-" not in cli("token", "create", "--help").text

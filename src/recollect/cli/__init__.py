@@ -1,7 +1,9 @@
 """The command line. It translates words into one call of the library and the result into text or JSON, nothing else."""
 
+import logging
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
 from typing import Any, TextIO
@@ -10,7 +12,9 @@ import typer
 
 from recollect.cli.app import app
 from recollect.cli.exits import exit_code
-from recollect.cli.output import complain
+from recollect.cli.messages import for_shell
+from recollect.cli.output import complain, remark
+from recollect.cli.words import separated
 from recollect.errors import RecollectError
 
 __all__ = ["main"]
@@ -21,12 +25,22 @@ LINE = 200
 """Characters that a sentence about a command has at the most."""
 
 
+class _Remarks(logging.Handler):
+    """Shows what the library logs as one line that is safe on a terminal."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        remark(for_shell(record.getMessage()))
+
+
 def main() -> int:
     """Run one command of `sys.argv`; the exit code. No error that recollect knows ends in a traceback."""
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None is one that is closed
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a mark for it
+    logging.lastResort = _Remarks(logging.WARNING)  # unless a command sets up its own
+    logging.captureWarnings(True)
+    warnings.formatwarning = _warned
     try:
         code = _told()
     except OSError:  # not even a complaint can be written
@@ -57,9 +71,10 @@ def _command(words: Sequence[str]) -> str | None:
 
 def _run() -> int:
     try:
-        return _listed(typer.main.get_command(app)).main(prog_name="recollect", standalone_mode=False) or 0
+        program = _listed(typer.main.get_command(app))
+        return program.main(separated(program, sys.argv[1:]), prog_name="recollect", standalone_mode=False) or 0
     except RecollectError as error:
-        complain(_shelled(str(error)))
+        complain(for_shell(str(error)))
         return exit_code(error)
     except typer.TyperException as error:  # a misspelt option, a missing argument
         complain(_usage(error))
@@ -73,10 +88,13 @@ def _listed(group: Any) -> Any:
     return group
 
 
-def _shelled(message: str) -> str:
-    """The message with advice for a shell: what is wrong with its words is wrong with its locale."""
-    wrong, found, _ = message.partition("a lone surrogate, which is not valid Unicode; ")
-    return f"{wrong}bytes that are not UTF-8; give it as UTF-8, in a locale such as C.UTF-8" if found else message
+def _takes_text(command: Any) -> bool:
+    return any(parameter.param_type_name == "argument" for parameter in command.params)
+
+
+def _warned(message: Warning | str, *_: Any, **__: Any) -> str:
+    """A warning without the line of code that gave it."""
+    return str(message)
 
 
 def _nowhere() -> TextIO:
@@ -92,5 +110,7 @@ def _drop(stream: TextIO) -> int:
 def _usage(error: typer.TyperException) -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message().replace("Value error, ", "").rstrip(".")
+    if message.startswith("No such option") and context and _takes_text(context.command):
+        message += f"{' P' if message.endswith('?') else '; p'}ut -- before text that begins with a dash"
     see = " See" if message.endswith("?") else "; see"
     return f"{message}{see} {context.command_path if context else 'recollect'} --help"

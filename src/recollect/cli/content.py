@@ -1,12 +1,16 @@
 """The arguments and options that describe an entry, shared by the commands that write one."""
 
+import re
 import sys
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from recollect.errors import Invalid
+from recollect.cli.output import SHORT_ID
+from recollect.errors import Conflict, Invalid, NotFound
+from recollect.memory import Memory
 from recollect.model.entry import Category, Lifetime, Scope
 
 __all__ = [
@@ -26,9 +30,16 @@ __all__ = [
     "TextArgument",
     "UntilOption",
     "examples",
+    "identified",
+    "identified_in_trash",
     "one_of",
     "text_of",
 ]
+
+INPUT_BYTES = 100_000_000
+"""Bytes that are read from the standard input: enough for any text that the library takes, and they fit into memory."""
+NEWEST = 1_000
+"""Entries among which the end of an id is looked for."""
 
 
 def one_of(words: type[StrEnum]) -> str:
@@ -37,7 +48,9 @@ def one_of(words: type[StrEnum]) -> str:
     return f"{', '.join(most)} or {last}"
 
 
-Target = Annotated[str, typer.Argument(metavar="NAME|ID", help="A name, an alias or an id.", show_default=False)]
+Target = Annotated[
+    str, typer.Argument(metavar="NAME|ID", help="A name, an alias, an id or the end of one.", show_default=False)
+]
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A name that is not taken.", show_default=False)]
 TextArgument = Annotated[
     str,
@@ -72,12 +85,40 @@ SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help
 UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only before this time.")]
 
 
+def identified(mem: Memory, target: str) -> str:
+    """The id of the one among the newest entries whose id ends like this, as tables show it; else what was given."""
+    return _completed(target, lambda: mem.get(target), lambda: [one.id for one in mem.list(kind=None, limit=NEWEST)])
+
+
+def identified_in_trash(mem: Memory, target: str) -> str:
+    """The same among what was forgotten last."""
+    return _completed(
+        target, lambda: mem.history(target), lambda: [one.entry.id for one in mem.trash(limit=NEWEST)]
+    )  # fmt: skip
+
+
+def _completed(target: str, find: Callable[[], object], ids: Callable[[], list[str]]) -> str:
+    if not re.fullmatch(f"[0-9a-f]{{{SHORT_ID}}}", target):
+        return target
+    try:
+        find()  # a name goes first
+        return target
+    except NotFound:
+        found = [one for one in ids() if one.endswith(target)]
+    if len(found) > 1:
+        raise Conflict(f"the ids of {len(found)} entries end with {target}: {', '.join(found)}; give a whole one")
+    return found[0] if found else target
+
+
 def text_of(argument: str) -> str:
     """The text that was given, or the standard input for `-`, without the line break that ends it."""
     if argument != "-":
         return argument
+    data = sys.stdin.buffer.read(INPUT_BYTES + 1)
+    if len(data) > INPUT_BYTES:
+        raise Invalid(f"the input has more than {INPUT_BYTES:,} bytes; no text may be that long, so split it")
     try:
-        text = sys.stdin.buffer.read().decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise Invalid("the input is not UTF-8 text; convert it first, for instance with iconv") from None
     return text.removesuffix("\n").removesuffix("\r")

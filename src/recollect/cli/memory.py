@@ -22,6 +22,7 @@ from recollect.cli.content import (
     TextArgument,
     UntilOption,
     examples,
+    identified,
     one_of,
     text_of,
 )
@@ -43,7 +44,7 @@ app = typer.Typer()
     epilog=examples(
         "remember 'We deploy on Tuesdays' --name 'deploy day' --tag ops --category decisions",
         "remember - --name 'meeting notes' < notes.txt",
-        "remember -- '-5 degrees is too cold for the sensor'",
+        "remember '- [ ] call the carrier' --category tasks",
     )
 )
 @for_agent
@@ -162,7 +163,7 @@ def forget(
     """Forget an entry. `note restore` brings it back, unless it was erased."""
     with call.memory() as mem:
         if not erase:
-            entry = mem.apply(Remove(target))
+            entry = mem.apply(Remove(identified(mem, target)))
             if call.json:
                 document(entry)
             else:
@@ -170,7 +171,7 @@ def forget(
             return
         if not yes:
             _ask(mem, target)
-        receipt = mem.forget(target, erase=True)
+        receipt = mem.forget(identified(mem, target), erase=True)
     if call.json:
         document(receipt)
     else:

@@ -1,6 +1,7 @@
 """The five operations on named notes, and what there is to see of them."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Annotated, Any
 
@@ -24,10 +25,25 @@ from recollect.cli.content import (
     TextArgument,
     UntilOption,
     examples,
+    identified,
+    identified_in_trash,
     one_of,
     text_of,
 )
-from recollect.cli.output import brief, columns, document, heading, label, line, on_terminal, pairs, remark, safe, said
+from recollect.cli.output import (
+    columns,
+    document,
+    heading,
+    label,
+    line,
+    on_terminal,
+    pairs,
+    remark,
+    safe,
+    said,
+    short,
+    table,
+)
 from recollect.cli.plot import plot, resampled, room
 from recollect.clock import iso
 from recollect.errors import Invalid
@@ -37,10 +53,10 @@ from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Rev
 
 __all__ = ["app"]
 
-SHORT = 36
-"""Characters of a name that fits into a remark; an id has as many."""
 LONGEST = 240
 """Characters of a text that are shown of it in a history."""
+TAGS = 2
+"""Tags that are shown in a list."""
 COMPARED = 2_000
 """Words of a text up to which two are compared word by word."""
 AROUND = 4
@@ -140,7 +156,7 @@ def remove(call: Call, target: Target) -> None:
 def show(call: Call, target: Target) -> None:
     """Show a note with all its fields."""
     with call.memory() as mem:
-        entry = mem.get(target)
+        entry = mem.get(identified(mem, target))
     if call.json:
         document(entry)
     else:
@@ -190,17 +206,18 @@ def list_(
             kind=kind, category=category, scope=scope, source=source, tag=tag, lifetime=lifetime, channel=channel,
             conversation=conversation, since=since, until=until, sort=sort,
             descending=(sort is Sort.NAME) if reverse else None, limit=limit,
-            before=None if before is None else mem.get(before), after=None if after is None else mem.get(after),
+            before=None if before is None else mem.get(identified(mem, before)),
+            after=None if after is None else mem.get(identified(mem, after)),
         )  # fmt: skip
     narrowed = any((category, scope, source, tag, lifetime, channel, conversation, since, until, before, after))
     if call.json:
         document(found)
     elif found:
-        for entry in found:
-            brief(entry, entry.content, cut=True)
+        header = ("id", "date", "category", "name", "text")
+        table(header, [_row(entry) for entry in found])
         if len(found) == limit:
-            last, way = label(found[-1]), "after" if reverse or sort is not Sort.CREATED else "before"
-            remark(f"more may follow; the next page: --{way} {last if len(last) <= SHORT else found[-1].id!r}")
+            way = "after" if reverse or sort is not Sort.CREATED else "before"
+            remark(f"more may follow; the next page: --{way} {found[-1].id}")
     elif kind is Kind.NOTE and not narrowed and limit:
         remark("nothing is remembered here yet; start with: recollect remember 'We deploy on Tuesdays'")
     else:
@@ -212,7 +229,7 @@ def list_(
 def history(call: Call, target: Target) -> None:
     """Show what was done to a note, oldest first; also for one that was forgotten."""
     with call.memory() as mem:
-        revisions = mem.history(target)
+        revisions = mem.history(identified(mem, target))
     if call.json:
         document(revisions)
     elif on_terminal():
@@ -237,7 +254,7 @@ def restore(
 ) -> None:
     """Bring a forgotten note back, under its old id and name."""
     with call.memory() as mem:
-        entry = mem.restore(target, name=name)
+        entry = mem.restore(identified_in_trash(mem, target), name=name)
     _answer(call, "restored", entry)
 
 
@@ -255,7 +272,7 @@ def upsert(call: Call, key: NameArgument, text: TextArgument, tag: TagOption = N
 def links(call: Call, target: Target) -> None:
     """Show the [[links]] of a note to others, those of others to it, and those that lead nowhere."""
     with call.memory() as mem:
-        found = mem.links(target)
+        found = mem.links(identified(mem, target))
     if call.json:
         document(found)
     elif not (found.out or found.back or found.broken):
@@ -287,8 +304,8 @@ def trash(
     elif not found:
         remark("the trash is empty", limit=limit)
     else:
-        header = ("forgotten", "what", "text")
-        columns(header, [(iso(one.removed_at)[:16], label(one.entry), line(one.entry.content)) for one in found])
+        header = ("id", "forgotten", "name", "text")
+        table(header, [(short(o.entry.id), iso(o.removed_at)[:16], *_named_text(o.entry)) for o in found])
         if len(found) == limit:
             remark(f"more may follow; the next page: --before {found[-1].seq}")
 
@@ -337,7 +354,7 @@ def changes(
 def fading(call: Call, target: Target) -> None:
     """Show how a note fades with time, and the recalls that kept it alive."""
     with call.memory() as mem:
-        found = mem.accesses(target)
+        found = mem.accesses(identified(mem, target))
     if call.json:
         document(found)
         return
@@ -346,8 +363,20 @@ def fading(call: Call, target: Target) -> None:
     pairs((iso(at)[:16], line(query)) for at, query in found.recalls)
 
 
+def _row(entry: Entry) -> tuple[str, ...]:
+    return short(entry.id), iso(entry.created_at)[:10], entry.category or "", *_named_text(entry)
+
+
+def _named_text(entry: Entry) -> tuple[str, str]:
+    """The name, and the first tags with the beginning of the text: more does not fit into a row."""
+    tags = " ".join(f"#{tag}" for tag in entry.tags[:TAGS])
+    return line(entry.name or ""), line(f"{tags} {entry.content[:LONGEST]}")
+
+
 def _apply(call: Call, verb: str, operation: Operation) -> None:
     with call.memory() as mem:
+        if not isinstance(operation, Add):
+            operation = replace(operation, target=identified(mem, operation.target))
         entry = mem.apply(operation)
     _answer(call, verb, entry)
 

@@ -33,14 +33,20 @@ __all__ = [
     "remark",
     "safe",
     "said",
+    "short",
     "shown",
+    "table",
     "words",
 ]
 
 UNCUT = 1_000_000
 """The width of an output that is not a terminal: a program that reads it gets everything."""
+PIPED = 100
+"""The width of a table for people whose output is not a terminal."""
 WIDEST = 40
 """Cells of a terminal that a column may take, except for the last one; an id has 36."""
+SHORT_ID = 8
+"""Characters of an id that tables show."""
 LEAST = 8
 """Cells that the last column has at the least, if it has something to show."""
 
@@ -100,6 +106,11 @@ def label(entry: Entry) -> str:
     return safe(entry.name or entry.id)
 
 
+def short(entry_id: str) -> str:
+    """The end of an id, which tells entries apart; its beginning is the time. Commands accept it."""
+    return entry_id[-SHORT_ID:]
+
+
 def complain(message: str) -> None:
     """One line on stderr: what went wrong and what to do."""
     _errors().print(Text(f"recollect: {line(message)}"), soft_wrap=True)
@@ -126,26 +137,16 @@ def shown(text: Text) -> None:
 
 def heading(title: str, facts: str = "") -> None:
     """The first line of something: what it is, and a few facts about it."""
-    _output().print(_heading(title, facts), soft_wrap=True)
+    parts = [Text(title, "bold"), *([Text(facts, "dim")] if facts else [])]
+    _output().print(Text("  ").join(parts), soft_wrap=True)
 
 
-def _heading(title: str, facts: str) -> Text:
-    return Text("  ").join([Text(title, "bold"), *([Text(facts, "dim")] if facts else [])])
-
-
-def brief(entry: Entry, text: str, *, cut: bool = False) -> None:
-    """An entry in short: what it is called, a few facts, and some text; on a terminal wrapped, or each cut to a row."""
+def brief(entry: Entry, text: str) -> None:
+    """An entry in short: what it is called, a few facts, and some text, wrapped on a terminal."""
     facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10]]
     console = _output()
-    first = _heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
-    if cut:
-        first.truncate(console.width, overflow="ellipsis")
-    console.print(first, soft_wrap=True)
-    width = max(console.width - 2, 20)
-    shown = Text(line(text))
-    if cut:
-        shown.truncate(width, overflow="ellipsis")
-    for row in shown.wrap(console, width):
+    heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
+    for row in Text(line(text)).wrap(console, max(console.width - 2, 20)):
         row.rstrip()
         console.print(Text("  ") + row, soft_wrap=True)
 
@@ -162,16 +163,24 @@ def pairs(rows: Iterable[tuple[str, str]]) -> None:
             name = ""
 
 
-def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Columns that are cut to a readable width also where the output is not a terminal: programs have --json."""
+    width = breadth() if on_terminal() else PIPED
+    columns(header, rows, width=width, most=width // 4)
+
+
+def columns(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, most: int | None = None
+) -> None:
     """Aligned columns; empty ones are left out. On a terminal the last one is cut where the line ends.
 
     On one that is too narrow for the others, each row is shown as a pair for each column.
     """
     console = _output()
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    most = WIDEST if console.is_terminal else UNCUT
+    width, most = width or console.width, most or (WIDEST if console.is_terminal else UNCUT)
     widths = [min(max(cell_len(row[i]) for row in (header, *rows)), most) for i in used]
-    if sum(width + 2 for width in widths[:-1]) + min([LEAST, *widths[-1:]]) > console.width:
+    if sum(cells + 2 for cells in widths[:-1]) + min([LEAST, *widths[-1:]]) > width:
         for row in rows:
             first, *others = used
             heading(row[first])
@@ -180,10 +189,10 @@ def columns(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     for n, row in enumerate((header, *rows)):
         style = "dim" if n == 0 else ""
         cells = [Text(row[i], style) for i in used]
-        for cell, width in zip(cells[:-1], widths[:-1], strict=True):
-            cell.truncate(width, overflow="ellipsis", pad=True)
+        for cell, cells_wide in zip(cells[:-1], widths[:-1], strict=True):
+            cell.truncate(cells_wide, overflow="ellipsis", pad=True)
         whole = Text("  ").join(cells)
-        whole.truncate(console.width, overflow="ellipsis")
+        whole.truncate(width, overflow="ellipsis")
         console.print(whole, soft_wrap=True)
 
 

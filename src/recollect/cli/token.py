@@ -24,7 +24,7 @@ def show_help(ctx: typer.Context) -> None:
 
 
 @app.command(
-    epilog=examples("token create laptop", "token create reader --only-agent ana --right read --expires 2099-01-01")
+    epilog=examples("token create laptop", "token create reader --agent ana --right read --expires 2099-01-01")
 )
 @for_home
 def create(
@@ -32,12 +32,12 @@ def create(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="What it is for; a name that is not in use.", show_default=False)
     ],
-    only_workspace: Annotated[
-        str, typer.Option("--only-workspace", metavar="NAME", help="For this workspace only; * is all.")
-    ] = ANY,
-    only_agent: Annotated[
+    workspace: Annotated[
+        str | None, typer.Option("--workspace", metavar="NAME", help="For this workspace only; * is all, the default.")
+    ] = None,
+    agent: Annotated[
         list[str] | None,
-        typer.Option("--only-agent", metavar="NAME", help="For this agent only; may be repeated. Else for all."),
+        typer.Option("--agent", metavar="NAME", help="For this agent only; may be repeated. Else for all."),
     ] = None,
     right: Annotated[
         Right,
@@ -46,11 +46,20 @@ def create(
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="TIME", help="When it ends: a date, or RFC 3339; else never.")
     ] = None,
+    only_workspace: Annotated[
+        str | None, typer.Option("--only-workspace", hidden=True, metavar="NAME", help="The same as --workspace.")
+    ] = None,
+    only_agent: Annotated[
+        list[str] | None, typer.Option("--only-agent", hidden=True, metavar="NAME", help="The same as --agent.")
+    ] = None,
 ) -> None:
     """Make a token, and show its secret: now, and never again."""
+    # Given before the command, they narrow the token as well; what the settings name does not.
+    wanted = [workspace, only_workspace, call.workspace if "workspace" in call.given else None, ANY]
+    agents = [*(agent or ()), *(only_agent or ())] or [call.agent if "agent" in call.given else ANY]
     with recollect.open(call.home) as home:
         token, secret = home.tokens.create(
-            name, workspace=only_workspace, agents=only_agent or (ANY,), right=right, expires=expires
+            name, workspace=next(one for one in wanted if one is not None), agents=agents, right=right, expires=expires
         )
     if call.json:
         document({"token": token, "secret": secret})

@@ -138,4 +138,4 @@ def _tell(report: Report) -> None:
     if told:
         print(f"from the files: {told}")
     for problem in report.problems:
-        remark(f"{problem.path}: {problem.message}")
+        remark(str(problem))

@@ -12,6 +12,9 @@ class Problem:
     path: str
     message: str
 
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:

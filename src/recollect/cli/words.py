@@ -1,0 +1,52 @@
+"""Tells text from options among the words of a call, before Typer reads them.
+
+Typer takes every word that begins with a dash for an option and would refuse `remember '- [ ] call Anna'`. That word
+cannot be an option: the name of one has letters, digits and dashes only, up to the end or to an equals sign.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["separated"]
+
+_OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9-]*(=|\Z)")
+
+
+def separated(command: Any, words: Sequence[str]) -> list[str]:
+    """The words of a call, with text that begins with a dash moved behind a `--`, in its order.
+
+    `command` is the group or command that the words are for.
+    """
+    valued = {name for one in command.params if _takes_value(one) for name in one.opts}
+    options, texts, rest = list[str](), list[str](), iter(words)
+    for word in rest:
+        if word == "--":
+            texts += rest
+        elif not _is_option(word):
+            if word in getattr(command, "commands", {}):
+                return [*options, word, *separated(command.commands[word], list(rest))]
+            texts.append(word)
+        else:
+            options.append(word)
+            if word in valued:
+                options += _value(rest)
+    # A missing value must stay missing: it is not the `--`.
+    complete = not options or options[-1] not in valued
+    return [*options, "--", *texts] if complete and any(map(_begins_with_dash, texts)) else list(words)
+
+
+def _value(rest: Any) -> list[str]:
+    return [word for word in (next(rest, None),) if word is not None]
+
+
+def _takes_value(parameter: Any) -> bool:
+    return parameter.param_type_name == "option" and not parameter.is_flag
+
+
+def _begins_with_dash(word: str) -> bool:
+    return word.startswith("-") and word != "-"  # which is the standard input
+
+
+def _is_option(word: str) -> bool:
+    return _OPTION.match(word) is not None

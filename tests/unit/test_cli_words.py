@@ -1,0 +1,51 @@
+"""Text and options among the words of a call."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.cli.app import app
+from recollect.cli.words import separated
+
+PROGRAM: Any = typer.main.get_command(app)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["remember", "x", "--name", "y"], ["remember", "x", "--name", "y"]),
+        (["remember", "- [ ] x", "--name", "y"], ["remember", "--name", "y", "--", "- [ ] x"]),
+        (["--home", "a b", "remember", "-5", "--json"], ["--home", "a b", "remember", "--json", "--", "-5"]),
+        (["note", "upsert", "low", "-5"], ["note", "upsert", "--", "low", "-5"]),
+        (["remember", "--name", "- x", "y"], ["remember", "--name", "- x", "y"]),
+        (["remember", "--name=- x", "- y"], ["remember", "--name=- x", "--", "- y"]),
+        (["remember", "--", "--name", "-5"], ["remember", "--", "--name", "-5"]),
+        (["remember", "---\ntitle: x\n---"], ["remember", "--", "---\ntitle: x\n---"]),
+        (["remember", "-"], ["remember", "-"]),
+        (["remember", "--nmae", "x"], ["remember", "--nmae", "x"]),
+        (["remember", "- x", "--name"], ["remember", "- x", "--name"]),
+        (["nonsense", "-5"], ["--", "nonsense", "-5"]),
+    ],
+)
+def test_text_that_begins_with_a_dash_stands_behind_the_options(words: list[str], told: list[str]) -> None:
+    assert separated(PROGRAM, words) == told
+
+
+OPTIONS = st.sampled_from(
+    [["--json"], ["--tag", "a"], ["--name", "- b"], ["--importance=0.1"], ["--category", "tasks"]]
+)
+TEXT = st.text(min_size=1).filter(lambda text: text != "-").map(lambda text: f"- {text}")
+
+
+@given(before=st.lists(OPTIONS), text=TEXT, after=st.lists(OPTIONS))
+def test_any_text_after_a_dash_and_a_space_is_one_argument(
+    before: list[list[str]], text: str, after: list[list[str]]
+) -> None:
+    options = [word for option in (*before, *after) for word in option]
+    words = ["remember", *(word for one in before for word in one), text, *(word for one in after for word in one)]
+    assert separated(PROGRAM, words) == ["remember", *options, "--", text]
