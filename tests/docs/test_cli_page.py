@@ -49,7 +49,8 @@ def section(path: tuple[str, ...]) -> str:
 
 
 def options(command: Any) -> set[str]:
-    return {option for param in command.params for option in param.opts if option.startswith("-")}
+    shown = [param for param in command.params if not getattr(param, "hidden", False)]
+    return {option for param in shown for option in param.opts if option.startswith("-")}
 
 
 def examples(command: Any) -> list[str]:
