@@ -12,7 +12,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -32,7 +32,7 @@ import recollect
 from recollect.config import Settings
 from recollect.mcp.caller import Caller
 from recollect.mcp.endpoint import Endpoint
-from recollect.rest import feed, guard, system
+from recollect.rest import feed, guard, places, system
 from recollect.rest import serving as process
 from recollect.rest.caller import is_loopback
 
@@ -65,6 +65,60 @@ def test_a_body_that_does_not_come_makes_room_for_others(tmp_path: Path, monkeyp
             slow.sendall(HALF % b"/v1/entries")
             assert b"HTTP/1.1 408" in everything(slow)
         assert server.client.get("/v1/entries").status_code == 200
+
+
+def slowly(url: str, secret: str, stack: ExitStack, number: int) -> list[bytes]:
+    """The first answers to bodies that do not come, all at the same time."""
+    head = HALF.replace(b"Host:", f"Authorization: Bearer {secret}\r\nHost:".encode()) % b"/v1/entries"
+    made = [stack.enter_context(socket.create_connection(address(url), 30)) for _ in range(number)]
+    for one in made:
+        one.sendall(head)
+    return [one.recv(1_000) for one in made]
+
+
+def test_one_caller_whose_bodies_do_not_come_has_a_share_of_the_places(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(places, "WAIT", 0.2)
+    chosen = settings(concurrency=4, require_token=True)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, chosen) as server, ExitStack() as stack:
+        secrets = [home.tokens.create(name)[1] for name in ("a", "b", "c", "d")]
+        for secret in secrets[:3]:  # together they are more than there are places
+            answers = sorted(one[:12] for one in slowly(server.url, secret, stack, 6))
+            assert answers == [b"HTTP/1.1 100"] * 2 + [b"HTTP/1.1 429"] * 4
+        with server.as_(secrets[3]) as other:
+            assert other.get("/v1/entries").status_code == 200
+            assert other.post("/v1/entries", json={"content": "x"}).status_code == 201
+        with server.as_(secrets[0]) as same:
+            answer = same.get("/v1/entries")
+            assert is_problem(answer, 429)
+            assert answer.headers["retry-after"] == "1"
+
+
+def test_who_finds_no_place_waits_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "WAIT", 30.0)
+    begun, go_on = threading.Event(), threading.Event()
+
+    def slow(self: recollect.Memory, *given: Any, **named: Any) -> list[Any]:
+        begun.set()
+        go_on.wait()
+        return []
+
+    monkeypatch.setattr(recollect.Memory, "recall", slow)
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(concurrency=1)) as server:
+
+        def asked(path: str) -> int:
+            return int(httpx2.get(f"{server.url}{path}", trust_env=False, timeout=60).status_code)
+
+        with ThreadPoolExecutor(3) as pool:
+            first = pool.submit(asked, "/v1/recall?q=x")
+            begun.wait()
+            second, third = pool.submit(asked, "/v1/entries"), pool.submit(asked, "/v1/entries")
+            refused = next(one for one in as_completed([second, third]))  # as many may wait as there are places
+            assert refused.result() == 503
+            go_on.set()
+            assert {second.result(), third.result()} == {200, 503}
+            assert first.result() == 200
 
 
 def test_strangers_who_send_slowly_take_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from recollect.clock import iso, stopwatch
 from recollect.config import ServerSettings
 from recollect.rest.bodies import checked
 from recollect.rest.caller import elsewhere, is_loopback, secret_of
+from recollect.rest.places import Place, Places
 from recollect.rest.problems import METHODS, problem
 from recollect.rest.wire import SLASH
 
@@ -76,7 +77,7 @@ class Guard:
         self._app, self._settings, self._needs_token, self._stopping = app, settings, needs_token, stopping
         self._hosts = {*map(_name, _words(settings.hosts)), settings.host.lower()} - {""}
         self._origins = set(origins(settings))
-        self._running = self._feeds = 0
+        self._feeds, self._places = 0, Places(settings.concurrency)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._answers = Counter(
             "recollect_requests", "Requests that were answered", ["method", "route", "status"], registry=registry
@@ -86,7 +87,7 @@ class Guard:
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
         )  # fmt: skip
         Gauge("recollect_requests_running", "Requests that are being answered", registry=registry).set_function(
-            lambda: self._running
+            lambda: self._places.taken()
         )
         Gauge("recollect_feeds_open", "Feeds that are open", registry=registry).set_function(lambda: self._feeds)
 
@@ -124,29 +125,30 @@ class Guard:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         path, away = scope["path"], elsewhere(scope)
         limit = None if path in LARGE else SMALL_LIMIT if path in SMALL else self._settings.body_limit
-        body = _limited(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN, self._stopping)
-        try:
-            _must_be_readable(scope)
-            self._must_be_welcome(scope, headers, away)
-            self._must_not_be_too_much(scope, headers, away, limit)
-            if path not in LARGE:
-                body = checked(body)
-            if path in SMALL and scope["method"] not in SAFE:
-                body = await _taken(body)
-        except HTTPException as refused:
-            answer = problem(path, refused.status_code, refused.detail, headers=refused.headers)
-            await answer(scope, receive, send)
-            return
         feed = _stays_open(scope)
-        running = not feed and path not in UNCOUNTED
-        self._feeds += feed
-        self._running += running
-        try:
-            await self._app(scope, body, send)
-        finally:
-            self._feeds -= feed
-            self._running -= running
-            self._know(scope)
+        uncounted = feed or path in UNCOUNTED
+        with self._places.of(_credential(scope) or (away[-1][:64] if away else None)) as place:
+            body = _limited(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN, self._stopping, place)
+            try:
+                _must_be_readable(scope)
+                self._must_be_welcome(scope, headers, away)
+                self._must_not_be_too_much(scope, headers, away, limit)
+                if path not in LARGE:
+                    body = checked(body)
+                if path in SMALL and scope["method"] not in SAFE:
+                    body = await _taken(body)
+                if not uncounted:
+                    await place.take()
+            except HTTPException as refused:
+                answer = problem(path, refused.status_code, refused.detail, headers=refused.headers)
+                await answer(scope, receive, send)
+                return
+            self._feeds += feed
+            try:
+                await self._app(scope, body, send)
+            finally:
+                self._feeds -= feed
+                self._know(scope)
 
     def _must_be_welcome(self, scope: Scope, headers: dict[str, str], away: list[str]) -> None:
         """Neither by a name that is not ours, nor from elsewhere without a token, nor from a page of another origin."""
@@ -179,12 +181,8 @@ class Guard:
         if path == "/healthz":
             return
         later = {"Retry-After": "1"}
-        if _stays_open(scope):
-            if self._feeds >= settings.feeds:
-                detail = f"{settings.feeds:,} feeds are open, and no more may be; come again later"
-                raise HTTPException(503, detail, later)
-        elif self._running >= settings.concurrency and path not in UNCOUNTED:
-            detail = f"{settings.concurrency} requests are being answered; come again in a moment"
+        if _stays_open(scope) and self._feeds >= settings.feeds:
+            detail = f"{settings.feeds:,} feeds are open, and no more may be; come again later"
             raise HTTPException(503, detail, later)
         if settings.rate > 0 and not self._within_rate(self._counted(scope, away)):
             detail = f"that is more than {settings.rate:g} requests a second; come again in a moment"
@@ -252,8 +250,8 @@ def _must_be_readable(scope: Scope) -> None:
         raise HTTPException(400, "the address cannot be read; write it in UTF-8, and each byte of other letters as %C3")
 
 
-def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopping) -> Receive:
-    """The parts of a body, as long as they are not too much, and do not come too slowly."""
+def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopping, place: Place) -> Receive:
+    """The parts of a body, as long as they are not too much, and do not come too slowly. Meanwhile it has no place."""
     got, more, until = 0, True, stopwatch() + within
 
     async def counted() -> Message:
@@ -262,6 +260,7 @@ def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopp
             return await receive()
         left = within if limit is None else until - stopwatch()
         wait = asyncio.timeout(min(left, LAST_WITHIN) if stopping.is_set() else left)
+        place.pause()
         try:
             async with wait:
                 stopping.waits.add(wait)
@@ -275,6 +274,8 @@ def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopp
         finally:
             stopping.waits.discard(wait)
         got, more = got + len(message.get("body", b"")), message.get("more_body", False)
+        if not more:
+            await place.resume()
         if limit is not None and got > limit:
             raise HTTPException(
                 413, f"a request may carry {limit:,} bytes here; send less at once, or see [server] body_limit"
