@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,15 @@ def test_a_reader_that_is_gone_before_the_first_line_is_no_error(cli: Command, a
     assert ended.returncode == 1
 
 
+@pytest.fixture(params=[signal.default_int_handler, signal.SIG_IGN], ids=["as usual", "ignored"])
+def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What the caller does about SIGINT, which a command inherits: a script ignores it for its background jobs."""
+    before = signal.signal(signal.SIGINT, request.param)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interrupts")
 def test_an_interrupted_command_is_quiet(cli: Command, long_list: list[str]) -> None:
     with cli.start(*long_list) as process:
         assert process.stdout is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from surfaces.server import Server, serving, settings
 
 import recollect
@@ -76,6 +77,35 @@ def value_of(place: str, body: Any, sent: dict[str, str]) -> Any:
     for step in place.removeprefix("$response.body#/").split("/"):
         body = body[int(step) if isinstance(body, list) else step]
     return body
+
+
+@pytest.mark.parametrize("needed", [True, False])
+def test_the_description_demands_a_token_only_where_one_is_needed(tmp_path: Path, needed: bool) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=needed)) as server:
+        paths = server.client.get("/openapi.json").json()["paths"]
+        asked = {
+            (method, path)
+            for path, operations in paths.items()
+            for method in operations
+            if path != "/v1/feed" or needed  # which would go on for ever
+            if server.client.request(method, path.replace("{", "").replace("}", "")).status_code == 401
+        }
+    demanded = {
+        (method, path)
+        for path, operations in paths.items()
+        for method, operation in operations.items()
+        if operation.get("security") and {} not in operation["security"]
+    }
+    assert demanded == asked
+    assert (len(demanded) > 50) == needed
+
+
+def test_the_number_of_an_event_begins_with_1(server: Server) -> None:
+    made = server.client.get("/openapi.json").json()["components"]["schemas"]["Made"]["properties"]
+    for field in ("first_event", "last_event"):
+        assert [kind.get("minimum") for kind in made[field]["anyOf"] if kind != {"type": "null"}] == [1]
+        refused = server.client.post("/v1/entries/batch", json={"entries": [{"content": "x", field: 0}]})
+        assert refused.json()["errors"][0]["where"] == f"body.entries.0.{field}"
 
 
 def test_a_memory_that_is_damaged_is_not_ready(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -34,6 +35,8 @@ class _Remarks(logging.Handler):
 
 def main() -> int:
     """Run one command of `sys.argv`; the exit code. No error that recollect knows ends in a traceback."""
+    # The background jobs of a script start with SIGINT ignored, and could not be interrupted at all.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None is one that is closed
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):

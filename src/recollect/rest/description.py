@@ -65,6 +65,8 @@ def of(app: FastAPI) -> dict[str, Any]:
                     made["paths"][route.path][method.lower()].setdefault("parameters", []).append(KEY)
         described = {one["operationId"]: one for operations in made["paths"].values() for one in operations.values()}
         for operation in described.values():
+            if "security" in operation and not app.state.needs_token:
+                operation["security"].append({})  # which says that it may be left out
             for parameter in operation.get("parameters", []):
                 _without_null(parameter["schema"])
         _link(described)

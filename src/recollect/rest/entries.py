@@ -87,8 +87,8 @@ class Made(Draft):
     """A new entry of any kind; an archive or a chunk says which part of the journal it stands for."""
 
     kind: Kind = Kind.NOTE
-    first_event: Annotated[int, Field(ge=0, le=sys.maxsize), Number] | None = None
-    last_event: Annotated[int, Field(ge=0, le=sys.maxsize), Number] | None = None
+    first_event: Annotated[int, Field(ge=1, le=sys.maxsize), Number] | None = None
+    last_event: Annotated[int, Field(ge=1, le=sys.maxsize), Number] | None = None
 
 
 class Drafts(Body):
