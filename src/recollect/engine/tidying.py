@@ -146,7 +146,7 @@ def retain(shift: Shift, store: Store) -> None:
 
 def empty_trash(store: Store) -> int:
     """Remove the text of everything in the trash, also of what a job put there; the number of entries."""
-    rows, emptied = [0], 0
+    rows, emptied = [0] if store.exists() else [], 0
     while rows:
         with store.write() as work:
             rows = _expire(work.tx, LAST, ("",), rows[-1])
