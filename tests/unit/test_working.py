@@ -72,6 +72,8 @@ def test_facts_come_one_by_one_or_as_a_list() -> None:
     assert changed(add_fact=one) == changed(add_fact=[one])
     assert changed(add_fact=one).facts[-1] == Fact("pier", "four", OTHER_EVENT)
     assert changed(remove_fact="city") == changed(remove_fact=["city"])
+    assert changed(remove_fact="city") == changed(remove_fact={"key": "city"})
+    assert changed(remove_fact="city") == changed(remove_fact=[{"key": "city", "value": "Porto"}])
     assert changed(remove_fact="city").facts == (Fact("user.name", "Marta", EVENT),)
 
 
@@ -116,7 +118,7 @@ def test_a_delta_may_stand_in_its_envelope() -> None:
         {"add_fact": {"key": "a", "value": "b", "source_event": 7}},
         {"add_fact": {"key": "a", "value": "b", "source": None}},
         {"add_fact": [{"key": str(n), "value": "a"} for n in range(FACTS + 1)]},
-        {"remove_fact": 3}, {"remove_fact": [None]}, {"remove_fact": {"key": "city"}},
+        {"remove_fact": 3}, {"remove_fact": [None]}, {"remove_fact": {"value": "Porto"}}, {"remove_fact": {"name": "city"}},
         {"add_references": EVENT}, {"add_references": ["abc"]}, {"add_references": [EVENT + "0"]},
         {"add_references": [EVENT + "\n"]}, {"add_references": [7]}, {"add_references": ["g" * 64]},
         {"remove_references": SESSION}, {"remove_references": [7]}, {"remove_references": ["a"] * 1000},

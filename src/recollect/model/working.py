@@ -104,7 +104,7 @@ class Delta:
             add_references=tuple(_list("add_references", fields.get("add_references"))),
             remove_references=tuple(_list("remove_references", fields.get("remove_references"))),
             add_fact=tuple(Fact.read(one) for one in _one_or_many(fields.get("add_fact"))),
-            remove_fact=tuple(_one_or_many(fields.get("remove_fact"))),
+            remove_fact=tuple(map(_fact_key, _one_or_many(fields.get("remove_fact")))),
         )
 
 
@@ -224,6 +224,11 @@ def _list(what: str, value: object) -> Sequence[Any]:
     if not isinstance(value, list | tuple):
         raise Invalid(f"the {what} must be a list, not {type(value).__name__}")
     return value
+
+
+def _fact_key(value: object) -> Any:
+    """The key of a fact to remove: the key itself, or the fact as {"key": …}, with or without its value."""
+    return _fields("fact", value, ("key", "value", "source_event")).get("key") if isinstance(value, Mapping) else value
 
 
 def _one_or_many(value: object) -> Sequence[Any]:

@@ -291,6 +291,14 @@ class NewFact(Body):
     source_event: Annotated[str | None, Field(max_length=64, pattern=r"^[0-9a-f]{64}$")] = None
 
 
+class OldFact(Body):
+    """A fact to remove, by its key."""
+
+    key: Text
+    value: Annotated[str, Field(max_length=1_000, pattern=NO_NUL)] | None = None
+    source_event: Annotated[str | None, Field(max_length=64, pattern=r"^[0-9a-f]{64}$")] = None
+
+
 Reference = Annotated[str, Field(max_length=64, pattern=r"^([0-9a-f]{64}|[0-9A-Za-z]{11})$")]
 
 
@@ -302,7 +310,7 @@ class MemoryDelta(Body):
     add_references: Annotated[list[Reference], FIRST_ERROR, Field(max_length=400)] | None = None
     remove_references: Annotated[list[Text], FIRST_ERROR, Field(max_length=400)] | None = None
     add_fact: Annotated[list[NewFact], FIRST_ERROR, Field(max_length=200)] | NewFact | None = None
-    remove_fact: Annotated[list[Text], FIRST_ERROR, Field(max_length=200)] | Text | None = None
+    remove_fact: Annotated[list[Text | OldFact], FIRST_ERROR, Field(max_length=200)] | Text | OldFact | None = None
 
 
 class WrappedDelta(Body):
