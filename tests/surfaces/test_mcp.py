@@ -164,6 +164,10 @@ def test_the_tools_have_names_titles_descriptions_and_strict_schemas(home: Home)
             hints = tool.annotations.model_dump(exclude={"title"})
             assert all(isinstance(hint, bool) for hint in hints.values())
             assert hints["open_world_hint"] is False
+            schemas = json.dumps([tool.input_schema, tool.output_schema])
+            assert ": {}" not in schemas, f"a schema of {tool.name} is empty"
+        destroying = {name for name, tool in tools.items() if tool.annotations and tool.annotations.destructive_hint}
+        assert "conversation" in destroying  # `end` clears the entries of its scope
         reading = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
         assert reading == {"memory_query", "memory_context", "memory_history"}
 
@@ -198,6 +202,7 @@ def test_the_memory_tool_has_exactly_the_shapes_it_promises(home: Home, mode: st
         }  # fmt: skip
         assert await agent("memory", action="recall", query="deploy", limit=1, mode="keyword") == found
         assert await agent("memory", action="forget", id=made["id"]) == {"ok": True}
+        assert await agent("memory", action="forget", id=made["id"]) == {"ok": False}
         assert await agent("memory", action="recall", query="deploy") == {"ok": True, "results": []}
 
     told(server(home), story, mode)
@@ -408,6 +413,21 @@ def test_reminders_are_added_seen_when_due_and_marked(home: Home) -> None:
     told(server(home), story)
 
 
+def test_a_reminder_has_a_recipient_a_plugin_and_a_session_and_needs_no_action(home: Home) -> None:
+    async def story(agent: Agent) -> None:
+        made = await agent(
+            "forge_reminder", at="2h", message="call back", recipient="Marta", plugin="telegram", session_id="chat-7"
+        )
+        shown = {"recipient": "Marta", "plugin": "telegram", "session_id": "chat-7", "message": "call back"}
+        assert shown.items() <= made["reminder"].items()
+        talk = (await agent("conversation", action="start"))["conversation"]
+        assert (await agent("forge_reminder", at="3h", message="look"))["reminder"]["session_id"] == talk["id"]
+
+    told(server(home), story)
+    (first, _) = home.agent("ana").reminders.list()
+    assert (first.recipient, first.plugin, first.session_id) == ("Marta", "telegram", "chat-7")
+
+
 def test_the_files_are_committed_and_their_history_is_shown(tmp_path: Path) -> None:
     settings = recollect.Settings(git=recollect.config.GitSettings(repository="agent"))
     with recollect.open(tmp_path / "home", settings=settings) as home:
@@ -533,7 +553,6 @@ def test_a_model_is_told_what_is_wrong_and_what_to_do_next(home: Home) -> None:
     async def story(agent: Agent) -> None:
         await agent("conversation", action="start")
         cases = [
-            (("memory", {"action": "forget", "id": "nothing"}), ["nothing is remembered under 'nothing'", "recall"]),
             (("memory", {"action": "remember"}), ["needs `content`", "Nothing was changed"]),
             (("memory", {"action": "recall", "query": "x", "content": "y"}), ["no argument 'content'", "`limit`"]),
             (("memory", {"action": "dream"}), ["action", "'remember', 'recall' or 'forget'"]),
@@ -610,8 +629,8 @@ def test_one_agent_never_sees_another_ones_memory_unless_it_is_read_by_name(home
         read = await agent("memory_query", query="port", target_agent="bob")
         assert [(hit["content"], hit["source_agent"]) for hit in read["results"]] == [("Bob's port is 9000", "bob")]
         assert "never read" in await agent.refused("memory_query", store="working", query="words", target_agent="bob")
+        assert await agent("memory", action="forget", id=bob.get("port").id) == {"ok": False}
         for tool, arguments in (
-            ("memory", {"action": "forget", "id": bob.get("port").id}),
             ("memory_note", {"action": "show", "target": "port"}),
             ("conversation", {"action": "get", "conversation": working.ref_code}),
             (

@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 REMINDER: Actions = {
-    "add": (("at", "message"), ()),
+    "add": (("at", "message"), ("recipient", "plugin", "session_id")),
     "list": ((), ("include_delivered", "limit")),
     "due": ((), ("limit",)),
     "done": (("id",), ()),
@@ -73,12 +73,17 @@ class HistoryResult(TypedDict):
 
 
 def forge_reminder(
-    action: Annotated[Literal["add", "list", "due", "done", "cancel"], Field(description="What to do.")],
+    action: Annotated[Literal["add", "list", "due", "done", "cancel"], Field(description="What to do.")] = "add",
     at: Annotated[
         Line | None,
         Field(description="For add: after a time such as 10m, 2h or 1d, or RFC 3339: 2026-03-16T14:32:00Z."),
     ] = None,
     message: Annotated[Said | None, Field(description="For add: what to say then.")] = None,
+    recipient: Annotated[Line | None, Field(description="For add: who is reminded, if not the user.")] = None,
+    plugin: Annotated[Line | None, Field(description="For add: the plugin or channel that delivers it.")] = None,
+    session_id: Annotated[
+        Line | None, Field(description="For add: the session it belongs to; this one's if left out.")
+    ] = None,
     id: Annotated[Line | None, Field(description="For done and cancel: which one.")] = None,
     include_delivered: Annotated[bool | None, Field(description="For list: also those that were told.")] = None,
     limit: Annotated[int | None, Field(ge=1, le=100, description="For list and due: the most; 20 if left out.")] = None,
@@ -88,10 +93,11 @@ def forge_reminder(
     Use `add` when the user asks to be reminded or a task has a date. Ask for `due` at the beginning of a session, tell
     the user, and mark each one as `done`.
 
-    Example: {"action": "add", "at": "2h", "message": "Check whether the deployment went through"}
+    Example: {"at": "2h", "message": "Check whether the deployment went through"}
     """
     checked(REMINDER, action, {
         "at": at, "message": message, "id": id, "include_delivered": include_delivered, "limit": limit,
+        "recipient": recipient, "plugin": plugin, "session_id": session_id,
     })  # fmt: skip
     if action == "list":
         waiting = seat().memory.reminders.list(include_delivered=bool(include_delivered), limit=limit or 20)
@@ -100,7 +106,9 @@ def forge_reminder(
         return {"ok": True, "reminders": [reminder(one) for one in seat().memory.reminders.due(limit or 20)]}
     reminders = seat().writing().reminders
     if action == "add":
-        return {"ok": True, "reminder": reminder(reminders.add(str(at), str(message), session_id=seat().current()))}
+        session = session_id or seat().current()
+        made = reminders.add(str(at), str(message), session_id=session, plugin=plugin, recipient=recipient)
+        return {"ok": True, "reminder": reminder(made)}
     if not (reminders.deliver(str(id)) if action == "done" else reminders.cancel(str(id))):
         raise NotFound(f"no reminder {id!r} waits")
     return {"ok": True}

@@ -149,7 +149,10 @@ def memory(
         Literal["keyword", "vector", "hybrid"] | None,
         Field(description="For recall: by words, by meaning, or both; hybrid if left out."),
     ] = None,
-    id: Annotated[Target | None, Field(description="For forget: the id that remember or recall gave.")] = None,
+    id: Annotated[
+        Target | None,
+        Field(description="For forget: the id that remember or recall gave; ok is false if it is not there."),
+    ] = None,
 ) -> MemoryResult:
     """Your long-term memory, which outlives this conversation: remember a fact, recall facts, forget one.
 
@@ -167,8 +170,7 @@ def memory(
         made = seat().writing().remember(str(content), tags=tags or (), context=context)
         return {"ok": True, "id": made.id}
     if action == "forget":
-        seat().writing().apply(Remove(str(id)))
-        return {"ok": True}
+        return {"ok": seat().writing().forget(str(id))}
     hits = seat().memory.recall(
         str(query), limit=limit or 5, mode=mode or "hybrid", conversation=seat().current()
     )  # fmt: skip

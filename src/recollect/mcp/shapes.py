@@ -139,6 +139,9 @@ class ReminderView(TypedDict):
     message: str
     due_at: str
     delivered_at: NotRequired[str]
+    recipient: NotRequired[str]
+    plugin: NotRequired[str]
+    session_id: NotRequired[str]
 
 
 def recalled(hits: Sequence[Hit]) -> list[Found]:
@@ -213,4 +216,10 @@ def reminder(one: Reminder) -> ReminderView:
     made: ReminderView = {"id": one.id, "message": one.message, "due_at": iso(one.due_at)}
     if one.delivered_at is not None:
         made["delivered_at"] = iso(one.delivered_at)
+    if one.recipient:
+        made["recipient"] = one.recipient
+    if one.plugin:
+        made["plugin"] = one.plugin
+    if one.session_id:
+        made["session_id"] = one.session_id
     return made

@@ -5,7 +5,7 @@ from itertools import islice
 from typing import Annotated, Any, Literal, NotRequired
 
 from mcp.server.mcpserver.tools.base import Tool
-from pydantic import BeforeValidator, Field, JsonValue, with_config
+from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from recollect import tools
@@ -40,6 +40,8 @@ SCRATCHPAD: Actions = {
     "list": ((), ("conversation", "owner")),
     "clear": ((), ("key", "conversation", "owner")),
 }
+Json = Annotated[JsonValue, WithJsonSchema({"type": ["string", "number", "boolean", "null", "array", "object"]})]
+"""Any JSON, with a schema that says so: an empty schema is refused by some clients."""
 
 
 @with_config(STRICT)
@@ -62,8 +64,8 @@ class ScratchpadResult(TypedDict):
     ok: bool
     conversation: str
     key: NotRequired[str]
-    value: NotRequired[JsonValue]
-    values: NotRequired[dict[str, JsonValue]]
+    value: NotRequired[Json]
+    values: NotRequired[dict[str, Json]]
     cleared: NotRequired[int]
 
 
@@ -157,7 +159,7 @@ def conversation(
 def scratchpad(
     action: Annotated[Literal["write", "read", "list", "clear"], Field(description="What to do.")],
     key: Annotated[Line | None, Field(description="The name of the value; for clear: only this one.")] = None,
-    value: Annotated[JsonValue, Field(description="For write: any JSON but null.")] = None,
+    value: Annotated[Json, Field(description="For write: any JSON but null.")] = None,
     conversation: ConversationRef | None = None,
     owner: Annotated[
         Line | None, Field(description="The agent whose conversation it is, where it named you as a participant.")
@@ -227,7 +229,7 @@ def _pad(conversation: str | None, owner: str | None, *, begin: bool) -> tuple[S
 
 
 TOOLS: list[Tool] = [
-    tool(conversation, title="Keep conversations"),
+    tool(conversation, title="Keep conversations", destroys=True),  # `end` clears entries of its scope
     tool(scratchpad, title="Temporary values", destroys=True, repeats=True),
     tool(memory_compact, title="Shorten the conversation"),
 ]
