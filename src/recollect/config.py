@@ -46,7 +46,7 @@ FILE = "recollect.toml"
 PROFILES = {
     "default": Profile(),
     "coding": Profile(budget=3_000, decisions=5, lessons=5),
-    "brief": Profile(budget=500, decisions=1, lessons=1, recovery=0),
+    "brief": Profile(budget=500, decisions=1, lessons=1, notes=1, recovery=0),
 }
 """The contexts that everybody has."""
 OWN = ("RECOLLECT_CONFIG", "RECOLLECT_CONVERSATION")

@@ -184,9 +184,15 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
 
 
 def _project(store: Store, shared: Store) -> list[Item]:
-    """What the project is about: the whole text, whatever its length."""
-    note = project.find(shared, store)
-    return [] if note is None else [_item(note, note.content)]
+    """What the project is about: the whole text, whatever its length.
+
+    The workspace's text is the operator's. An agent's own note of that name, as older versions kept it, is not: any
+    text that reached the agent may be in it.
+    """
+    if (note := project.find(shared)) is not None:
+        return [replace(_item(note, note.content), operator=True)]
+    own = project.find(store)
+    return [] if own is None else [_item(own, own.content)]
 
 
 def _handoff(store: Store) -> list[Item]:

@@ -22,9 +22,9 @@ def note(tx: Transaction) -> Entry | None:
     return entries.get(tx, known) if known else None
 
 
-def find(shared: Store, own: Store) -> Entry | None:
-    """The workspace's note; where there is none, the agent's own, as older versions kept it."""
-    for store in (shared, own):
+def find(*stores: Store) -> Entry | None:
+    """The note of the first store that has one: the workspace's, then the agent's own, as older versions kept it."""
+    for store in stores:
         with store.read() as tx:
             if (found := note(tx)) is not None:
                 return found

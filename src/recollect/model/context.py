@@ -68,6 +68,8 @@ class Item:
     """Who or what wrote it. Never the entry's name, which its writer chooses freely."""
     entry_id: str | None = None
     name: str | None = None
+    operator: bool = False
+    """Whether the operator of the workspace wrote it, so that it is shown as it is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +83,7 @@ class Section:
         """The items as they stand in a prompt, fenced, each with its date and its source behind its text."""
         match self.name:
             case "Project":
-                return [fencing.operator_text(item.text, _RESERVED) for item in self.items]
+                return [_about(item) for item in self.items]
             case "Last Session":
                 return [f"{fencing.quoted(item.text)}{_origin(item)}" for item in self.items]
             case "Recovering previous session":
@@ -129,6 +131,10 @@ def _origin(item: Item) -> str:
     date = "" if item.at is None else _date(item.at // _DAY)
     parts = [part for part in (date, fencing.label(item.source)) if part]
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def _about(item: Item) -> str:
+    return fencing.operator_text(item.text, _RESERVED) if item.operator else fencing.quoted(item.text)
 
 
 def _named(item: Item) -> str:
