@@ -71,8 +71,8 @@ def hook(
     """Answer a hook of Claude Code, whose JSON is on stdin. `recollect connect claude-code` sets this up.
 
     A session is the conversation whose chat id is the session's. At its beginning it is told the context; with each
-    prompt the decisions, lessons and notes that bear on it; at its end the conversation ends. The transcript is taken in
-    each time, also when an answer is complete and before the session is compacted.
+    prompt the decisions, lessons and notes that bear on it; at its end the conversation ends. The transcript is taken
+    in each time, also when an answer is complete and before the session is compacted.
     """
     try:
         if event not in EVENTS:
