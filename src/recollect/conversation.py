@@ -416,11 +416,9 @@ class Conversation:
         return conversations.referenced(self._talk.store, self.id, reference)
 
     def find(self, query: str, *, limit: int = 10) -> list[Turn]:
-        """The turns of this conversation that hold the words of a query, best first."""
-        return past.search(
-            self._talk.store, names.plain("query", query, lines=True), limit=_count(limit, "hits"), unit="turn",
-            conversations=[self.id],
-        )  # fmt: skip
+        """The events of this conversation that hold words of a query, also results of tools; best first."""
+        words = names.plain("query", query, lines=True)
+        return past.within(self._talk.store, self._info, words, limit=_count(limit, "hits"))
 
     # Working memory
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import names
 from recollect.clock import iso
-from recollect.engine import remember
+from recollect.engine import past, remember
 from recollect.errors import Denied, Invalid, NotFound
 from recollect.model.entry import Entry, Kind, Lifetime
 from recollect.model.history import Event, EventType
@@ -114,8 +114,13 @@ def _session(
         return [_event(event, "session") for event in said[:limit]]
     if mode == "text":
         asked = _given(query, "query", mode)
-        found = memory.conversations.search(asked, limit=limit, target_agent=target_agent, meaning=False)
-        return [_event(turn.event, "session") for turn in found]
+        turns = memory.conversations.search(asked, limit=4 * limit, target_agent=target_agent, meaning=False)
+        spoken = [_event(turn.event, "session") for turn in past.holding(turns, asked)[:limit]]
+        # What tools said is in the chunks of a conversation; the index of turns has what people and models said.
+        blocks = memory.recall(asked, limit=limit, mode="keyword", kinds=[Kind.CHUNK], target_agent=target_agent)
+        known = {one["content"] for one in spoken}
+        more = [hit for hit in blocks if not any(content in hit.entry.content for content in known)]
+        return [*spoken, *({**_entry(hit.entry, "session"), "source_agent": hit.agent} for hit in more)][:limit]
     hits = memory.recall(
         _given(query, "query", mode), limit=limit, mode=_recall_mode(mode), kinds=[Kind.CHUNK, Kind.ARCHIVE],
         target_agent=target_agent,

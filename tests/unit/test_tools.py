@@ -131,6 +131,27 @@ def test_a_query_that_makes_no_sense_says_why(
         query(mem, **arguments)
 
 
+def test_words_that_a_tool_said_are_found_and_nothing_that_lacks_them(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.user("Which quay is free?")
+    conv.assistant("", tool_calls=[{"id": "c1", "name": "piers", "arguments": {"harbour": "Porto"}}])
+    result = conv.tool("quay 7: basalt", "c1")
+    conv.assistant("Number seven.")
+    conv.user("Thanks")
+    (found,) = query(mem, "working", "keyword", "basalt", conversation=conv)["results"]
+    assert (found["hash"], found["role"]) == (result.hash, "tool")
+    (found,) = query(mem, "working", "keyword", "porto", conversation=conv)["results"]
+    assert found["role"] == "assistant"
+    both = query(mem, "working", "keyword", "quay", conversation=conv)["results"]
+    assert [one["content"] for one in both] == ["quay 7: basalt", "Which quay is free?"]
+    assert query(mem, "working", "keyword", "granite", conversation=conv)["results"] == []
+    conv.end()
+    (block,) = query(mem, "session", "text", "basalt")["results"]
+    assert "basalt" in block["content"]
+    for result in query(mem, "session", "text", "thanks")["results"]:
+        assert "thanks" in result["content"].lower()
+
+
 def test_working_memory_needs_words_or_a_hash(mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.user("hello")

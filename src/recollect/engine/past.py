@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from recollect import text
 from recollect.engine.store import Store
 from recollect.errors import Corrupt, Invalid
-from recollect.model.history import Status, Turn
+from recollect.model.history import ConversationInfo, Event, EventType, Status, Turn
 from recollect.search import index
 from recollect.storage import history
 from recollect.storage.counters import Counters
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from recollect.search.journal import Look, Span
 
-__all__ = ["LIMIT", "UNITS", "check", "keep_up", "rebuild", "search"]
+__all__ = ["LIMIT", "UNITS", "check", "holding", "keep_up", "rebuild", "search", "within"]
 
 LIMIT = 1_000
 """The most hits that one search gives."""
@@ -105,6 +105,48 @@ def search(
         found = by(None)  # if not only the vectors are at fault, this raises, too
         _log.warning("search by words alone: %s", error)
         return found
+
+
+def within(store: Store, conversation: ConversationInfo, query: str, *, limit: int) -> list[Turn]:
+    """The events of one conversation that hold words of a query, those with the most of them first, then the newest.
+
+    All events are looked through, also results and arguments of tools, which the index of turns leaves out.
+    """
+    words = text.query_terms(query[:QUERY_LENGTH])
+    events: list[Event] = []
+    while True:
+        with store.read() as tx:
+            after = events[-1].seq if events else 0
+            page = history.events(tx, "events", conversation=conversation.id, after=after, limit=history.PAGE)
+        events += page
+        if len(page) < history.PAGE:
+            break
+    told = [event for event in events if event.type is not EventType.MARKER and not event.internal]
+    scored = [(_share(words, event), place) for place, event in enumerate(told)]
+    best = sorted((one for one in scored if one[0]), reverse=True)[: min(limit, LIMIT)]
+    return [
+        Turn(
+            event=told[place],
+            conversation=conversation,
+            score=score,
+            snippet=text.snippet(told[place].content, query),
+            before=tuple(told[max(place - AROUND, 0) : place]),
+            after=tuple(told[place + 1 : place + 1 + AROUND]),
+        )
+        for score, place in best
+    ]
+
+
+def holding(turns: Sequence[Turn], query: str) -> list[Turn]:
+    """Those of the turns that hold a word of the query themselves, not only turns beside them."""
+    words = text.query_terms(query[:QUERY_LENGTH])
+    return [turn for turn in turns if _share(words, turn.event)]
+
+
+def _share(words: Sequence[Sequence[str]], event: Event) -> float:
+    """How much of the words an event holds."""
+    terms = set(text.analyse("\n".join([event.content, *event.called])))
+    return sum(not terms.isdisjoint(word) for word in words) / max(len(words), 1)
 
 
 @contextmanager
