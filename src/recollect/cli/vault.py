@@ -28,7 +28,7 @@ def show_help(ctx: typer.Context) -> None:
 @app.command(epilog=examples("vault sync"))
 @for_agent
 def sync(call: Call) -> None:
-    """Bring files and memory in step, for all agents of the workspace. The first time makes the files."""
+    """Bring files and memory in step, for all agents of the workspace."""
     with recollect.open(call.home) as home:
         vault = home.vault(call.workspace)
         report = vault.sync()

@@ -36,10 +36,7 @@ def put(shared: Store, own: Store, content: str, *, replace: bool, now: int) -> 
 
     An agent's own text counts as one: it becomes the workspace's then.
     """
-    earlier = None
-    if not replace:
-        with own.read() as tx:
-            earlier = note(tx)
+    earlier = None if replace else find(own)
     with shared.write() as work:
         if not replace and note(work.tx) is not None:
             return False

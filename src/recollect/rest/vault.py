@@ -73,7 +73,7 @@ _log = logging.getLogger("recollect.rest")
 
 @router.post("/sync")
 def sync(request: Request, caller: Writer, chosen: Sync = ONE) -> Report:
-    """Bring files and memory in step. The first time makes the files."""
+    """Bring files and memory in step."""
     if chosen.everyone:
         caller.must(Right.WRITE, agent=ANY)
     report = caller.home.vault(caller.workspace).sync(None if chosen.everyone else caller.agent)

@@ -53,7 +53,7 @@ class Edited(Exception):
     """The file changed between reading and replacing."""
 
 
-def disk_state(path: Path) -> str:
+def disk_state(path: Path | str) -> str:
     """What tells one state of a file from another without opening it; empty when there is none."""
     try:
         found = os.lstat(path)

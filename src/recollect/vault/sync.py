@@ -128,10 +128,10 @@ class Vault:
         It costs one `stat` per file.
         """
         report = Report()
-        if agent == SHARED and not self._is_seen(self.folder / FILE, (SHARED, KEY)):
+        if agent == SHARED and not self._is_seen(FILE, (SHARED, KEY)):
             report += self.project()
         for category in Category:
-            if not self._is_seen(self._path(agent, category), (agent, category)):
+            if not self._is_seen(f"{agent}/{category}.md", (agent, category)):
                 report += self._file(agent, category)
         return report
 
@@ -147,9 +147,9 @@ class Vault:
         now = self._clock.now()
         return sum(remove_leftovers(self.folder, name, now) for name in (".", ".vault", *self._everyone()))
 
-    def _is_seen(self, path: Path, key: tuple[str, str]) -> bool:
+    def _is_seen(self, name: str, key: tuple[str, str]) -> bool:
         try:
-            return disk_state(path) == self._seen.get(key, "")
+            return disk_state(f"{self.folder}/{name}") == self._seen.get(key, "")
         except (LeftAlone, OSError):
             return False
 
