@@ -71,7 +71,8 @@ class Entry:
     accessed_at: int | None = None
     access_count: int = 0
     content_hash: str = field(default="", repr=False)
-    vault_id: int | None = None
+    vault_id: int | None = field(default=None, compare=False)
+    """Its number in the files of a vault. The vault gives it after the write, so it does not make entries differ."""
 
     @property
     def version(self) -> str:
