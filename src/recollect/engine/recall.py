@@ -153,7 +153,8 @@ def _recalled(
     words = text.query_terms(request.query) if request.mode != "vector" else []
     if not wanted or not (words or any(map(str.isalnum, request.query))):
         return hits
-    stores = [store for store in stores if policy.narrowed(request.filters, store, stores[0].agent).scopes]
+    reader = stores[0]
+    stores = [one for one in stores if one is reader or policy.narrowed(request.filters, one, reader.agent).scopes]
     for store in stores:
         embedding.compare_models(store, needed=request.mode == "vector")
     vector = _query_vector(stores, request)
