@@ -181,6 +181,8 @@ class UpkeepSettings:
     reminders: float = _number(30.0, 1, CENTURY * DAY)
     merge: str = _word("words", "cosine", default="words")
     """Short-term notes that are merged: words (those that say the same), cosine (any whose cosine is above 0.95)."""
+    shelved: str = _word("derived", "all", default="derived")
+    """Notes that a scheduled `shelve` may replace: derived (made from conversations by jobs), all (of every origin)."""
     trash_days: float = _number(30.0, 1, CENTURY)
     """Of what a person forgot. Never less than a day: what was removed by mistake must be found in time."""
     recall_days: float = _number(30.0, 1, CENTURY)

@@ -269,6 +269,26 @@ def test_shelved_notes_that_were_brought_back_are_not_shelved_again(home: Home, 
     assert {entry.id for entry in mem.list()} == {note.id for note in notes}
 
 
+def test_notes_of_a_crowded_category_are_all_recalled_after_a_year_of_upkeep(
+    home: Home, mem: Memory, clock: FixedClock
+) -> None:
+    for number in range(45):
+        mem.remember(f"We chose supplier {number} for the ropes", category="decisions")
+    long_after(home, clock)
+    assert len(mem.recall("supplier ropes", limit=100, mode="keyword")) == 45
+    assert home.jobs.run("shelve").figures["vaultEntriesMerged"] == 25, "a person may still ask for it"
+
+
+def test_a_setting_lets_the_schedule_shelve_every_note(location: str, clock: FixedClock) -> None:
+    settings = Settings(upkeep={"shelved": "all"}, embedder={"kind": "none"})  # type: ignore[arg-type]
+    with recollect.open(location, clock=clock, settings=settings) as home:
+        mem = home.agent("ana")
+        for number in range(31):
+            mem.remember(f"Lesson {number}", category="lessons")
+        home.jobs.run_due()
+        assert len(mem.list(category="lessons")) == 21
+
+
 # The trash
 
 

@@ -225,22 +225,27 @@ def _shortened(content: str, most: int) -> str:
 
 
 def shelve(shift: Shift, store: Store) -> None:
-    """Turn the older notes of every category with more than 30 into one summary, a few at a time."""
+    """Turn the older notes of every category with more than 30 into one summary, a few at a time.
+
+    A scheduled run counts and replaces only notes that jobs made from conversations, unless the settings say otherwise:
+    what was remembered on purpose must not leave recall by itself.
+    """
+    everything = int(shift.requested or shift.settings.upkeep.shelved == "all")
     with shift.read(store) as tx:
-        crowded = tx.all("extraction.crowded")
+        crowded = tx.all("extraction.crowded", all=everything)
     shift.count("vaultEntriesMerged", 0)
     for category, total, notes in crowded:
         left = notes - KEEP if total > MOST else 0
         while left > 0:
             with shift.step(store) as step:
-                merged = _merge(step, Category(category), min(left, SHELF))
+                merged = _merge(step, Category(category), min(left, SHELF), everything)
             shift.count("vaultEntriesMerged", merged)
             left = left - merged if merged else 0
 
 
-def _merge(step: Step, category: Category, count: int) -> int:
-    """Put the oldest notes of a category on the shelf; how many."""
-    rows = step.tx.all("extraction.oldest", category=category.value, limit=count + 1)
+def _merge(step: Step, category: Category, count: int, everything: int) -> int:
+    """Replace the oldest notes of a category by a summary; the number of notes replaced."""
+    rows = step.tx.all("extraction.oldest", category=category.value, limit=count + 1, all=everything)
     if len(rows) <= count:  # others were at it meanwhile; the next run looks again
         return 0
     *old, (_, next_at) = rows

@@ -291,6 +291,7 @@ class Jobs:
     def _claimed(self, one: Job, place: Workplace, run: Run, *, asked: bool) -> Run | None:
         """Run a job in one workspace, if it can be claimed; None when another process is at it, or was first."""
         shift = self._shift(one, place, run)
+        shift.requested = asked
         if run.dry_run:
             return self._work(one, place, shift, run)
         shared, owner = place.shared, _owner(run.id)

@@ -53,6 +53,8 @@ class Shift:
     settings: Settings
     decay: DecayConfig
     dry_run: bool = False
+    requested: bool = False
+    """True if the job was requested by name, False if the schedule started it."""
     jobs: tuple[str, ...] = ()
     """The names of all jobs, which stand in the log as actors of what they did."""
     model: LanguageModel | None = None

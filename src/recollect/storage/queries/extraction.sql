@@ -26,9 +26,10 @@ SELECT id FROM entries
 WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note'
 
 -- What may be shelved: notes of the workspace that have no name and no open task, were not promoted by dreaming, and were
--- not brought back from the trash by a person.
+-- not brought back from the trash by a person. Without :all only those that a job made from a conversation.
 -- part: shelved
 replace(content, '[ ]', '') = content
+    AND (:all = 1 OR source = 'shelve' OR (source = 'conversation' AND conversation_id IS NOT NULL))
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
     AND NOT EXISTS (
         SELECT 1 FROM promotions
