@@ -143,6 +143,31 @@ def test_a_body_with_too_many_values_or_levels_is_refused(server: Server, path: 
     assert server.client.post(path, content=within, headers=SPEAKS).status_code in (400, 422)
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"k" * 100_000: 1},
+        {"jsonrpc": "2.0", "id": 1, "method": "x" * 100_000},
+        {"jsonrpc": "2.0", "id": "x" * 100_000, "method": "ping"},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": ["x" * 100_000]},
+        {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {f"key {number}": 1 for number in range(9_000)}},
+        {"jsonrpc": "2.0", "id": 1, "method": "ping", "more": "x" * 100_000},
+        ["x" * 100_000],
+    ],
+    ids=["key", "method", "id", "params", "many params", "more", "list"],
+)
+def test_a_long_body_that_is_no_message_of_json_rpc_does_not_reach_the_sdk(server: Server, message: Any) -> None:
+    answer = server.client.post("/mcp", json=message, headers=SPEAKS)
+    assert is_problem(answer, 400)
+    assert len(answer.content) < 1_000
+
+
+def test_a_long_argument_of_a_tool_arrives(speaking: Server) -> None:
+    text = "We deploy on Tuesdays, [or] {so}. " * 10_000
+    result = called(speaking, "memory", {"action": "remember", "content": text}).json()["result"]
+    assert speaking.home.agent("default").get(result["structuredContent"]["id"]).content == text
+
+
 def test_text_may_look_like_many_values(server: Server) -> None:
     text = '"[{,\\' * 150_000
     made = server.client.post("/v1/entries", json={"content": text})

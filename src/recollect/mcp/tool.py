@@ -95,7 +95,9 @@ def tool(
     known = made.fn_metadata
 
     class Strict(known.arg_model):  # type: ignore[name-defined, misc]
-        model_config = ConfigDict(extra="forbid")
+        model_config = ConfigDict(
+            extra="forbid", hide_input_in_errors=True
+        )  # to show it takes long, and nobody sees it
 
     metadata = _Metadata(
         arg_model=Strict, output_schema=known.output_schema, output_model=known.output_model,

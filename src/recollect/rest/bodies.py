@@ -26,6 +26,8 @@ DEPTH = 64
 """The most lists and objects within each other."""
 LONG = 1 << 16
 """Bytes from which on a body goes to a worker thread."""
+PLAIN = 1_000
+"""Characters of a method, an id or a name of JSON-RPC, and how many names there may be."""
 PIECE = 1 << 16
 """Bytes that are looked at in one go, so that other threads get their turn."""
 _OTHER = bytes(set(range(256)) - set(b'",[]{}'))
@@ -67,8 +69,35 @@ def _is_escape(piece: bytes) -> bool:
     return (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1
 
 
-def checked(receive: Receive) -> Receive:
-    """A body as one part, which has come as a whole and is not too much. It is read when it is first asked for."""
+def refuse_no_message(body: bytes) -> None:
+    """Refuse a long body that is no message of JSON-RPC: the SDK of MCP would write all of it down to say so."""
+    try:
+        message = json.loads(body) if len(body) >= LONG else None
+    except (ValueError, RecursionError) as error:
+        raise HTTPException(400, "the body cannot be read; send JSON in UTF-8") from error
+    if message is not None and not _is_message(message):
+        raise HTTPException(400, "the body is no message of JSON-RPC 2.0")
+
+
+def _is_message(value: object) -> bool:
+    """Whether it looks like a request, a notification or an answer of JSON-RPC, as MCP has them."""
+    match value:
+        case {"jsonrpc": "2.0", "method": str() as method, **rest}:
+            params = rest.pop("params", {})
+            known = rest.keys() <= {"id"} and len(str(rest)) < PLAIN and len(method) < PLAIN
+            return (
+                known and isinstance(params, dict) and len(params) < PLAIN and max(map(len, params), default=0) < PLAIN
+            )
+        case {"jsonrpc": "2.0", "result": dict()} | {"jsonrpc": "2.0", "error": dict()}:
+            return True
+    return False
+
+
+def checked(receive: Receive, *, messages: bool = False) -> Receive:
+    """A body as one part, which has come as a whole and is not too much. It is read when it is first asked for.
+
+    With `messages` it must be one of JSON-RPC.
+    """
     first = True
 
     async def whole() -> Message:
@@ -85,6 +114,8 @@ def checked(receive: Receive) -> Receive:
             more = message.get("more_body", False)
         body = b"".join(parts)
         await _worked(refuse_too_much, body)
+        if messages:
+            await _worked(refuse_no_message, body)
         return {"type": "http.request", "body": body, "more_body": False}
 
     return whole

@@ -36,9 +36,10 @@ LARGE = ("/v1/import",)
 SMALL = ("/v1/session",)
 """Bodies that strangers send, because nobody can know before who they are: short, and taken before they count."""
 SMALL_LIMIT, SMALL_WITHIN = 1_000, 5.0
-OPEN = ("/v1/feed", "/mcp")
+MCP = "/mcp"
+OPEN = ("/v1/feed", MCP)
 """What stays open for as long as somebody listens, when it is asked for with GET."""
-PLAIN = ("/mcp", "/openapi.json")
+PLAIN = (MCP, "/openapi.json")
 """What is answered by no route that says so."""
 CALLERS = 10_000
 BURST = 2.0
@@ -134,7 +135,7 @@ class Guard:
                 self._must_be_welcome(scope, headers, away)
                 self._must_not_be_too_much(scope, headers, away, limit)
                 if path not in LARGE:
-                    body = checked(body)
+                    body = checked(body, messages=path == MCP)
                 if path in SMALL and scope["method"] not in SAFE:
                     body = await _taken(body)
                 if not uncounted:
