@@ -153,8 +153,8 @@ def _recalled(
     words = text.query_terms(request.query) if request.mode != "vector" else []
     if not wanted or not (words or any(map(str.isalnum, request.query))):
         return hits
-    reader = stores[0]
-    stores = [one for one in stores if one is reader or policy.narrowed(request.filters, one, reader.agent).scopes]
+    filters = {store: policy.narrowed(request.filters, store, stores[0].agent) for store in stores}
+    stores = [store for store in stores if store is stores[0] or filters[store].scopes]
     for store in stores:
         embedding.compare_models(store, needed=request.mode == "vector")
     vector = _query_vector(stores, request)
@@ -165,8 +165,7 @@ def _recalled(
     deepest = max(DEEPEST, 4 * depth)
     while wanted:
         everything = [
-            _candidates(store, measure, vector, depth, _for_store(request, store, stores[0].agent), list(wanted))
-            for store in stores
+            _candidates(store, measure, vector, depth, request, filters[store], list(wanted)) for store in stores
         ]
         for share, limit in list(wanted.items()):
             found = [_of(one, share, depth) for one in everything]
@@ -179,10 +178,6 @@ def _recalled(
                 del wanted[share]
         depth *= 4
     return hits
-
-
-def _for_store(request: Request, store: Store, reader: str) -> Request:
-    return replace(request, filters=policy.narrowed(request.filters, store, reader))
 
 
 def _of(found: _Found, share: Share, depth: int) -> _Found:
@@ -264,27 +259,28 @@ class _Measure:
 
 def _candidates(
     store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
-    shares: Sequence[Share],
+    filters: Filters, shares: Sequence[Share],
 ) -> _Found:  # fmt: skip
     """The candidates of a store, `depth` of each share; by words alone where its vectors cannot be searched."""
     if store in measure.empty:
         return _Found(store, [], [], (), {})
     try:
-        return _searched(store, measure, vector, depth, request, shares)
+        return _searched(store, measure, vector, depth, request, filters, shares)
     except Corrupt as error:
         if vector is None or not measure.words or request.mode == "vector" or isinstance(error, _DamagedIndex):
             raise
-        found = _searched(store, measure, None, depth, request, shares)  # raises if not only the vectors are at fault
+        # If not only the vectors are at fault, this raises, too.
+        found = _searched(store, measure, None, depth, request, filters, shares)
         _log.warning("recall by words alone: %s", error)
         return found
 
 
 def _searched(
     store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
-    shares: Sequence[Share],
+    filters: Filters, shares: Sequence[Share],
 ) -> _Found:  # fmt: skip
     with store.search() as (tx, counters):
-        looked = _Looked(tx, request.filters, shares)
+        looked = _Looked(tx, filters, shares)
         look = measure.look(store, tx, counters)
         ranked = _guarded(store, look.ranking(measure.statistics))
         lexical = _passing(ranked, depth, looked)
@@ -406,8 +402,9 @@ def _grouped(
     stays before newer ones about other days.
     """
     order, similar = list(ranked), dict[int, list[int]]()
-    words = text.query_terms(query)
-    for group in duplicates.groups(ranked, vectors):
+    groups = duplicates.groups(ranked, vectors)
+    words = text.query_terms(query) if groups else []
+    for group in groups:
         newest_first = sorted(group, key=lambda n: (stored[n].updated_at, stored[n].id), reverse=True)
         similar |= {n: [other for other in newest_first if other != n] for n in group}
         alike: dict[tuple[bool, ...], list[int]] = {}
