@@ -200,14 +200,15 @@ class Conversations:
         )  # fmt: skip
 
     def detail(
-        self, id_or_ref: str, *, target_agent: str | None = None, limit: int = history.LONGEST
+        self, id_or_ref: str, *, target_agent: str | None = None, limit: int = history.LONGEST, after: int = 0
     ) -> Sequence[Event]:
-        """Everything that happened in a conversation; of another agent's only in one that has ended."""
+        """Everything that happened in a conversation, or after the event of a number; of another agent's only in one
+        that has ended."""
         store, statuses = self._whose(target_agent, "conversations.detail", id_or_ref)
         info = conversations.find(store, id_or_ref)
         if info.status not in statuses:
             raise Denied(f"the conversation {info.ref_code} still goes on; its working memory is its agent's own")
-        return [*conversations.events(store, info.id, 0, _count(limit, "events"))]
+        return [*conversations.events(store, info.id, _count(after, "events"), _count(limit, "events"))]
 
     def journal(self, after: int = 0, *, limit: int = 100) -> Sequence[Event]:
         """What happened in any conversation of this agent, in order, after the event with that number."""

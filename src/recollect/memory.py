@@ -448,11 +448,12 @@ class Memory:
         conversation: Conversation | str | None = None,
         target_agent: str | None = None,
         limit: int = 10,
+        after: int = 0,
     ) -> dict[str, Any]:
         """Read a store (working, session, knowledge) in the shape that a model's tool has; see `recollect.tools`."""
         return tools.query(
             self, store, mode, query, hash=hash, session_id=session_id, conversation=conversation,
-            target_agent=target_agent, limit=limit,
+            target_agent=target_agent, limit=limit, after=after,
         )  # fmt: skip
 
     # What goes into a prompt

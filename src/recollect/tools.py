@@ -31,13 +31,15 @@ OPERATIONS = ("insert", "update", "delete")
 def query(
     memory: "Memory", store: str = "knowledge", mode: str | None = None, query: str | None = None, *,
     hash: str | None = None, session_id: str | None = None, conversation: "Conversation | str | None" = None,
-    target_agent: str | None = None, limit: int = 10,
+    target_agent: str | None = None, limit: int = 10, after: int = 0,
 ) -> dict[str, Any]:  # fmt: skip
     """Read one of the stores of a memory: {"ok": True, "results": [{id, store, content, source_agent, created_at, …}]}.
 
     `working` is the current conversation, by words or by the hash of an event, and never another agent's. `session`
     are past conversations: by meaning, by words, or all of one (`session_detail` with its session_id). `knowledge` is
     what was written to stay.
+
+    A conversation that has more events than the limit has `next` in its answer; give it as `after` for the next page.
     """
     if store not in MODES:
         raise Invalid(f"{str(store)[:80]!r} is not a store; it is one of {', '.join(MODES)}")
@@ -49,8 +51,10 @@ def query(
         if owner != memory.agent:
             raise Denied("the working memory of another agent is never read; leave target_agent out")
         results = _working(memory, chosen, query, hash, conversation, limit)
+    elif chosen == "session_detail":
+        return _detail(memory, _given(session_id, "session_id", chosen), target_agent, owner, limit, after)
     elif store == "session":
-        results = _session(memory, chosen, query, session_id, target_agent, limit)
+        results = _session(memory, chosen, query, target_agent, limit)
     else:
         found = memory.recall(
             _given(query, "query", store), limit=limit, mode=_recall_mode(chosen), kinds=[Kind.NOTE],
@@ -103,15 +107,21 @@ def _working(
     return [_event(turn.event, "working") for turn in current.find(_given(query, "query", mode), limit=limit)]
 
 
+def _detail(
+    memory: "Memory", session: str, target_agent: str | None, owner: str, limit: int, after: int
+) -> dict[str, Any]:
+    """A page of everything that happened in a conversation, without the markers of compaction."""
+    # A marker stands for at least one event before it, so half of them at least are none.
+    happened = memory.conversations.detail(session, target_agent=target_agent, limit=2 * limit + 2, after=after)
+    told = [event for event in happened if event.type is not EventType.MARKER]
+    page = told[:limit]
+    results = [{"source_agent": owner, **_event(event, "session")} for event in page]
+    return {"ok": True, "results": results, **({"next": page[-1].seq} if page and len(told) > limit else {})}
+
+
 def _session(
-    memory: "Memory", mode: str, query: str | None, session_id: str | None, target_agent: str | None, limit: int
+    memory: "Memory", mode: str, query: str | None, target_agent: str | None, limit: int
 ) -> list[dict[str, Any]]:
-    if mode == "session_detail":
-        wanted = _given(session_id, "session_id", mode)
-        # A marker stands for at least one event before it, so half of them at least are none.
-        told = memory.conversations.detail(wanted, target_agent=target_agent, limit=2 * limit)
-        said = [event for event in told if event.type is not EventType.MARKER]
-        return [_event(event, "session") for event in said[:limit]]
     if mode == "text":
         asked = _given(query, "query", mode)
         turns = memory.conversations.search(asked, limit=4 * limit, target_agent=target_agent, meaning=False)

@@ -29,9 +29,9 @@ PAIRS = [
     # What the dashboard's routes are made with.
     (recollect.Memory, RemoteMemory, {"numbers"}),
     (recollect.Channels, RemoteChannels, set()),
-    (recollect.Conversations, RemoteConversations, set()),
-    # Plain attributes there.
-    (recollect.Conversation, RemoteConversation, {"id", "ref_code"}),
+    (recollect.Conversations, RemoteConversations, {"last_saved"}),
+    # Plain attributes there; and what the dashboard's routes are made with.
+    (recollect.Conversation, RemoteConversation, {"id", "ref_code", "save", "load"}),
     (recollect.Scratchpad, RemoteScratchpad, set()),
     (recollect.Reminders, RemoteReminders, set()),
     # The server has its own upkeep.

@@ -131,6 +131,22 @@ def test_a_query_that_makes_no_sense_says_why(
         query(mem, **arguments)
 
 
+def test_a_long_conversation_is_read_page_by_page(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    talk(conv, 12)
+    conv.compact()
+    conv.end()
+    seen: list[str] = []
+    page = query(mem, "session", "session_detail", session_id=conv.id)
+    seen += [one["content"] for one in page["results"]]
+    while "next" in page:
+        page = query(mem, "session", "session_detail", session_id=conv.id, after=page["next"])
+        seen += [one["content"] for one in page["results"]]
+    assert seen == [f"{what} {number}" for number in range(12) for what in ("question", "answer")]
+    whole = query(mem, "session", "session_detail", session_id=conv.id, limit=24)
+    assert "next" not in whole
+
+
 def test_words_that_a_tool_said_are_found_and_nothing_that_lacks_them(mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.user("Which quay is free?")

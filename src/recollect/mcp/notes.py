@@ -101,6 +101,7 @@ class QueryResult(TypedDict):
     ok: bool
     results: list[QueryHit]
     conversation: NotRequired[str]
+    next: NotRequired[int]
 
 
 @with_config(STRICT)
@@ -201,6 +202,9 @@ def memory_query(
         ConversationRef | None, Field(description="For store working; else this session's.")
     ] = None,
     limit: Annotated[Limit, Field(description="The most results.")] = 10,
+    after: Annotated[
+        int | None, Field(ge=0, le=2**63 - 1, description="For session_detail: `next` of the page before.")
+    ] = None,
 ) -> QueryResult:
     """Look something up in one particular store: what was said in this conversation, what was said in past ones, or
     the knowledge kept by key.
@@ -212,7 +216,8 @@ def memory_query(
     Example: {"store": "session", "mode": "text", "query": "port of the staging database"}
     """
     here = None
-    for name, value, fits in (("hash", hash, "hash"), ("session_id", session_id, "session_detail")):
+    detail = "session_detail"
+    for name, value, fits in (("hash", hash, "hash"), ("session_id", session_id, detail), ("after", after, detail)):
         if value is not None and mode != fits:
             raise Invalid(f"`{name}` goes with the mode `{fits}`, not with {mode or 'none'}")
     if conversation is not None and store != "working":
@@ -221,9 +226,12 @@ def memory_query(
     if store == "working" and target_agent is None:
         here = seat().conversation(conversation)
     found: dict[str, Any] = seat().memory.query(
-        store, mode, query, hash=hash, session_id=session_id, conversation=here, target_agent=target_agent, limit=limit
-    )
+        store, mode, query, hash=hash, session_id=session_id, conversation=here, target_agent=target_agent, limit=limit,
+        after=after or 0,
+    )  # fmt: skip
     result: QueryResult = {"ok": True, "results": found["results"]}
+    if "next" in found:
+        result["next"] = found["next"]
     if here is not None:
         result["conversation"] = here.ref_code
     return result

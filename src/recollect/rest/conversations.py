@@ -447,10 +447,11 @@ def detail(
         Agent | None, Query(description="Whose conversation it is; one's own if none is named.")
     ] = None,
     limit: Annotated[int, Query(ge=0, le=100_000)] = 10_000,
+    after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the event before the first.")] = 0,
 ) -> list[Event]:
     """Everything that happened in a conversation; of another agent's only in one that has ended."""
     caller.others(target_agent)
-    return list(caller.memory.conversations.detail(ref, target_agent=target_agent, limit=limit))
+    return list(caller.memory.conversations.detail(ref, target_agent=target_agent, limit=limit, after=after))
 
 
 @router.get("/conversations/{ref}")

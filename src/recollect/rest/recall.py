@@ -100,6 +100,7 @@ class SessionDetail(Body):
     session_id: Short
     target_agent: Agent | None = None
     limit: Most = 10
+    after: Annotated[int, Field(ge=0, le=2**63 - 1, description="`next` of the page before."), Number] = 0
 
 
 class Working(Body):
@@ -178,6 +179,7 @@ class Found(BaseModel):
 
     ok: bool
     results: list[dict[str, Any]]
+    next: int | None = None
 
 
 class Written(BaseModel):
