@@ -6,9 +6,19 @@ from collections.abc import Iterator
 from architecture.test_imports import PACKAGE, modules
 
 OPENING = {
-    "open", "fdopen", "read_text", "read_bytes", "write_text", "write_bytes", "copyfile", "copytree", "mkstemp",
-    "NamedTemporaryFile", "FileIO", "memmap",
-}  # fmt: skip
+    "open",
+    "fdopen",
+    "read_text",
+    "read_bytes",
+    "write_text",
+    "write_bytes",
+    "copyfile",
+    "copytree",
+    "mkstemp",
+    "NamedTemporaryFile",
+    "FileIO",
+    "memmap",
+}
 """Names of functions and methods that open a file or make one."""
 
 VAULT = {"vault.files": "every file under a vault, for reading and for writing"}

@@ -55,9 +55,14 @@ class ProjectMerge:
         self.settled = disk
         blocks = {"0": [len(raw or b""), digest(raw or b""), _hash(project.note(self.work.tx))]}
         self.work.tx.run(
-            "vault.save", vault=vault_id, category=KEY, stat=disk, doubt="",
-            operations=self.work.counters.operations, blocks=json.dumps(blocks, separators=(",", ":")),
-        )  # fmt: skip
+            "vault.save",
+            vault=vault_id,
+            category=KEY,
+            stat=disk,
+            doubt="",
+            operations=self.work.counters.operations,
+            blocks=json.dumps(blocks, separators=(",", ":")),
+        )
         return report
 
     def _take_in(self, raw: bytes, note: Entry | None, now: int) -> Report:

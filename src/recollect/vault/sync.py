@@ -138,7 +138,7 @@ class Vault:
     def refresh_all(self) -> Report:
         """Take in the files of all agents that were edited, also of agents that have nothing but files yet."""
         report = Report()
-        for agent in {SHARED, *self._everyone()}:
+        for agent in sorted({SHARED, *self._everyone()}):
             report += self.refresh(agent)
         return report
 
@@ -289,15 +289,21 @@ class Vault:
     def _file(self, agent: str, category: Category) -> Report:
         path, name = self._path(agent, category), f"{agent}/{category}.md"
         return self._together(
-            agent, category, name,
+            agent,
+            category,
+            name,
             lambda store: self._differs(store, path, category),
             lambda work: Merge(work, category, self.folder, name, partial(self._elsewhere, agent)),
-        )  # fmt: skip
+        )
 
     def _together(
-        self, agent: str, key: str, name: str, differs: Callable[[Store], bool],
+        self,
+        agent: str,
+        key: str,
+        name: str,
+        differs: Callable[[Store], bool],
         merging: Callable[[Work], Merge | ProjectMerge],
-    ) -> Report:  # fmt: skip
+    ) -> Report:
         """Bring one file and its entries together, and start again when it is edited meanwhile."""
         store = self._stores(agent)
         with self._lock:
