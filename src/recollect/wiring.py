@@ -23,7 +23,7 @@ from recollect.providers.base import Embedder, LanguageModel
 from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
-from recollect.storage.files import sync_folder
+from recollect.storage.files import new_folder, sync_folder
 from recollect.storage.sqlite import SqliteDatabase
 from recollect.transfer.archive import expanded, file_errors
 from recollect.transfer.copying import copy_folder
@@ -379,18 +379,15 @@ def _new_directory(target: Path) -> Iterator[Path]:
         raise ConfigError(f"this backup is a directory with several files; give {target} a name without .db")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise Conflict(f"{target} exists already and is no empty directory; choose a new path for the backup")
-    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
-    try:
+    with file_errors(target), new_folder(target) as folder:
+        aside = folder / target.name
         yield aside
         if not aside.exists():
             raise NotFound("nothing is stored here yet; there is nothing to back up")
-        with file_errors(target):
-            try:
-                os.replace(aside, target)
-            except OSError as error:
-                if target.exists():
-                    raise Conflict(f"{target} was made by somebody else meanwhile; choose a new path") from error
-                raise
-            sync_folder(target.parent)
-    finally:
-        shutil.rmtree(aside, ignore_errors=True)
+        try:
+            os.replace(aside, target)
+        except OSError as error:
+            if target.exists():
+                raise Conflict(f"{target} was made by somebody else meanwhile; choose a new path") from error
+            raise
+        sync_folder(target.parent)

@@ -5,6 +5,8 @@ import os
 import re
 import shutil
 import stat
+import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -690,3 +692,55 @@ def test_a_damaged_workspace_does_not_keep_the_others_from_being_checked(tmp_pat
         assert not report.ok
         assert report.entries == 1
         assert {finding.part for finding in report.findings} == {"file"}
+
+
+# What a killed process left
+
+WRITES = """
+import os, sys
+import recollect
+from recollect.storage import sqlite
+from recollect.transfer import archive
+
+def stop(*_):
+    print("ready", flush=True)
+    sys.stdin.readline()
+    os._exit(0)
+
+archive.publish = sqlite.publish = os.replace = stop
+with recollect.open(sys.argv[1]) as home:
+    getattr(home, sys.argv[2])(sys.argv[3])
+"""
+
+
+@pytest.mark.parametrize("call", ["export", "backup"])
+def test_what_a_killed_process_left_is_removed_and_what_a_live_one_uses_is_not(
+    location: str, tmp_path: Path, call: str
+) -> None:
+    with recollect.open(location) as home:
+        home.agent("ana").remember("private")
+        folder = tmp_path / "copies"
+
+        def write(name: str) -> subprocess.Popen[str]:
+            command = [sys.executable, "-c", WRITES, location, call, str(folder / name)]
+            child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+            assert child.stdout is not None
+            assert child.stdout.readline() == "ready\n"
+            return child
+
+        suffix = ".db" if call == "backup" and location.endswith(".db") else ""
+        killed, alive = write(f"killed{suffix}"), write(f"alive{suffix}")
+        own = folder / f".mine.{'0' * 32}.new"
+        own.write_text("a file of the user")
+        (folder / ".notes.new").mkdir()
+        killed.kill()
+        killed.communicate()
+        assert len(list(folder.glob(".killed*.new"))) == 1
+        getattr(home, call)(folder / f"new{suffix}")
+        assert list(folder.glob(".killed*.new")) == []
+        assert len(list(folder.glob(".alive*.new"))) == 1
+        alive.communicate("\n")
+        getattr(home, call)(folder / f"newer{suffix}")
+        assert {path.name for path in folder.iterdir()} == {
+            f"new{suffix}", f"newer{suffix}", own.name, ".notes.new",
+        }  # fmt: skip

@@ -2,35 +2,83 @@
 
 import errno
 import os
+import re
+import shutil
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["alone_in", "new_file", "publish", "sync_folder"]
+__all__ = ["alone_in", "new_file", "new_folder", "publish", "sync_folder"]
 
+_LEFTOVER = re.compile(r"\..+\.[0-9a-f]{32}\.new", re.DOTALL)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
 """What file systems without hard links answer."""
 
 
 @contextmanager
-def new_file(target: Path) -> Iterator[Path]:
-    """An empty file for this user only, beside the target, to be filled and published; gone when the block ends."""
+def new_folder(target: Path) -> Iterator[Path]:
+    """An empty folder for this user only, beside the target, to build it in; gone when the block ends.
+
+    It is locked while it is in use. Folders that killed processes left are not, and are removed when the next one is
+    made beside them.
+    """
     missing = [folder for folder in target.parents if not folder.exists()]
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in missing:
         sync_folder(folder.parent)
-    aside = target.with_name(f".{target.name}.{uuid.uuid4().hex}.new")
+    aside = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.new")
+    with alone_in(target.parent):  # nobody looks for leftovers between the next steps
+        _remove_leftovers(target.parent)
+        aside.mkdir(mode=0o700)
+        lock = _lock(aside)
     try:
-        os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         yield aside
     finally:
-        for suffix in ("", "-journal", "-wal", "-shm"):
-            aside.with_name(aside.name + suffix).unlink(missing_ok=True)
+        shutil.rmtree(aside, ignore_errors=True)
+        if lock is not None:
+            os.close(lock)
+        for folder in missing:  # those that were made for nothing
+            with suppress(OSError):
+                folder.rmdir()
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """An empty file for this user only, near the target, to be filled and published; gone when the block ends."""
+    with new_folder(target) as folder:
+        aside = folder / target.name
+        os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        yield aside
+
+
+def _lock(folder: Path) -> int | None:
+    """Lock a folder until the number that is returned is closed; None if another process has, or on Windows."""
+    if sys.platform == "win32":
+        return None
+    opened = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(opened)
+        return None
+    return opened
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove what killed processes left in a folder; what cannot be removed stays."""
+    for found in list(folder.glob(".*.new")):
+        if not _LEFTOVER.fullmatch(found.name) or found.is_symlink() or not found.is_dir():
+            continue
+        with suppress(OSError):
+            lock = _lock(found)
+            if lock is not None:
+                shutil.rmtree(found, ignore_errors=True)
+                os.close(lock)
 
 
 def publish(aside: Path, target: Path) -> bool:

@@ -14,7 +14,6 @@ import io
 import json
 import os
 import re
-import uuid
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -29,7 +28,7 @@ from recollect.clock import iso
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError, Unavailable
 from recollect.model.transfer import Exported
 from recollect.storage.database import Database, Row, migrations
-from recollect.storage.files import publish
+from recollect.storage.files import new_file, publish
 
 __all__ = [
     "VERSION",
@@ -192,23 +191,18 @@ def _plain(value: object) -> object:
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[bytes]]:
     """A file for this user only, which gets its name when it is whole and on disk, and is gone when it is not."""
-    aside = path.with_name(f".{path.name[:100]}.{uuid.uuid4().hex}.new")
-    with file_errors(path):
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        try:
-            with os.fdopen(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as raw:
-                if path.suffix == ".gz":
-                    # Neither a name nor a time: the same memory gives the same bytes.
-                    with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
-                        yield packed  # type: ignore[misc]
-                else:
-                    yield raw
-                raw.flush()
-                os.fsync(raw.fileno())
-            if not publish(aside, path):
-                raise Conflict(f"{path} was made by somebody else meanwhile; choose a new path for the export")
-        finally:
-            aside.unlink(missing_ok=True)
+    with file_errors(path), new_file(path) as aside:
+        with aside.open("wb") as raw:
+            if path.suffix == ".gz":
+                # Neither a name nor a time: the same memory gives the same bytes.
+                with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
+                    yield packed  # type: ignore[misc]
+            else:
+                yield raw
+            raw.flush()
+            os.fsync(raw.fileno())
+        if not publish(aside, path):
+            raise Conflict(f"{path} was made by somebody else meanwhile; choose a new path for the export")
 
 
 def expanded(path: str | Path) -> Path:
