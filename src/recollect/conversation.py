@@ -34,6 +34,7 @@ from recollect.model.history import (
 from recollect.model.working import Delta, SummaryDocument
 from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
+from recollect.text import estimate_tokens
 
 __all__ = ["Channels", "Conversation", "Conversations", "Scratchpad", "Talk"]
 
@@ -68,6 +69,8 @@ class Talk:
     """Told of every conversation that was ended."""
     failures: dict[tuple[str, Lane], "_Failures"] = field(default_factory=dict)
     """Of the lanes whose last compaction failed, by conversation."""
+    around: dict[tuple[str, Lane], int] = field(default_factory=dict)
+    """Tokens of the last prompt of each lane beside its summary and window; they cannot be compacted."""
 
 
 @dataclass(slots=True)
@@ -448,6 +451,9 @@ class Conversation:
         if identity is None:
             identity = prompt.identity_files(self._talk.folder, lane)
         text = context if isinstance(context, str) or context is None else str(getattr(context, "text", context))
+        skills = list(skills)
+        opening = prompt.opening_texts(lane, instructions=instructions, skills=skills, identity=identity)
+        self._talk.around[self.id, lane] = sum(map(estimate_tokens, (*opening, text or "")))
         return prompt.messages(
             lane, state.document, window, instructions=instructions, skills=skills, identity=identity, context=text
         )
@@ -521,6 +527,9 @@ class Conversation:
             mid_term=talk.settings.mid_term,
         )
         talk.later.wake(talk.store)
+        for lane in Lane:
+            talk.around.pop((self.id, lane), None)
+            talk.failures.pop((self.id, lane), None)
         talk.closed(self.id)
         return ended
 
@@ -549,7 +558,7 @@ class Conversation:
 
     def _grown(self, lane: Lane, added: Sequence[Event]) -> None:
         """Compact the window when it may be full. Other processes append, too, so the first time it is read."""
-        limits = self._talk.limits
+        limits = self._limits(lane)
         failures = self._talk.failures.get((self.id, lane))
         if failures is not None and not failures.due(len(added)):
             return
@@ -567,6 +576,14 @@ class Conversation:
             else:
                 self._talk.background.run((self.id, lane), lambda: self._compact(lane, asked=False))
 
+    def _limits(self, lane: Lane) -> Limits:
+        """The limits of a window beside what the last prompt had around it, or beside the identity files."""
+        around = self._talk.around.get((self.id, lane))
+        if around is None:
+            files = prompt.identity_files(self._talk.folder, lane).values()
+            around = self._talk.around[self.id, lane] = sum(map(estimate_tokens, files))
+        return replace(self._talk.limits, around=around)
+
     def _compact(self, lane: Lane, *, asked: bool) -> Compacted | None:
         talk = self._talk
         try:
@@ -575,7 +592,7 @@ class Conversation:
                 self._info,
                 lane,
                 talk.model,
-                talk.limits,
+                self._limits(lane),
                 asked=asked,
                 now=talk.clock.now(),
                 check=talk.background.check,

@@ -219,6 +219,27 @@ def test_a_window_is_full_when_its_size_is_four_fifths_of_the_context(tmp_path: 
         assert len(markers(conv)) > before  # what a tool is given counts, too
 
 
+@pytest.mark.parametrize("what", ["instructions", "identity", "skills"])
+def test_what_stands_before_the_window_leaves_less_room_for_it(tmp_path: Path, what: str) -> None:
+    long = "word " * 640  # about 800 tokens of 1,000
+    given: dict[str, Any] = {
+        "instructions": long,
+        "identity": {"SOUL.md": long},
+        "skills": [{"name": "tides", "description": long}],
+    }
+    with recollect.open(tmp_path / "memory.db", settings=settings(context_tokens=1_000)) as home:
+        counts = []
+        for arguments in ({}, {what: given[what]}):
+            conv = home.agent("ana").conversations.start()
+            conv.messages(**arguments)
+            for number in range(4):
+                conv.user(f"{number} " + "word " * 60)
+                conv.assistant("yes")
+            counts.append(len(markers(conv)))
+    assert counts[0] == 0
+    assert counts[1] > 0
+
+
 def test_what_cannot_leave_does_not_make_an_archive_of_each_event(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db", settings=settings(events=20)) as home:
         conv = home.agent("ana").conversations.start()

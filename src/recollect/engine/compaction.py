@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from recollect import names, text
-from recollect.engine import conversations, embedding, remember, summarising
+from recollect.engine import conversations, embedding, prompt, remember, summarising
 from recollect.engine.conversations import LaneState
 from recollect.engine.store import Store
 from recollect.errors import Invalid
@@ -43,10 +43,12 @@ class Limits:
     events: int = 50
     share: float = 0.8
     context_tokens: int = 128_000
+    around: int = 0
+    """Tokens of the prompt beside summary and window: instructions, skills, identity and context."""
 
     def tokens(self, fixed: int) -> int:
-        """How many tokens may be compactable when so many others cannot be compacted."""
-        return int(self.share * max(self.context_tokens - fixed, 0))
+        """How many tokens may be compactable when so many of summary and window cannot be compacted."""
+        return int(self.share * max(self.context_tokens - self.around - fixed, 0))
 
 
 def due(limits: Limits, state: LaneState, window: Sequence[Event]) -> bool:
@@ -55,7 +57,7 @@ def due(limits: Limits, state: LaneState, window: Sequence[Event]) -> bool:
     if len(window) >= limits.events and len(movable) >= max(limits.events // 5, 1):
         return True  # with fewer, what stays fills the window, and each new event would get an archive of its own
     size = {event.seq: tokens(event) for event in window}
-    fixed = text.estimate_tokens(state.document.render()) + sum(size[seq] for seq in size.keys() - movable)
+    fixed = text.estimate_tokens(prompt.summary(state.document)) + sum(size[seq] for seq in size.keys() - movable)
     return sum(size[seq] for seq in movable) > limits.tokens(fixed)
 
 
@@ -131,7 +133,7 @@ def _chosen(window: Sequence[Event], limits: Limits, state: LaneState, *, asked:
         chosen = []
         movable = {event.seq for group in groups for event in group}
         size = {event.seq: tokens(event) for event in window}
-        fixed = text.estimate_tokens(state.document.render()) + sum(size[seq] for seq in size.keys() - movable)
+        fixed = text.estimate_tokens(prompt.summary(state.document)) + sum(size[seq] for seq in size.keys() - movable)
         count, room = len(window), sum(size[seq] for seq in movable)
         for group in groups:
             if count <= limits.events // 2 and room <= limits.tokens(fixed) // 2:

@@ -15,7 +15,7 @@ from recollect.model.history import Event, EventType, Lane
 from recollect.model.working import SummaryDocument
 from recollect.vault.files import LeftAlone, read_bytes
 
-__all__ = ["IDENTITY", "identity_files", "messages", "replay", "summary"]
+__all__ = ["IDENTITY", "identity_files", "messages", "opening_texts", "replay", "summary"]
 
 IDENTITY = {Lane.EDGE: ("USER.md", "SOUL.md"), Lane.CORE: ("SOUL-CORE.md",)}
 """The identity files of each lane, in the order of the prompt."""
@@ -33,8 +33,7 @@ def messages(
     skills: Iterable[Mapping[str, Any]], identity: Mapping[str, str], context: str | None,
 ) -> list[dict[str, Any]]:  # fmt: skip
     """Instructions with skills, identity, summary, context, the window; in the lane `core` the job comes last."""
-    opening = "\n\n".join(part for part in (instructions or "", _skills(skills)) if part.strip())
-    who = [str(identity.get(name) or "") for name in IDENTITY[lane]]
+    opening, *who = opening_texts(lane, instructions=instructions, skills=skills, identity=identity)
     texts = [opening, *who, summary(document), context or ""]
     jobs = [event for event in window if event.type is EventType.JOB]
     rest = [event for event in window if event.type is not EventType.JOB]
@@ -43,6 +42,14 @@ def messages(
         *_sequence(rest),
         *map(_message, jobs),
     ]
+
+
+def opening_texts(
+    lane: Lane, *, instructions: str | None, skills: Iterable[Mapping[str, Any]], identity: Mapping[str, str]
+) -> list[str]:
+    """What stands before the summary: instructions with skills, then the identity files."""
+    opening = "\n\n".join(part for part in (instructions or "", _skills(skills)) if part.strip())
+    return [opening, *(str(identity.get(name) or "") for name in IDENTITY[lane])]
 
 
 def summary(document: SummaryDocument) -> str:
