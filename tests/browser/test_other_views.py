@@ -235,7 +235,7 @@ def test_reminders_are_made_listed_and_cancelled_without_a_mouse(server: Server,
 def test_a_job_is_tried_run_and_undone(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     for text in ("The harbour opens at eight in the morning", "the harbour opens at eight in the morning"):
-        memory.remember(text, importance=0.001, at="2024-01-01T00:00:00Z")
+        memory.remember(text, importance=0.001, lifetime="short_term", at="2024-01-01T00:00:00Z")
     page = visit(server, "#/upkeep")
     expect(page.get_by_role("row", name="consolidate")).to_contain_text("never")
     page.get_by_role("button", name="Dry run of consolidate").click()
