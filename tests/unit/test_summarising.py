@@ -304,9 +304,17 @@ def test_a_model_writes_the_closing_summary_and_adds_to_what_the_words_show() ->
 
 def test_a_model_cannot_make_more_than_ten_of_each() -> None:
     many = [f"A decision with the number {number}" for number in range(50)]
-    closing = close(Scripted({"summary": "Text.", "decisions": many, "lessons": many}), TALK)
+    others = [f"A lesson with the number {number}" for number in range(50)]
+    closing = close(Scripted({"summary": "Text.", "decisions": many, "lessons": others}), TALK)
     assert (len(closing.decisions), len(closing.lessons)) == (10, 10)
     assert closing.decisions[0] == "We decided to use PostgreSQL, because two servers write at once."
+
+
+def test_what_a_model_names_as_both_is_a_decision() -> None:
+    both = "They agreed on granite for the quay"
+    closing = close(Scripted({"summary": "Text.", "decisions": [both], "lessons": [both]}), TALK)
+    assert both in closing.decisions
+    assert both not in closing.lessons
 
 
 FALLBACK = Closing(

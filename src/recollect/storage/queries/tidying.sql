@@ -22,7 +22,9 @@ WHERE agent = :agent AND scope = 'conversation' AND id > :after AND id < :writte
     )
     AND NOT EXISTS (
         SELECT 1 FROM operations
-        WHERE operations.agent = :agent AND operations.entry_id = entries.id AND operation || '' = 'remove'
+        WHERE operations.agent = :agent AND operation = 'remove' AND seq IN (
+            SELECT own.seq FROM operations AS own WHERE own.agent = :agent AND own.entry_id = entries.id
+        )
     )
 ORDER BY entries.id LIMIT :limit
 
