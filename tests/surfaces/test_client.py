@@ -237,12 +237,12 @@ def test_the_same_arguments_give_the_same_as_in_the_library(server: Server, remo
         first, last = mem.list(limit=1)[0], mem.get("n1")
         return [
             mem.orient("note", budget=500),
-            [hit.entry for hit in mem.recall("note", limit=5_000, record=False)],
+            [hit.entry for hit in mem.recall("note", limit=1_000, record=False)],
             mem.trash(limit=5_000), mem.changes(limit=5_000), mem.changes(2, limit=2), mem.trash(limit=0),
             mem.list(after=first), mem.list(before=first), mem.list(before=first.created_at + 1), mem.list(before=0),
             mem.list(after=last, sort="name"), mem.list(after=last, sort="name", descending=True, limit=1),
             mem.conversations.journal(), mem.conversations.journal(1, limit=5_000), mem.conversations.last_event(),
-            mem.reminders.due(0), *(mem.conversations.search("note", limit=limit) for limit in (0, 5_000)),
+            mem.reminders.due(0), *(mem.conversations.search("note", limit=limit) for limit in (0, 1_000)),
             mem.conversations.get(talk.id).find("note", limit=0), mem.conversations.detail(talk.id, limit=0),
             mem.conversations.list(limit=0), mem.conversations.list(limit=5_000),
             mem.conversations.search("note " * 2_000), mem.conversations.get(talk.id).find("note " * 2_000),
