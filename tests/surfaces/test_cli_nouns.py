@@ -56,6 +56,7 @@ REACHED = {
     Vault: {
         "folder": "vault sync", "migrate": "vault migrate", "sync": "vault sync", "watch": "vault watch",
         "checkpoint": "vault checkpoint", "history": "vault history", "instructions": "vault instructions",
+        "project": "project",
     },
     recollect.Home: {
         "agents": "workspace list", "workspaces": "workspace list", "delete_workspace": "workspace delete",
@@ -89,6 +90,9 @@ NOT_REACHED = {
     "written": "done with every write",
     "show": "done with every write",
     "refresh": "done before every read",
+    "refresh_all": "done before every job",
+    "make": "done with the first write",
+    "remove_leftovers": "done with `vault sync` and `compact`",
     "commit": "done by what writes; `vault checkpoint` does it by hand",
     "remove": "done by `workspace delete`",
     "flush": "done when a command ends",

@@ -107,8 +107,12 @@ LEFT_OUT: dict[type, dict[str, str]] = {
     Vault: {
         "commit": "`checkpoint` commits",
         "folder": "a path on the server's machine",
+        "make": "the first write does it",
+        "project": "every write of the project text does it",
         "refresh": "every read does it",
+        "refresh_all": "every job does it",
         "remove": "deleting a workspace does it",
+        "remove_leftovers": "`sync` and `compact` do it",
         "show": "every write does it",
         "watch": "the server's own work",
         "written": "every write does it",
