@@ -454,7 +454,8 @@ def test_where_deleted_rows_cannot_be_overwritten_the_receipt_says_so_and_the_id
     assert receipt.entry_id == entry.id
     assert any(entry.id in line and "no room left" in line for line in receipt.remaining)
     assert figures(receipt)["answers to requests"] == 1
-    assert set(receipt.verified) == {"entries", "operation log", "every table"}
+    on_server = location.startswith("postgresql")  # where the files are out of sight
+    assert set(receipt.verified) == {"entries", "operation log", *(["every table"] if on_server else [])}
     assert left_of([token(7)], in_tables(location)) == []
     receipt = mem.forget(entry.id, erase=True)
     assert not any("may still be readable" in line for line in receipt.remaining)

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from recollect import text
 from recollect.engine.remember import apply
 from recollect.engine.store import Store, document
-from recollect.errors import NotFound, RecollectError
+from recollect.errors import Corrupt, NotFound, RecollectError
 from recollect.model.operation import Remove
 from recollect.model.report import Erased, Receipt
 from recollect.storage import entries
@@ -91,11 +91,12 @@ def erase(
             for (other,) in tx.all(query, probe=probe)
         }
     words = _words(texts, rare)
-    verified = ["entries", "operation log", "every table", *verified]
+    left = [line for one in stores for line in _left(one, words, entry_id)]
+    verified = ["entries", "operation log", *([] if left else ["every table"]), *verified]
     remaining = [
         *(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)),
         *(f"the conversation {talk} that it comes from, its journal and summaries, was left alone" for talk in talks),
-        *(line for one in stores for line in _left(one, words, entry_id)),
+        *left,
         *elsewhere(entry_id, probes),
         *dict.fromkeys(remaining),
     ]
@@ -135,11 +136,14 @@ def _common(stores: Sequence[Store], entry_id: str, texts: Iterable[str]) -> set
     """The terms of texts that another living entry has as well."""
     terms = list(dict.fromkeys(term for told in texts for term in text.analyse(told)))
     holding = Counter[str]()
-    for store in stores:
-        with store.search() as (tx, counters):
-            holding.update(store.index.holding(tx, counters, terms))
-            if entry := entries.get(tx, entry_id):
-                holding.subtract(document(entry).keys())
+    try:
+        for store in stores:
+            with store.search() as (tx, counters):
+                holding.update(store.index.holding(tx, counters, terms))
+                if entry := entries.get(tx, entry_id):
+                    holding.subtract(document(entry).keys())
+    except Corrupt:  # better too many questions are blanked than too few
+        return set()
     return {term for term in terms if holding[term] > 0}
 
 
