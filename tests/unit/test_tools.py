@@ -32,7 +32,7 @@ def mem(home: Home) -> Memory:
 
 def test_knowledge_is_what_was_written_to_stay(home: Home, mem: Memory) -> None:
     kept = mem.remember("The granite quay is closed.", name="quay")
-    mem.remember("granite, for now")  # short-term
+    mem.remember("granite, for now", lifetime="short_term")
     for mode in (None, *MODES["knowledge"]):
         assert query(mem, "knowledge", mode, "granite quay") == {
             "ok": True,
