@@ -18,6 +18,7 @@ from recollect.clock import iso
 from recollect.model.entry import Entry
 
 __all__ = [
+    "SHORT_ID",
     "breadth",
     "brief",
     "columns",

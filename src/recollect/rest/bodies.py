@@ -18,7 +18,7 @@ from anyio.to_thread import run_sync
 from starlette.exceptions import HTTPException
 from starlette.types import Message, Receive
 
-__all__ = ["DEPTH", "VALUES", "checked", "parsed", "refuse_too_much"]
+__all__ = ["DEPTH", "VALUES", "checked", "parsed", "refuse_no_message", "refuse_too_much"]
 
 VALUES = 50_000
 """The most values that a body may hold."""

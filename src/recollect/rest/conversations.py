@@ -58,6 +58,7 @@ __all__ = [
     "NewChannel",
     "NewFact",
     "OfLane",
+    "OldFact",
     "Place",
     "Prompt",
     "Question",

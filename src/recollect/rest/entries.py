@@ -44,6 +44,7 @@ __all__ = [
     "Changes",
     "Draft",
     "Drafts",
+    "Emptied",
     "Knowledge",
     "LastChange",
     "Linked",
