@@ -28,7 +28,17 @@ from recollect.storage.sqlite import SqliteDatabase
 from recollect.transfer.archive import expanded, file_errors
 from recollect.transfer.copying import copy_folder
 
-__all__ = ["Directory", "Server", "SingleFile", "is_single_file", "open_home", "program", "project", "shown", "without_password"]
+__all__ = [
+    "Directory",
+    "Server",
+    "SingleFile",
+    "is_single_file",
+    "open_home",
+    "program",
+    "project",
+    "shown",
+    "without_password",
+]
 
 CONNECTION = re.compile(r"(?:^|[\s/])(?:host|hostaddr|dbname)\s*=\s*\S")
 """How PostgreSQL's own programs may be told where to connect to: host=… dbname=…"""

@@ -22,7 +22,8 @@ WHOLE = {
     "stats.entries", "stats.events_by_day", "stats.recalls_by_day",
     "stats.trash", "stats.vectors", "turns.clear_postings", "vectors.to_move",
     # They read in the order of a key, and stop early.
-    "context.notes", "entries.some", "history.newest", "reminders.every", "signals.record", "tidying.old_signals", "transfer.present",
+    "context.notes", "entries.some", "history.newest", "reminders.every", "signals.record", "tidying.old_signals",
+    "transfer.present",
     # An index by importance would cost every write a page, for a list that is rarely asked for: it looks at all rows.
     "listing.importance_down", "listing.importance_up",
     # They look at the trash, newest first.
