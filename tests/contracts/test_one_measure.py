@@ -23,10 +23,10 @@ def scores(memory: Memory, query: str = QUERY) -> list[tuple[str, float]]:
     return [(hit.entry.content, round(hit.score, 9)) for hit in hits]
 
 
-def in_one_store(folder: Path, clock: FixedClock, *texts: str) -> list[tuple[str, float]]:
+def in_one_store(folder: Path, clock: FixedClock, *notes: str | Add) -> list[tuple[str, float]]:
     """What a store that holds everything gives."""
     with recollect.open(folder / "one.db", clock=clock) as home:
-        home.agent("ana").remember_many([Add(text) for text in texts])
+        home.agent("ana").remember_many([note if isinstance(note, Add) else Add(note) for note in notes])
         return scores(home.agent("ana"))
 
 
@@ -55,9 +55,10 @@ def test_an_agent_that_is_not_read_does_not_count(
 ) -> None:
     mem.remember_many([Add(text) for text in NOTES])
     alone = scores(mem)
-    home.agent("dev").remember_many([Add(text, lifetime="long_term") for text in PREFERENCES])
+    named = [Add(text, name=str(place)) for place, text in enumerate(PREFERENCES)]
+    home.agent("dev").remember_many(named)
     assert scores(mem) == alone
-    expected = in_one_store(tmp_path_factory.mktemp("one"), clock, *PREFERENCES)
+    expected = in_one_store(tmp_path_factory.mktemp("one"), clock, *named)
     hits = mem.recall(QUERY, limit=50, mode="keyword", target_agent="dev")
     assert [(hit.entry.content, round(hit.score, 9)) for hit in hits] == expected
 

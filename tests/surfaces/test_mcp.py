@@ -618,7 +618,7 @@ def test_a_damaged_memory_is_no_empty_one(tmp_path: Path) -> None:
 def test_one_agent_never_sees_another_ones_memory_unless_it_is_read_by_name(home: Home) -> None:
     bob = home.agent("bob")
     bob.upsert("port", "Bob's port is 9000")
-    bob.remember("Bob's private thought about ports", lifetime="short_term")
+    bob.remember("Bob's private thought about ports")
     working = bob.conversations.start()
     working.user("Bob's words")
 

@@ -1,7 +1,9 @@
 """Who may read what of another agent. The one place where this is decided, and where such reads are recorded.
 
 Another agent's knowledge and past conversations may be read, by naming the agent; working memory never, and nothing of
-another agent is ever written. Archives, chunks and hand-offs of a conversation that has not ended are working memory.
+another agent is ever written. Knowledge is a long-term note with a name: a plain note is for its author alone. What was
+made from a past conversation may be read with it; archives, chunks and hand-offs of a conversation that has not ended
+are working memory.
 The agent `_shared` owns what all agents of a workspace see: they read its entries with their own, and only `_shared`
 itself writes them.
 """
@@ -63,7 +65,13 @@ def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str,
         work.tx.run("access.record", at=now, target_agent=target_agent, call=call, query=query)
     lifetimes = tuple(one for one in _READABLE if one in (filters.lifetimes or _READABLE))
     return replace(
-        filters, scopes=(Scope.WORKSPACE,), lifetimes=lifetimes, conversation=None, channel=None, running=False
+        filters,
+        scopes=(Scope.WORKSPACE,),
+        lifetimes=lifetimes,
+        conversation=None,
+        channel=None,
+        running=False,
+        private=False,
     )
 
 

@@ -23,6 +23,8 @@ class Filters:
     until: int | None = None
     running: bool = True
     """Whether archives, chunks and hand-offs of conversations that have not ended may be found."""
+    private: bool = True
+    """Whether notes may be found that have no name and were not made from a conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

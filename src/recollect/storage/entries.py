@@ -181,6 +181,7 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
             since=filters.since,
             until=filters.until,
             running=int(filters.running),
+            private=int(filters.private),
         )
         for doc, tags, scope, category, *signs in rows:
             if not wanted or wanted.issubset(json.loads(tags)):

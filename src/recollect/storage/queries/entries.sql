@@ -80,6 +80,10 @@ WHERE agent = :agent AND doc IN (:docs*)
             WHERE conversations.agent = :agent AND conversations.id = entries.conversation_id AND status = 'active'
         )
     )
+    AND (
+        CAST(:private AS INTEGER) = 1 OR kind <> 'note' OR (source = 'conversation' AND conversation_id IS NOT NULL)
+        OR EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
+    )
 
 -- name: after_id
 SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
