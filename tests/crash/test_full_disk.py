@@ -102,7 +102,7 @@ def test_a_memory_that_finds_no_room_to_begin_with_begins_when_there_is_some(dis
             assert home.check().findings == ()
         # Nothing of a failed beginning is left behind.
         files = [path for path in location.parent.rglob("*") if path.is_file()]
-        assert sorted(path.name for path in files) == ["memory.db"]
+        assert sorted(path.name for path in files) == (["id", "memory.db"] if kind == "home" else ["memory.db"])
         for path in files:
             path.unlink()
     assert outcomes == {True, False}
