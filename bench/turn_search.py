@@ -21,7 +21,7 @@ from memory_use import current_megabytes
 from question_sets import Task, measure, read
 
 import recollect
-from recollect.engine import conversations, past
+from recollect.engine import conversation_search, conversations
 from recollect.model.history import Event, EventType
 from recollect.providers.local import LocalEmbedder
 
@@ -88,7 +88,7 @@ def scale(size: int, location: str) -> None:
     """A journal of so many made-up turns: appending, and searching."""
     made = corpus(size, QUESTIONS)
     flushing = 0.0
-    keep_up = past.keep_up
+    keep_up = conversation_search.keep_up
 
     def timed(*arguments: object) -> None:
         nonlocal flushing
@@ -96,7 +96,7 @@ def scale(size: int, location: str) -> None:
         keep_up(*arguments)  # type: ignore[arg-type]
         flushing += time.perf_counter() - start
 
-    past.keep_up = timed  # type: ignore[assignment]
+    conversation_search.keep_up = timed  # type: ignore[assignment]
     with recollect.open(location) as home:
         store = home.agent("bench")._workspace
         start = time.perf_counter()
@@ -109,7 +109,7 @@ def scale(size: int, location: str) -> None:
             ]
             conversations.append(store, info.id, [conversations.checked(event, info.id, 0) for event in talk])
         whole = time.perf_counter() - start
-    past.keep_up = keep_up
+    conversation_search.keep_up = keep_up
     with recollect.open(location) as home:
         mem = home.agent("bench")
         before, start = current_megabytes(), time.perf_counter()

@@ -13,8 +13,8 @@ from hashlib import sha256
 from recollect import names
 from recollect.clock import Clock, Moment, milliseconds
 from recollect.engine import erasing, remember
+from recollect.engine.agent_store import Store
 from recollect.engine.background import Background
-from recollect.engine.store import Store
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.access import ANY, Answer, Right, Token
 from recollect.storage import access

@@ -10,13 +10,13 @@ from typing import Any
 from recollect import names
 from recollect.clock import Clock, Moment, milliseconds
 from recollect.config import ConversationSettings
-from recollect.engine import compaction, conversations, ending, past, policy, prompt, saved_view
+from recollect.engine import access_policy, compaction, conversation_search, conversations, ending, prompt, saved_view
+from recollect.engine.agent_store import Store
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.embedding import Later
 from recollect.engine.recall import query_vector
 from recollect.engine.remember import member
-from recollect.engine.store import Store
 from recollect.errors import Denied, Invalid, NotFound, RecollectError
 from recollect.model.history import (
     Channel,
@@ -195,7 +195,7 @@ class Conversations:
         """
         query = names.plain("query", query, lines=True)
         store, statuses = self._whose(target_agent, "conversations.search", query)
-        return past.search(
+        return conversation_search.search(
             store, query, limit=_count(limit, "hits"), unit=unit, statuses=statuses,
             since=None if since is None else milliseconds(since),
             until=None if until is None else milliseconds(until), channel=_optional(channel, "channel"),
@@ -232,19 +232,19 @@ class Conversations:
     def scratchpad(self, id_or_ref: str, owner: str | None = None) -> "Scratchpad":
         """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
         talk = self._talk
-        other = policy.other_agent(talk.store, owner)
+        other = access_policy.other_agent(talk.store, owner)
         if other is None:
             return Scratchpad(talk.store, talk.clock, conversations.find(talk.store, id_or_ref).id)
         theirs = talk.other(other)
-        return Scratchpad(theirs, talk.clock, policy.participant(theirs, talk.store.agent, id_or_ref).id)
+        return Scratchpad(theirs, talk.clock, access_policy.participant(theirs, talk.store.agent, id_or_ref).id)
 
     def _whose(self, target_agent: str | None, call: str, query: str) -> tuple[Store, tuple[Status, ...]]:
         """Whose conversations are read, and those of which status may be."""
         talk = self._talk
-        other = policy.other_agent(talk.store, target_agent)
+        other = access_policy.other_agent(talk.store, target_agent)
         if other is None:
             return talk.store, tuple(Status)
-        statuses = policy.past_of_another(talk.store, other, call=call, query=query, now=talk.clock.now())
+        statuses = access_policy.past_of_another(talk.store, other, call=call, query=query, now=talk.clock.now())
         return talk.other(other), statuses
 
     def end_stale(self) -> Sequence[Ended]:
@@ -422,7 +422,7 @@ class Conversation:
     def find(self, query: str, *, limit: int = 10) -> list[Turn]:
         """The events of this conversation that hold words of a query, also results of tools; best first."""
         words = names.plain("query", query, lines=True)
-        return past.within(self._talk.store, self._info, words, limit=_count(limit, "hits"))
+        return conversation_search.within(self._talk.store, self._info, words, limit=_count(limit, "hits"))
 
     # Working memory
 

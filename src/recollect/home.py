@@ -13,12 +13,12 @@ from recollect import names
 from recollect.access import Requests, Tokens
 from recollect.clock import Clock
 from recollect.config import Settings
+from recollect.engine.agent_store import Store
 from recollect.engine.background import CLOSING, Background
 from recollect.engine.checking import check
 from recollect.engine.compaction import Limits
 from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
 from recollect.engine.signals import Signals
-from recollect.engine.store import Store
 from recollect.engine.tidying import five_steps
 from recollect.errors import ConfigError, Conflict, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, Memory, Shared

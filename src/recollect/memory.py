@@ -12,16 +12,16 @@ from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.config import ConversationSettings
 from recollect.conversation import Channels, Conversation, Conversations, Talk
-from recollect.engine import context, dreaming, erasing, fading, numbering, policy, project, remember, tidying
+from recollect.engine import access_policy, ageing, context, dreaming, erasing, numbering, project, remember, tidying
+from recollect.engine.access_policy import SHARED
+from recollect.engine.agent_store import Store
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.conversations import recover
 from recollect.engine.embedding import Later
 from recollect.engine.entries import Entries
-from recollect.engine.policy import SHARED
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
-from recollect.engine.store import Store
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
@@ -285,11 +285,11 @@ class Memory:
             query=query, limit=_limit(limit, "hits"), mode=mode, filters=filters, fusion=fusion, decay=self._decay,
             now=now, prefix=prefix, fuzzy=float(fuzzy), explain=explain, duplicates=self._duplicates,
         )  # fmt: skip
-        other = policy.other_agent(self._workspace, target_agent)
+        other = access_policy.other_agent(self._workspace, target_agent)
         if other is not None:
             store = self._other(other)
             self._look(other)
-            narrowed = policy.of_another(self._workspace, other, filters, call="recall", query=query, now=now)
+            narrowed = access_policy.of_another(self._workspace, other, filters, call="recall", query=query, now=now)
             return [hit for _, hit in recall([store], replace(request, filters=narrowed))]
         found = recall(self._entries.readable, request)
         if record:
@@ -398,7 +398,7 @@ class Memory:
         """When an entry was found by recalls, by which queries, and how alive it was from its making until now."""
         self._signals.flush()
         store, entry = self._entries.holder(names.name(name_or_id, "name or id"))
-        return fading.accesses(store, entry, self._decay, self._clock.now())
+        return ageing.accesses(store, entry, self._decay, self._clock.now())
 
     def changes(self, after: int = 0, *, limit: int = 100, account: bool = False) -> Sequence[Revision]:
         """What was done to the entries of this workspace, in order, after the operation with that number.
@@ -603,7 +603,7 @@ def search_notes(
         filters=Filters(scopes=tuple(Scope), categories=tuple(categories), kinds=(Kind.NOTE,)), decay=first._decay,
         prefix=True, fuzzy=fuzzy, duplicates=first._duplicates,
     )  # fmt: skip
-    found = recall(policy.readable(own, first._other(SHARED)), request)
+    found = recall(access_policy.readable(own, first._other(SHARED)), request)
     for memory in memories:
         hits = [(store, hit.entry.id) for store, hit in found if store.agent == memory.agent]
         memory._signals.record(memory.agent, query, hits, now)

@@ -5,7 +5,7 @@ import builtins
 from recollect import names
 from recollect.clock import Clock, Moment
 from recollect.engine import reminders
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.errors import Invalid
 from recollect.model.reminder import Reminder
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import names
 from recollect.clock import iso
-from recollect.engine import past, remember
+from recollect.engine import conversation_search, remember
 from recollect.errors import Denied, Invalid, NotFound
 from recollect.model.entry import Entry, Kind, Lifetime
 from recollect.model.history import Event, EventType
@@ -125,7 +125,7 @@ def _session(
     if mode == "text":
         asked = _given(query, "query", mode)
         turns = memory.conversations.search(asked, limit=4 * limit, target_agent=target_agent, meaning=False)
-        spoken = [_event(turn.event, "session") for turn in past.holding(turns, asked)[:limit]]
+        spoken = [_event(turn.event, "session") for turn in conversation_search.holding(turns, asked)[:limit]]
         # What tools said is in the chunks of a conversation; the index of turns has what people and models said.
         blocks = memory.recall(asked, limit=limit, mode="keyword", kinds=[Kind.CHUNK], target_agent=target_agent)
         known = {one["content"] for one in spoken}
@@ -150,8 +150,8 @@ def _given(value: str | None, what: str, where: str) -> str:
 
 
 def _entry(entry: Entry, store: str) -> dict[str, Any]:
-    past = "mid_term" if entry.lifetime is Lifetime.MID_TERM else "long_term_detail"
-    tier = {Kind.CHUNK: past, Kind.ARCHIVE: "long_term_summary"}.get(entry.kind, store)
+    tier_of_chunk = "mid_term" if entry.lifetime is Lifetime.MID_TERM else "long_term_detail"
+    tier = {Kind.CHUNK: tier_of_chunk, Kind.ARCHIVE: "long_term_summary"}.get(entry.kind, store)
     return {
         "id": entry.id,
         "store": store,

@@ -15,7 +15,7 @@ from postgres import Server
 
 import recollect
 from recollect import Add, FixedClock, Home, Memory, Rename, Write, text
-from recollect.engine.store import Store, document, reindex
+from recollect.engine.agent_store import Store, document, reindex
 from recollect.search import index as index_module
 from recollect.search.ranking import b_for
 from recollect.search.reference import bm25

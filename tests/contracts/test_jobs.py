@@ -28,13 +28,13 @@ from recollect import (
     Write,
 )
 from recollect.config import EmbedderSettings, UpkeepSettings
-from recollect.engine.store import Store, every
+from recollect.engine.agent_store import Store, every
 from recollect.model.upkeep import JobStatus
 from recollect.search import index
 from recollect.storage import postgres, sqlite
 from recollect.upkeep import runner, schedule
+from recollect.upkeep.job_run import Shift
 from recollect.upkeep.schedule import Job
-from recollect.upkeep.shift import Shift
 
 NOW = 1_767_225_600_000
 SECOND, MINUTE, HOUR, DAY = 1_000, 60_000, 3_600_000, 86_400_000

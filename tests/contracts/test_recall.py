@@ -7,7 +7,7 @@ import pytest
 import recollect
 from recollect import Add, Alias, Category, ConfigError, Denied, FixedClock, Home, Invalid, Memory, Rename, Write
 from recollect.clock import milliseconds
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 
 
 def found(mem: Memory, query: str, **filters: object) -> list[str]:

@@ -14,8 +14,8 @@ from crash.children import Child, children
 import recollect
 from recollect import FixedClock, Home, Invalid
 from recollect.clock import SystemClock
+from recollect.engine.agent_store import Store
 from recollect.engine.reminders import deliver_due
-from recollect.engine.store import Store
 from recollect.model.reminder import Reminder
 from recollect.reminders import Reminders
 

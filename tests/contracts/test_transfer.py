@@ -16,8 +16,8 @@ from postgres import Server
 import recollect
 from recollect import Add, Alias, Event, EventType, Rename, Write
 from recollect.clock import FixedClock
+from recollect.engine.agent_store import every
 from recollect.engine.reminders import add as remind
-from recollect.engine.store import every
 from recollect.errors import ConfigError, Conflict, Invalid
 from recollect.home import Home
 from recollect.memory import Memory

@@ -13,12 +13,12 @@ from crash import program  # noqa: F401 - it loads everything that takes long
 
 import recollect
 from recollect.clock import Clock
+from recollect.engine.agent_store import Store, every
 from recollect.engine.reminders import deliver_due
-from recollect.engine.store import Store, every
 from recollect.model.reminder import Reminder
 from recollect.upkeep import runner, schedule
+from recollect.upkeep.job_run import Shift
 from recollect.upkeep.schedule import Job
-from recollect.upkeep.shift import Shift
 
 __all__ = ["be_reminded", "install", "run_due_and_note", "tidy", "tidy_until_killed"]
 

@@ -23,7 +23,7 @@ from recollect.mcp.server import build
 from recollect.mcp.tool import ERRORS
 from recollect.rest import bodies
 from recollect.rest.app import create_app
-from recollect.rest.problems import MOST_ERRORS
+from recollect.rest.errors import MOST_ERRORS
 
 Schema = dict[str, Any]
 MANY = 2_000

@@ -42,8 +42,8 @@ from recollect import FixedClock
 from recollect import conversation as talk
 from recollect.errors import ConfigError, Corrupt, RecollectError, Unavailable
 from recollect.home import Home
-from recollect.mcp.caller import Caller
 from recollect.mcp.endpoint import Endpoint
+from recollect.mcp.request_context import Caller
 from recollect.mcp.server import build
 from recollect.mcp.tool import ADVICE
 from recollect.memory import Memory

@@ -30,9 +30,9 @@ from surfaces.test_serve import started
 
 import recollect
 from recollect.config import Settings
-from recollect.mcp.caller import Caller
 from recollect.mcp.endpoint import Endpoint
-from recollect.rest import feed, guard, places, system
+from recollect.mcp.request_context import Caller
+from recollect.rest import feed, middleware, places, system
 from recollect.rest import serving as process
 from recollect.rest.caller import is_loopback
 
@@ -59,7 +59,7 @@ def everything(connection: socket.socket) -> bytes:
 
 
 def test_a_body_that_does_not_come_makes_room_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "SENT_WITHIN", 0.2)
+    monkeypatch.setattr(middleware, "SENT_WITHIN", 0.2)
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(concurrency=1)) as server:
         with socket.create_connection(address(server.url), 30) as slow:
             slow.sendall(HALF % b"/v1/entries")
@@ -131,7 +131,7 @@ def test_strangers_who_send_slowly_take_no_room(tmp_path: Path, monkeypatch: pyt
             assert slow.recv(1_000).startswith(b"HTTP/1.1 100")  # it is being waited for
         with server.as_(secret) as laptop:
             assert laptop.get("/v1/entries").status_code == 200
-        monkeypatch.setattr(guard, "SMALL_WITHIN", 0.2)
+        monkeypatch.setattr(middleware, "SMALL_WITHIN", 0.2)
         slow = stack.enter_context(socket.create_connection(address(server.url), 30))
         slow.sendall(HALF % b"/v1/session")
         answer = everything(slow)
@@ -177,7 +177,7 @@ def test_many_who_ask_whether_it_is_ready_are_one_question_and_take_no_room(
 
 
 def test_a_part_of_an_import_that_does_not_come_ends_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "SENT_WITHIN", 0.2)
+    monkeypatch.setattr(middleware, "SENT_WITHIN", 0.2)
     head = b"POST /v1/import HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000\r\n\r\n"
     with socket.create_connection(address(server.url), 30) as slow:
         slow.sendall(head + b"x")
@@ -232,7 +232,7 @@ def test_a_request_after_another_must_come_as_well(tmp_path: Path, monkeypatch: 
 
 def test_a_feed_may_be_silent_for_as_long_as_it_likes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process, "HEAD_WITHIN", 2.0)
-    monkeypatch.setattr(guard, "SENT_WITHIN", 2.0)
+    monkeypatch.setattr(middleware, "SENT_WITHIN", 2.0)
     with answering(tmp_path) as url, client(url) as one, client(url) as other, one.stream("GET", "/v1/feed") as feed:
         lines = feed.iter_lines()
         while next(lines) != "data: {}":
@@ -247,7 +247,7 @@ def test_a_feed_may_be_silent_for_as_long_as_it_likes(tmp_path: Path, monkeypatc
 
 
 def test_a_body_that_does_not_come_does_not_hold_up_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(guard, "LAST_WITHIN", 0.1)
+    monkeypatch.setattr(middleware, "LAST_WITHIN", 0.1)
     with ExitStack() as stack:
         with answering(tmp_path) as url:
             slow = [stack.enter_context(socket.create_connection(address(url), 30)) for _ in range(2)]
@@ -530,8 +530,8 @@ def test_what_nobody_expected_is_counted_as_an_answer_of_500() -> None:
         raise AssertionError
 
     registry = CollectorRegistry()
-    made = guard.Guard(
-        broken, settings=settings().server, needs_token=True, registry=registry, stopping=guard.Stopping()
+    made = middleware.Guard(
+        broken, settings=settings().server, needs_token=True, registry=registry, stopping=middleware.Stopping()
     )
     scope = {"type": "http", "method": "GET", "path": "/v1/entries", "client": None, "headers": []}
     with pytest.raises(RuntimeError):

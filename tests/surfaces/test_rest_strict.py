@@ -10,7 +10,7 @@ from surfaces.server import Server
 
 from recollect.clock import milliseconds
 from recollect.rest.app import NOUNS
-from recollect.rest.wire import Body
+from recollect.rest.types import Body
 
 MARCH = milliseconds("2026-03-16")
 

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args, get_typ
 from urllib.parse import quote
 
 from recollect import Jobs, Reminders
-from recollect.client.link import Link, encoded
+from recollect.client.transport import Link, encoded
 from recollect.client.values import from_json, to_json
 from recollect.clock import Moment, milliseconds
 from recollect.conversation import Channels, Conversation, Conversations

@@ -9,8 +9,8 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from recollect import text
-from recollect.engine import past, replaying
-from recollect.engine.store import PAGE, Store, Work, document, every, reindex
+from recollect.engine import conversation_search, log_replay
+from recollect.engine.agent_store import PAGE, Store, Work, document, every, reindex
 from recollect.errors import Corrupt
 from recollect.model.entry import Entry
 from recollect.model.report import Finding
@@ -62,7 +62,7 @@ def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Fin
             if last.problems["index"] or last.problems["names"]:
                 _rebuild(work, last)
             if last.problems["turns"]:
-                past.rebuild(store, work.tx)
+                conversation_search.rebuild(store, work.tx)
         last = _look(store)
     findings = [
         Finding(part=part, where=where, message=message, repaired=repair and message not in _left(last, part, messages))
@@ -129,7 +129,7 @@ def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _
         problems["entries"].append(f"entry {entry_id} is in the log, but it is not there")
         found.differing.append(entry_id)
     for entry_id, rows in _logs(tx, sorted(removed)):
-        replaying.replay(entry_id, rows, problems["log"])
+        log_replay.replay(entry_id, rows, problems["log"])
     problems["index"] += [*wrong, *_strange_removals(tx, logged), *_low_counters(tx, counters, found.highest)]
 
 
@@ -139,7 +139,7 @@ def _look_back(store: Store, tx: Transaction, found: _Found) -> None:
     found.miscounted = bool(miscounted)
     found.problems["journal"] += [*broken, *miscounted, *history.strays(tx)]
     if not broken and not miscounted:
-        found.problems["turns"] += past.check(store, tx)
+        found.problems["turns"] += conversation_search.check(store, tx)
 
 
 def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[str], set[str]]:
@@ -155,10 +155,10 @@ def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[s
             highest.operations = seq
             (removed if operation == "remove" else living).add(entry_id)
             (living if operation == "remove" else removed).discard(entry_id)
-            if operation not in replaying.OPERATIONS:
+            if operation not in log_replay.OPERATIONS:
                 problems.append(f"operation {seq} on entry {entry_id} is {operation!r:.80}, which is none")
             try:
-                seqs = [told.get("seq") for told in replaying.fields(row)]
+                seqs = [told.get("seq") for told in log_replay.fields(row)]
             except ValueError as error:
                 problems.append(f"operation {seq} on entry {entry_id} cannot be read ({error})")
             else:
@@ -200,8 +200,8 @@ def _batch(tx: Transaction, rows: Sequence[Row], found: _Found) -> list[entries.
 
 def _compare(entry: Entry, rows: Sequence[Row], found: _Found) -> None:
     """Whether the log, replayed, ends in the entry as it is."""
-    state = replaying.replay(entry.id, rows, found.problems["log"])
-    for name, value in replaying.differences(entry, state).items() if state is not None else ():
+    state = log_replay.replay(entry.id, rows, found.problems["log"])
+    for name, value in log_replay.differences(entry, state).items() if state is not None else ():
         message = f"the {name} of entry {entry.id} is {value!r:.80}, but the log says otherwise"
         found.problems["names" if name == "name" else "entries"].append(message)
         if name != "name":
@@ -246,14 +246,14 @@ def _mend_rows(store: Store, work: Work, found: _Found) -> None:
         vectors.mend(work.tx, work.counters)
     if found.miscounted:
         history.recount(work.tx, text.ANALYSIS_VERSION)
-        past.rebuild(store, work.tx)
+        conversation_search.rebuild(store, work.tx)
 
 
 def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Found) -> None:
     """Write an entry anew as its log says, if that is proven."""
     stored = work.tx.one("entries.by_ids", ids=[entry_id])
-    state = replaying.replay(entry_id, rows, [])
-    entry = None if state is None else replaying.proven(entry_id, stored, state)
+    state = log_replay.replay(entry_id, rows, [])
+    entry = None if state is None else log_replay.proven(entry_id, stored, state)
     if entry is None:
         return
     if stored is None:
@@ -283,7 +283,7 @@ def _rebuild(work: Work, found: _Found) -> None:
 
 def _mend_name(work: Work, entry_id: str, rows: Sequence[Row]) -> None:
     """Give an entry the name that the log says, and make its other names aliases."""
-    state = replaying.replay(entry_id, rows, [])
+    state = log_replay.replay(entry_id, rows, [])
     if state is None:
         return
     wanted = state.get("name")

@@ -20,8 +20,8 @@ from dataclasses import dataclass, replace
 
 from recollect import names, text
 from recollect.engine import conversations, embedding, prompt, remember, summarising
+from recollect.engine.agent_store import Store
 from recollect.engine.conversations import LaneState
-from recollect.engine.store import Store
 from recollect.errors import Invalid
 from recollect.model.entry import Kind
 from recollect.model.history import Compacted, ConversationInfo, Event, EventType, Lane

@@ -24,13 +24,13 @@ from typing import TYPE_CHECKING
 
 from recollect.clock import iso
 from recollect.engine import remember
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.model.entry import Category, Entry, Lifetime, Scope
 from recollect.search.duplicates import wording
 from recollect.search.ranking import relevance
 from recollect.storage import entries
 from recollect.storage.database import Transaction
-from recollect.upkeep.shift import Shift
+from recollect.upkeep.job_run import Shift
 
 if TYPE_CHECKING:
     import numpy as np

@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 from functools import cache
 
 from recollect import fencing, text
-from recollect.engine import conversations, policy, project
+from recollect.engine import access_policy, conversations, project
+from recollect.engine.agent_store import Store
 from recollect.engine.recall import Request, recall, recall_each
-from recollect.engine.store import Store
 from recollect.errors import Invalid, RecollectError, Unavailable
 from recollect.model.context import (
     DECISIONS,
@@ -74,7 +74,7 @@ class _Reach:
         """The newest items over all stores that a named query gives."""
         found: list[Item] = []
         for store in self.stores:
-            seen = policy.narrowed(self.filters, store, self.stores[0].agent)
+            seen = access_policy.narrowed(self.filters, store, self.stores[0].agent)
             with store.read() as tx:
                 rows = tx.all(
                     query, scopes=[str(scope) for scope in seen.scopes], conversation=seen.conversation,

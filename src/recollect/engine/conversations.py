@@ -13,9 +13,9 @@ from typing import Any
 
 from recollect import names, text
 from recollect.clock import milliseconds
-from recollect.engine import past
+from recollect.engine import conversation_search
+from recollect.engine.agent_store import Store
 from recollect.engine.remember import member
-from recollect.engine.store import Store
 from recollect.errors import Conflict, Corrupt, Invalid, NotFound
 from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Marker, Recovery, Status
 from recollect.model.working import SummaryDocument
@@ -247,7 +247,7 @@ def append(
         raise Conflict(f"the conversation {conversation} is {state}; nothing can be added to it. Start a new one")
     _answered(tx, conversation, new)
     stored = history.append(tx, journal.events - len(new) + 1, previous or "", new)
-    past.keep_up(store, tx, journal)
+    conversation_search.keep_up(store, tx, journal)
     return stored
 
 

@@ -29,12 +29,12 @@ from pathlib import Path
 
 from recollect.clock import iso
 from recollect.config import DreamSettings
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.errors import Unavailable
 from recollect.model.entry import Lifetime
 from recollect.storage import entries
 from recollect.storage.database import Row, Transaction
-from recollect.upkeep.shift import Shift
+from recollect.upkeep.job_run import Shift
 from recollect.vault.files import Edited, LeftAlone, read_bytes, rewrite_file
 from recollect.vault.git import dream_subject
 

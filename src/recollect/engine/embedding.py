@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from recollect.engine.store import Store, Work
+from recollect.engine.agent_store import Store, Work
 from recollect.errors import ConfigError, RecollectError
 from recollect.model.entry import Entry, Scope
 from recollect.providers.base import embed

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from recollect import names, text
 from recollect.engine import conversations, embedding, remember, summarising
+from recollect.engine.agent_store import Store, Work
 from recollect.engine.extraction import COMPACTED, beginning, given_before, said_at, stored_beginnings
-from recollect.engine.store import Store, Work
 from recollect.errors import Conflict
 from recollect.model.entry import Category, Entry, Kind, Lifetime
 from recollect.model.history import ConversationInfo, Ended, Event, EventType, Status

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recollect import text
 from recollect.clock import Clock
-from recollect.engine import embedding, policy, remember
+from recollect.engine import access_policy, embedding, remember
+from recollect.engine.agent_store import Store, Work
 from recollect.engine.embedding import Later
-from recollect.engine.store import Store, Work
 from recollect.errors import Conflict, NotFound
 from recollect.model.entry import Entry, Scope
 from recollect.model.operation import Add, Alias, Operation, Revision, Write
@@ -42,7 +42,7 @@ class Entries:
     def __init__(self, workspace: Store, account: Store, shared: Store, clock: Clock, later: Later) -> None:
         self.stores = [workspace] if account is workspace else [workspace, account]
         """The agent's own stores; its writes go nowhere else."""
-        self.readable = policy.readable(self.stores, shared)
+        self.readable = access_policy.readable(self.stores, shared)
         """Those that it reads: its own, and that of `_shared`."""
         self._workspace, self._account = workspace, account
         self._clock, self._later = clock, later
@@ -66,7 +66,7 @@ class Entries:
             with store.read() as tx:
                 entry_id = entries.find(tx, target)
                 entry = entries.get(tx, entry_id) if entry_id else None
-            if entry is not None and policy.shows(entry, store, self._workspace.agent):
+            if entry is not None and access_policy.shows(entry, store, self._workspace.agent):
                 return store, entry
         return None
 
@@ -74,7 +74,7 @@ class Entries:
         # A name of `_shared` is free for the agent's own use, so only an id says that the entry itself was meant.
         if is_id(target) and self._found(self.readable, target) is not None:
             return NotFound(
-                f"entry {target} belongs to {policy.SHARED!r}, which all agents may read; only that agent changes it"
+                f"entry {target} belongs to {access_policy.SHARED!r}: every agent reads it, only that one changes it"
             )
         return NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
 

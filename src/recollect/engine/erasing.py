@@ -15,8 +15,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 
 from recollect import text
+from recollect.engine.agent_store import Store, document
 from recollect.engine.remember import apply
-from recollect.engine.store import Store, document
 from recollect.errors import Corrupt, NotFound, RecollectError
 from recollect.model.operation import Remove
 from recollect.model.report import Erased, Receipt

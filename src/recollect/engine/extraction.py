@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from recollect import text
 from recollect.clock import iso
 from recollect.engine import saved_view
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry, Lifetime
 from recollect.model.history import ConversationInfo, Event, EventType
@@ -30,7 +30,7 @@ from recollect.model.operation import Add
 from recollect.providers import extractive
 from recollect.storage import entries, history
 from recollect.storage.database import Row, Transaction
-from recollect.upkeep.shift import Shift, Step
+from recollect.upkeep.job_run import Shift, Step
 
 __all__ = [
     "COMPACTED",

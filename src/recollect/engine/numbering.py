@@ -6,7 +6,7 @@ notes of an agent and stays the same. The vault's files use the same numbers.
 
 from collections.abc import Container
 
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.model.entry import Category
 from recollect.storage import listing
 from recollect.storage.database import Transaction

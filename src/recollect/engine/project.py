@@ -4,7 +4,7 @@ A vault shows it as `_project.md`; see `vault.project`. Callers make sure that t
 """
 
 from recollect.engine import remember
-from recollect.engine.store import Store, Work
+from recollect.engine.agent_store import Store, Work
 from recollect.model.entry import Entry, Lifetime
 from recollect.model.operation import Add, Write
 from recollect.storage import entries

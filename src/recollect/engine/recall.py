@@ -19,8 +19,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from recollect import text
-from recollect.engine import embedding, policy
-from recollect.engine.store import Store, document, reindex
+from recollect.engine import access_policy, embedding
+from recollect.engine.agent_store import Store, document, reindex
 from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
 from recollect.model.entry import Category, Entry, Scope
 from recollect.model.recall import Filters, Hit, Why
@@ -153,7 +153,7 @@ def _recalled(
     words = text.query_terms(request.query) if request.mode != "vector" else []
     if not wanted or not (words or any(map(str.isalnum, request.query))):
         return hits
-    filters = {store: policy.narrowed(request.filters, store, stores[0].agent) for store in stores}
+    filters = {store: access_policy.narrowed(request.filters, store, stores[0].agent) for store in stores}
     stores = [store for store in stores if store is stores[0] or filters[store].scopes]
     for store in stores:
         embedding.compare_models(store, needed=request.mode == "vector")
@@ -450,7 +450,7 @@ def _distinct(
     def owner(n: int) -> str | None:
         """Where entries of several agents are searched, two who say the same are two; `_shared` speaks for all."""
         agent = found[keys[n][0]].store.agent
-        return None if agent in (found[0].store.agent, policy.SHARED) else agent
+        return None if agent in (found[0].store.agent, access_policy.SHARED) else agent
 
     def read() -> Iterator[tuple[int, str, Hashable]]:
         start, page = 0, limit + 2

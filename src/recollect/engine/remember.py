@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from recollect import names, text
 from recollect.clock import milliseconds
 from recollect.concepts import concept_tags
-from recollect.engine import replaying
-from recollect.engine.store import Work, document
+from recollect.engine import log_replay
+from recollect.engine.agent_store import Work, document
 from recollect.errors import Conflict, Invalid, NotFound, Stale
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Write
@@ -255,7 +255,7 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
 
 def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
     entry_id = entries.find(work.tx, remove.target)
-    found = replaying.removable(work.tx, entry_id) if entry_id else None
+    found = log_replay.removable(work.tx, entry_id) if entry_id else None
     if found is None:
         raise NotFound(f"nothing is remembered under {remove.target!r}; `list` and `recall` show what there is")
     old, readable = found

@@ -16,7 +16,7 @@ from itertools import groupby, takewhile
 
 from recollect import text
 from recollect.engine import conversations
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.model.history import ConversationInfo, Event, SavedView, Status
 from recollect.storage import history
 from recollect.storage.database import Transaction

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakSet
 
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.errors import RecollectError
 from recollect.storage import entries
 

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from recollect.clock import LAST, iso
-from recollect.engine import embedding, ending, past
-from recollect.engine.store import PAGE, Store, document, every
-from recollect.engine.store import reindex as build_index
+from recollect.engine import conversation_search, embedding, ending
+from recollect.engine.agent_store import PAGE, Store, document, every
+from recollect.engine.agent_store import reindex as build_index
 from recollect.errors import Conflict, Corrupt, RecollectError
 from recollect.model.entry import Category
 from recollect.model.history import Lane
@@ -18,7 +18,7 @@ from recollect.model.working import SummaryDocument
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
-from recollect.upkeep.shift import Shift
+from recollect.upkeep.job_run import Shift
 from recollect.vault.git import close_message
 
 __all__ = ["age", "checkpoints", "embed", "empty_trash", "five_steps", "reindex", "retain", "vacuum"]
@@ -184,13 +184,13 @@ def _first_id(moment: int) -> str:
 def reindex(shift: Shift, store: Store) -> None:
     """Compare both indexes with what they stand for, and make anew the one that differs."""
     with shift.read(store) as tx:
-        words, turns = _differences(shift, store, tx), past.check(store, tx)
+        words, turns = _differences(shift, store, tx), conversation_search.check(store, tx)
     if words:
         with shift.step(store) as step:
             build_index(step.work)
     if turns:
         with shift.step(store) as step:
-            past.rebuild(store, step.tx)
+            conversation_search.rebuild(store, step.tx)
     shift.count("differences", len(words) + len(turns))
     shift.count("repaired", bool(words) + bool(turns))
 

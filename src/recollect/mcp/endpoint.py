@@ -8,7 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.mcp.caller import CALLER, Caller
+from recollect.mcp.request_context import CALLER, Caller
 
 __all__ = ["Endpoint"]
 

@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from recollect import tools
 from recollect.errors import Invalid
-from recollect.mcp.caller import seat
-from recollect.mcp.shapes import (
+from recollect.mcp.request_context import seat
+from recollect.mcp.schemas import (
     STRICT,
     Change,
     ConversationRef,

@@ -27,11 +27,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 import recollect
 from recollect.home import Home
-from recollect.mcp import keeping, notes, talk
-from recollect.mcp.caller import CALLER, SESSIONS, Caller, Seat, Seats, seated
-from recollect.mcp.lines import Lines
-from recollect.mcp.reading import add_completion, add_prompts, add_resources
-from recollect.mcp.telling import add_telling
+from recollect.mcp import conversations, notes, reminders, vault
+from recollect.mcp.notifications import add_telling
+from recollect.mcp.request_context import CALLER, SESSIONS, Caller, Seat, Seats, seated
+from recollect.mcp.resources import add_completion, add_prompts, add_resources
+from recollect.mcp.stdin import Lines
 
 __all__ = ["PATIENCE", "build", "over_http", "serve"]
 
@@ -81,8 +81,8 @@ def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[A
     handlers, level = [*root.handlers], root.level
     server: MCPServer[Any] = MCPServer(
         "recollect", title="recollect", description="One durable memory for AI agents.", instructions=INSTRUCTIONS,
-        version=recollect.__version__, tools=[*notes.TOOLS, *talk.TOOLS, *keeping.TOOLS], middleware=[take_seat],
-        subscriptions=False,
+        version=recollect.__version__, tools=[*notes.TOOLS, *conversations.TOOLS, *reminders.TOOLS, *vault.TOOLS],
+        middleware=[take_seat], subscriptions=False,
     )  # fmt: skip
     root.handlers[:], root.level = handlers, level  # the SDK sets up logging for the whole process; that is the host's
     add_resources(server)

@@ -14,8 +14,8 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, NotFound, RecollectError, Unavailable
-from recollect.mcp.caller import seat
-from recollect.mcp.telling import tell_failure
+from recollect.mcp.notifications import tell_failure
+from recollect.mcp.request_context import seat
 
 __all__ = ["ERRORS", "Actions", "advice", "checked", "listed", "tool"]
 

@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from recollect.model.access import ANY, Right, Token
 from recollect.model.stats import Stats
 from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner
-from recollect.rest.once import Route
-from recollect.rest.wire import FIRST_ERROR, Body, InPath, Moment, Name, Page, answer
+from recollect.rest.idempotency import Route
+from recollect.rest.types import FIRST_ERROR, Body, InPath, Moment, Name, Page, answer
 
 __all__ = ["MadeToken", "NewToken", "router"]
 

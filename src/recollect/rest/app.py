@@ -15,8 +15,8 @@ import recollect
 from recollect.clock import SystemClock
 from recollect.config import Settings
 from recollect.home import Home
-from recollect.mcp.caller import Caller as Speaker
 from recollect.mcp.endpoint import Endpoint
+from recollect.mcp.request_context import Caller as Speaker
 from recollect.model.access import Right
 from recollect.rest import (
     access,
@@ -25,9 +25,9 @@ from recollect.rest import (
     dashboard,
     description,
     entries,
+    errors,
     feed,
     jobs,
-    problems,
     recall,
     reference,
     reminders,
@@ -38,7 +38,7 @@ from recollect.rest import (
     vault,
 )
 from recollect.rest.caller import is_loopback, named
-from recollect.rest.guard import Guard, Stopping, origins
+from recollect.rest.middleware import Guard, Stopping, origins
 from recollect.ui import pages
 
 __all__ = ["create_app"]
@@ -60,7 +60,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     settings = settings or Settings.read()
     app = FastAPI(
         title="recollect", version=recollect.__version__, description=DESCRIPTION.strip(), lifespan=_lifespan,
-        responses=problems.described(400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503),
+        responses=errors.described(400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503),
         redoc_url=None, docs_url=None,
         redirect_slashes=False, generate_unique_id_function=lambda route: f"{[*route.tags, 'page'][0]}_{route.name}",
     )  # fmt: skip
@@ -70,7 +70,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.upkeep = upkeep
     app.state.stopping = Stopping()
     app.state.feeds = feed.Feeds(home, app.state.stopping)
-    problems.install(app)
+    errors.install(app)
     routers = [*(noun.router for noun in NOUNS), pages.router]
     for router in routers:
         app.include_router(router)

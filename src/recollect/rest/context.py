@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from recollect.model.access import ANY, Right
 from recollect.model.context import Context, OrientationDocument
 from recollect.rest.caller import Reader, Writer
-from recollect.rest.once import Route
-from recollect.rest.wire import Body, Content, Number, Short, Truth, Words, answer
+from recollect.rest.idempotency import Route
+from recollect.rest.types import Body, Content, Number, Short, Truth, Words, answer
 
 __all__ = ["Beginning", "NewProject", "Project", "Written", "router"]
 

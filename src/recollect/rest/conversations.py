@@ -22,8 +22,8 @@ from recollect.model.history import (
 )
 from recollect.model.working import SummaryDocument
 from recollect.rest.caller import SEGMENT, Reader, Writer
-from recollect.rest.once import Route
-from recollect.rest.wire import (
+from recollect.rest.idempotency import Route
+from recollect.rest.types import (
     FIRST_ERROR,
     KEYS,
     LINES,

@@ -25,8 +25,8 @@ from recollect.model.entry import Category, Entry, Kind
 from recollect.model.history import EventType, Status
 from recollect.model.operation import Write
 from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner, local_only
-from recollect.rest.once import Route
-from recollect.rest.wire import FIRST_ERROR, LINES, Content, Short, Tags
+from recollect.rest.idempotency import Route
+from recollect.rest.types import FIRST_ERROR, LINES, Content, Short, Tags
 
 __all__ = [
     "Agents",

@@ -9,10 +9,10 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from recollect.rest.caller import declared
-from recollect.rest.guard import LARGE
-from recollect.rest.once import HEADER, changes
-from recollect.rest.once import KEY as KEY_PATTERN
-from recollect.rest.problems import Problem
+from recollect.rest.errors import Problem
+from recollect.rest.idempotency import HEADER, changes
+from recollect.rest.idempotency import KEY as KEY_PATTERN
+from recollect.rest.middleware import LARGE
 
 __all__ = ["of"]
 

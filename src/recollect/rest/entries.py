@@ -15,10 +15,9 @@ from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Rev
 from recollect.model.recall import Accesses
 from recollect.model.report import Receipt
 from recollect.rest.caller import Caller, Reader, Writer
-from recollect.rest.once import Route
-from recollect.rest.problems import described
-from recollect.rest.vault import without_places
-from recollect.rest.wire import (
+from recollect.rest.errors import described
+from recollect.rest.idempotency import Route
+from recollect.rest.types import (
     FIRST_ERROR,
     Body,
     Content,
@@ -36,6 +35,7 @@ from recollect.rest.wire import (
     Tags,
     answer,
 )
+from recollect.rest.vault import without_places
 
 __all__ = [
     "AddBody",

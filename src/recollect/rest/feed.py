@@ -28,7 +28,7 @@ from recollect.model.history import Event
 from recollect.model.operation import Revision
 from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, secret_of
-from recollect.rest.once import Route
+from recollect.rest.idempotency import Route
 
 __all__ = ["Feeds", "Listener", "News", "Position", "Source", "Told", "router"]
 

@@ -8,8 +8,8 @@ from pydantic import Field
 from recollect.model.access import ANY, Right
 from recollect.model.upkeep import JobStatus, Run
 from recollect.rest.caller import Admin, Anyone, Owner, local_only
-from recollect.rest.once import Route
-from recollect.rest.wire import Body, Limit, Name, Page, Short, Truth
+from recollect.rest.idempotency import Route
+from recollect.rest.types import Body, Limit, Name, Page, Short, Truth
 
 __all__ = ["Order", "router"]
 

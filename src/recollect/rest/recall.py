@@ -10,8 +10,8 @@ from recollect import tools
 from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.recall import Hit
 from recollect.rest.caller import SEGMENT, Caller, Reader, Writer
-from recollect.rest.once import Route
-from recollect.rest.wire import (
+from recollect.rest.idempotency import Route
+from recollect.rest.types import (
     FIRST_ERROR,
     Body,
     Content,

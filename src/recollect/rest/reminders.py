@@ -9,8 +9,8 @@ from recollect.errors import Conflict, NotFound
 from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.conversations import Place
-from recollect.rest.once import Route
-from recollect.rest.wire import MOMENT, Body, Content, InPath, Limit, Most, Number, Page, Short, page
+from recollect.rest.idempotency import Route
+from recollect.rest.types import MOMENT, Body, Content, InPath, Limit, Most, Number, Page, Short, page
 
 __all__ = ["Claim", "Held", "NewReminder", "router"]
 

@@ -9,8 +9,8 @@ from recollect.conversation import Scratchpad
 from recollect.errors import NotFound
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.conversations import Agent, Ref
-from recollect.rest.once import Route
-from recollect.rest.wire import Body, InPath
+from recollect.rest.idempotency import Route
+from recollect.rest.types import Body, InPath
 
 __all__ = ["Value", "router"]
 

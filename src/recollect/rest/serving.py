@@ -32,7 +32,7 @@ from recollect.config import Settings
 from recollect.errors import ConfigError, RecollectError, Unavailable
 from recollect.home import Home
 from recollect.rest.caller import is_loopback
-from recollect.rest.problems import problem
+from recollect.rest.errors import problem
 from recollect.wiring import open_home, shown
 
 __all__ = ["Server", "serve"]

@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 
 from recollect.model.access import ANY, Right, Token
 from recollect.rest.caller import COOKIE, Anyone
-from recollect.rest.once import Route
-from recollect.rest.wire import Body, answer
+from recollect.rest.idempotency import Route
+from recollect.rest.types import Body, answer
 from recollect.wiring import program, shown
 
 __all__ = ["Login", "Session", "router"]

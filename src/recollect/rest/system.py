@@ -17,7 +17,7 @@ import recollect
 from recollect.clock import stopwatch
 from recollect.errors import RecollectError
 from recollect.rest.caller import Anyone
-from recollect.rest.problems import OUT_OF_ORDER, described, problem
+from recollect.rest.errors import OUT_OF_ORDER, described, problem
 
 __all__ = ["router"]
 

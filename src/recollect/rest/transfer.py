@@ -26,8 +26,8 @@ from recollect.model.access import ANY, Right
 from recollect.model.report import Finding
 from recollect.model.transfer import Format, Imported
 from recollect.rest.caller import Anyone, Owner
-from recollect.rest.once import Route
-from recollect.rest.wire import Body, Number, Truth
+from recollect.rest.idempotency import Route
+from recollect.rest.types import Body, Number, Truth
 
 __all__ = ["Checked", "Embedded", "Most", "Repair", "Sent", "router"]
 

@@ -14,8 +14,8 @@ from recollect.model.access import ANY, Right
 from recollect.model.transfer import Format, Imported
 from recollect.model.vault import Report
 from recollect.rest.caller import Anyone, Caller, Reader, Writer, local_only
-from recollect.rest.once import Route
-from recollect.rest.wire import Body, Limit, Short, Truth
+from recollect.rest.idempotency import Route
+from recollect.rest.types import Body, Limit, Short, Truth
 
 __all__ = ["Checkpoint", "Commit", "History", "Instructions", "Note", "Sync", "router", "without_places"]
 

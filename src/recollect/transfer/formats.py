@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from recollect import names
+from recollect.engine.agent_store import Store
 from recollect.engine.remember import member
-from recollect.engine.store import Store
 from recollect.errors import ConfigError, Invalid
 from recollect.model.entry import Category
 from recollect.model.transfer import Format, Imported

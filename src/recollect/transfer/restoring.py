@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from recollect import text
-from recollect.engine import past
-from recollect.engine.store import Store, Work, document, reindex
+from recollect.engine import conversation_search
+from recollect.engine.agent_store import Store, Work, document, reindex
 from recollect.errors import Conflict, Corrupt, Invalid
 from recollect.model.history import EventType
 from recollect.model.operation import Revision
@@ -261,7 +261,7 @@ def _fill(store: Store, tx: Transaction, tables: Tables, counts: dict[str, int])
         reindex(Work(tx, counters, store.index))
         counters.save(tx)
     if counts.get("journals"):
-        past.rebuild(store, tx)
+        conversation_search.rebuild(store, tx)
 
 
 def _counted(rows: Iterable[Row], table: str, counts: dict[str, int]) -> Iterator[Row]:
@@ -411,7 +411,7 @@ class _Merging:
             before = previous.get(event.conversation_id, "")
             (stored,) = history.append(tx, journal.events, before, [event])
             previous[event.conversation_id] = stored.hash
-            past.keep_up(self.store, tx, journal)
+            conversation_search.keep_up(self.store, tx, journal)
             self._count("events", True)
 
     def _number(self, seq: int) -> int:

@@ -22,7 +22,7 @@ from recollect import names
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.engine import remember
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model.entry import Lifetime
 from recollect.model.operation import Remove
@@ -33,8 +33,8 @@ from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
+from recollect.upkeep.job_run import Shift, Show, TakenOver, set_fields
 from recollect.upkeep.schedule import JOBS, Job, job
-from recollect.upkeep.shift import Shift, Show, TakenOver, set_fields
 
 __all__ = ["Jobs", "Workplace"]
 

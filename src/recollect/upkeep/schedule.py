@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from recollect.engine import consolidation, dreaming, extraction, reminders, tidying
-from recollect.engine.store import Store
-from recollect.upkeep.shift import Shift
+from recollect.engine.agent_store import Store
+from recollect.upkeep.job_run import Shift
 
 __all__ = ["JOBS", "Job", "job"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from recollect import names
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.errors import NotFound
 from recollect.model.entry import Entry
 from recollect.storage import entries

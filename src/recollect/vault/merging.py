@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from recollect.engine import remember
-from recollect.engine.store import Work
+from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Lifetime
 from recollect.model.operation import Add, Operation, Remove, Write

@@ -9,8 +9,8 @@ import json
 from pathlib import Path
 
 from recollect.engine import project, remember
+from recollect.engine.agent_store import Work
 from recollect.engine.remember import CONTENT_BYTES
-from recollect.engine.store import Work
 from recollect.errors import Invalid
 from recollect.model.entry import Entry
 from recollect.model.operation import Remove

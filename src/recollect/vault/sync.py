@@ -26,9 +26,9 @@ from pathlib import Path
 
 from recollect import names
 from recollect.clock import Clock
-from recollect.engine.policy import SHARED
+from recollect.engine.access_policy import SHARED
+from recollect.engine.agent_store import Store, Work
 from recollect.engine.project import FILE
-from recollect.engine.store import Store, Work
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError
 from recollect.model.entry import Category
 from recollect.model.transfer import Imported

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from pathlib import Path
 
-from recollect.engine.policy import SHARED
+from recollect.engine.access_policy import SHARED
 from recollect.engine.remember import CONTENT_BYTES
 from recollect.errors import Invalid
 from recollect.model.entry import Category

@@ -13,9 +13,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from recollect import names, text
-from recollect.engine import conversations, embedding, ending, past, remember
+from recollect.engine import conversation_search, conversations, embedding, ending, remember
+from recollect.engine.agent_store import Store
 from recollect.engine.extraction import IMPORTED
-from recollect.engine.store import Store
 from recollect.errors import Invalid
 from recollect.model.entry import Lifetime
 from recollect.model.history import Event, EventType, Lane, Status
@@ -254,7 +254,7 @@ class Writer:
                 begun += [identity] if chat.digest else []
             journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
             one.events = journal.events
-            past.keep_up(one.store, tx, journal)
+            conversation_search.keep_up(one.store, tx, journal)
         for identity in begun:
             ending.end(one.store, identity, None, self._clock)
 

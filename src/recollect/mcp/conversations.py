@@ -11,8 +11,8 @@ from typing_extensions import TypedDict
 from recollect import tools
 from recollect.conversation import Scratchpad
 from recollect.errors import Invalid, NotFound
-from recollect.mcp.caller import seat
-from recollect.mcp.shapes import STRICT, ConversationRef, Line, Message, SaidView, Talk, said, talk
+from recollect.mcp.request_context import seat
+from recollect.mcp.schemas import STRICT, ConversationRef, Line, Message, SaidView, Talk, said, talk
 from recollect.mcp.tool import ERRORS, Actions, checked, listed, tool
 
 __all__ = [

@@ -28,7 +28,7 @@ from mcp.types import (
 from starlette.concurrency import run_in_threadpool
 
 from recollect.errors import RecollectError
-from recollect.mcp.caller import seat
+from recollect.mcp.request_context import seat
 
 __all__ = ["add_telling", "tell_failure"]
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from recollect import names
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.errors import Denied
 from recollect.model.entry import Entry, Lifetime, Scope
 from recollect.model.history import ConversationInfo, Status

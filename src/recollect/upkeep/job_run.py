@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
 from recollect.engine import remember
-from recollect.engine.store import Store, Work
+from recollect.engine.agent_store import Store, Work
 from recollect.errors import NotFound, RecollectError
 from recollect.model.entry import Entry
 from recollect.model.operation import Add, Remove, Revision, Write

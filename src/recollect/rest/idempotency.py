@@ -27,7 +27,7 @@ from recollect.home import Home
 from recollect.model.access import Answer, Right
 from recollect.rest.bodies import parsed
 from recollect.rest.caller import declared, identify
-from recollect.rest.guard import LARGE, SAFE
+from recollect.rest.middleware import LARGE, SAFE
 
 __all__ = ["HEADER", "KEY", "Route", "changes"]
 

@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 from recollect import fencing
 from recollect.clock import iso
 from recollect.errors import NotFound, RecollectError
-from recollect.mcp.caller import seat
+from recollect.mcp.request_context import seat
 from recollect.mcp.tool import advice
 from recollect.model.entry import Category
 from recollect.model.listing import Cursor, Sort

@@ -25,7 +25,7 @@ from recollect.errors import (
     Unavailable,
 )
 from recollect.rest.caller import SEGMENT
-from recollect.rest.wire import LINE, LINES, SLASH
+from recollect.rest.types import LINE, LINES, SLASH
 
 __all__ = [
     "METHODS",

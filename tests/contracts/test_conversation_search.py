@@ -14,8 +14,9 @@ from postgres import Server
 
 import recollect
 from recollect import Add, Home, Invalid, Memory, text
-from recollect.engine import conversations, past, remember
-from recollect.engine.store import Store
+from recollect.engine import conversations, remember
+from recollect.engine.agent_store import Store
+from recollect.engine.conversation_search import search
 from recollect.model.entry import Kind
 from recollect.model.history import Event, EventType, Status, Turn
 from recollect.search import index as index_module
@@ -74,7 +75,7 @@ def contents(hits: Sequence[Turn]) -> list[str]:
 
 
 def found(store: Store, query: str, limit: int = 10, unit: str = "turn") -> list[str]:
-    return contents(past.search(store, query, limit=limit, unit=unit))
+    return contents(search(store, query, limit=limit, unit=unit))
 
 
 def segments(store: Store) -> list[tuple[int, int]]:
@@ -115,7 +116,7 @@ def test_a_turn_is_found_with_its_conversation_and_what_was_said_around_it(mem: 
     store = store_of(mem)
     said = talk(store, "good morning", "how are you", "my bicycle has a flat tyre", "oh no", "it is raining", "bye")
     talk(store, "the weather is fine")
-    (hit, *_) = past.search(store, "what happened to the bicycle?", limit=3)
+    (hit, *_) = search(store, "what happened to the bicycle?", limit=3)
     assert hit.event == said[2]
     assert hit.conversation.id == said[0].conversation_id
     assert hit.snippet == "my bicycle has a flat tyre"
@@ -153,7 +154,7 @@ def test_what_stands_in_the_neighbourhood_and_in_the_conversation_counts(mem: Me
     talk(store, "green, at last")
     kitchen = found(store, "colour of the kitchen", 2)
     assert sorted(kitchen) == ["green, at last", "which colour did you choose for the kitchen?"]
-    hits = past.search(store, "colour of the kitchen", limit=2)
+    hits = search(store, "colour of the kitchen", limit=2)
     assert len({hit.conversation.id for hit in hits}) == 1, "not the one that says the same without the question"
 
 
@@ -163,10 +164,10 @@ def test_neighbours_are_those_of_the_conversation_however_talks_are_mixed(mem: M
     for number in range(12):
         say(store, first, f"alpha {number}")
         say(store, second, f"omega {number}", Event(type=EventType.INSTRUCTION, content="be kind", created_at=1))
-    (hit,) = past.search(store, "alpha 6", limit=1)
+    (hit,) = search(store, "alpha 6", limit=1)
     assert contents_of(hit.before) == ["alpha 4", "alpha 5"]
     assert contents_of(hit.after) == ["alpha 7", "alpha 8"]
-    (last,) = past.search(store, "omega 11", limit=1)
+    (last,) = search(store, "omega 11", limit=1)
     assert contents_of(last.before) == ["omega 9", "omega 10"]
     assert last.after == ()
     assert check(store) == []
@@ -213,7 +214,7 @@ def test_only_what_people_and_models_say_aloud_is_found(mem: Memory) -> None:
     )
     for _ in range(2):
         assert not any("hunter2" in content for content in found(store, "secret hunter2 login key"))
-        (hit, *_) = past.search(store, "please look it up", limit=1)
+        (hit, *_) = search(store, "please look it up", limit=1)
         assert contents_of(hit.after) == ["one moment", "done?"]
         talk(store, *["filler"] * 9)  # from the tail into a segment
     assert segments(store)
@@ -224,12 +225,12 @@ def test_whole_conversations_come_once_each_by_their_best_turn(mem: Memory) -> N
     talk(store, "the ferry to the island", "the ferry again", "ferry ferry")
     talk(store, "a train and a ferry", "trains are slow")
     talk(store, "cheese")
-    hits = past.search(store, "ferry", limit=10, unit="conversation")
+    hits = search(store, "ferry", limit=10, unit="conversation")
     assert len(hits) == len({hit.conversation.id for hit in hits}) == 2
-    turns = past.search(store, "ferry", limit=10)
+    turns = search(store, "ferry", limit=10)
     assert hits[0].event == turns[0].event
     assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
-    assert len(past.search(store, "ferry", limit=1, unit="conversation")) == 1
+    assert len(search(store, "ferry", limit=1, unit="conversation")) == 1
 
 
 # Vectors
@@ -268,12 +269,12 @@ def test_a_question_that_shares_no_word_with_its_answer_is_answered_through_the_
     about(seeing, (0.9, 0.1, 0.0), puppy[0], puppy[1])
     about(seeing, (0.0, 1.0, 0.0), bank[0], bank[1])
     query = "animals at home"
-    assert past.search(seeing, query, limit=9) == []
-    near = past.search(seeing, query, limit=2, vector=np.array((1.0, 0.0, 0.0), np.float32))
+    assert search(seeing, query, limit=9) == []
+    near = search(seeing, query, limit=2, vector=np.array((1.0, 0.0, 0.0), np.float32))
     assert sorted(contents(near)) == ["he is so small", "we adopted a puppy"]
-    (best,) = past.search(seeing, query, limit=1, unit="conversation", vector=np.array((0, 1.0, 0), np.float32))
+    (best,) = search(seeing, query, limit=1, unit="conversation", vector=np.array((0, 1.0, 0), np.float32))
     assert best.conversation.id == other
-    only_stop_words = past.search(seeing, "what is it", limit=1, vector=np.array((0, 1.0, 0), np.float32))
+    only_stop_words = search(seeing, "what is it", limit=1, vector=np.array((0, 1.0, 0), np.float32))
     assert only_stop_words[0].conversation.id == other
 
 
@@ -281,7 +282,7 @@ def test_an_archive_speaks_for_its_whole_conversation(seeing: Store) -> None:
     sea = talk(seeing, *[f"waves {number}" for number in range(9)])
     talk(seeing, "numbers all day", "and coffee")
     about(seeing, (1.0, 0.0, 0.0), sea[0], kind=Kind.ARCHIVE)
-    hits = past.search(seeing, "a holiday", limit=9, vector=np.array((1.0, 0.0, 0.0), np.float32))
+    hits = search(seeing, "a holiday", limit=9, vector=np.array((1.0, 0.0, 0.0), np.float32))
     assert sorted(contents(hits)) == [f"waves {number}" for number in range(9)]
 
 
@@ -292,7 +293,7 @@ def test_vectors_of_notes_and_of_unrelated_texts_bring_no_turns(seeing: Store) -
         note = remember.apply(work, remember.checked(Add("a note")), actor="ana", now=0)
         assert seeing.vectors is not None
         seeing.vectors.put(work.tx, work.counters, note.id, np.array((1.0, 0.0, 0.0), np.float32))
-    assert past.search(seeing, "a holiday", limit=9, vector=np.array((1.0, 0.0, 0.0), np.float32)) == []
+    assert search(seeing, "a holiday", limit=9, vector=np.array((1.0, 0.0, 0.0), np.float32)) == []
 
 
 # Filters
@@ -307,20 +308,20 @@ def test_filters_choose_before_the_best_are_cut_off(mem: Memory, monkeypatch: py
     with store.database.write(store.agent) as tx:
         conversations.transition(tx, old[0].conversation_id, Status.IDLE, MAY_7_2023)
 
-    def search(**filters: object) -> list[str]:
-        return contents(past.search(store, "amber", limit=5, **filters))  # type: ignore[arg-type]
+    def matching(**filters: object) -> list[str]:
+        return contents(search(store, "amber", limit=5, **filters))  # type: ignore[arg-type]
 
-    assert search() == ["amber amber"] * 3
-    assert search(until=MAY_7_2023 + 1) == ["amber and something else"]
-    assert search(until=MAY_7_2023) == []
-    assert len(search(since=MAY_7_2023 + 19 * DAY)) == 2
-    assert search(channel="quiet") == ["amber and something else"]
-    assert search(statuses=[Status.IDLE]) == ["amber and something else"]
-    assert search(statuses=[Status.ACTIVE], channel="quiet") == []
-    assert search(statuses=[]) == search(channel="nowhere") == search(conversations=[]) == []
-    assert search(statuses=list(Status)) == ["amber amber"] * 3
-    assert search(conversations=[old[0].conversation_id, "unknown"]) == ["amber and something else"]
-    assert search(conversations=[old[0].conversation_id], statuses=[Status.ACTIVE]) == []
+    assert matching() == ["amber amber"] * 3
+    assert matching(until=MAY_7_2023 + 1) == ["amber and something else"]
+    assert matching(until=MAY_7_2023) == []
+    assert len(matching(since=MAY_7_2023 + 19 * DAY)) == 2
+    assert matching(channel="quiet") == ["amber and something else"]
+    assert matching(statuses=[Status.IDLE]) == ["amber and something else"]
+    assert matching(statuses=[Status.ACTIVE], channel="quiet") == []
+    assert matching(statuses=[]) == matching(channel="nowhere") == matching(conversations=[]) == []
+    assert matching(statuses=list(Status)) == ["amber amber"] * 3
+    assert matching(conversations=[old[0].conversation_id, "unknown"]) == ["amber and something else"]
+    assert matching(conversations=[old[0].conversation_id], statuses=[Status.ACTIVE]) == []
 
 
 def test_a_turn_beside_a_hit_is_none_when_a_filter_leaves_it_out(mem: Memory) -> None:
@@ -328,8 +329,8 @@ def test_a_turn_beside_a_hit_is_none_when_a_filter_leaves_it_out(mem: Memory) ->
     conversation = start(store)
     say(store, conversation, "amber?", at=MAY_7_2023)
     say(store, conversation, "yes", at=MAY_7_2023 + DAY)
-    assert contents(past.search(store, "amber", limit=5, until=MAY_7_2023 + 1)) == ["amber?"]
-    assert contents(past.search(store, "amber", limit=5)) == ["amber?", "yes"]
+    assert contents(search(store, "amber", limit=5, until=MAY_7_2023 + 1)) == ["amber?"]
+    assert contents(search(store, "amber", limit=5)) == ["amber?", "yes"]
 
 
 def test_no_agent_finds_what_another_one_heard(home: Home) -> None:
@@ -373,22 +374,22 @@ def test_any_text_is_a_question(mem: Memory, filled: bool) -> None:
             "🦊" * 9,
             "a" * 100_000,
         ):
-            hits = past.search(store, query, limit=5)
+            hits = search(store, query, limit=5)
             assert all(isinstance(hit.event.content, str) for hit in hits)
         assert found(store, "fox " * 25_000, 1) == (['the fox\'s "den" (north) 100% AND NOT near*'] if filled else [])
         assert found(store, "wolf " * 2_000 + "fox") == [], "what follows 10,000 characters does not count"
-        assert past.search(store, "fox", limit=0) == past.search(store, "fox", limit=-1) == []
+        assert search(store, "fox", limit=0) == search(store, "fox", limit=-1) == []
 
 
 def test_an_unknown_unit_is_refused(mem: Memory) -> None:
     with pytest.raises(Invalid, match="unit 'word' is not known; use one of turn, conversation"):
-        past.search(store_of(mem), "fox", limit=1, unit="word")
+        search(store_of(mem), "fox", limit=1, unit="word")
 
 
 def test_a_memory_without_conversations_finds_nothing_and_stays_unwritten(location: str) -> None:
     with recollect.open(location) as home:
         store = store_of(home.agent("ana"))
-        assert past.search(store, "fox", limit=1) == []
+        assert search(store, "fox", limit=1) == []
         assert check(store) == []
 
 
@@ -526,7 +527,7 @@ def test_whatever_is_said_the_words_rank_like_the_oracle_and_both_databases_find
         told(store, story)
         assert_like_the_oracle(store, query)
         assert check(store) == []
-        hits = past.search(store, query, limit=10)
+        hits = search(store, query, limit=10)
         seen.append([(hit.event.seq, hit.score, [*map(seq_of, hit.before)], [*map(seq_of, hit.after)]) for hit in hits])
     assert seen[0] == seen[1]
 

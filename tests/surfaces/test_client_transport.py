@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import recollect
-from recollect.client.link import Link
+from recollect.client.transport import Link
 from recollect.errors import (
     ConfigError,
     Conflict,
@@ -122,7 +122,7 @@ def test_whatever_changes_something_is_sent_again_under_the_same_key(verb: str) 
 def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
 ) -> None:
-    monkeypatch.setattr("recollect.client.link.PATIENCE", 0.3)
+    monkeypatch.setattr("recollect.client.transport.PATIENCE", 0.3)
     told: list[int] = []
 
     class Answer(Quiet):
@@ -193,7 +193,7 @@ def test_what_only_reads_needs_no_key() -> None:
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """For how long the client would have waited each time."""
     waited: list[float] = []
-    monkeypatch.setattr("recollect.client.link.time", SimpleNamespace(sleep=waited.append))
+    monkeypatch.setattr("recollect.client.transport.time", SimpleNamespace(sleep=waited.append))
     return waited
 
 

@@ -5,7 +5,7 @@ The same formula as in ranking, with the recalls that are still on record; older
 
 from collections import Counter
 
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.model.entry import Entry
 from recollect.model.recall import Accesses
 from recollect.search.ranking import DecayConfig, relevance

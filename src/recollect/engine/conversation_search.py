@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from recollect import text
-from recollect.engine.store import Store
+from recollect.engine.agent_store import Store
 from recollect.errors import Corrupt, Invalid
 from recollect.model.history import ConversationInfo, Event, EventType, Status, Turn
 from recollect.search import index

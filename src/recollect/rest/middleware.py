@@ -23,9 +23,9 @@ from recollect.clock import iso, stopwatch
 from recollect.config import ServerSettings
 from recollect.rest.bodies import checked
 from recollect.rest.caller import elsewhere, is_loopback, secret_of
+from recollect.rest.errors import METHODS, problem
 from recollect.rest.places import Place, Places
-from recollect.rest.problems import METHODS, problem
-from recollect.rest.wire import SLASH
+from recollect.rest.types import SLASH
 
 __all__ = ["LARGE", "SAFE", "Guard", "Stopping", "origins"]
 
