@@ -1,14 +1,13 @@
-"""Finding entries: candidates by words and by vectors, fused, decayed once, without duplicates.
+"""Recall: lexical and vector candidates, fused, decayed once, deduplicated.
 
-The way of a recall: each store gives a lexical list and, where it has an embedder, a vector list, both after the
-filters; words count by the statistics of all stores together, so that scores of different stores can be compared; the
-lists are fused; the decay of each entry enters its score once, as a bounded factor; equal scores
-go to the narrower scope, then to what was written last; hits that repeat a better one leave. Those that are near each
-other but differ are grouped: each names the others, and the newest comes first.
+The steps: each store returns a lexical list and, if it has an embedder, a vector list, both filtered. Term statistics
+cover all stores, so that scores of different stores are comparable. The lists are fused; decay multiplies each score
+once, as a bounded factor; ties go to the narrower scope, then to the latest write; near-duplicates of a better hit are
+dropped. Hits that are close but differ form a group: each lists the others, and the newest comes first.
 
-A filter never hides what exists: a ranking is asked for more until enough of it passes the filter, or it ends. Looking
-at an entry takes far longer than scoring it, so a ranking is asked for plenty, and no more of it is looked at than is
-needed, by how many have passed so far.
+A filter never hides a match: a ranking is extended until enough candidates pass the filters or it is exhausted. Reading
+an entry costs far more than scoring it, so rankings are over-fetched, and candidates are read in batches sized by the
+pass rate so far.
 """
 
 import logging
@@ -38,32 +37,32 @@ if TYPE_CHECKING:
 __all__ = ["LIMIT", "QUERY_LENGTH", "Request", "query_vector", "recall", "recall_each"]
 
 LIMIT = 1_000
-"""The most hits that one recall gives."""
+"""Maximum number of hits of one recall."""
 QUERY_LENGTH = 10_000
-"""Characters of a query that count; what follows is cut off."""
+"""Maximum length of a query in characters; the rest is ignored."""
 DEPTH = 50
-"""How many candidates each list gives, at least, when two are fused: fusion measures a score against its list."""
+"""Minimum candidates per list when two lists are fused: fusion normalises scores within each list."""
 SHALLOW = 30
-"""The same for one list alone: what decay, which moves a score by a third at most, may bring to the top."""
+"""The same for a single list: enough for decay, which changes a score by a third at most, to reorder the top."""
 NARROW = 16
-"""So many times as many are ranked at once, and a quarter of that looked at, where only some categories count."""
+"""Over-fetch factor of a ranking under a category filter; a quarter of it is read in the first batch."""
 DEEPEST = 1_000
-"""Where so many candidates repeat each other that they give too few hits, no more are asked for."""
+"""Depth limit of a search whose candidates are mostly duplicates and give too few hits."""
 GROUPED = 10
-"""Among so many of the best the newest of a group comes first, also where fewer hits are wanted."""
+"""Minimum number of top candidates that are grouped, newest first, even if fewer hits are requested."""
 UNRELATED = 0.2
-"""Up to this cosine two texts have nothing to do with each other; the vector list of a hybrid recall ends there."""
+"""Cosine up to which two texts count as unrelated; the vector list of a hybrid recall ends there."""
 _NARROW_FIRST = {scope: place for place, scope in enumerate(Scope)}
 _log = logging.getLogger("recollect.recall")
 
 Ranked = list[tuple[int, float]]
 Share = Category | None
-"""What hits are chosen among: the entries of a category, or all that pass the filters."""
+"""The pool of a hit list: one category, or None for all entries that pass the filters."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """What is asked for. `mode` is keyword, vector or hybrid."""
+    """Parameters of a recall. `mode` is keyword, vector or hybrid."""
 
     query: str
     limit: int
@@ -76,36 +75,36 @@ class Request:
     fuzzy: float = 0.0
     explain: bool = False
     duplicates: str = "words"
-    """What leaves: repetitions (`words`), or all that is near a better hit (`cosine`)."""
+    """Which hits are dropped: near-identical texts (`words`), or all that are close to a better hit (`cosine`)."""
 
 
 @dataclass(slots=True)
 class _Found:
-    """The candidates of one store, by document."""
+    """The candidates of one store, by document number."""
 
     store: Store
     lexical: Ranked
     vector: Ranked
     unembedded: Collection[int]
-    """Those found by words that have no vector of the store's model."""
+    """Lexical candidates without a vector of the store's model."""
     signs: Mapping[int, entries.Signs]
 
 
 def recall(stores: Sequence[Store], request: Request) -> list[tuple[Store, Hit]]:
-    """The best hits over the stores, with the store that each comes from. The first store belongs to the reader."""
+    """Return the best hits over all stores, each with its store. The first store belongs to the reader."""
     return _recall(stores, request, {None: request.limit})[None]
 
 
 def recall_each(
     stores: Sequence[Store], request: Request, limits: Mapping[Category, int]
 ) -> dict[Share, list[tuple[Store, Hit]]]:
-    """The best hits of each category, as many as it is given: what a recall of each gives, but looked for once."""
+    """Return the best hits per category, up to its limit: equal to one recall per category, in a single search."""
     wanted = tuple(category for category, limit in limits.items() if limit > 0)
     return _recall(stores, replace(request, filters=replace(request.filters, categories=wanted)), limits)
 
 
 class _DamagedIndex(Corrupt):
-    """Rows of a store's index are not what was written."""
+    """Rows of a store's index are corrupt."""
 
     def __init__(self, store: Store, error: Exception) -> None:
         super().__init__(f"the index of {store.agent} is damaged ({error}); run `recollect check --repair`")
@@ -131,7 +130,7 @@ def _guarded(store: Store, ranking: Ranking) -> Ranking:
 def _recall(
     stores: Sequence[Store], request: Request, limits: Mapping[Category, int] | Mapping[None, int]
 ) -> dict[Share, list[tuple[Store, Hit]]]:
-    """The hits of each share. An index that turns out to be damaged is rebuilt from the entries, once each."""
+    """Return the hits of each share. A damaged index is rebuilt from the entries, at most once per store."""
     if max(limits.values(), default=0) > LIMIT:
         raise Invalid(f"a recall gives at most {LIMIT:,} hits, not {max(limits.values()):,}; use a smaller limit")
     for _ in stores:
@@ -171,8 +170,8 @@ def _recalled(
             found = [_of(one, share, depth) for one in everything]
             hits[share] = _hits(found, replace(request, limit=limit), measure.statistics.average)
             ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
-            # Duplicates leave gaps, and among equals one of a narrower scope may come late: then the lists are asked
-            # for more, unless they have ended.
+            # Dropped duplicates leave too few hits, and a tie may hide an entry of a narrower scope further down: then
+            # search deeper, unless the lists are exhausted.
             enough = len(hits[share]) >= limit and (depth >= LIMIT or not any(_tied(one, limit) for one in found))
             if enough or ended or 4 * depth > deepest:
                 del wanted[share]
@@ -181,7 +180,7 @@ def _recalled(
 
 
 def _of(found: _Found, share: Share, depth: int) -> _Found:
-    """The candidates of a share."""
+    """Return the candidates of one share."""
 
     def own(ranked: Ranked) -> Ranked:
         return [one for one in ranked if share is None or found.signs[one[0]].category is share][:depth]
@@ -190,13 +189,13 @@ def _of(found: _Found, share: Share, depth: int) -> _Found:
 
 
 def _tied(found: _Found, limit: int) -> bool:
-    """Whether the words found so many equals that the list ends among those at the limit."""
+    """Whether the lexical list ends within the tie at the limit."""
     scores = found.lexical
     return len(scores) > limit and scores[limit - 1][1] == scores[-1][1]
 
 
 def _query_vector(stores: Sequence[Store], request: Request) -> "NDArray[np.float32] | None":
-    """The vector of the query; None when recall is by words alone, silently where that is what was asked for."""
+    """Return the vector of the query, or None for a recall by words alone; failures of the embedder are logged."""
     if request.mode == "keyword":
         return None
     if request.mode == "vector" and stores[0].embedder is None:
@@ -205,7 +204,7 @@ def _query_vector(stores: Sequence[Store], request: Request) -> "NDArray[np.floa
 
 
 def query_vector(store: Store, query: str, *, needed: bool = False) -> "NDArray[np.float32] | None":
-    """The vector of a query; None where there is no embedder, or it fails and the vector is not needed."""
+    """Return the vector of a query; None without an embedder, or if it fails and `needed` is false."""
     embedder = store.embedder
     if embedder is None:
         return None
@@ -222,10 +221,10 @@ def query_vector(store: Store, query: str, *, needed: bool = False) -> "NDArray[
 
 
 class _Measure:
-    """What the stores of a query hold of its words, and the statistics over all of them.
+    """Posting lists of the query's words in each store, and the term statistics over all stores.
 
-    The stores after the first are looked at before it, so that where only the first one holds anything, one transaction
-    does for it.
+    The stores after the first are read up front; the first is read in the transaction that searches it, so that one
+    transaction suffices if only it has entries.
     """
 
     def __init__(self, stores: Sequence[Store], words: Sequence[Sequence[str]], request: Request) -> None:
@@ -233,7 +232,7 @@ class _Measure:
         self._looks: dict[Store, index.Look] = {}
         self._first = stores[0]
         self.empty: set[Store] = set()
-        """Stores in which there is nothing to find."""
+        """Stores without entries."""
         for store in stores[1:]:
             with store.search() as (tx, counters):
                 self.look(store, tx, counters)
@@ -241,7 +240,7 @@ class _Measure:
                 self.empty.add(store)
 
     def look(self, store: Store, tx: Transaction, counters: Counters) -> index.Look:
-        """What a store holds of the words."""
+        """Return the posting lists of the words in a store."""
         if store not in self._looks:
             request = self._request
             with _reading_index(store):
@@ -252,7 +251,7 @@ class _Measure:
 
     @cached_property
     def statistics(self) -> index.Statistics:
-        """The numbers by which words count, once all stores were looked at."""
+        """Return the term statistics; all stores must have been read."""
         assert self._first in self._looks
         return index.Statistics(list(self._looks.values()))
 
@@ -261,7 +260,7 @@ def _candidates(
     store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
     filters: Filters, shares: Sequence[Share],
 ) -> _Found:  # fmt: skip
-    """The candidates of a store, `depth` of each share; by words alone where its vectors cannot be searched."""
+    """Return the candidates of a store, `depth` per share; by words alone if its vectors are corrupt."""
     if store in measure.empty:
         return _Found(store, [], [], (), {})
     try:
@@ -269,7 +268,7 @@ def _candidates(
     except Corrupt as error:
         if vector is None or not measure.words or request.mode == "vector" or isinstance(error, _DamagedIndex):
             raise
-        # If not only the vectors are at fault, this raises, too.
+        # This raises as well if more than the vectors is corrupt.
         found = _searched(store, measure, None, depth, request, filters, shares)
         _log.warning("recall by words alone: %s", error)
         return found
@@ -306,17 +305,17 @@ def _nearest(
 
 
 class _Looked:
-    """Which entries of a store pass the filters, as far as they were looked at."""
+    """Cache of which entries of a store pass the filters, as far as they were read."""
 
     def __init__(self, tx: Transaction, filters: Filters, shares: Sequence[Share]) -> None:
         self._tx, self._filters, self._shares = tx, filters, shares
         self.narrow = NARROW if filters.categories else 1
         self._seen: set[int] = set()
         self.signs: dict[int, entries.Signs] = {}
-        """What is known of those that pass."""
+        """Ranking fields of the entries that pass."""
 
     def first(self, ranked: Ranked, depth: int) -> tuple[Ranked, bool]:
-        """The first of a ranking that pass, and whether they are so many of each share."""
+        """Return the leading candidates that pass, and whether there are `depth` of each share."""
         passed: Ranked = []
         counts: dict[Share, int] = dict.fromkeys(self._shares, 0)
         start, size, fewest = 0, depth * max(self.narrow // 4, 1), 0
@@ -330,13 +329,13 @@ class _Looked:
             for share in counts:
                 counts[share] += sum(share is None or self.signs[doc].category is share for doc, _ in passing)
             start, fewest = start + size, min(counts.values())
-            # As many as will do if the next ones are like those before, and a few more.
+            # Enough at the pass rate so far, and a few more.
             size = max(depth, min((depth - fewest) * start // (fewest + 1), entries.CHUNK))
         return passed, fewest >= depth
 
 
 def _passing(search: Ranking, depth: int, looked: _Looked) -> Ranked:
-    """The first of a ranking that pass the filters, `depth` of each share."""
+    """Return the leading candidates that pass the filters, `depth` per share if there are as many."""
     wanted = depth * looked.narrow
     while True:
         ranked = search(wanted)
@@ -347,8 +346,8 @@ def _passing(search: Ranking, depth: int, looked: _Looked) -> Ranked:
 
 
 def _hits(found: Sequence[_Found], request: Request, average: float) -> list[tuple[Store, Hit]]:
-    """Fuse, decay, order, drop duplicates, and read what is left. `average` is the length of the entries in terms."""
-    # One number per candidate over all stores: the fusion needs to know nothing about stores.
+    """Fuse, decay, sort, deduplicate, and read the rest. `average` is the mean entry length in terms."""
+    # One number per candidate over all stores, so that fusion is independent of stores.
     keys = [(place, doc) for place, one in enumerate(found) for doc in one.signs]
     number = {key: n for n, key in enumerate(keys)}
     by_words = [(number[place, doc], score) for place, one in enumerate(found) for doc, score in one.lexical]
@@ -366,7 +365,7 @@ def _hits(found: Sequence[_Found], request: Request, average: float) -> list[tup
     for n, score in fused:
         place, doc = keys[n]
         signs = found[place].signs[doc]
-        # Whole hours: entries of the same hour with the same evidence tie, and a tie goes to the narrower scope.
+        # Whole hours: entries of the same hour with equal scores tie, and ties go to the narrower scope.
         hours = (request.now - (signs.accessed_at or signs.created_at)) // 3_600_000
         alive = ranking.relevance(signs.importance, request.decay.rate(signs.scope), hours, signs.access_count)
         factor = ranking.decayed(1.0, alive)
@@ -396,10 +395,10 @@ def _hits(found: Sequence[_Found], request: Request, average: float) -> list[tup
 def _grouped(
     ranked: Sequence[int], stored: Mapping[int, Entry], vectors: "Mapping[int, NDArray[np.float32]]", query: str
 ) -> tuple[list[int], dict[int, list[int]]]:
-    """The candidates with the newest of each group first, and for each the others of its group.
+    """Return the candidates with the newest of each group first, and the group members of each.
 
-    Members change places only where they hold the same words of the query: a note about the day that the query names
-    stays before newer ones about other days.
+    Members swap places only if they contain the same query words: a note about the day that the query names stays ahead
+    of newer ones about other days.
     """
     order, similar = list(ranked), dict[int, list[int]]()
     groups = duplicates.groups(ranked, vectors)
@@ -418,7 +417,7 @@ def _grouped(
 
 
 def _held(entry: Entry, words: Sequence[Sequence[str]]) -> tuple[bool, ...]:
-    """Which of the words an entry holds."""
+    """Return for each word whether the entry contains it."""
     terms = document(entry)
     return tuple(any(term in terms for term in word) for word in words)
 
@@ -432,7 +431,7 @@ def _why(
 
 
 def _places(ranked: Ranked) -> dict[int, tuple[int, float]]:
-    """For each candidate of a list its rank and score."""
+    """Return the rank and score of each candidate."""
     ranks = ranking.ranks(ranked)
     return {n: (ranks[n], score) for n, score in ranked}
 
@@ -441,14 +440,14 @@ def _distinct(
     found: Sequence[_Found], keys: Sequence[tuple[int, int]], ranked: Sequence[int], stored: dict[int, Entry],
     vectors: "dict[int, NDArray[np.float32]]", request: Request,
 ) -> list[int]:  # fmt: skip
-    """The best candidates that repeat no better one: as many as are wanted, and at least GROUPED.
+    """Return the best candidates without duplicates of a better one: the limit, and at least GROUPED.
 
-    What was read on the way is left in `stored` and `vectors`.
+    Fills `stored` and `vectors` with the entries and vectors it reads.
     """
     limit = max(request.limit, GROUPED)
 
     def owner(n: int) -> str | None:
-        """Where entries of several agents are searched, two who say the same are two; `_shared` speaks for all."""
+        """Equal texts of different agents are not duplicates; those of the reader and `_shared` are."""
         agent = found[keys[n][0]].store.agent
         return None if agent in (found[0].store.agent, access_policy.SHARED) else agent
 
@@ -467,7 +466,7 @@ def _read(
     found: Sequence[_Found], keys: Sequence[tuple[int, int]], numbers: Sequence[int], stored: dict[int, Entry],
     vectors: "dict[int, NDArray[np.float32]]",
 ) -> None:  # fmt: skip
-    """Read the entries of candidates, and their vectors."""
+    """Read the entries and vectors of candidates into `stored` and `vectors`."""
     for place, one in enumerate(found):
         docs = {keys[n][1]: n for n in numbers if keys[n][0] == place}
         if docs:

@@ -1,1 +1,1 @@
-"""All background work: the table of jobs, and what runs them."""
+"""Background jobs: the job table and the runner."""

@@ -1,7 +1,7 @@
-"""What a job works with: the rows of an agent, short transactions, and a record of everything it does to an entry.
+"""The context of a job run: an agent's rows, short transactions, and a record of every change to an entry.
 
-A job never removes or changes an entry in any other way than through a step of its shift, so that `undo` can give it
-all back. A dry run goes through the same steps in one transaction that is rolled back in the end.
+A job changes and removes entries only through a step of its shift, so that `undo` can reverse all of it. A dry run
+executes the same steps in one transaction and rolls it back.
 """
 
 import json
@@ -29,22 +29,22 @@ from recollect.storage.database import Transaction
 __all__ = ["Shift", "Show", "Step", "TakenOver", "set_fields"]
 
 KEPT = 10_000
-"""Changes of a run that are kept in memory; all of them are on disk."""
+"""Maximum number of changes that a run keeps in memory; all are on disk."""
 SHOWN = 60
-"""Characters of an entry's text that stand for its name."""
+"""Characters of the text that label an entry without a name."""
 
 
 class Show(Protocol):
-    """What lets the files of a workspace show its entries; it raises nothing."""
+    """Callback that updates the files of a workspace from its entries. Never raises."""
 
     def __call__(self, agent: str, subject: str | None = None, body: str = "") -> None:
-        """For one agent; a subject and a body are those of a commit."""
+        """Update one agent's files; `subject` and `body` are a commit message."""
         ...
 
 
 @dataclass(slots=True)
 class Shift:
-    """One run of a job in one workspace. `now` is when it began; nothing in a run asks the time again."""
+    """One run of a job in one workspace. `now` is its start time, and the only time that a job uses."""
 
     run: str
     job: str
@@ -56,22 +56,22 @@ class Shift:
     requested: bool = False
     """True if the job was requested by name, False if the schedule started it."""
     jobs: tuple[str, ...] = ()
-    """The names of all jobs, which stand in the log as actors of what they did."""
+    """The names of all jobs; the log records a job's name as the actor of its operations."""
     model: LanguageModel | None = None
     folder: Path | None = None
-    """The folder of the workspace's files, where there is one."""
+    """The folder of the workspace's files, if any."""
     clock: Clock = field(default_factory=SystemClock)
-    """For what must know the time while it runs: delivering reminders."""
+    """Current time, for the one job that needs it while it runs: delivering reminders."""
     deliver: Callable[[Reminder], object] | None = None
-    """Where reminders go."""
+    """Receives due reminders."""
     show: "Show" = field(default_factory=lambda: _shown_nowhere)
-    """Lets the files show what was done to an agent's entries; with a subject and a body it is worth a commit."""
+    """Updates the files after changes to an agent's entries; a subject and a body request a commit."""
     alive: Callable[[], None] = field(default_factory=lambda: _nothing)
-    """Keeps the lease, and raises TakenOver when it is lost. Each step calls it, and a job that is long without any."""
+    """Renews the lease; raises TakenOver if it was lost. Called by each step, and by jobs that go long without one."""
     figures: Counter[str] = field(default_factory=Counter)
     changes: list[Change] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
-    """What could not be done; the rest went on."""
+    """Items that failed; the run continued without them."""
     _dry: dict[int, Work] = field(default_factory=dict)
 
     def count(self, figure: str, by: int = 1) -> None:
@@ -79,13 +79,13 @@ class Shift:
         self.figures[figure] += by
 
     def skip(self, what: str, error: Exception) -> None:
-        """Note that something could not be done, and go on."""
+        """Record that an item failed, without ending the run."""
         kind = "" if isinstance(error, RecollectError) else f"{type(error).__name__}: "
         self.problems.append(f"{what}: {kind}{error}")
 
     @contextmanager
     def read(self, store: Store) -> Iterator[Transaction]:
-        """A state to read from; in a dry run the one that the run has made so far."""
+        """Open a read transaction; in a dry run it sees the uncommitted changes of the run."""
         if id(store) in self._dry:
             yield self._dry[id(store)].tx
         else:
@@ -94,9 +94,9 @@ class Shift:
 
     @contextmanager
     def step(self, store: Store) -> Iterator["Step"]:
-        """A short transaction in which entries may be changed; everything about it is on disk when it ends."""
+        """Open a short write transaction; changes and their record are durable when it ends."""
         self.alive()
-        alive, self.alive = self.alive, _nothing  # inside, the lease would wait for this very transaction
+        alive, self.alive = self.alive, _nothing  # renewing inside would block on this transaction
         made, figures = len(self.changes), self.figures.copy()
         try:
             if id(store) in self._dry:
@@ -105,7 +105,7 @@ class Shift:
                 with store.write() as work:
                     yield Step(self, store, work)
         except BaseException:
-            del self.changes[made:]  # nothing of it happened
+            del self.changes[made:]  # the transaction was rolled back
             self.figures.clear()
             self.figures.update(figures)
             raise
@@ -114,11 +114,11 @@ class Shift:
 
     @contextmanager
     def agent(self, store: Store) -> Iterator[Store]:
-        """The rows of one agent for the time of the block; in a dry run nothing of what happens to them stays."""
+        """Return the agent's store for the block; in a dry run changes are rolled back at its end."""
         if not self.dry_run:
             yield store
             return
-        # A store of its own: what is read of rows that are never committed must not be remembered.
+        # A separate store: its caches must not leak rows that are never committed.
         aside = Store(store.database, store.agent, store.embedder)
         try:
             with aside.write() as work:
@@ -133,7 +133,7 @@ class Shift:
 
 @dataclass(slots=True)
 class Step:
-    """A transaction of a job. Its methods change entries and write down what they did."""
+    """A write transaction of a job. Its methods change entries and record each change."""
 
     shift: Shift
     store: Store
@@ -141,25 +141,25 @@ class Step:
 
     @property
     def tx(self) -> Transaction:
-        """For reading, and for rows that are no entries."""
+        """The transaction, for reads and for rows other than entries."""
         return self.work.tx
 
     def add(self, draft: Add, reason: str) -> Entry:
-        """Make an entry."""
+        """Add an entry."""
         made = remember.apply(self.work, remember.checked(draft), actor=self.shift.job, now=self.shift.now)
-        # What tells whether it is still as it was made, when this is undone.
+        # Undo removes the entry only if these fields are still the same.
         kept = {"name": made.name, "tags": made.tags, "content_hash": made.content_hash}
         self._note("added", made, reason, after=kept)
         return made
 
     def remove(self, entry: Entry, reason: str) -> None:
-        """Remove an entry, to the trash."""
+        """Move an entry to the trash."""
         remember.apply(self.work, Remove(entry.id), actor=self.shift.job, now=self.shift.now)
         self._note("removed", entry, reason)
 
     def change(self, entry: Entry, reason: str, **fields: Any) -> Entry:
-        """Set fields of an entry: content, tags, context, importance and source by an operation; lifetime,
-        access_count and accessed_at as bookkeeping. The entry may have changed since it was read."""
+        """Set fields of an entry: content, tags, context, importance and source as an operation; lifetime,
+        access_count and accessed_at as bookkeeping. Applies to the current row, which may be newer than `entry`."""
         current = entries.get(self.tx, entry.id)
         if current is None:
             raise NotFound(f"the entry {entry.id} was removed meanwhile; nothing of it was changed")
@@ -173,7 +173,7 @@ class Step:
         return changed
 
     def note(self, entry: Entry, reason: str) -> None:
-        """Write down what was done for an entry whose fields stay as they are."""
+        """Record a change that leaves the fields of the entry as they are."""
         self._note("changed", entry, reason)
 
     def _note(
@@ -193,7 +193,7 @@ class Step:
 
 
 def set_fields(work: Work, entry: Entry, fields: Mapping[str, Any], *, actor: str, now: int) -> Entry:
-    """Set fields of an entry, each in the way that is its own."""
+    """Set fields of an entry: bookkeeping directly, all others through a logged operation."""
     kept = {name: value for name, value in fields.items() if name in entries.BOOKKEEPING}
     emptied = {name: None for name, value in fields.items() if value is None and name not in kept}
     written = {name: value for name, value in fields.items() if name not in kept and name not in emptied}
@@ -209,7 +209,7 @@ def set_fields(work: Work, entry: Entry, fields: Mapping[str, Any], *, actor: st
 
 
 def _empty(work: Work, entry: Entry, fields: Mapping[str, Any], actor: str, now: int) -> Entry:
-    """Take a context or category away again, which no operation does: to a write, None means that it stays."""
+    """Set fields such as context or category to None; in a Write, None means unchanged."""
     before = {name: getattr(entry, name) for name in fields}
     entry = replace(entry, **fields, updated_at=now)
     entries.update(work.tx, entry, entries.stored(work.tx, [entry.id])[entry.id].doc)
@@ -223,16 +223,16 @@ def _empty(work: Work, entry: Entry, fields: Mapping[str, Any], actor: str, now:
 
 
 class TakenOver(Exception):
-    """The lease was lost: the run ends at once. No RecollectError, so that no job takes it for one thing to skip."""
+    """The lease was lost: the run ends at once. Not a RecollectError, so that no job skips it as a failed item."""
 
 
 class _Undone(Exception):
-    """Ends the transaction of a dry run."""
+    """Rolls back the transaction of a dry run."""
 
 
 def _nothing() -> None:
-    """No lease to keep."""
+    """Used where there is no lease to renew."""
 
 
 def _shown_nowhere(agent: str, subject: str | None = None, body: str = "") -> None:
-    """No files to keep in step."""
+    """Used where there are no files to update."""

@@ -1,11 +1,11 @@
-"""Runs jobs: claims what is due with a lease in the database, so that each runs once however many processes ask.
+"""Job runner: claims due jobs with a lease in the database, so that each runs once across all processes.
 
-The argument. A queue or a leader would be one more thing to run; a row per job that is claimed by one UPDATE serves
-SQLite and PostgreSQL alike. A claim is a lease: a process that dies leaves it, and after LEASE the job can be claimed
-again; a long job renews its lease. What was missed while nothing ran is one run, because a job has one moment at which
-it is due. A job that fails waits twice as long each time, up to four hours. A moment that lies much further ahead than
-the job waits, or a lease much further than a lease reaches, was written by a clock that has gone back: both count as
-past. Much, because the clocks of two machines differ a little, and a claim may wait for its turn.
+The argument. A queue or a leader would be one more service to run; one row per job, claimed by one UPDATE, works on
+SQLite and PostgreSQL alike. A claim is a lease: if its process dies, the job can be claimed again after LEASE; a long
+job renews its lease. Runs missed while no process was up collapse into one, because a job has a single due time. A
+failing job backs off exponentially, up to four hours. A due time much later than the job's interval allows, or a lease
+much longer than LEASE, was written by a clock that has since gone back: both count as past. "Much" leaves room for
+clock skew between machines and for a claim that waits for the write lock.
 """
 
 import json
@@ -40,14 +40,14 @@ __all__ = ["Jobs", "Workplace"]
 
 LEASE = 5 * 60_000
 LONGEST_WAIT = 4 * 3_600_000
-"""The longest pause after failures, in milliseconds."""
+"""Upper bound of the backoff after failures, in milliseconds."""
 PAUSE = 5.0
-"""Seconds between two looks at what is due, in the thread of a process that runs for long."""
+"""Polling interval of the background thread, in seconds."""
 _log = logging.getLogger("recollect.upkeep")
 
 
 class _Standing(NamedTuple):
-    """A row of the table of jobs."""
+    """A row of the jobs table."""
 
     next_due_at: int
     last_run_at: int | None
@@ -59,7 +59,7 @@ class _Standing(NamedTuple):
     lease_until: int | None
 
     def held(self, now: int) -> bool:
-        """Whether somebody is at it."""
+        """Whether a process holds a valid lease on the job."""
         return self.lease_until is not None and now <= self.lease_until <= now + 2 * LEASE
 
 
@@ -69,11 +69,11 @@ class Workplace:
 
     name: str
     shared: Store
-    """Where the jobs' own rows are."""
+    """The store that holds the rows of jobs and runs."""
     agents: Callable[[], Sequence[Store]]
     folder: Path | None = None
     show: Show | None = None
-    """Lets the files show an agent's entries, where there are any."""
+    """Updates an agent's files from its entries; None if the workspace has no files."""
 
 
 class Jobs:
@@ -84,11 +84,11 @@ class Jobs:
         model: LanguageModel | None, before: Callable[[], None] = lambda: None,
         read_files: Callable[[], None] = lambda: None,
     ) -> None:  # fmt: skip
-        """`before` is called before each job, `read_files` before what is to be done is looked for."""
+        """`before` is called before each job, `read_files` before looking for due jobs."""
         self._workplaces, self._clock = workplaces, clock
         self._before, self._read_files = before, read_files
         self.deliver: Callable[[Reminder], object] | None = None
-        """Where reminders go when they are due; `home.on_reminder()` sets it."""
+        """Receives due reminders; set by `home.on_reminder()`."""
         self._settings, self._decay, self._model = settings, decay, model
         self._every = {one.name: _interval(settings, one.name) for one in JOBS}
         self._stop = threading.Event()
@@ -98,7 +98,7 @@ class Jobs:
         self, name: str, *, dry_run: bool = False, workspace: str | None = None,
         progress: Callable[[str], None] = lambda where: None,
     ) -> Run:  # fmt: skip
-        """Run a job now, due or not. A dry run tells what it would do, and changes nothing."""
+        """Run a job now, due or not. A dry run reports what it would do and changes nothing."""
         chosen = _known(name)
         if not dry_run:
             self._read_files()
@@ -113,11 +113,11 @@ class Jobs:
         return _together(result, done, self._clock.now())
 
     def run_due(self, *, progress: Callable[[str], None] = lambda what: None) -> list[Run]:
-        """Run what is due, here; what another process has claimed is left to it."""
+        """Run all due jobs in this thread, except those that another process has claimed."""
         return self._run_due(progress, threading.Event())
 
     def status(self) -> list[JobStatus]:
-        """How each job stands in each workspace."""
+        """Return the status of each job in each workspace."""
         found = []
         now = self._clock.now()
         for place in self._workplaces():
@@ -139,7 +139,7 @@ class Jobs:
         return found
 
     def runs(self, name: str | None = None, *, limit: int = 20) -> list[Run]:
-        """The latest runs with everything they did, newest first."""
+        """Return the latest runs with their changes, newest first."""
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
             raise Invalid(f"the limit is how many runs to give, 0 or more; not {limit!r}")
         name = None if name is None else _known(name).name
@@ -154,9 +154,10 @@ class Jobs:
         return sorted(merged, key=lambda run: (run.started_at, run.id), reverse=True)[:limit]
 
     def undo(self, run: str) -> Run:
-        """Reverse what a run did to entries, as a whole; Conflict if that was done already, or is no longer possible.
+        """Reverse all changes of a run to entries.
 
-        What was changed again since stays as it is now, and what was erased or has expired is gone.
+        Entries changed since then keep their current state; erased or expired ones cannot be restored. Raises Conflict
+        if the run was undone already, is still running, or would restore a name that is taken now.
         """
         run = names.name(run, "run")
         parts: list[tuple[Workplace, Run]] = []
@@ -171,7 +172,7 @@ class Jobs:
                     raise Conflict(f"the run {run} is still going on; undo it when it has ended")
         if not parts:
             raise NotFound(f"there is no run {run!r}; the list of runs shows those that are there")
-        # What was stopped half way may be done in one workspace and not in another.
+        # An interrupted undo may be complete in one workspace and not in another.
         parts = [(place, part) for place, part in parts if part.undone_at is None]
         if not parts:
             raise Conflict(f"the run {run} was undone already")
@@ -191,7 +192,7 @@ class Jobs:
         )
 
     def start(self, *, after: float = 0.0) -> None:
-        """Run what is due in a thread, after so many seconds and again and again, until `stop()`."""
+        """Run due jobs in a background thread until `stop()`, starting after `after` seconds."""
         if self._thread is None or not self._thread.is_alive():
             self._stop = threading.Event()
             work, values = self._loop, (self._stop, after)
@@ -199,7 +200,7 @@ class Jobs:
             self._thread.start()
 
     def stop(self, seconds: float = 30.0) -> bool:
-        """Stop the thread after the job that it is at; False if that takes longer than so many seconds."""
+        """Stop the thread after its current job. Return False if it is still running after `seconds`."""
         thread, self._thread = self._thread, None
         self._stop.set()
         if thread is None or thread is threading.current_thread():
@@ -214,7 +215,7 @@ class Jobs:
         while not stop.is_set():
             try:
                 self._run_due(lambda what: None, stop)
-            except Exception as error:  # a thread that ends would stop all upkeep without a word
+            except Exception as error:  # a dead thread would stop all upkeep silently
                 _log.warning("upkeep could not look for what is due: %s", error)
             stop.wait(PAUSE)
 
@@ -235,7 +236,7 @@ class Jobs:
                     done = self._claimed(one, place, result, asked=False)
                     if done is not None:
                         ran.append(_together(result, [done], self._clock.now()))
-            except RecollectError as error:  # a workspace that cannot be used does not keep the others waiting
+            except RecollectError as error:  # an unusable workspace must not block the others
                 trouble = trouble or error
         if trouble is not None:
             raise trouble
@@ -252,7 +253,7 @@ class Jobs:
             return _standings(tx)
 
     def _due(self, place: Workplace, now: int) -> list[Job]:
-        """What is due in a workspace. Jobs that are new here are given their first moment."""
+        """Return the due jobs of a workspace; insert rows for jobs that have none yet."""
         rows = self._rows(place)
         due, new = [], []
         for one in JOBS:
@@ -274,7 +275,7 @@ class Jobs:
         return not now < row.next_due_at <= now + self._wait(one, row.failures) + LEASE
 
     def _wait(self, one: Job, failures: int) -> int:
-        """Milliseconds until the next run, after so many failures in a row."""
+        """Return the milliseconds until the next run, after `failures` consecutive failures."""
         every = self._every[one.name]
         return min(every * 2 ** min(failures, 20), LONGEST_WAIT) if failures else every
 
@@ -289,13 +290,13 @@ class Jobs:
         return shift
 
     def _claimed(self, one: Job, place: Workplace, run: Run, *, asked: bool) -> Run | None:
-        """Run a job in one workspace, if it can be claimed; None when another process is at it, or was first."""
+        """Claim and run a job in one workspace. If it is not claimable: a skipped run if `asked`, else None."""
         shift = self._shift(one, place, run)
         shift.requested = asked
         if run.dry_run:
             return self._work(one, place, shift, run)
         shared, owner = place.shared, _owner(run.id)
-        with shared.write() as work:  # with its counters, so that of two claims one waits for the other
+        with shared.write() as work:  # locks the counters, so that concurrent claims are serialised
             now = self._clock.now()
             work.tx.run("upkeep.job_put", name=one.name, next_due_at=now)
             row = _standings(work.tx)[one.name]
@@ -306,7 +307,7 @@ class Jobs:
         shift.alive = _Lease(shared, one.name, owner, self._clock)
         try:
             done = self._work(one, place, shift, run)
-        except BaseException as ended:  # the process is to end: the lease is given back first
+        except BaseException as ended:  # the process is exiting: release the lease first
             self._finish(one, shared, replace(run, error=f"{type(ended).__name__}: {ended}"), row.failures)
             raise
         self._finish(one, shared, done, row.failures)
@@ -328,7 +329,7 @@ class Jobs:
             )  # fmt: skip
 
     def _work(self, one: Job, place: Workplace, shift: Shift, run: Run) -> Run:
-        """Do it. Whatever goes wrong is told, and ends this run only."""
+        """Run the job's functions. Errors are logged and recorded in the run, never raised."""
         failures: list[str] = []
         try:
             self._before()
@@ -341,7 +342,7 @@ class Jobs:
                 try:
                     with shift.agent(store) as rows:
                         one.per_agent(shift, rows)
-                except Exception as failed:  # the trouble of one agent is not that of the others
+                except Exception as failed:  # a failure for one agent must not stop the others
                     failures.append(f"{place.name}/{store.agent}: {type(failed).__name__}: {failed}")
                 if not shift.dry_run and _operations(store) != before:
                     shift.show(store.agent)
@@ -377,9 +378,9 @@ class Jobs:
         return found
 
     def _undo(self, place: Workplace, store: Store, run: Run, undone: list[Change]) -> int:
-        """Take back what a run did to one agent's entries, the last thing first, in one transaction.
+        """Reverse a run's changes to one agent's entries, latest first, in one transaction.
 
-        The number of entries that are gone for good.
+        Return the number of entries that cannot be restored.
         """
         where, actor, now = f"{place.name}/{store.agent}", f"undo {run.job}", self._clock.now()
         with store.read() as tx:
@@ -407,7 +408,7 @@ class Jobs:
                     fields = {field: _typed(field, past[field]) for field in same}
                     set_fields(work, entry, fields, actor=actor, now=now)
                     entries.use(work.tx, [entry_id], now)
-                    if run.job == "dream":  # else MEMORY.md would keep the line of what was long_term before
+                    if run.job == "dream":  # else MEMORY.md would keep the line of an entry that is no longer long_term
                         work.tx.run("dreaming.set_state", ids=[entry_id], state="undone")
                     made.append(replace(change, what="changed", before=then, after=past))
         undone += made
@@ -415,7 +416,7 @@ class Jobs:
 
 
 class _Lease:
-    """Keeps the lease of a job that takes long; asking often costs nothing."""
+    """Renews the lease of a running job. Cheap to call often: it writes at most every LEASE / 5."""
 
     def __init__(self, shared: Store, name: str, owner: str, clock: Clock) -> None:
         self._shared, self._name, self._owner, self._clock = shared, name, owner, clock
@@ -433,7 +434,7 @@ class _Lease:
 
 
 def _known(name: str) -> Job:
-    """The job of a name, or NotFound."""
+    """Return the job with this name, or raise NotFound."""
     found = job(names.name(name, "job"))
     if found is None:
         raise NotFound(f"there is no job {name!r}; there are {', '.join(one.name for one in JOBS)}")
@@ -441,12 +442,12 @@ def _known(name: str) -> Job:
 
 
 def _owner(run: str) -> str:
-    """Who holds the lease of a run: the process, for people to read, and the run, so that no two are the same."""
+    """Return the lease owner of a run: host and pid for the operator, the run id for uniqueness."""
     return f"{socket.gethostname()}-{os.getpid()}-{run}"
 
 
 def _operations(store: Store) -> int:
-    """How much has been done to an agent's entries."""
+    """Return how many operations the agent's log has."""
     with store.read() as tx:
         return Counters.get(tx).operations
 
@@ -456,12 +457,12 @@ def _standings(tx: Transaction) -> dict[str, _Standing]:
 
 
 def _interval(settings: Settings, name: str) -> int:
-    """Milliseconds between two runs of a job."""
+    """Return the interval between runs of a job, in milliseconds."""
     return int(getattr(settings.upkeep, name) * 1_000)
 
 
 def _together(run: Run, parts: Sequence[Run], finished_at: int | None) -> Run:
-    """One run over several workspaces."""
+    """Merge the parts of a run over several workspaces into one."""
     figures: dict[str, int] = {}
     for part in parts:
         for name, value in part.figures.items():
@@ -490,7 +491,7 @@ def _run(row: Row) -> Run:
 
 
 def _plain(value: object) -> object:
-    """A field as it is in the record of changes."""
+    """Return a field's value as the record of changes stores it."""
     return json.loads(json.dumps(value, default=str))
 
 

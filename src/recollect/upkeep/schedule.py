@@ -1,4 +1,4 @@
-"""The table of jobs: what there is, and the one function that does it. How often is in the settings."""
+"""The job table: each job and the function that implements it. Intervals are in the settings."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,19 +18,19 @@ class Job:
 
     name: str
     per_agent: Callable[[Shift, Store], None] | None = None
-    """What is done for each agent, or"""
+    """Called once per agent, or"""
     per_workspace: Callable[[Shift, Sequence[Store]], None] | None = None
-    """what is done once for all of them."""
+    """called once per workspace with all its agents."""
     first_after: int = 0
-    """Milliseconds before the first run."""
+    """Delay before the first run, in milliseconds."""
     only_if: Callable[[Shift], bool] = lambda shift: True
-    """Whether it runs by itself; asked for by name it always does."""
+    """Whether the job is scheduled; a run requested by name ignores this."""
     quiet: bool = False
-    """Whether a run that did nothing leaves no record, because it runs all the time."""
+    """True if a run that did nothing leaves no record, for jobs that run constantly."""
 
 
 def _reminders(shift: Shift, store: Store) -> None:
-    """Hand what is due to whoever wants it."""
+    """Deliver due reminders; count them if this is a dry run or there is no receiver."""
     if shift.dry_run or shift.deliver is None:
         shift.count("due", len(reminders.due(store, shift.now)))
     else:
@@ -53,5 +53,5 @@ JOBS: tuple[Job, ...] = (
 
 
 def job(name: str) -> Job | None:
-    """The job of a name."""
+    """Return the job with this name, or None."""
     return next((one for one in JOBS if one.name == name), None)
