@@ -1,8 +1,8 @@
-"""Checking that everything an agent has agrees, and mending what is derived.
+"""Consistency check of an agent's data, and repair of everything that is derived.
 
-The log tells how each entry came to be. Replaying it shows an entry that was altered or is missing, and a log row that
-does not fit what came before it. Names, index and vectors follow from entries and log, so they can be made anew, and so
-can an entry where the log proves what it was. The rest cannot, and is only told.
+The log records how each entry came to be. Replaying it reveals an entry that was altered or is missing, and a log row
+that contradicts the rows before it. Names, index and vectors derive from entries and log, so they can be rebuilt, and
+so can an entry if the log proves its content. Other damage cannot be repaired and is only reported.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -22,40 +22,40 @@ from recollect.storage.database import Row, Transaction
 __all__ = ["check"]
 
 SHOWN = 20
-"""Findings of one part that are told one by one; the rest is counted."""
+"""Maximum number of findings listed for one part; the rest is only counted."""
 PARTS = ("names", "log", "entries", "index", "vectors", "journal", "turns")
 REBUILT = ("names", "index", "turns")
-"""What is made from the rest, and made anew as a whole."""
+"""Derived parts that are only rebuilt as a whole."""
 _NUMBERS = ("entries", "operations", "documents", "layout", "removals")
 
 
 @dataclass(slots=True)
 class _Found:
-    """What one pass over an agent's rows brought to light."""
+    """Result of one pass over an agent's rows."""
 
     entries: int
     operations: int
     problems: dict[str, list[str]] = field(default_factory=lambda: {part: [] for part in PARTS})
     highest: Counters = field(default_factory=Counters)
-    """The highest numbers in use; the counters must not be below them."""
+    """Highest numbers in use; no counter may be lower."""
     unreadable: bool = False
     differing: list[str] = field(default_factory=list)
-    """The entries whose rows cannot be read, are not there, or are not what the log says."""
+    """Ids of entries whose rows are unreadable, missing, or different from the log."""
     miscounted: bool = False
-    """Whether the last numbers of the journal are wrong."""
+    """Whether the journal's counters are wrong."""
 
 
 def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Finding]]:
-    """How many entries and operations there are, and what is wrong with them. Repairing mends what is derived."""
+    """Return the number of entries, of operations, and the findings; with `repair`, rebuild derived data."""
     found = last = _look(store)
     told = found.problems
     if repair and (found.differing or found.problems["vectors"] or found.miscounted):
         with store.database.write(store.agent) as tx:
-            # No write of the store: that makes an index of another analysis anew first, for which it reads all entries.
+            # Not store.write(): it first rebuilds an index of another analysis version, which reads all entries.
             counters = Counters.lock(tx, text.ANALYSIS_VERSION)
             _mend_rows(store, Work(tx, counters, store.index), found)
             counters.save(tx)
-        last = _look(store)  # names and index can only be judged by all the entries
+        last = _look(store)  # names and index can only be checked against all entries
         told = {part: list(dict.fromkeys([*told[part], *last.problems[part]])) for part in PARTS}
     if repair and any(last.problems[part] for part in REBUILT):
         with store.write() as work:
@@ -73,7 +73,7 @@ def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Fin
 
 
 def _left(last: _Found, part: str, told: Sequence[str]) -> Sequence[str]:
-    """Those of the messages that still hold: where a part is made anew as a whole, all of them as long as one does."""
+    """Return the messages that still hold; of a part that is rebuilt as a whole, all of them if any holds."""
     left = last.problems[part]
     return _shown(told) if left and (part in REBUILT or len(told) > SHOWN) else left
 
@@ -124,7 +124,7 @@ def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _
     except (ValueError, IndexError, KeyError) as error:
         wrong = [f"the index cannot be read ({error})"]
     if found.unreadable:
-        wrong = []  # without all the entries nobody can tell whether it is right
+        wrong = []  # the index cannot be verified without all entries
     for entry_id in sorted(living):
         problems["entries"].append(f"entry {entry_id} is in the log, but it is not there")
         found.differing.append(entry_id)
@@ -134,7 +134,7 @@ def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _
 
 
 def _look_back(store: Store, tx: Transaction, found: _Found) -> None:
-    """Whether the journal is what was written, and the index over it right."""
+    """Check the journal's sequence numbers, hashes and counters, then the index over it."""
     broken, miscounted = list(history.breaks(tx)), list(history.miscounts(tx))
     found.miscounted = bool(miscounted)
     found.problems["journal"] += [*broken, *miscounted, *history.strays(tx)]
@@ -143,7 +143,7 @@ def _look_back(store: Store, tx: Transaction, found: _Found) -> None:
 
 
 def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[str], set[str]]:
-    """Read the whole log once; the entries that are there according to it, and those that were removed."""
+    """Read the whole log; return the ids of the entries that exist according to it, and of those removed."""
     problems, highest = found.problems["log"], found.highest
     living: set[str] = set()
     removed: set[str] = set()
@@ -169,7 +169,7 @@ def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[s
 
 
 def _readable(tx: Transaction, found: _Found, living: set[str]) -> Iterator[entries.Stored]:
-    """Every entry that can be read, compared with its log; the others are told. Those seen leave the living."""
+    """Yield every readable entry, compared with its log; report the others. Ids with a row leave `living`."""
     last = ""
     while rows := tx.all("entries.after_id", id=last, limit=PAGE):
         logs = entries.revision_rows(tx, [row[0] for row in rows])
@@ -199,7 +199,7 @@ def _batch(tx: Transaction, rows: Sequence[Row], found: _Found) -> list[entries.
 
 
 def _compare(entry: Entry, rows: Sequence[Row], found: _Found) -> None:
-    """Whether the log, replayed, ends in the entry as it is."""
+    """Replay the log of an entry and report the fields in which the stored row differs."""
     state = log_replay.replay(entry.id, rows, found.problems["log"])
     for name, value in log_replay.differences(entry, state).items() if state is not None else ():
         message = f"the {name} of entry {entry.id} is {value!r:.80}, but the log says otherwise"
@@ -209,14 +209,14 @@ def _compare(entry: Entry, rows: Sequence[Row], found: _Found) -> None:
 
 
 def _strange_removals(tx: Transaction, logged: Collection[str]) -> Iterator[str]:
-    """Removals that are said to be of entries that never were: erasing goes by them."""
+    """Yield index removals of entries that the log does not know; erasing relies on these rows."""
     for _, doc, entry_id in tx.all("index.removals"):
         if entry_id not in logged:
             yield f"document {doc} was removed for entry {entry_id:.80}, which the log does not know"
 
 
 def _low_counters(tx: Transaction, counters: Counters, highest: Counters) -> Iterator[str]:
-    """Counters that are below a number in use, so that it would be handed out again."""
+    """Yield counters below a number in use, which would be assigned twice."""
     highest.layout = max((segment for segment, _, _, _ in tx.all("index.segments")), default=0)
     for number, doc, _ in tx.all("index.removals"):
         highest.removals, highest.documents = max(highest.removals, number), max(highest.documents, doc)
@@ -227,7 +227,7 @@ def _low_counters(tx: Transaction, counters: Counters, highest: Counters) -> Ite
 
 
 def _logs(tx: Transaction, ids: Sequence[str]) -> Iterator[tuple[str, list[Row]]]:
-    """The log of each of the entries, page by page."""
+    """Yield the log rows of each entry, reading page by page."""
     for start in range(0, len(ids), PAGE):
         yield from entries.revision_rows(tx, ids[start : start + PAGE]).items()
 
@@ -236,8 +236,8 @@ def _logs(tx: Transaction, ids: Sequence[str]) -> Iterator[tuple[str, list[Row]]
 
 
 def _mend_rows(store: Store, work: Work, found: _Found) -> None:
-    """Mend what names and index are made from: entries that the log proves; and vectors, and the count of events."""
-    if not found.problems["log"]:  # a log with gaps may not know the newest
+    """Repair the sources of names and index (entries proven by the log), vectors, and the event counters."""
+    if not found.problems["log"]:  # a damaged log may lack the newest operations
         for entry_id, rows in _logs(work.tx, list(dict.fromkeys(found.differing))):
             _mend_entry(work, entry_id, rows, found)
     if found.problems["vectors"]:
@@ -250,7 +250,7 @@ def _mend_rows(store: Store, work: Work, found: _Found) -> None:
 
 
 def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Found) -> None:
-    """Write an entry anew as its log says, if that is proven."""
+    """Rewrite an entry from its log, if the log is proven right."""
     stored = work.tx.one("entries.by_ids", ids=[entry_id])
     state = log_replay.replay(entry_id, rows, [])
     entry = None if state is None else log_replay.proven(entry_id, stored, state)
@@ -266,14 +266,14 @@ def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Found) -
 
 
 def _rebuild(work: Work, found: _Found) -> None:
-    """Make names, counters and index anew from the entries and the log."""
+    """Rebuild names, counters and index from the entries and the log."""
     for (name,) in work.tx.all("names.dangling"):
         work.tx.run("names.drop", name=name)
     counters = work.counters
     for number in _NUMBERS:
         setattr(counters, number, max(getattr(counters, number), getattr(found.highest, number)))
     if found.unreadable:
-        return  # an index without some of the entries would hide them
+        return  # a rebuilt index would hide the unreadable entries
     if not 0 <= counters.documents - counters.flushed < index.TAIL:
         counters.documents = found.highest.documents
     for entry_id, rows in _logs(work.tx, [stored.entry.id for stored in every(work.tx)]):
@@ -282,7 +282,7 @@ def _rebuild(work: Work, found: _Found) -> None:
 
 
 def _mend_name(work: Work, entry_id: str, rows: Sequence[Row]) -> None:
-    """Give an entry the name that the log says, and make its other names aliases."""
+    """Bind an entry to the name in its log, and turn its other names into aliases."""
     state = log_replay.replay(entry_id, rows, [])
     if state is None:
         return

@@ -1,7 +1,7 @@
-"""Conversations and their journal: start, append, read, change status. What a call acknowledged is on disk.
+"""Conversations and their journal: start, append, read, change status. A call returns after its data is on disk.
 
-The journal is only ever appended to. An event is checked whole before it is written, and many events of one call are
-written together or not at all.
+The journal is append-only. Every event is validated completely before it is written, and all events of one call are
+written atomically.
 """
 
 import json
@@ -53,14 +53,14 @@ __all__ = [
 
 DEFAULT_CHANNEL = "general"
 EVENT_BYTES = 16_000_000
-"""The longest content of an event; a tool may return a lot."""
+"""Maximum size of an event's content; tool results can be large."""
 REF_LENGTH = 11
 RECOVERABLE = 7 * 24 * 3_600_000
-"""Milliseconds after which a checkpoint has expired."""
+"""Milliseconds until a checkpoint expires."""
 RECOVERED = 50
-"""How many messages a recovery gives back."""
+"""Maximum number of messages in a recovery."""
 PROBES = 4
-"""Texts of a list of messages that are looked for in the whole journal."""
+"""Maximum number of texts of a message list that are looked up in the older part of a lane."""
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _OWN_FIELDS = ("speaker", "tool_calls", "internal")
 _FOLLOWS = {Status.IDLE: (Status.ACTIVE,), Status.ARCHIVED: (Status.ACTIVE, Status.IDLE)}
@@ -68,10 +68,10 @@ _FOLLOWS = {Status.IDLE: (Status.ACTIVE,), Status.ARCHIVED: (Status.ACTIVE, Stat
 
 @dataclass(frozen=True, slots=True)
 class LaneState:
-    """Where the window of a lane begins, and what stands for the rest."""
+    """Where the window of a lane begins, and the summary of everything before it."""
 
     marker: int = 0
-    """The number of the marker event; 0 before the first compaction."""
+    """Sequence number of the marker event; 0 before the first compaction."""
     boundary: int = 0
     kept: tuple[int, ...] = ()
     document: SummaryDocument = field(default_factory=SummaryDocument)
@@ -81,7 +81,7 @@ class LaneState:
 
 
 def channels(shared: Store, workspace: str) -> list[Channel]:
-    """The channels of the workspace. The default one is there even before anything was written."""
+    """List the channels of the workspace. The default channel is included even if it is not stored yet."""
     with shared.read() as tx:
         found = history.channels(tx, workspace)
     if not any(channel.is_default for channel in found):
@@ -90,7 +90,7 @@ def channels(shared: Store, workspace: str) -> list[Channel]:
 
 
 def create_channel(shared: Store, workspace: str, name: object, description: object, now: int) -> Channel:
-    """Make a channel; Conflict when there is one of that name."""
+    """Create a channel; raise Conflict if the name is taken."""
     name, description = names.name(name, "channel"), names.plain("description", description, lines=True)
     with shared.database.write(shared.agent) as tx:
         if not any(channel.is_default for channel in history.channels(tx, workspace)):
@@ -107,7 +107,7 @@ def start(
     store: Store, *, channel: str, chat_id: object, model_id: object, participants: Iterable[str], now: int,
     resume: bool = False,
 ) -> ConversationInfo:  # fmt: skip
-    """Begin a conversation; with `resume` only if none of that chat goes on, however many ask at once."""
+    """Start a conversation; with `resume`, return the open one of the chat instead, safely under concurrency."""
     if isinstance(participants, str) or not isinstance(participants, Iterable):
         raise Invalid(f"participants are a list of agents, not {participants!r}")
     info = ConversationInfo(
@@ -122,7 +122,7 @@ def start(
     )
     with store.database.write(store.agent) as tx:
         if resume and info.chat_id is not None:
-            Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # of those who ask at once, all but one wait here
+            Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # takes the lock that serialises concurrent callers
             known = history.of_chat(tx, info.chat_id)
             if known is not None:
                 return known
@@ -137,13 +137,13 @@ def start(
 
 
 def of_chat(store: Store, chat_id: object) -> ConversationInfo | None:
-    """The newest conversation of a chat to which something can be added."""
+    """Return the newest conversation of a chat that still accepts events, or None."""
     with store.read() as tx:
         return history.of_chat(tx, names.name(chat_id, "chat id"))
 
 
 def find(store: Store, id_or_ref: object) -> ConversationInfo:
-    """The conversation with this id or ref code."""
+    """Return the conversation with this id or ref code; raise NotFound if there is none."""
     target = names.name(id_or_ref, "conversation")
     with store.read() as tx:
         found = history.conversation(tx, target)
@@ -156,14 +156,14 @@ def listed(
     store: Store, statuses: Iterable[Status], *, channel: str | None = None, chat_id: str | None = None, limit: int,
     before: tuple[int, str] = (history.LONGEST, ""),
 ) -> list[ConversationInfo]:  # fmt: skip
-    """Conversations, newest first, older than the moment and id given."""
+    """List conversations, newest first; `before` is the cursor (start time, id) of the previous page."""
     with store.read() as tx:
         return history.conversations(tx, statuses, channel=channel, chat_id=chat_id, limit=limit, before=before)
 
 
 def transition(tx: Transaction, conversation: str, status: Status, now: int) -> None:
-    """Change the status; Conflict when it cannot follow the one that is."""
-    Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # whoever appends meanwhile waits
+    """Change the status; raise Conflict if the transition is not allowed."""
+    Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # blocks concurrent appenders until commit
     found = history.conversation(tx, conversation)
     if found is None:
         raise NotFound(f"there is no conversation {conversation!r} of this agent any more")
@@ -179,7 +179,7 @@ def transition(tx: Transaction, conversation: str, status: Status, now: int) -> 
 
 
 def checked(event: Event, conversation: str, now: int) -> Event:
-    """The event with every field in its final form; Invalid before anything is written."""
+    """Validate an event and return it with all fields normalised, an id and a timestamp; raise Invalid."""
     if not isinstance(event, Event):
         raise Invalid(f"an event is an Event value, not {type(event).__name__}; write conv.user(…), or Event(…)")
     kind, lane = member(EventType, event.type, "type of event"), member(Lane, event.lane, "lane")
@@ -215,9 +215,9 @@ def checked(event: Event, conversation: str, now: int) -> Event:
 def append(
     store: Store, conversation: str, new: Sequence[Event], tx: Transaction | None = None, *, after: int | None = None
 ) -> list[Event]:
-    """Append checked events to the journal of an active conversation, in the transaction that is given or a new one.
+    """Append checked events to the journal of an active conversation, in transaction `tx` or in a new one.
 
-    With `after` only if the event of that number is the last one told in its lane; else nothing is appended.
+    With `after`, append only if no event but markers follows that sequence number in the lane; else return [].
     """
     if tx is None:
         with store.database.write(store.agent) as tx:
@@ -225,7 +225,7 @@ def append(
         if stored:
             store.newest = tx.generation, stored[-1].seq, conversation, stored[-1].hash
         return stored
-    # First of all, because it makes others wait: what is read from here on is as it will be when this is written.
+    # First, because it locks out other writers: whatever is read below stays valid until commit.
     journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
     if after is not None and tx.one(
         "history.told_after", conversation=conversation, lane=str(new[0].lane), after=after
@@ -234,7 +234,7 @@ def append(
         return []
     row: Row | None
     *known, digest = store.newest
-    if known == [tx.generation, journal.events - len(new), conversation]:  # nobody has appended since
+    if known == [tx.generation, journal.events - len(new), conversation]:  # no other writer has appended since
         row = tx.one("history.standing", id=conversation)
         row = row and (*row, digest)
     else:
@@ -252,7 +252,7 @@ def append(
 
 
 def events(store: Store, conversation: str, after: int, limit: int) -> Iterator[Event]:
-    """The events of a conversation in order, page by page."""
+    """Yield up to `limit` events of a conversation in order, reading page by page."""
     while limit > 0:
         with store.read() as tx:
             page = history.events(tx, "events", conversation=conversation, after=after, limit=min(limit, history.PAGE))
@@ -263,7 +263,7 @@ def events(store: Store, conversation: str, after: int, limit: int) -> Iterator[
 
 
 def events_back(store: Store, conversation: str, before: int, limit: int) -> Iterator[Event]:
-    """The events of a conversation from its end, or from before an event, newest first and page by page."""
+    """Yield up to `limit` events before a sequence number, newest first, reading page by page."""
     while limit > 0:
         with store.read() as tx:
             most = min(limit, history.PAGE)
@@ -275,7 +275,7 @@ def events_back(store: Store, conversation: str, before: int, limit: int) -> Ite
 
 
 def referenced(store: Store, conversation: str, reference: object) -> Event:
-    """The event of the conversation whose hash is, or begins with, the reference."""
+    """Return the event whose hash equals or starts with the reference; raise Conflict if it is ambiguous."""
     digest = names.name(reference, "hash").lower()
     with store.read() as tx:
         found = history.events(tx, "by_hash", conversation=conversation, hash=digest, length=len(digest))
@@ -289,12 +289,13 @@ def referenced(store: Store, conversation: str, reference: object) -> Event:
 def new_part(
     known: Sequence[Event], given: Sequence[Event], beginning: Callable[[], Sequence[Event]] | None = None
 ) -> Sequence[Event]:
-    """What is new in a list of messages that a client sends again and again, as a whole or from somewhere on.
+    """Return the new messages of a list that a client resends every time, in full or from some point on.
 
-    A list that stands in the journal in one piece is known. Of one that begins with the end of the journal, what
-    follows is new. Any other was changed somewhere: what follows the beginning that it shares with the journal is
-    looked at in the same way. Then something that is known may be told again, but nothing is lost, and the changed
-    list, sent again, is known. Where only the end of the journal is given, `beginning` gives its beginning.
+    A list that is a contiguous part of the journal has nothing new. If a prefix of the list is a suffix of the
+    journal, the rest is new. Any other list was edited: skip the prefix that it shares with the start of the journal
+    and match the remainder against the end in the same way. Then a known message may be appended twice, but none is
+    lost, and the edited list has nothing new when it is sent again. If `known` is only the end of the journal,
+    `beginning` returns its start.
     """
     old, new = [_told(event) for event in known], [_told(event) for event in given]
     matched, contained = _overlap(old, new)
@@ -304,16 +305,16 @@ def new_part(
         first = old if beginning is None else [_told(event) for event in beginning()]
         matched = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, new, strict=False)))
         while matched and given[matched].type is EventType.TOOL:
-            matched -= 1  # its call has a result already, so the call is told again, too
+            matched -= 1  # the stored call already has a result, so its call must be appended again, too
         matched += _overlap(old, new[matched:])[0]
     return given[matched:]
 
 
 def new_in_lane(tx: Transaction, conversation: str, lane: Lane, given: Sequence[Event]) -> tuple[Sequence[Event], int]:
-    """What is new in a list of messages for a lane, and the number of the last event that is told there.
+    """Return the new messages of a list for a lane, and the sequence number of the lane's last event but markers.
 
-    Of a long lane no more is read than its end, twice as long as the list: a list that stands before it would have all
-    its texts there, which the database is asked. Internal events count only as far as the list has them.
+    Of a long lane only the end is read, twice as long as the list. A list further back would have all its texts there,
+    so a query for a few of them rules that out. Internal events are ignored unless the list contains them.
     """
     internal = {_told(event) for event in given if event.internal}
     known, last, whole = _end(tx, conversation, lane, 2 * len(given), internal)
@@ -327,8 +328,8 @@ def new_in_lane(tx: Transaction, conversation: str, lane: Lane, given: Sequence[
 def _end(
     tx: Transaction, conversation: str, lane: Lane, count: int, internal: Container[object]
 ) -> tuple[list[Event], int, bool]:
-    """The last so many events of a lane that may be in a list, the number of the last one told, and whether these are
-    all there are."""
+    """Return the last `count` events of a lane that a list may contain, the sequence number of its last event but
+    markers, and whether the whole lane was read."""
     found: list[Event] = []
     last, before, whole = 0, history.LONGEST, False
     while len(found) < count and not whole:
@@ -341,7 +342,7 @@ def _end(
 
 
 def _beginning(tx: Transaction, conversation: str, lane: Lane, count: int, internal: Container[object]) -> list[Event]:
-    """The first so many events of a lane that may be in a list."""
+    """Return the first `count` events of a lane that a list may contain."""
     found: list[Event] = []
     after, ended = 0, False
     while len(found) < count and not ended:
@@ -359,15 +360,18 @@ def _listable(events: Iterable[Event], internal: Container[object]) -> list[Even
 
 
 def _all_before(tx: Transaction, conversation: str, lane: Lane, given: Sequence[Event], before: int) -> bool:
-    """Whether texts of a list all occur before an event: the last one, which is likely to be new, and the longest."""
+    """Return whether sample texts of a list all occur before an event: the last, likely to be new, and the longest."""
     texts = {given[-1].content, *sorted((event.content for event in given), key=len)[1 - PROBES :]}
     rows = tx.all("history.contents_before", conversation=conversation, lane=str(lane), before=before, contents=texts)
     return len(rows) == len(texts)
 
 
 def _overlap(old: Sequence[object], new: Sequence[object]) -> tuple[int, bool]:
-    """How much of the beginning of `new` is the end of `old`, and whether `old` holds all of it somewhere."""
-    fallback = [0] * len(new)  # how much of the beginning also ends here
+    """Return the length of the longest prefix of `new` that ends `old`, and whether `old` contains all of `new`.
+
+    Knuth-Morris-Pratt, so linear in both lengths.
+    """
+    fallback = [0] * len(new)  # length of the longest proper prefix that ends at each place
     matched, contained = 0, not new
     for place in range(1, len(new)):
         while matched and new[place] != new[matched]:
@@ -389,9 +393,9 @@ def _told(event: Event) -> tuple[object, ...]:
 
 
 def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:
-    """Every tool result must answer a call that was made in its lane and is not answered yet."""
+    """Check that every tool result answers an open call of its lane; raise Invalid or Conflict."""
     calls: dict[tuple[Lane, str], bool] = {}
-    read: set[Lane] = set()  # a model may use the id of a call again, so the last one counts
+    read: set[Lane] = set()  # a model may reuse a call id; the latest call counts
     for event in new:
         for call in event.tool_calls:
             calls[event.lane, call["id"]] = False
@@ -424,7 +428,7 @@ def _calls(value: object) -> tuple[dict[str, Any], ...]:
 
 
 def _call(call: object) -> dict[str, Any]:
-    """A tool call in the form of OpenAI's messages; {id, name, arguments} will do, too."""
+    """Normalise a tool call to the OpenAI message format; the flat form {id, name, arguments} is accepted, too."""
     if not isinstance(call, Mapping):
         raise Invalid(f"a tool call is a mapping with id and function, not {type(call).__name__}")
     identity = names.name(call.get("id"), "id of a tool call")
@@ -467,7 +471,7 @@ def _json(value: object, what: str) -> str:
 
 
 def lane_state(tx: Transaction, conversation: str, lane: Lane) -> LaneState:
-    """Where the window begins. A row that is gone or cannot be read is made anew from the markers in the journal."""
+    """Return the state of a lane; if its row is missing or unreadable, rebuild it from the last marker."""
     row = tx.one("history.lane", conversation=conversation, lane=str(lane))
     if row is None:
         return _from_markers(tx, conversation, lane)
@@ -480,14 +484,14 @@ def lane_state(tx: Transaction, conversation: str, lane: Lane) -> LaneState:
 
 
 def window(tx: Transaction, conversation: str, lane: Lane) -> tuple[LaneState, list[Event]]:
-    """The state of a lane, and the events that no archive stands for."""
+    """Return the state of a lane, and the events that no archive covers."""
     state = lane_state(tx, conversation, lane)
     found = history.events(tx, "events_by_seq", seqs=state.kept) if state.kept else []
     return state, found + told(tx, conversation, lane, state.boundary)
 
 
 def told(tx: Transaction, conversation: str, lane: Lane, after: int = 0) -> list[Event]:
-    """What happened in a lane after an event, without the markers."""
+    """Return the events of a lane after a sequence number, without markers."""
     return history.events(
         tx, "events_of_lane", conversation=conversation, lane=str(lane), after=after, marker=str(EventType.MARKER)
     )
@@ -503,7 +507,7 @@ def set_document(tx: Transaction, conversation: str, lane: Lane, state: LaneStat
 
 
 def read_marker(event: Event) -> Marker:
-    """What a marker event says."""
+    """Parse the payload of a marker event."""
     told = event.payload
     return Marker(
         archive_name=told["archive_name"], archived_at=told["archived_at"], boundary=told["boundary"],
@@ -523,7 +527,7 @@ def _from_markers(tx: Transaction, conversation: str, lane: Lane) -> LaneState:
 
 
 def checkpoint(tx: Transaction, conversation: str, now: int) -> int:
-    """Save where a conversation stands; the number of its last event. The events themselves are in the journal."""
+    """Save a checkpoint and return the number of its last event. The events themselves stay in the journal."""
     row = tx.one("history.last_of", conversation=conversation)
     upto = row[0] if row else 0
     documents = {lane: document.to_json() for lane, document in _documents(tx, conversation, None).items()}
@@ -535,7 +539,7 @@ def checkpoint(tx: Transaction, conversation: str, now: int) -> int:
 
 
 def saved(store: Store, conversation: str) -> Recovery | None:
-    """The checkpoint of a conversation: the one that was saved last, as no other is kept. None if it cannot be read."""
+    """Return the last saved checkpoint, the only one kept; None if there is none or it is unreadable."""
     with store.read() as tx:
         row, info = tx.one("history.checkpoint", conversation=conversation), history.conversation(tx, conversation)
         if row is None or info is None:
@@ -549,10 +553,10 @@ def saved(store: Store, conversation: str) -> Recovery | None:
 
 
 def recover(store: Store, now: int, *, beside: str | None = None) -> Recovery | None:
-    """Where the agent was last, if that is less than seven days ago; `beside` is the conversation that it is in now.
+    """Return the agent's last position if it is at most seven days old; `beside`, its current conversation, is skipped.
 
-    An event is a checkpoint of its own: the journal has all of it. A checkpoint that was saved on request counts from
-    when it was saved; one that cannot be read counts as if it were not there.
+    Every event acts as a checkpoint, since the journal holds everything. An explicit checkpoint is as old as its save
+    time; an unreadable one is ignored.
     """
     oldest = now - RECOVERABLE
     with store.read() as tx:
@@ -588,7 +592,7 @@ def _documents(tx: Transaction, conversation: str, documents: str | None) -> dic
 
 
 def _last_messages(tx: Transaction, conversation: str, upto: int | None) -> tuple[Event, ...]:
-    """The last messages of the talk as it was saved, up to an event."""
+    """Return the last messages of the conversation's saved view, up to an event."""
     found: list[Event] = []
     view = history.saved_view(tx, conversation)
     before = history.LONGEST if upto is None else upto + 1
