@@ -1,22 +1,22 @@
 """The inverted index of one agent, kept in ordinary tables of either database: `Segmented`, and `Index` for entries.
 
-The argument. A full-text index must take one new document durably in well under a millisecond, and answer a question
-over a million documents in a few milliseconds. Lists that are rewritten with every document are slow to write; many
-small pieces are slow to read. So the index is a log-structured one:
+The argument. A full-text index must add a document durably in well under a millisecond and answer a query over a
+million documents in a few milliseconds. Posting lists that are rewritten for every document are slow to write; many
+small pieces are slow to read. So the index is log-structured:
 
-- A new document is one row of the *tail*: its terms and their counts. Nothing else is touched.
-- When the tail has TAIL documents it becomes a *segment*: per term one row that holds the documents (16-bit offsets)
-  and counts (8 bits) as two arrays. Every FAN segments of a level become one of the next, up to 65,536 documents, where
-  it ends. Each posting is so written three times in its life, always in key order, and a million documents are about
-  thirty pieces.
-- Segments never change. A removed document leaves a row in *removals* with its terms, so that the number of documents
-  holding a term stays exact; the next rewrite of its segment drops it for good.
+- A new document is one row of the *tail*: its terms and their counts. Nothing else is written.
+- When the tail reaches TAIL documents it is flushed to a *segment*: one row per term that holds the documents (16-bit
+  offsets) and counts (8 bits) as two arrays. FAN segments of one level are merged into one of the next, up to 65,536
+  documents. Each posting is therefore written three times in its life, always in key order, and a million documents
+  make about thirty segments.
+- Segments are immutable. A removed document leaves a tombstone in *removals* with its terms, so document frequencies
+  stay exact; the next rewrite of its segment drops it for good.
 
-All of it happens in the transaction that writes the entry, so index and entries cannot drift apart. A process keeps
-what cannot change (lengths of segments) and what it has read of the tail; the counters row tells it what is new. The
-postings themselves are read from the database for each search, in one query.
+All of it happens in the transaction that writes the entry, so index and entries cannot diverge. A process caches
+what cannot change (document lengths of segments) and what it has read of the tail; the counters row shows what is new.
+The postings themselves are read from the database for each search, in one query.
 
-What would change this: a database with BM25 of its own that can be counted on everywhere.
+What would change this: a database with built-in BM25 that is available everywhere.
 """
 
 import logging
@@ -58,26 +58,26 @@ TAIL = 1_024
 FAN = 8
 SPAN = 65_536
 FOLD = 4_096
-"""From so many removed documents on, the segment that holds the most of them is rewritten."""
+"""Number of removed documents from which the segment that holds most of them is rewritten."""
 DAMAGE = (ValueError, IndexError, KeyError, TypeError)
-"""What reading rows raises that are not what was written."""
+"""Exceptions that decoding a damaged row can raise."""
 STALE = 0
-"""The version of no text analysis: an index with it is rebuilt by the next search or write."""
+"""An analysis version that no analyser has: the next search or write rebuilds an index marked with it."""
 EXPANDED = 32
-"""How many words of a query are expanded, those that are in no document first: what is typed is short."""
+"""Maximum number of query words to expand, those in no document first; typed queries are short."""
 
 _log = logging.getLogger("recollect.index")
 
 Word = Sequence[str] | Mapping[str, float]
-"""One word of a query: its spellings, with a weight for each where they differ in weight."""
+"""One word of a query: its spellings, as a mapping to weights where the weights differ."""
 Ranking = Callable[[int], list[tuple[int, float]]]
-"""Gives the best so many documents, as (number, score)."""
+"""Returns the best documents up to a limit, as (number, score)."""
 
 
 class Segmented:
-    """What every index is made of: segments, and what came after them. Safe to use from several threads.
+    """Base class of the indexes: immutable segments plus a tail. Thread-safe.
 
-    A kind of index says where its rows are: the queries, what is known of a segment, which documents were removed.
+    A subclass says where its rows are: the named queries, the view of its segments, the removed documents.
     """
 
     queries = "index"
@@ -87,18 +87,18 @@ class Segmented:
         self._view: View | None = None
 
     def _new_view(self, generation: int) -> "View":
-        """What a process knows that has read nothing yet."""
+        """Return an empty view."""
         raise NotImplementedError
 
     def _removed(self, tx: Transaction, first: int, last: int) -> list[int]:
-        """The documents of a range that were removed and are still in their segments."""
+        """Return the documents of a range that were removed but are still in their segments."""
         return []
 
     def _rewritten(self, tx: Transaction, first: int, last: int) -> None:
-        """Forget the removals of a range: its segments are now written without them."""
+        """Delete the tombstones of a range, after its segments were rewritten without the removed documents."""
 
     def _merge_due(self, tx: Transaction, counters: Counters) -> None:
-        """Make one segment of the newest FAN segments, as long as they are of the same level and fit."""
+        """Merge the newest FAN segments into one, repeatedly, while they have the same level and fit into SPAN."""
         while True:
             newest = tx.all(f"{self.queries}.segments")[-FAN:]
             first, end = newest[0][2], newest[-1][2] + newest[-1][3]
@@ -107,7 +107,7 @@ class Segmented:
             self._rewrite(tx, counters, newest)
 
     def _rewrite(self, tx: Transaction, counters: Counters, segments: Sequence[Row]) -> None:
-        """Put neighbouring segments together into one, without the removed documents."""
+        """Merge adjacent segments into one, dropping removed documents."""
         from recollect.search.segments import merge
 
         numbers = [segment for segment, _, _, _ in segments]
@@ -137,16 +137,16 @@ class Segmented:
         tx.many(f"{self.queries}.postings_put", rows)
 
     def _current(self, tx: Transaction, counters: Counters) -> "View":
-        """What this process knows of the index, brought to the state that the transaction sees."""
+        """Return the cached view, updated to the state that the transaction sees."""
         known = self._view
         if known is not None and known.precedes(tx, counters):
-            self._view = None  # until it is whole again: reading may fail half-way
+            self._view = None  # dropped during the update, which may fail half-way
             known.update(tx, counters)
             self._view = known
             return known
         view = self._new_view(tx.generation)
         view.update(tx, counters)
-        # A transaction that began before the newest one must not replace what is known of the newest.
+        # A transaction with an older snapshot must not replace a newer cached view.
         if known is None or known.generation != tx.generation:
             self._view = view
         return view
@@ -156,7 +156,7 @@ class Index(Segmented):
     """The index of one agent's entries: put, remove, erase, search, rebuild, check."""
 
     def put(self, tx: Transaction, counters: Counters, terms: Mapping[str, int]) -> int:
-        """Index a document; its number."""
+        """Index a document and return its number."""
         counters.documents += 1
         counters.live += 1
         counters.tokens += sum(terms.values())
@@ -166,7 +166,7 @@ class Index(Segmented):
         return counters.documents
 
     def remove(self, tx: Transaction, counters: Counters, doc: int, entry_id: str, terms: Mapping[str, int]) -> None:
-        """Take a document out; `terms` are what it was put in with."""
+        """Remove a document; `terms` are those it was indexed with."""
         counters.live -= 1
         counters.tokens -= sum(terms.values())
         counters.removals += 1
@@ -175,7 +175,7 @@ class Index(Segmented):
             self._tidy(self._fold, tx, counters)
 
     def erase(self, tx: Transaction, counters: Counters, entry_id: str) -> int:
-        """Clean out what removed documents of an entry left behind; how many rows were cleaned."""
+        """Purge the postings and tombstones of an entry's removed documents; return the number of rows changed."""
         cleaned = 0
         for doc, line in tx.all("index.removals_of", entry_id=entry_id):
             cleaned += self._purge(tx, counters, doc, list(unpack(line)))
@@ -184,14 +184,14 @@ class Index(Segmented):
         return cleaned
 
     def holding(self, tx: Transaction, counters: Counters, terms: Sequence[str]) -> dict[str, int]:
-        """How many living documents have each of the terms."""
+        """Return the document frequency of each term, removed documents excluded."""
         if not terms or not counters.live:
             return {}
         with self._lock:
             return dict(self._current(tx, counters).postings(tx, terms)[1])
 
     def terms_of(self, tx: Transaction, counters: Counters, doc: int) -> dict[str, int]:
-        """What a document is indexed under, for who cannot tell any more: it takes long."""
+        """Return the terms a document is indexed under by scanning its segment. Slow: for when the text is lost."""
         from recollect.search.segments import count_in
 
         if doc > counters.flushed:
@@ -205,10 +205,10 @@ class Index(Segmented):
         return found
 
     def search(self, tx: Transaction, counters: Counters, query: Sequence[Word], limit: int) -> list[tuple[int, float]]:
-        """The best documents for a query, as (number, score).
+        """Return the best documents for a query, as (number, score).
 
         The query is a list of words, each with its spellings; the spellings of a word share its idf, and each may have
-        a weight of its own.
+        its own weight.
         """
         look = self.look(tx, counters, query)
         return look.ranking(Statistics([look]))(limit)
@@ -216,7 +216,7 @@ class Index(Segmented):
     def look(
         self, tx: Transaction, counters: Counters, query: Sequence[Word], *, prefix: bool = False, fuzzy: float = 0.0
     ) -> "Look":
-        """What the index holds of the words of a query; with `prefix` and `fuzzy` also of words that are like them."""
+        """Return the postings for the words of a query; `prefix` and `fuzzy` also match similar terms."""
         if not query or not counters.live:
             return Look(query, [], Counter(), counters.live, counters.tokens)
         if prefix or fuzzy > 0:
@@ -228,7 +228,7 @@ class Index(Segmented):
     def _expanded(
         self, tx: Transaction, counters: Counters, query: Sequence[Word], prefix: bool, fuzzy: float
     ) -> list[Word]:
-        """The query with longer and near terms beside each word, or instead of one that is not in the index."""
+        """Return the query with prefix and fuzzy matches added to each word, replacing words not in the index."""
         from recollect.search.vocabulary import best
 
         with self._lock:
@@ -245,7 +245,7 @@ class Index(Segmented):
         return expanded
 
     def rebuild(self, tx: Transaction, counters: Counters) -> None:
-        """Forget everything; the caller puts every document in again."""
+        """Clear the index; the caller then puts every document again."""
         for query in ("clear_tail", "clear_segments", "clear_postings", "clear_removals"):
             tx.run(f"index.{query}")
         counters.live = counters.tokens = 0
@@ -255,7 +255,7 @@ class Index(Segmented):
     def check(
         self, tx: Transaction, counters: Counters, documents: Iterable[tuple[int, Mapping[str, int]]]
     ) -> list[str]:
-        """What differs between the index and the documents that should be in it."""
+        """Return the differences between the index and the documents that should be in it."""
         from recollect.search.segments import fingerprint, fingerprints
 
         expected = {doc: (fingerprint(terms), sum(terms.values())) for doc, terms in documents}
@@ -296,7 +296,7 @@ class Index(Segmented):
         return problems
 
     def whole(self, tx: Transaction, counters: Counters) -> bool:
-        """Whether the index holds as much as the counters say; it reads little more than a search does."""
+        """Return whether the index agrees with the counters; a quick check that reads little more than a search."""
         try:
             with self._lock:
                 return self._current(tx, counters).is_whole(tx, counters)
@@ -307,7 +307,7 @@ class Index(Segmented):
 
     @staticmethod
     def _tidy(step: Callable[[Transaction, Counters], None], tx: Transaction, counters: Counters) -> None:
-        """Rearrange the index. Where its rows are damaged, it is marked as stale instead, and the write goes on."""
+        """Run a flush or fold step. If rows are damaged, mark the index stale instead of failing the write."""
         try:
             step(tx, counters)
         except DAMAGE as error:
@@ -315,7 +315,7 @@ class Index(Segmented):
             counters.analysis = STALE
 
     def _flush(self, tx: Transaction, counters: Counters) -> None:
-        """Turn the tail into a segment, then merge segments that are due."""
+        """Flush the tail to a segment, then merge segments that are due."""
         first, last = counters.flushed + 1, counters.documents
         if last - first >= SPAN:
             raise Corrupt(
@@ -349,7 +349,7 @@ class Index(Segmented):
         return View(generation)
 
     def _fold(self, tx: Transaction, counters: Counters) -> None:
-        """When many documents were removed, rewrite the segment that holds the most of them."""
+        """If many documents were removed, rewrite the segment that holds most of them."""
         ((outstanding,),) = tx.all("index.removals_count")
         if outstanding < max(FOLD, counters.live // 16):
             return
@@ -361,7 +361,7 @@ class Index(Segmented):
             self._rewrite(tx, counters, [segments[fullest[0][0]]])
 
     def _purge(self, tx: Transaction, counters: Counters, doc: int, terms: list[str]) -> int:
-        """Take every trace of a document out of the tail, or out of its segment."""
+        """Purge a document from the tail or its segment; return the number of rows changed."""
         from recollect.search.segments import without
 
         if doc > counters.flushed:
@@ -379,7 +379,7 @@ class Index(Segmented):
                 ((blob,),) = tx.all("index.lengths", segment=segment)
                 lengths = array("I", blob)
                 lengths[doc - first] = 0
-                # A new number, because processes keep what they know of a segment by its number.
+                # A new number invalidates caches: processes cache a segment by its number.
                 counters.layout += 1
                 tx.run("index.postings_rename", segment=segment, new=counters.layout)
                 tx.run("index.segment_rename", segment=segment, new=counters.layout, lengths=lengths.tobytes())
@@ -387,25 +387,25 @@ class Index(Segmented):
 
 
 class Statistics:
-    """The numbers that BM25 measures words by, over everything that a query searches.
+    """The collection statistics for BM25, over every index that a query searches.
 
-    Scores of several indexes can be compared only when they are made with the same numbers.
+    Scores from several indexes are comparable only if they use the same statistics.
     """
 
     def __init__(self, looks: "Sequence[Look]") -> None:
         self.documents = sum(look.documents for look in looks)
         self.average = sum(look.tokens for look in looks) / max(self.documents, 1) or 1.0
-        """How long a document is, in terms."""
+        """Average document length in terms."""
         holding: Counter[str] = Counter()
         for look in looks:
             holding.update(look.holding)
         exact: list[list[str]] = []
         self.like: list[list[tuple[float, str]]] = []
-        """For each word the terms that only stand for it, with their weights, the heaviest first."""
+        """For each word its expansion terms (prefix and fuzzy matches) with their weights, heaviest first."""
         for spellings in zip(*(look.query for look in looks), strict=True):
             weights = {term: weight for word in spellings for term, weight in _weights(word).items()}
             exact.append([term for term, weight in weights.items() if weight >= 1])
-            # The idf of all spellings together: a term that stands for a word never tells more than the word itself.
+            # The idf of all spellings together, so that an expansion never outweighs the word itself.
             idf = _idf(self.documents, sum(holding[term] for term in weights))
             like = [(idf * weight, term) for term, weight in weights.items() if weight < 1]
             self.like.append(sorted(like, key=lambda one: -one[0]))
@@ -414,17 +414,17 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What one index holds of the words of a query: all that a ranking needs."""
+    """The postings and counts of one index for a query: everything that ranking needs."""
 
     query: "Sequence[Word]"
     lists: "list[tuple[Part, dict[str, PostingList]]]"
     holding: Counter[str]
-    """How many documents have a term."""
+    """Document frequency of each term."""
     documents: int
     tokens: int
 
     def ranking(self, over: Statistics) -> "Ranking":
-        """The best documents of this index for any limit, with scores by the statistics."""
+        """Return a function from a limit to the best documents of this index, scored with the statistics."""
         from recollect.search import bm25
 
         parts = [(part, _weighted(over, found)) for part, found in self.lists if found]
@@ -433,10 +433,10 @@ class Look:
 
 
 def _weighted(over: Statistics, found: "Mapping[str, PostingList]") -> "list[tuple[float, list[PostingList]]]":
-    """The posting lists of a part with their weights, the heaviest first.
+    """Return the posting lists of a part with their weights, heaviest first.
 
-    Terms that stand for a word are one list, in which a document counts by the best of them: a long text that holds
-    many of them must not beat one that holds the word.
+    The expansion terms of a word are merged into one list in which only the best match per document counts: a long
+    text with many of them must not beat one with the word itself.
     """
     from recollect.search import bm25
 
@@ -448,9 +448,9 @@ def _weighted(over: Statistics, found: "Mapping[str, PostingList]") -> "list[tup
 
 
 def weigh(query: Sequence[Sequence[str]], holding: Mapping[str, int], documents: int) -> list[tuple[float, int, str]]:
-    """The terms of a query as (weight, place of its word in the query, term), the heaviest first.
+    """Return the terms of a query as (weight, position of the word in the query, term), heaviest first.
 
-    `holding` says how many documents have a term. The spellings of a word share its idf.
+    `holding` maps a term to its document frequency. The spellings of a word share its idf.
     """
     weighted: list[tuple[float, int, str]] = []
     for place, word in enumerate(query):
@@ -470,7 +470,7 @@ def _weights(word: Word) -> Mapping[str, float]:
 
 
 def postings_of(documents: Iterable[tuple[int, Mapping[str, int]]]) -> Iterator[tuple[str, bytes]]:
-    """The posting lists of documents, which come as (offset in the segment, terms), in the order of the terms."""
+    """Build posting lists, sorted by term, from documents given as (offset in the segment, terms)."""
     docs: dict[str, array[int]] = {}
     counts: dict[str, bytearray] = {}
     for offset, terms in documents:

@@ -1,12 +1,12 @@
-"""The index over the journal: what was said in conversations, found by its words. It never holds what tools said.
+"""The full-text index over the journal: turns of users and models in conversations. It never holds tool output.
 
-The document number of an event is its number in the journal. The journal itself is the tail of this index, so
-appending an event writes nothing here; TAIL events later they become a segment, as entries do (`index.py`). A segment
-keeps beside the length of a turn what ranking asks of it, in a record of a few bytes: its conversation, the turn before
-it, who spoke, when, and what kind of sentence it is. A process reads the records once, so a search over a million
-events reads posting lists and the rows of its hits, and nothing else.
+The document number of an event is its sequence number in the journal. The journal itself is the tail of this index, so
+appending an event writes nothing here; every TAIL events are flushed to a segment, as for entries (`index.py`). Besides
+the length of a turn, a segment stores what ranking needs in a fixed-size record: conversation, previous turn, speaker,
+time, and flags (asks a question, mentions time, from the assistant). A process reads the records once, so a search over
+a million events reads posting lists and the rows of its hits, and nothing else.
 
-Loaded by the first search or segment and not with the package, because it needs numpy.
+Imported by the first search or flush and not with the package, because it needs numpy.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,19 +29,19 @@ __all__ = ["JournalIndex", "Look", "Span", "document", "is_turn"]
 
 PAGE = 1_000
 CANDIDATES = 500
-"""How many turns the words choose before the evidence around them counts."""
+"""Number of turns selected by BM25 before the other evidence is applied."""
 THEN = 100
-"""How many more are chosen of those said on a date that the question names."""
+"""Additional candidates from a date that the question names: this many by BM25, and this many of the newest."""
 NEAREST = 20
-"""How many of the nearest texts about conversations bring turns that no word has found."""
+"""Number of nearest texts about conversations whose turns become candidates without a word match."""
 UNRELATED = 0.2
-"""Up to this cosine two texts have nothing to do with each other."""
+"""Texts with a cosine up to this are treated as unrelated."""
 RECORD = np.dtype(
     [
         ("length", "<u4"),
-        ("conversation", "<u4"),  # the number of its first event; 0 for an event that is no turn
-        ("before", "<u4"),  # the turn before it in the conversation; 0 for the first
-        ("speaker", "<u4"),  # an event with the same speaker; 0 where nobody gave a name
+        ("conversation", "<u4"),  # sequence number of its first event; 0 for an event that is not a turn
+        ("before", "<u4"),  # previous turn in the conversation; 0 for the first
+        ("speaker", "<u4"),  # an event with the same speaker; 0 if no name is given
         ("at", "<i8"),
         ("flags", "u1"),
     ]
@@ -55,25 +55,25 @@ Records = NDArray[np.void]
 
 
 def is_turn(event: Event) -> bool:
-    """Whether something was said that may be found again: by a user or a model, to be seen, and in words."""
+    """Return whether an event is searchable: from a user or a model, not internal, and not blank."""
     return event.type in (EventType.USER, EventType.MODEL) and not event.internal and bool(event.content.strip())
 
 
 def document(event: Event) -> dict[str, int]:
-    """The terms under which a turn is found: those of its speaker and its content.
+    """Return the terms of a turn: those of its speaker and its content.
 
-    Its date is no part of them: the record has it, and as words it did a little harm wherever it was measured.
+    The date is not among them: the record has it, and as words it did a little harm wherever it was measured.
     """
     return text.terms(f"{event.speaker or ''}\n{event.content}")
 
 
 class JournalIndex(index.Segmented):
-    """The index over one agent's journal: flush, look, rebuild, check. Safe to use from several threads."""
+    """The index over one agent's journal: flush, look, rebuild, check. Thread-safe."""
 
     queries = "turns"
 
     def flush(self, tx: Transaction, journal: Journal) -> None:
-        """Put the events since the last segment into segments, once there are enough; the caller saves the journal."""
+        """Write segments while TAIL or more events are unindexed; the caller saves the journal."""
         if journal.analysis != text.ANALYSIS_VERSION:
             self._clear(tx, journal)
         numbers = _numbers(journal)
@@ -94,16 +94,16 @@ class JournalIndex(index.Segmented):
         journal.tokens, journal.layout = numbers.tokens, numbers.layout
 
     def rebuild(self, tx: Transaction, journal: Journal) -> None:
-        """Make the index anew from the journal; the caller saves the journal."""
+        """Rebuild the index from the journal; the caller saves the journal."""
         self._clear(tx, journal)
         self.flush(tx, journal)
 
     def stale(self, journal: Journal) -> bool:
-        """Whether the segments were made by another analysis than this one."""
+        """Return whether the segments were made by another version of the text analysis."""
         return journal.flushed > 0 and journal.analysis != text.ANALYSIS_VERSION
 
     def look(self, tx: Transaction, journal: Journal, query: str, words: Sequence[Sequence[str]]) -> "Look":
-        """Look for the words of a query, which are its `text.query_terms()`."""
+        """Look up a query; `words` are its `text.query_terms()`."""
         terms = [term for word in words for term in word]
         with self._lock:
             view = self._current(tx, _numbers(journal))
@@ -124,9 +124,9 @@ class JournalIndex(index.Segmented):
         )
 
     def check(self, tx: Transaction, journal: Journal) -> list[str]:
-        """What differs between the index and the journal."""
+        """Return the differences between the index and the journal."""
         if self.stale(journal):
-            return []  # the next search or segment makes it anew
+            return []  # the next search or flush rebuilds it
         _must_be_there(tx, journal.flushed)
         size = journal.flushed + 1
         expected, right = np.zeros(size, RECORD), np.zeros(size, np.uint64)
@@ -152,7 +152,7 @@ class JournalIndex(index.Segmented):
         same = (prints == right) & covered
         for field in ("length", "conversation", "before", "at", "flags"):
             same &= stored[field] == expected[field]
-        # Any event with the same speaker stands for the name.
+        # A name is stored as the number of any event with the same speaker.
         named = np.minimum(stored["speaker"], journal.flushed)
         same &= expected["speaker"][named] == expected["speaker"]
         problems += [f"event {seq} is not indexed as it was said" for seq in np.flatnonzero(~same).tolist() if seq]
@@ -171,10 +171,10 @@ class JournalIndex(index.Segmented):
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """The part of a conversation that a text is about, and the cosine of its vector with the query's."""
+    """The range of a conversation that a text covers, and the cosine of its vector with the query's."""
 
     conversation: int
-    """The number of its first event."""
+    """Sequence number of its first event."""
     first: int
     last: int
     cosine: float
@@ -182,7 +182,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Look:
-    """The journal as one search sees it: its turns by number, and where the words of the query are."""
+    """A snapshot of the journal for one search: records of the turns, and postings of the query's words."""
 
     query: str
     words: Sequence[Sequence[str]]
@@ -190,11 +190,11 @@ class Look:
     following: NDArray[np.uint32]
     names: dict[int, str]
     average: float
-    """The average length of a turn in terms."""
+    """Average length of a turn in terms."""
     parts: list[tuple[bm25.Part, list[tuple[float, int, bm25.PostingList]]]]
 
     def allowed(self, since: int | None, until: int | None, conversations: Sequence[int] | None) -> Flags | None:
-        """For each event whether it was said in this time and in one of these conversations; None when all pass."""
+        """Return a mask of the events in this time range and these conversations; None if there is no filter."""
         tests = []
         if since is not None:
             tests.append(self.records["at"] >= since)
@@ -207,9 +207,9 @@ class Look:
     def best(
         self, tx: Transaction, limit: int, spans: Sequence[Span], allowed: Flags | None, *, by_conversation: bool
     ) -> list[tuple[int, float]]:
-        """The best of the allowed turns as (number, score), the newest first among equals.
+        """Return the best allowed turns as (number, score); ties are ordered newest first.
 
-        The spans come nearest first. `by_conversation` gives only the best turn of each conversation.
+        `spans` are sorted nearest first. `by_conversation` returns only the best turn of each conversation.
         """
         chosen = [np.array([seq for seq, _ in self.rank(CANDIDATES, allowed)], np.int64)]
         chosen += self._said_then(allowed)
@@ -227,7 +227,7 @@ class Look:
         return [(int(seqs[place]), float(scores[place])) for place in order[:limit]]
 
     def rank(self, limit: int, allowed: Flags | None = None) -> list[tuple[int, float]]:
-        """The best of the allowed turns by their words alone, as (number, score)."""
+        """Return the best allowed turns by BM25 alone, as (number, score)."""
         b = ranking.b_for(self.average)
         parts = []
         for part, lists in self.parts:
@@ -237,7 +237,7 @@ class Look:
         return bm25.rank(parts, limit, self.average, b)
 
     def around(self, seq: int, reach: int) -> list[int]:
-        """The turns up to so many places beside one, in their order."""
+        """Return the turns up to `reach` places before and after one, in order."""
         found: list[int] = []
         for step in (self._before, self._after):
             at = np.array([seq])
@@ -247,13 +247,13 @@ class Look:
         return sorted(found)
 
     def _said_then(self, allowed: Flags | None) -> list[Integers]:
-        """Where the query names a date: the best turns of that time by their words, and the newest of that time."""
+        """If the query names a date, return the best turns of that time by BM25, and the newest of that time."""
         periods = turns.periods(self.query)
         if not periods:
             return []
         day = self.records["at"] // DAY
         starts, ends = np.array(sorted(turns.spans_of(periods, day[day > 0].min(initial=day.max()), day.max()))).T
-        begun = np.searchsorted(starts, day, "right") - 1  # the last of these times that had begun
+        begun = np.searchsorted(starts, day, "right") - 1  # the last period that starts on or before the day
         said = (begun >= 0) & (day <= np.maximum.accumulate(ends)[begun]) & (self.records["conversation"] > 0)
         if allowed is not None:
             said &= allowed
@@ -261,23 +261,23 @@ class Look:
         return [np.array(best, np.int64), np.flatnonzero(said)[-THEN:]]
 
     def _within(self, span: Span) -> Integers:
-        """The turns of a span."""
+        """Return the turns of a span."""
         return span.first + np.flatnonzero(
             self.records["conversation"][span.first : span.last + 1] == span.conversation
         )
 
     def _before(self, seqs: Integers) -> Integers:
-        """The turn before each in its conversation; 0 where there is none."""
+        """Return the previous turn of each in its conversation; 0 where there is none."""
         return self.records["before"][seqs].astype(np.int64)
 
     def _after(self, seqs: Integers) -> Integers:
-        """The turn after each in its conversation; 0 where there is none."""
+        """Return the next turn of each in its conversation; 0 where there is none."""
         following = self.following[seqs].astype(np.int64)
-        # One that was appended since this search began is not there for it.
+        # Turns appended since this snapshot are ignored.
         return np.where(following < len(self.records), following, 0)
 
     def _beside(self, seqs: Integers) -> Integers:
-        """The turns and those up to REACH places beside them, ascending."""
+        """Return the turns and those up to REACH places before and after them, ascending."""
         back = forth = seqs
         every = [seqs]
         for _ in range(turns.REACH):
@@ -287,11 +287,11 @@ class Look:
         return found[found > 0]
 
     def _candidates(self, tx: Transaction, seqs: Integers, spans: Sequence[Span]) -> turns.Turns:
-        """What ranking needs to know of turns, which are ascending."""
+        """Return the ranking features of turns; `seqs` are ascending."""
         records = self.records[seqs]
         conversation = records["conversation"].astype(np.int64)
         assistant = (records["flags"] & ASSISTANT) > 0
-        # Where an assistant takes part, whoever else speaks is its user, by whatever name.
+        # In a conversation with an assistant every other speaker is its user, whatever the name.
         among_people = (records["speaker"] > 0) & ~np.isin(conversation, conversation[assistant])
         return turns.Turns(
             conversation=conversation,
@@ -306,7 +306,7 @@ class Look:
         )
 
     def _positions(self, seqs: Integers, conversation: Integers) -> Integers:
-        """A place for each turn: one more than that of the turn before it, and far from any other's."""
+        """Return a position for each turn: one more than its previous turn's, and over REACH from any other."""
         order = np.lexsort((seqs, conversation))
         linked = self._before(seqs[order])[1:] == seqs[order][:-1]
         positions = np.zeros(len(seqs), np.int64)
@@ -321,7 +321,7 @@ class Look:
 
 
 def _cosines(seqs: Integers, conversation: Integers, spans: Sequence[Span]) -> NDArray[np.float64] | None:
-    """For each turn the cosine of the nearest text about it; nan where none is known."""
+    """Return for each turn the highest cosine of the spans that cover it; NaN where there is none."""
     if not spans:
         return None
     keys = (conversation << 32) + seqs
@@ -329,7 +329,7 @@ def _cosines(seqs: Integers, conversation: Integers, spans: Sequence[Span]) -> N
     home = np.array([span.conversation for span in spans], np.int64) << 32
     start = np.searchsorted(keys[order], home + [span.first for span in spans])
     sizes = np.searchsorted(keys[order], home + [span.last for span in spans], "right") - start
-    # All places of all spans in one row: where each span starts, counted on from there.
+    # The positions of all spans, concatenated: each span's start, counting up.
     places = np.arange(sizes.sum()) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
     found = np.full(len(seqs), -np.inf)
     np.maximum.at(found, order[places], np.repeat([span.cosine for span in spans], sizes))
@@ -337,7 +337,7 @@ def _cosines(seqs: Integers, conversation: Integers, spans: Sequence[Span]) -> N
 
 
 class _TurnView(View):
-    """What a process has read: the posting lists of the tail, and the record of every event."""
+    """A process's cache: the posting lists of the tail, and the record of every event."""
 
     queries = "turns"
 
@@ -345,13 +345,13 @@ class _TurnView(View):
         super().__init__(generation)
         self.records: Records = np.zeros(1, RECORD)
         self.following: NDArray[np.uint32] = np.zeros(1, np.uint32)
-        """For each turn the one after it in its conversation."""
+        """The next turn of each turn in its conversation."""
         self.names: dict[int, str] = {}
         self._reader = _Reader(1)
         self._last = 0
 
     def update(self, tx: Transaction, counters: Counters) -> None:
-        """Read what is new."""
+        """Read new segments and events."""
         if len(self.records) <= counters.documents:
             if counters.documents - len(self.records) > index.SPAN:
                 _must_be_there(tx, counters.documents)
@@ -379,16 +379,16 @@ class _TurnView(View):
 
 
 class _Reader:
-    """Reads events one after the other, and tells of each its terms and its record."""
+    """Reads events in sequence and yields the terms and the record of each."""
 
     def __init__(self, first: int) -> None:
         self._first = first
         self._last: dict[str, tuple[int, int]] = {}
-        """For each conversation its number and its last turn so far."""
+        """For each conversation, its number and the last turn read."""
         self._speakers: dict[str, int] = {}
 
     def after(self, tx: Transaction, seq: int, last: int) -> Iterator[tuple[int, dict[str, int], Row]]:
-        """The events after one, up to the last; an event that is no turn has no terms."""
+        """Yield the events after `seq` up to `last`; an event that is not a turn has no terms."""
         while seq < last and (rows := tx.all("history.journal_after", after=seq, limit=min(PAGE, last - seq))):
             for row in rows:
                 seq = row[0]
@@ -413,7 +413,7 @@ class _Reader:
         return terms, (sum(terms.values()), number, before, speaker, event.created_at, flags)
 
     def _earlier(self, tx: Transaction, event: Event) -> tuple[int, int]:
-        """The number of a conversation, and its last turn before those that were read here."""
+        """Return the number of a conversation, and its last turn before the first event of this reader."""
         ((number,),) = tx.all("turns.first", conversation=event.conversation_id)
         before, size = self._first, 4
         while before > number:
@@ -427,7 +427,7 @@ class _Reader:
 
 
 def _event(row: Row) -> Event | None:
-    """An event; None for one that cannot be read, which must not stop the others from being found."""
+    """Decode an event; None if it is damaged, so that the others remain searchable."""
     try:
         return history.event(row)
     except Corrupt:
@@ -435,14 +435,14 @@ def _event(row: Row) -> Event | None:
 
 
 def _must_go_on(tx: Transaction, seq: int) -> None:
-    """Corrupt if the journal does not go on after an event, or only far away: there would be segments of nothing."""
+    """Raise Corrupt if the next event is missing or over SPAN away: the segments between would be empty."""
     rows = tx.all("history.journal_after", after=seq, limit=1)
     if not rows or rows[0][0] - seq > index.SPAN:
         raise Corrupt(f"the journal ends with event {seq}, not where it is said to; run `recollect check --repair`")
 
 
 def _must_be_there(tx: Transaction, event: int) -> None:
-    """Corrupt if the journal ends before an event that its counter says is there: room is made for all of them."""
+    """Raise Corrupt if the journal ends before an event that its counter reports: arrays are sized by the counter."""
     last = history.last_event(tx)
     if event > last:
         raise Corrupt(
@@ -451,7 +451,7 @@ def _must_be_there(tx: Transaction, event: int) -> None:
 
 
 def _numbers(journal: Journal) -> Counters:
-    """The last numbers of a journal, in the terms of an index."""
+    """Return the counters of a journal in the form that an index uses."""
     return Counters(
         documents=journal.events, flushed=journal.flushed, live=journal.live, tokens=journal.tokens,
         layout=journal.layout,

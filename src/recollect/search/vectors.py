@@ -1,20 +1,19 @@
 """The vectors of one agent: put, forget, search. Cosine over unit vectors, in the same file and transaction.
 
 The argument. Comparing a query with every vector is exact and needs no index; with 256 dimensions that is under a
-millisecond up to some 8,000 vectors, and at 100,000 it is ten times slower than finding the words. So:
+millisecond up to some 8,000 vectors, and at 100,000 it is ten times slower than the word search. So:
 
-- The newest vectors, up to PACK of them, are compared one by one: exact, and a new vector is found at once.
-- When there are PACK of them they also become a *pack*: one byte per number. The signs of these numbers make 64
-  dimensions one word, and counting the bits in which query and vector differ takes a few nanoseconds each. The best
-  SIFTED by that count are compared by their bytes, and the best of these are read and compared exactly. On real
-  vectors that finds 99 % of the true ten nearest. Nothing is added to a pack; a vector that was forgotten or replaced
-  is simply not there when it is read, and its bytes leave when something is erased, or when there are more such than
-  others.
-- Where the database has a vector index of its own (`Transaction.ranks_vectors`), it is asked instead: exact until there
-  are INDEXED vectors, then through its index, and exact again when more is asked for than the index is good for.
+- The newest vectors, about PACK of them, are compared exhaustively: exact, and a new vector is found at once.
+- Every PACK of them are also written as a *pack*, quantised to one byte per dimension. The signs of 64 dimensions make
+  one word, and the Hamming distance between query and vector takes a few nanoseconds. The best SIFTED by that distance
+  are compared by their bytes, and the best of these are read and compared exactly. On real vectors that finds 99 % of
+  the true ten nearest. A pack is never appended to; a forgotten or replaced vector is skipped when its row is not
+  found, and its bytes are swept when something is erased, or when dead vectors outnumber live ones.
+- Where the database can rank vectors (`Transaction.ranks_vectors`), it does so instead: exactly below INDEXED vectors,
+  through its index above that, and exactly again for limits beyond what the index supports.
 
-A process keeps packs and the newest vectors it has read; the counters row tells it what is new. Every model has its own
-vectors, and so has every dimension of a model: those of another one are never compared.
+A process caches packs and the newest vectors it has read; the counters row shows what is new. Vectors of different
+models, or of different dimensions of one model, are kept apart and never compared.
 """
 
 import threading
@@ -33,24 +32,24 @@ __all__ = ["INDEXED", "PACK", "SIFTED", "Vectors", "damage", "mend", "sweep"]
 PACK = 8_192
 SIFTED = 1_024
 SPARE = 8
-"""How many more than asked for are compared exactly: bytes put some of them in another order."""
+"""Extra candidates for the exact comparison, because quantisation changes the order slightly."""
 INDEXED = 2_000
 INDEXABLE = 2_000
-"""The most dimensions that the database's index takes; longer vectors are compared one by one."""
+"""The most dimensions that the database's index supports; longer vectors are compared exhaustively."""
 DEEPEST = 500
-"""How many of the nearest the database's index is asked for; beyond that it would give up before it has them."""
+"""The highest limit used with the database's index; beyond it the index scan stops before it has enough rows."""
 CHUNK = 10_000
-"""Numbers in one query; a database takes some 30,000 parameters."""
+"""Parameters per query; databases accept some 30,000."""
 DIGITS = 6
-"""Equal vectors must tie, but the last bits of a product depend on where in a matrix a row stands."""
+"""Decimals of a cosine: equal vectors must tie, but the last bits of a product depend on the row's position."""
 PAGE = 1_000
-"""Vectors that are checked at once."""
+"""Vectors per batch of a check."""
 
 Floats = NDArray[np.float32]
 
 
 class Vectors:
-    """The vectors of one agent made by one model. Safe to use from several threads."""
+    """The vectors of one agent made by one model. Thread-safe."""
 
     def __init__(self, model: str, dimension: int) -> None:
         self.model, self.dimension = model, dimension
@@ -58,21 +57,21 @@ class Vectors:
         self._known: _Known | None = None
 
     def put(self, tx: Transaction, counters: Counters, entry_id: str, vector: Floats) -> None:
-        """Store the vector of an entry in place of any other it had."""
+        """Store the vector of an entry, replacing any earlier one."""
         counters.vectors += 1
         tx.run(
             "vectors.put", entry_id=entry_id, number=counters.vectors, model=self.model, dim=self.dimension,
             vector=tx.vector(np.asarray(vector, "<f4").tobytes()),
         )  # fmt: skip
         if tx.ranks_vectors:
-            # Again and again, because the numbers go on where another model's vectors ended.
+            # At every multiple, because all models share one sequence of numbers.
             if counters.vectors % INDEXED == 0 and self.dimension <= INDEXABLE:
                 tx.run("vectors.index", dim=self.dimension)
         elif counters.vectors % (PACK // 8) == 0:
             self._pack(tx)
 
     def search(self, tx: Transaction, counters: Counters, query: Floats, limit: int) -> list[tuple[int, float]]:
-        """The entries whose vectors are nearest, as (document, cosine), best first."""
+        """Return the nearest entries as (document, cosine), best first."""
         if tx.ranks_vectors:
             return self._ranked(tx, self._asked(tx, counters, query, limit), query, limit)
         with self._lock:
@@ -81,20 +80,20 @@ class Vectors:
         while True:
             numbers = known.nearest(query, wanted)
             rows = self._exact(tx, numbers)
-            # Vectors that were forgotten since leave gaps among the candidates: then more are asked for.
+            # Forgotten vectors leave gaps among the candidates: then request more.
             if len(rows) >= limit or len(numbers) < wanted:
                 return self._ranked(tx, rows, query, limit)
             wanted *= 4
 
     def of(self, tx: Transaction, docs: Sequence[int]) -> dict[int, Floats]:
-        """The vectors of documents, where they have one."""
+        """Return the vectors of those documents that have one."""
         rows = tx.all("vectors.of_docs", docs=docs, model=self.model, dim=self.dimension)
         found = ((doc, tx.vector_bytes(raw)) for doc, raw in rows if raw is not None)
-        # A damaged one is like none.
+        # A damaged vector counts as missing.
         return {doc: np.frombuffer(raw, "<f4") for doc, raw in found if len(raw) == 4 * self.dimension}
 
     def embedded(self, tx: Transaction, docs: Sequence[int]) -> set[int]:
-        """Those of the documents that have a vector."""
+        """Return those of the documents that have a vector."""
         found: set[int] = set()
         for start in range(0, len(docs), CHUNK):
             some = docs[start : start + CHUNK]
@@ -102,11 +101,11 @@ class Vectors:
         return found
 
     def has_any(self, tx: Transaction) -> bool:
-        """Whether there is a vector of this model."""
+        """Return whether there is a vector of this model."""
         return tx.one("vectors.some", model=self.model, dim=self.dimension) is not None
 
     def other(self, tx: Transaction) -> tuple[str, int] | None:
-        """The name and dimension of another model that made vectors here."""
+        """Return the name and dimension of another model with stored vectors, if there is one."""
         for query in ("vectors.other_before", "vectors.other_after"):
             row = tx.one(query, model=self.model, dim=self.dimension)
             if row is not None:
@@ -114,7 +113,7 @@ class Vectors:
         return None
 
     def _asked(self, tx: Transaction, counters: Counters, query: Floats, limit: int) -> list[Row]:
-        """The nearest by the database's own search: through its index if it has one and that finds enough."""
+        """Search in the database: through its index where that applies and finds enough, else exhaustively."""
         rows: list[Row] = []
         for index in ("on", "off") if counters.vectors >= INDEXED and limit <= DEEPEST else ("off",):
             tx.all("vectors.search_list", size=str(max(2 * min(limit, DEEPEST), 100)), index=index)
@@ -127,7 +126,7 @@ class Vectors:
         return rows
 
     def _exact(self, tx: Transaction, numbers: Sequence[int]) -> list[Row]:
-        """Rows of (number, document, vector) for those of the numbers that are still there."""
+        """Return (number, document, vector) rows for those of the numbers that still exist."""
         rows: list[Row] = []
         for start in range(0, len(numbers), CHUNK):
             some = numbers[start : start + CHUNK]
@@ -135,7 +134,7 @@ class Vectors:
         return [row for row in rows if row[1] is not None]
 
     def _ranked(self, tx: Transaction, rows: Sequence[Row], query: Floats, limit: int) -> list[tuple[int, float]]:
-        """Rows of (number, document, vector), compared exactly."""
+        """Rank (number, document, vector) rows by their exact cosine."""
         matrix = _matrix(tx, [raw for _, _, raw in rows], self.dimension)
         if not np.isfinite(matrix).all():
             raise Corrupt("there is a vector of something else than numbers; run `recollect check --repair`")
@@ -144,10 +143,10 @@ class Vectors:
         return found[:limit]
 
     def _pack(self, tx: Transaction) -> None:
-        """Turn the newest vectors into a pack, when there are enough of them."""
+        """Write the newest vectors as a pack once there are PACK of them."""
         packs = tx.all("vectors.packs", model=self.model, dim=self.dimension)
         fresh = tx.all("vectors.fresh", model=self.model, dim=self.dimension, number=packs[-1][0] if packs else 0)
-        # A damaged vector must not keep others from being written.
+        # A damaged vector must not block writes.
         rows = [row for row in fresh if len(tx.vector_bytes(row[1])) == 4 * self.dimension]
         if len(rows) < PACK:
             return
@@ -165,7 +164,7 @@ class Vectors:
         known = self._known
         if known is None or known.generation != tx.generation or known.vectors > counters.vectors:
             known = _Known(tx.generation, self.dimension)
-        self._known = None  # until it is whole again: reading may fail half-way
+        self._known = None  # dropped during the update, which may fail half-way
         if known.vectors < counters.vectors:
             known = known.updated(tx, self.model, counters.vectors)
         self._known = known
@@ -173,7 +172,7 @@ class Vectors:
 
 
 class _Known:
-    """What a process has read: all packs, and the vectors since. Never changed, only replaced."""
+    """A process's cache: all packs, and the vectors since the last pack. Immutable: updates return a new one."""
 
     def __init__(self, generation: int, dimension: int) -> None:
         self.generation, self.dimension = generation, dimension
@@ -181,15 +180,15 @@ class _Known:
         self._packs: list[Row] = []
         self._numbers: NDArray[np.int64] = np.empty(0, np.int64)
         self._bytes: NDArray[np.int8] = np.empty((0, dimension), np.int8)
-        # One array per 64 dimensions: counting goes through each of them in a straight line.
+        # One array per 64 dimensions, so that bit counting reads memory sequentially.
         self._signs: list[NDArray[np.uint64]] = [np.empty(0, np.uint64) for _ in range(-(-dimension // 64))]
         self._fresh_numbers: NDArray[np.int64] = np.empty(0, np.int64)
         self._fresh: Floats = np.empty((0, dimension), np.float32)
         self._most = 2 * PACK
-        """From so many on the newest vectors are read anew, without those that are gone."""
+        """Number of fresh vectors above which all are reloaded, to drop deleted ones."""
 
     def updated(self, tx: Transaction, model: str, vectors: int) -> "_Known":
-        """The same with what is new in the database."""
+        """Return a copy that includes what is new in the database."""
         new = _Known(self.generation, self.dimension)
         packs = tx.all("vectors.packs", model=model, dim=self.dimension)
         if packs[: len(self._packs)] != self._packs or len(self._fresh_numbers) > self._most:
@@ -215,7 +214,7 @@ class _Known:
         return new
 
     def nearest(self, query: Floats, wanted: int) -> list[int]:
-        """The numbers of the vectors that are likely the nearest, best first."""
+        """Return the numbers of the approximate nearest vectors, best first."""
         numbers, cosines = self._fresh_numbers, self._fresh @ query
         if len(self._numbers):
             near = self._sifted(query, max(SIFTED, 4 * wanted))
@@ -228,17 +227,17 @@ class _Known:
         return [int(number) for number in numbers[np.argsort(-cosines)]]
 
     def _sifted(self, query: Floats, enough: int) -> NDArray[np.int64]:
-        """The places of at least so many vectors whose signs are most like the query's."""
+        """Return the positions of at least `enough` vectors with the smallest Hamming distance to the query's signs."""
         differing = np.zeros(len(self._numbers), np.uint16)
         for column, signs in zip(self._signs, _signs(query[None, :]), strict=True):
             differing += np.bitwise_count(column ^ signs)
-        # A histogram finds the bar below which enough vectors lie, quicker than any sorting.
+        # A histogram finds the distance threshold faster than sorting.
         bar = int(np.searchsorted(np.cumsum(np.bincount(differing)), enough))
         return np.flatnonzero(differing <= bar)
 
 
 def sweep(tx: Transaction) -> int:
-    """Take the codes of vectors that are gone out of every pack of the agent; how many they were."""
+    """Remove the codes of deleted vectors from every pack of the agent; return how many there were."""
     gone = 0
     for pack, model, dim in tx.all("vectors.every_pack"):
         ((numbers, codes),) = tx.all("vectors.pack", pack=pack)
@@ -255,19 +254,19 @@ def sweep(tx: Transaction) -> int:
 
 
 def damage(tx: Transaction, counters: Counters) -> list[str]:
-    """What is wrong with the vectors of the agent, of whatever model, and with their packs."""
+    """Return the problems of the agent's vectors, of all models, and of their packs."""
     return _damaged(tx, counters).told
 
 
 def mend(tx: Transaction, counters: Counters) -> None:
-    """Drop the damaged vectors and packs: their entries get new vectors like those that never had one."""
+    """Drop damaged vectors and packs; their entries are embedded again like any entry without a vector."""
     found = _damaged(tx, counters)
     for entry_id in found.vectors:
         tx.run("vectors.forget", entry_id=entry_id)
     for model, dim in found.packs:
-        # All of the model: its vectors are compared one by one until they become a pack again.
+        # All packs of the model: its vectors are compared exhaustively until they are packed again.
         tx.run("vectors.packs_of_drop", model=model, dim=dim)
-    counters.vectors = max(counters.vectors, found.highest) + 1  # so that others read again what they know
+    counters.vectors = max(counters.vectors, found.highest) + 1  # invalidates the caches of other processes
 
 
 @dataclass(slots=True)
@@ -319,7 +318,7 @@ def _damaged(tx: Transaction, counters: Counters) -> _Damaged:
 
 
 def _wrong(raw: bytes, dimension: int) -> str:
-    """What is wrong with a vector: it has unit length, or is all zeros where the text has none."""
+    """Return what is wrong with a vector, or "". A valid one has unit length, or is all zeros: the text has none."""
     if dimension < 1 or len(raw) != 4 * dimension:
         return f"has {len(raw)} bytes, which are not {dimension} numbers"
     row = np.frombuffer(raw, "<f4")
@@ -329,7 +328,7 @@ def _wrong(raw: bytes, dimension: int) -> str:
 
 
 def _wrong_pack(tx: Transaction, pack: int, model: str, dim: int, good: set[int]) -> tuple[set[int], str]:
-    """The numbers that a pack holds, and what is wrong with it. `good` are those of vectors that are right."""
+    """Return the numbers in a pack and what is wrong with it. `good` are the numbers of valid vectors."""
     ((raw, codes),) = tx.all("vectors.pack", pack=pack)
     if not raw or len(raw) % 8 or len(codes) != len(raw) // 8 * dim:
         return set(), f"has {len(raw)} bytes of numbers and {len(codes)} of codes, which do not fit"
@@ -348,7 +347,7 @@ def _wrong_pack(tx: Transaction, pack: int, model: str, dim: int, good: set[int]
 
 
 def _matrix(tx: Transaction, raws: Sequence[object], dimension: int) -> Floats:
-    """Vectors as the database gave them, one row each."""
+    """Decode vectors from the database into a matrix, one row each."""
     joined = b"".join(tx.vector_bytes(raw) for raw in raws)
     if len(joined) != 4 * len(raws) * dimension:
         raise Corrupt(f"there is a vector of other than {dimension} numbers; run `recollect check --repair`")
@@ -356,13 +355,13 @@ def _matrix(tx: Transaction, raws: Sequence[object], dimension: int) -> Floats:
 
 
 def _bytes(matrix: Floats) -> NDArray[np.int8]:
-    """One byte per number, each row in its own unit: a cosine does not depend on it. A row of zeros stays one."""
+    """Quantise to one byte per number. Each row has its own scale, which does not affect cosines; zeros stay zeros."""
     largest = np.abs(matrix).max(axis=1, keepdims=True)
     return np.rint(matrix * (127 / np.where(largest > 0, largest, 1))).astype(np.int8)
 
 
 def _signs(matrix: NDArray[np.float32 | np.int8]) -> NDArray[np.uint64]:
-    """One bit per dimension: a row for each 64 dimensions, a word for each vector."""
+    """Return the signs as bits: a row per 64 dimensions, with one word per vector."""
     bits = np.packbits(matrix > 0, axis=1)
     padded = np.zeros((len(matrix), -(-bits.shape[1] // 8) * 8), np.uint8)
     padded[:, : bits.shape[1]] = bits
