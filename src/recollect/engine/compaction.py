@@ -1,17 +1,17 @@
-"""Compaction: an archive takes the place of the oldest events of a window.
+"""Compaction: replace the oldest events of a window with an archive.
 
-The argument. A prompt has room for so much, and the journal keeps everything; so what leaves the window must be covered
-by an archive, and nothing may fall between the two.
+The argument. A prompt is limited and the journal keeps everything; so every event that leaves the window must be
+covered by an archive, without a gap between the two.
 
-- What is chosen: the oldest events that a summary may stand for. The newest user message, instructions and job starts
-  stay. A tool call and its results leave together, and not before all results are there. Asked for by hand, everything
-  before the newest user message leaves; by itself, until half of what fits is left, so that it does not happen again
-  with the next event.
-- The summary is made outside of any transaction: a model may take its time, and others go on appending.
+- Selection: the oldest events that a summary may replace. The newest user message, instructions and job starts stay. A
+  tool call and its results leave together, and only once all results exist. A manual compaction takes everything before
+  the newest user message; an automatic one stops at half of the limits, so that the next event does not trigger it
+  again.
+- The summary is made outside of any transaction: a model may be slow, and other writers keep appending.
 - Then one transaction writes the archive, appends the marker and swaps in the new summary document. A process that dies
-  before it leaves nothing; one that finds another marker than when it began has come second and leaves nothing, either.
-- The marker says which events its archive covers: those up to the boundary, but not those it lists as kept. So every
-  event is in the window, or up to the boundary of a marker and not kept by it, which means that an archive covers it.
+  earlier writes nothing; one that finds another marker than at its start has lost the race and writes nothing, either.
+- The marker says which events its archive covers: those up to the boundary, except those it lists as kept. So every
+  event is either in the window, or at or before the boundary of a marker and not kept by it: covered by an archive.
 """
 
 import json
@@ -38,24 +38,24 @@ SOURCE = "compaction"
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How much a window may hold: so many events, and a share of the model's context."""
+    """Limits of a window: a number of events, and a share of the model's context."""
 
     events: int = 50
     share: float = 0.8
     context_tokens: int = 128_000
     around: int = 0
-    """Tokens of the prompt beside summary and window: instructions, skills, identity and context."""
+    """Tokens of the prompt outside summary and window: instructions, skills, identity and context."""
 
     def tokens(self, fixed: int) -> int:
-        """How many tokens may be compactable when so many of summary and window cannot be compacted."""
+        """Return the maximum of compactable tokens, if `fixed` tokens of summary and window cannot be compacted."""
         return int(self.share * max(self.context_tokens - self.around - fixed, 0))
 
 
 def due(limits: Limits, state: LaneState, window: Sequence[Event]) -> bool:
-    """Whether the window is full: by the number of its events, or by their size."""
+    """Return whether the window is full, by the number of its events or by their tokens."""
     movable = {event.seq for group in _groups(window) for event in group}
     if len(window) >= limits.events and len(movable) >= max(limits.events // 5, 1):
-        return True  # with fewer, what stays fills the window, and each new event would get an archive of its own
+        return True  # with fewer, fixed events fill the window, and each new event would get its own archive
     size = {event.seq: tokens(event) for event in window}
     fixed = text.estimate_tokens(prompt.summary(state.document)) + sum(size[seq] for seq in size.keys() - movable)
     return sum(size[seq] for seq in movable) > limits.tokens(fixed)
@@ -65,9 +65,9 @@ def compact(
     store: Store, conversation: ConversationInfo, lane: Lane, model: LanguageModel | None, limits: Limits, *,
     asked: bool, now: int, check: Callable[[], None] = lambda: None,
 ) -> Compacted | None:  # fmt: skip
-    """Compact the window of a lane; None when there is nothing to compact, or another process was first.
+    """Compact the window of a lane; return None if there is nothing to compact, or another process was first.
 
-    Raises Unavailable when the model fails; then everything is as it was. `check` may raise before the first write.
+    Raise Unavailable if the model fails; nothing is changed then. `check` may raise to cancel before the first write.
     """
     with store.read() as tx:
         state, window = conversations.window(tx, conversation.id, lane)
@@ -77,7 +77,7 @@ def compact(
     turns = [summarising.Turn(event.role, _told(event, calls=model is not None), event.hash) for event in folded]
     folding = summarising.fold(model, state.document, turns, context_tokens=limits.context_tokens)
     (vector,) = embedding.at_once(store, [folding.archive])
-    # Not before the last boundary, also where only events leave that were kept then.
+    # The boundary never moves back, even if only events leave that the last compaction kept.
     boundary, gone = max(folded[-1].seq, state.boundary), {event.seq for event in folded}
     kept = tuple(event.seq for event in window if event.seq <= boundary and event.seq not in gone)
     check()
@@ -115,7 +115,7 @@ def compact(
 
 
 def _changed(document: SummaryDocument, delta: Delta) -> SummaryDocument:
-    """The document with the delta; it may have been changed by hand meanwhile, and then have no room for all of it."""
+    """Apply the delta to the document; without new facts and references if a concurrent edit left too little room."""
     try:
         return document.apply(delta)
     except Invalid:
@@ -123,7 +123,7 @@ def _changed(document: SummaryDocument, delta: Delta) -> SummaryDocument:
 
 
 def _chosen(window: Sequence[Event], limits: Limits, state: LaneState, *, asked: bool) -> list[Event]:
-    """The events that leave, in order."""
+    """Return the events to archive, in order."""
     groups = _groups(window)
     if asked:
         newest = max((event.seq for event in window if event.type is EventType.USER), default=0)
@@ -144,10 +144,10 @@ def _chosen(window: Sequence[Event], limits: Limits, state: LaneState, *, asked:
 
 
 def _groups(window: Sequence[Event]) -> list[list[Event]]:
-    """What may leave, oldest first: single events, and tool calls with all their results."""
+    """Return the units that may be archived, oldest first: single events, and tool calls with all their results."""
     newest = max((event.seq for event in window if event.type is EventType.USER), default=0)
     groups: list[list[Event]] = []
-    asking: dict[str | None, list[Event]] = {}  # which group the result of a call belongs to
+    asking: dict[str | None, list[Event]] = {}  # open call id: the group that its result joins
     for event in window:
         if event.type is EventType.TOOL:
             if event.tool_call_id in asking:
@@ -159,13 +159,13 @@ def _groups(window: Sequence[Event]) -> list[list[Event]]:
 
 
 def tokens(event: Event) -> int:
-    """About how many tokens an event takes in a prompt."""
+    """Estimate the tokens of an event in a prompt."""
     called = sum(len(call["function"]["arguments"]) + len(call["function"]["name"]) for call in event.tool_calls)
     return text.estimate_tokens(event.content) + -(-called // 4)
 
 
 def _told(event: Event, *, calls: bool) -> str:
-    """An event as it is summarised: what was said, and for a model which tools were called."""
+    """Return the text of an event to summarise: its content and, with `calls`, the tool calls."""
     said = f"{event.speaker}: {event.content}" if event.speaker and event.content else event.content
     return "\n".join([*([said] if said else []), *(event.called if calls else [])])
 

@@ -1,19 +1,19 @@
 """The job `consolidate`: score, promote, prune, merge and cap the short-term notes of an agent, and nothing else.
 
-The argument. Only notes whose author asked for `short_term` are read here, and of these only the ones without a name.
-Archives, chunks, named notes, knowledge, everything of a conversation, and what a person brought back from the trash
-stay as they are. The age of a note counts from its last use: when it was written, restored, recalled or shown in a
-context, or took over another note. So a note about the past is as young as the moment when it was written down.
+The argument. Only unnamed notes that were explicitly written as `short_term` are processed. Archives, chunks, named
+notes, knowledge, everything of a conversation, and entries that a user restored from the trash are not changed. The
+age of a note counts from its last use: when it was written, restored, recalled or shown in a context, or absorbed
+another note. So a note about the past is as young as the moment when it was written down.
 
-Each note is scored in one pass, and promoted or pruned where its score says so; an open task is never pruned. The
-others are compared within their scope (and channel, where that is their scope), in the order of importance, then age:
-a note takes over the later ones that match it. A note that was taken over takes over nothing itself, so of a chain
-a-b-c (a matches b, b matches c, a does not match c) c stays. No two of those that stay match, so a second run finds
-nothing to do; and a merge changes no rank, so a run that was interrupted can be run again.
+Each note is scored in one pass, and promoted or pruned according to its score; an open task is never pruned. The
+others are compared within their scope (and channel, for channel scope), ranked by importance, then age: a note absorbs
+the lower-ranked ones that match it. An absorbed note absorbs nothing itself, so of a chain a-b-c (a matches b, b
+matches c, a does not match c) c survives. No two survivors match, so a second run finds nothing to do; and a merge
+changes no rank, so an interrupted run can be repeated.
 
-By default two notes match when they say the same, as recall has it: the same words in the same order. Where both have
-vectors, their cosine must be above SAME as well. With `[upkeep] merge = "cosine"` the cosine alone decides, whatever
-the words are, and each note is compared with all that stay before it in its scope: at most CAP and those of an hour.
+By default two notes match if they are duplicates by the rule of recall: the same words in the same order. If both have
+vectors, their cosine must also exceed SAME. With `[upkeep] merge = "cosine"` the cosine alone decides, whatever the
+words are, and each note is compared with all earlier survivors of its scope: at most CAP plus the notes of an hour.
 """
 
 from array import array
@@ -45,19 +45,19 @@ ACCESSES = 3
 PRUNED = 0.01
 SAME = 0.95
 CAP = 10_000
-"""Notes of a scope; of each channel, where the channel is their scope."""
+"""Maximum number of notes in a scope, or in each channel for channel scope."""
 SOURCE = "consolidation"
 PAGE = 500
-"""Notes that are read, and compared, at once."""
+"""Number of notes that are read, and compared, at once."""
 STEP = 100
-"""Notes that are changed in one transaction; a survivor and up to PAGE notes that it takes over are never split."""
+"""Notes changed in one transaction; a survivor and up to PAGE notes that it absorbs are never split."""
 DIGITS = 6
 HOUR = 3_600_000
 BOXES = ("[ ]", "[x]", "[X]")
 
 
 def consolidate(shift: Shift, store: Store) -> None:
-    """Tidy the short-term notes of one agent."""
+    """Run the job for one agent."""
     for figure in ("scored", "promoted", "pruned", "merged", "capped"):
         shift.count(figure, 0)
     pool = _Pool()
@@ -68,7 +68,7 @@ def consolidate(shift: Shift, store: Store) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Note:
-    """A short-term note as it is now, and when it was used last."""
+    """The current state of a short-term note, and when it was last used."""
 
     entry: Entry
     used_at: int
@@ -79,16 +79,16 @@ class _Note:
 
 
 class _Pool:
-    """What a run keeps of each note that stays, in the order of their ids: some 200 bytes."""
+    """The notes that were neither promoted nor pruned, as parallel arrays in id order: about 200 bytes each."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
         self.groups: dict[tuple[str, str], array[int]] = {}
-        """The notes of a scope, or of a channel."""
+        """Positions of the notes of each scope, or channel."""
         self.relevance, self.importance = array("d"), array("d")
         self.created, self.text = array("q"), array("q")
         self.left = bytearray()
-        """Whether a note is no longer among them."""
+        """Whether each note has left the pool."""
 
     def add(
         self, entry_id: str, group: tuple[str, str], score: float, importance: float, created: int, content: str
@@ -102,17 +102,17 @@ class _Pool:
         self.left.append(0)
 
     def ranked(self, group: tuple[str, str]) -> list[int]:
-        """The notes of a group, those first that take others over."""
+        """Return the notes of a group by rank: a note can only absorb those after it."""
         return sorted(self.groups[group], key=lambda number: (-self.importance[number], self.created[number], number))
 
     def unchanged(self, number: int, found: Mapping[str, _Note]) -> Entry | None:
-        """A note among those found, unless it was rewritten since it was read."""
+        """Return a note from `found`, or None if it is missing or was rewritten since it was read."""
         note = found.get(self.ids[number])
         return note.entry if note is not None and _fingerprint(note.entry.content) == self.text[number] else None
 
 
 def _score(shift: Shift, store: Store, pool: _Pool) -> None:
-    """Go through all notes: promote and prune, and put the others into the pool."""
+    """Score all notes: promote and prune, and add the others to the pool."""
     after = ""
     while True:
         with shift.read(store) as tx:
@@ -135,14 +135,14 @@ def _score(shift: Shift, store: Store, pool: _Pool) -> None:
 
 
 def _begin_ageing(shift: Shift, store: Store, ids: Sequence[str]) -> None:
-    """Let notes whose last use is not known, as after an import, count as used now."""
+    """Mark notes as used now; for those without a last use, as after an import."""
     if ids:
         with shift.step(store) as step:
             entries.use(step.tx, ids, shift.now)
 
 
 def _judge(shift: Shift, store: Store, ids: Sequence[str]) -> set[str]:
-    """Promote and prune those of these notes that deserve it now; the ids of those."""
+    """Score these notes again, promote and prune accordingly, and return the ids of those changed."""
     judged: set[str] = set()
     for start in range(0, len(ids), STEP):
         with shift.step(store) as step:
@@ -167,7 +167,7 @@ def _verdict(score: float, access_count: int, category: str | None, content: str
 
 
 def _is_open_task(category: str | None, content: str) -> bool:
-    """Whether a note is a task with an open box, or without any box."""
+    """Whether a note is a task with an open checkbox, or without any checkbox."""
     return category == Category.TASKS and (BOXES[0] in content or not any(box in content for box in BOXES))
 
 
@@ -175,7 +175,7 @@ def _is_open_task(category: str | None, content: str) -> bool:
 
 
 def _merge(shift: Shift, store: Store, pool: _Pool) -> None:
-    """Let each note take over those that match it."""
+    """Merge each note with the lower-ranked ones that match it."""
     survivors: list[int] = []
     batch: list[tuple[int, Sequence[int]]] = []
     size = 0
@@ -196,7 +196,7 @@ def _merge(shift: Shift, store: Store, pool: _Pool) -> None:
 
 
 def _take_over(shift: Shift, store: Store, pool: _Pool, batch: Sequence[tuple[int, Sequence[int]]]) -> None:
-    """Merge notes as planned, except those that were changed since."""
+    """Merge notes as planned, skipping those that were changed since."""
     if not batch:
         return
     with shift.step(store) as step:
@@ -230,7 +230,7 @@ def _take_over(shift: Shift, store: Store, pool: _Pool, batch: Sequence[tuple[in
 
 
 def _plan(shift: Shift, store: Store, pool: _Pool) -> Iterator[tuple[int, list[int]]]:
-    """Which note takes over which others, by their numbers in the pool."""
+    """Yield each survivor with the notes that it absorbs, as positions in the pool."""
     by_words = shift.settings.upkeep.merge != "cosine"
     for group in sorted(pool.groups):
         ranked = pool.ranked(group)
@@ -246,15 +246,15 @@ def _plan(shift: Shift, store: Store, pool: _Pool) -> Iterator[tuple[int, list[i
 
 
 def _taken(shift: Shift, pool: _Pool, ranked: Sequence[int], vectors: "Mapping[int, Vectors]") -> dict[int, list[int]]:
-    """For each note that stays, in the order of rank, those that it takes over.
+    """Map each survivor, in rank order, to the notes that it absorbs.
 
-    Two notes with vectors match by their cosine, others by their words.
+    Two notes with vectors match by cosine, others by their words.
     """
     import numpy as np
 
     taken: dict[int, list[int]] = {}
     same, bare, owners = dict[int, int](), dict[int, int](), list[int]()
-    """The places of those that stay: by their words, by their words where they have no vector, and those with one."""
+    """Ranks of survivors: all by wording, those without a vector by wording, and those with a vector."""
     rows = np.empty((len(ranked), max((len(vector) for vector in vectors.values()), default=0)), np.float32)
     for place, number in enumerate(ranked):
         words, own = pool.text[number], vectors.get(number)
@@ -279,7 +279,7 @@ def _taken(shift: Shift, pool: _Pool, ranked: Sequence[int], vectors: "Mapping[i
 
 
 def _vectors(shift: Shift, store: Store, pool: _Pool, numbers: Sequence[int]) -> "dict[int, Vectors]":
-    """The vectors of those notes that have one."""
+    """Return the vectors of the notes that have one from the current embedder."""
     import numpy as np
 
     made = store.vectors
@@ -289,7 +289,7 @@ def _vectors(shift: Shift, store: Store, pool: _Pool, numbers: Sequence[int]) ->
         with shift.read(store) as tx:
             for entry_id, model, dim, raw in tx.all("consolidation.vectors", ids=list(some)):
                 vector = np.frombuffer(tx.vector_bytes(raw), "<f4")
-                # A row of zeros says that the text has no vector.
+                # A zero vector means that the text has none.
                 if made is not None and (model, dim) == (made.model, made.dimension) and vector.any():
                     found[some[entry_id]] = vector
         shift.alive()
@@ -300,7 +300,7 @@ def _vectors(shift: Shift, store: Store, pool: _Pool, numbers: Sequence[int]) ->
 
 
 def _cap(shift: Shift, store: Store, pool: _Pool) -> None:
-    """Remove the least relevant notes of a scope that has too many."""
+    """Remove the least relevant notes of a scope that exceeds CAP."""
     for group in sorted(pool.groups):
         living = [number for number in pool.groups[group] if not pool.left[number]]
         if len(living) <= CAP:
@@ -324,7 +324,7 @@ def _cap(shift: Shift, store: Store, pool: _Pool) -> None:
 
 
 def _may_be_capped(shift: Shift, note: _Note, relevance: float) -> bool:
-    """Whether a note is no open task, and was not used since its relevance was looked at."""
+    """Whether a note is not an open task, and its relevance has not risen since it was scored."""
     return not _is_open_task(note.entry.category, note.entry.content) and note.score(shift) <= relevance
 
 
@@ -332,7 +332,7 @@ def _may_be_capped(shift: Shift, note: _Note, relevance: float) -> bool:
 
 
 def _current(shift: Shift, tx: Transaction, ids: Sequence[str]) -> dict[str, _Note]:
-    """Those of the entries that are still short-term notes to tidy, as they are now, in the order given."""
+    """Return the current state of those entries that the job still applies to, in the order given."""
     found: dict[str, _Note] = {}
     for start in range(0, len(ids), PAGE):
         some = ids[start : start + PAGE]
@@ -350,7 +350,7 @@ def _relevance(shift: Shift, scope: str, importance: float, used: int, access_co
 
 
 def _fingerprint(content: str) -> int:
-    """A number that only texts with the same words share."""
+    """Return a 64-bit hash of the wording: equal for texts with the same words in the same order."""
     return int.from_bytes(blake2b(wording(content).encode(), digest_size=8).digest(), signed=True)
 
 

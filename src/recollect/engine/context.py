@@ -1,12 +1,12 @@
-"""The block of text that a new session starts with: chosen, trimmed to a budget, and safe to put into a prompt.
+"""The block of text that a new session starts with: selected, trimmed to a token budget, and safe to put in a prompt.
 
-The argument. What a colleague needs who takes over: what the project is, where the last one stopped, what was decided
-and learned about the task at hand, what is open. Decisions and lessons are found by the command, and are the newest as
-long as there is none; the rest is the newest. When it is too much, lessons leave first, then decisions, then the
-hand-off, but never the project or a task.
+The argument. A new session needs what a colleague needs who takes over: what the project is, where the last session
+stopped, decisions and lessons about the task at hand, open tasks. Decisions, lessons and notes are recalled with the
+command as the query, or are the newest if the command is empty; the rest is always the newest. Over budget, notes are
+dropped first, then lessons, decisions and the hand-off, but never the project or a task.
 
-Memory is data: items enter the block through `Section.lines()`, which fences them (see `recollect.fencing`). The same
-inputs give the same bytes, so that a prompt cache stays warm. A part that fails is left out and named, never raised.
+Memory is data: items enter the block through `Section.lines()`, which fences them (see `recollect.fencing`). Output is
+deterministic, so that a prompt cache stays warm. A section that fails is omitted and listed in `failed`, never raised.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -45,33 +45,33 @@ from recollect.storage.database import Row, Transaction
 __all__ = ["HEADINGS", "build", "orient"]
 
 TOLD = 300
-"""Characters of a decision or lesson that is told as a whole; those that are taken from conversations have no more."""
+"""Length in characters up to which a decision or lesson is shown in full; extracted ones are never longer."""
 MESSAGE_LENGTH = 100
 TASKS_READ = 1_000
 UNBOXED = 20
-"""Tasks without a box that are told: they are never trimmed."""
+"""Maximum number of tasks without a checkbox; tasks are never trimmed."""
 OPEN = "[ ]"
 CHUNK = 500
 TRIMMED = (NOTES, LESSONS, DECISIONS, HANDOFF)
-"""What leaves over the budget, in this order."""
+"""Sections that are trimmed to the budget, in this order."""
 NARROWED = (DECISIONS, LESSONS, NOTES)
-"""What a model may leave out."""
+"""Sections that a model may narrow."""
 NOTES_READ = 20
-"""Of so many hits for the command those that are notes of the account, the channel or the conversation are shown."""
+"""Number of hits for the command that are searched for notes of account, channel or conversation scope."""
 NOTES_AMONG = 1_000
-"""Among so many of the newest entries the newest notes are looked for when there is no command."""
+"""Number of newest entries that are searched for notes if the command is empty."""
 GATE_SECONDS = 5.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """What the caller may read: its stores, the first of them its own of the workspace, and the scopes in them."""
+    """What the caller may read: its stores, its own store of the workspace first, and the filters that apply."""
 
     stores: Sequence[Store]
     filters: Filters
 
     def newest(self, query: str, limit: int, **values: object) -> list[Item]:
-        """The newest items over all stores that a named query gives."""
+        """Run a named query on all stores and return the newest items."""
         found: list[Item] = []
         for store in self.stores:
             seen = access_policy.narrowed(self.filters, store, self.stores[0].agent)
@@ -88,9 +88,9 @@ def build(
     stores: Sequence[Store], command: str, profile: Profile, *, shared: Store, decay: DecayConfig, now: int,
     conversation: str | None = None, channel: str | None = None,
 ) -> Context:  # fmt: skip
-    """Choose, order and trim. `stores` are those that the agent reads, its own of the workspace first.
+    """Build the context: select, order and trim. `stores` are those the agent reads, its own of the workspace first.
 
-    `shared` has the rows that all agents of the workspace share.
+    `shared` is the store that all agents of the workspace share.
     """
     if profile.budget < 0:
         raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
@@ -108,7 +108,7 @@ def build(
             failed.append(f"{name}: {error}")
             return Section(name=name, items=())
 
-    @cache  # a failure is not kept, so that each section tells of it
+    @cache  # exceptions are not cached, so each section reports the failure
     def found() -> dict[Category, list[Item]]:
         limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
         return _found(reach, request, limits)
@@ -134,7 +134,7 @@ def build(
 
 
 def orient(context: Context, command: str, model: LanguageModel | None) -> OrientationDocument:
-    """The context as markdown. With a model it is asked once, and not for long, whether all of it is needed."""
+    """Render the context as markdown. A model, if given, is called once, with a short timeout, to narrow it."""
     narrowed = context
     if model is not None:
         narrowed = _refined(context, command, model)
@@ -146,7 +146,7 @@ def orient(context: Context, command: str, model: LanguageModel | None) -> Orien
 
 
 def _refined(context: Context, command: str, model: LanguageModel) -> Context:
-    """What a model would keep of the decisions and lessons; everything when it fails or answers nonsense."""
+    """Return the context with the decisions, lessons and notes that a model keeps; unchanged if the model fails."""
     chosen = [item for section in context.sections if section.name in NARROWED for item in section.items]
     if not chosen:
         return context
@@ -184,10 +184,10 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
 
 
 def _project(store: Store, shared: Store) -> list[Item]:
-    """What the project is about: the whole text, whatever its length.
+    """Return the project description in full, whatever its length.
 
-    The workspace's text is the operator's. An agent's own note of that name, as older versions kept it, is not: any
-    text that reached the agent may be in it.
+    The workspace's description is trusted operator text. An agent's own note of that name, as older versions stored
+    it, is untrusted: it may contain any text that reached the agent.
     """
     if (note := project.find(shared)) is not None:
         return [replace(_item(note, note.content), operator=True)]
@@ -196,7 +196,7 @@ def _project(store: Store, shared: Store) -> list[Item]:
 
 
 def _handoff(store: Store) -> list[Item]:
-    """The newest hand-off that somebody left; one that upkeep made of older ones only when there is no other."""
+    """Return the newest hand-off; one that upkeep compacted from older ones only if there is no other."""
     with store.read() as tx:
         return _items(tx, tx.all("context.handoffs"))
 
@@ -212,7 +212,7 @@ def _found(reach: _Reach, request: Request, limits: Mapping[Category, int]) -> d
 
 
 def _notes(reach: _Reach, request: Request, limit: int) -> list[Item]:
-    """Notes without a category, of every scope but the workspace: preferences, and what belongs to this talk."""
+    """Return notes without a category outside the workspace scope: preferences, and notes of this conversation."""
     scopes = tuple(scope for scope in Scope if scope is not Scope.WORKSPACE)
     if not request.query.strip():
         near = replace(reach, filters=replace(reach.filters, scopes=scopes))
@@ -227,7 +227,7 @@ def _shortened(notes: Sequence[Item]) -> list[Item]:
 
 
 def _told(hit: Hit) -> str:
-    """A decision or lesson as it is told: whole, if it is short; else the part that was found, marked as such."""
+    """Return the text of a hit in full if it is short, else its snippet with ellipses where text was cut."""
     content = hit.entry.content.strip()
     if len(content) <= TOLD:
         return content
@@ -241,7 +241,7 @@ def _beginning(content: str) -> str:
 
 
 def _tasks(reach: _Reach) -> list[Item]:
-    """Every line with an open box, and the newest tasks that have no box at all; oldest note first."""
+    """Return every line with an open checkbox, and the newest tasks without any checkbox; oldest note first."""
     boxed = [
         replace(note, text=line.strip())
         for note in reversed(reach.newest("context.newest", TASKS_READ, category=str(Category.TASKS), needle=OPEN))
@@ -254,9 +254,9 @@ def _tasks(reach: _Reach) -> list[Item]:
 
 
 def _recovery(store: Store, profile: Profile, now: int, conversation: str | None, handed: Sequence[Item]) -> list[Item]:
-    """The last messages of the last session; what was said in this one, whoever asks knows.
+    """Return the last messages of the previous session; the caller already has those of the current one.
 
-    Nothing where that session came to its end and its hand-off is told: there is nothing to recover from.
+    Return nothing if that session has ended and its hand-off is in the context: there is nothing to recover.
     """
     found = conversations.recover(store, now, beside=conversation) if profile.recovery else None
     if found is None:
@@ -292,7 +292,7 @@ def _item(entry: Entry, content: str) -> Item:
 
 
 def _trimmed(sections: Sequence[Section], budget: int) -> tuple[list[Section], int, str]:
-    """The sections within the budget, how many items left, and the block: the least of the lessons leaves first."""
+    """Trim sections to the budget, last items first; return them, the number of items dropped, and the block."""
     left, dropped = list(sections), 0
     lines = [_lines(section) for section in sections]
     for name in TRIMMED:
@@ -314,7 +314,7 @@ def _joined(parts: Sequence[Sequence[str]]) -> str:
 
 
 def _lines(section: Section) -> list[str]:
-    """A section as lines: its heading and its items; nothing where there are none."""
+    """Render a section as lines, heading first; an empty section has none."""
     return [f"{section.name}:", *section.lines()] if section.items else []
 
 

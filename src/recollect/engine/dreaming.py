@@ -1,23 +1,23 @@
-"""Dreaming: what is recalled again and again becomes long-term memory. It decides by counting and calls no model.
+"""Dreaming: promote notes that are recalled repeatedly to long-term memory. Decided by counting; calls no model.
 
 The argument. A sweep has three phases. Light sleep gathers the notes that were recalled at all. Deep sleep gives each a
 score between 0 and 0.94 and promotes the best that pass every gate: recalled often enough, on at least one day, by
-enough different questions (counted directly: three days of one question are one question). The third writes the diary.
-What one sweep may promote is for the whole time until the next one, so a sweep that is repeated changes nothing.
+enough distinct queries (counted directly: one query on three days is one query). The third phase writes the diary.
+The limit on promotions applies to the whole interval until the next sweep, so repeating a sweep changes nothing.
 
-A promotion is three things in two places: the lifetime and a row of the ledger in the database, a line in MEMORY.md.
-The ledger goes first, as `pending`, in one transaction with the lifetime; in another one the file is replaced as a
-whole and the row becomes `done`. Each line ends in a marker with the entry's id. A process that dies in between leaves
-pending rows: the next sweep writes the lines of those that have no marker and calls the others done, so that nothing is
-written twice or lost. Otherwise the file belongs to whoever edits it:
+A promotion is three things in two places: the lifetime and a ledger row in the database, a line in MEMORY.md. The
+ledger row is written first, as `pending`, in one transaction with the lifetime; in a second one the file is replaced
+as a whole and the row becomes `done`. Each line ends in a marker with the entry's id. A process that dies in between
+leaves pending rows: the next sweep writes the lines of those without a marker and sets all of them to done, so that no
+line is lost or written twice. Otherwise the file belongs to the user:
 
-- an edit that is made while a sweep or an erasure changes the file stays: the change begins anew with it;
-- a line or a whole file that was deleted stays deleted, as its row is done; the next promotion begins a new file;
+- a concurrent edit during a sweep or an erasure is kept: the change is retried on the edited file;
+- a deleted line or file stays deleted, as its row is done; the next promotion creates a new file;
 - text between our lines is never touched, in whatever encoding it is;
-- a marker that the ledger does not know (a restored database) is entered in the ledger, and the entry is promoted;
-- a promotion that was undone keeps its row, so it is not made again, and its line leaves;
-- a line whose entry was forgotten leaves, because its text would come back into prompts. One whose entry this database
-  has never seen stays: it may be another one's.
+- a marker that the ledger does not know (a restored database) is added to the ledger, and the entry is promoted;
+- an undone promotion keeps its row, so it is not repeated, and its line is removed;
+- the line of a forgotten entry is removed, because its text would return to prompts. A line whose entry this database
+  has never seen stays: it may belong to another database.
 """
 
 import logging
@@ -41,11 +41,11 @@ from recollect.vault.git import dream_subject
 __all__ = ["CANDIDATES", "DIARY", "MEMORY", "WEIGHTS", "Candidate", "dream", "leave_out"]
 
 CANDIDATES = 10_000
-"""The most notes that one sweep looks at, those with the most hits."""
+"""Maximum number of notes in one sweep, those with the most hits."""
 MEMORY, DIARY = "MEMORY.md", "DREAMS.md"
 WEIGHTS = {"frequency": 0.24, "relevance": 0.30, "recency": 0.15, "diversity": 0.15, "consolidation": 0.10}
 ENOUGH = 5
-"""Different questions, or days, that count in full."""
+"""Number of distinct queries, or days, at which the signal saturates."""
 BATCH = 500
 DAY = 86_400_000
 _MARKER = re.compile(rb"<!-- promo:([0-9a-f-]{36}) -->[ \t\r]*$", re.MULTILINE)
@@ -54,21 +54,21 @@ _log = logging.getLogger("recollect.dreaming")
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A note with what its recalls say about it."""
+    """A note with statistics of its recalls."""
 
     entry_id: str
     hits: int
     relevance: float
-    """The mean score of its hits."""
+    """Mean score of its hits."""
     idle_days: float
     """Days since the last hit."""
     queries: int
-    """Different questions, whatever their case and the space around them."""
+    """Distinct queries, ignoring case and surrounding whitespace."""
     days: int
-    """Different days, by UTC."""
+    """Distinct days in UTC."""
 
     def score(self, half_life: float) -> float:
-        """How much speaks for keeping it, from 0 to the sum of the weights."""
+        """Weighted sum of the signals, from 0 to the sum of the weights."""
         signals = {
             "frequency": min(1.0, math.log(1 + self.hits) / math.log(7)),
             "relevance": min(1.0, max(0.0, self.relevance)),
@@ -79,13 +79,13 @@ class Candidate:
         return sum(WEIGHTS[name] * value for name, value in signals.items())
 
     def passes(self, settings: DreamSettings) -> bool:
-        """Whether it passes every gate but that of the score."""
+        """Whether it passes every gate except the minimum score."""
         enough = self.queries >= settings.min_unique_queries
         return self.hits >= settings.min_recall_count and self.days >= 1 and enough
 
 
 def dream(shift: Shift, store: Store) -> None:
-    """One sweep over an agent's memory: light sleep, deep sleep, diary."""
+    """Run one sweep over an agent's memory: light sleep, deep sleep, diary."""
     folder = shift.folder
     written = _read(folder, f"{store.agent}/{MEMORY}") if folder else b""
     leaving = _reconcile(shift, store, {marker.decode() for marker in _MARKER.findall(written)})
@@ -103,12 +103,12 @@ def dream(shift: Shift, store: Store) -> None:
 
 
 def leave_out(folder: Path, agent: str, entry_id: str) -> None:
-    """Take the line of an entry out of an agent's MEMORY.md at once, because its text was erased."""
+    """Remove the line of an erased entry from an agent's MEMORY.md at once."""
     _rewrite(folder, f"{agent}/{MEMORY}", lambda written: _without(written, {entry_id.encode()}))
 
 
 def _reconcile(shift: Shift, store: Store, marked: Collection[str]) -> set[str]:
-    """Bring ledger and file together; the ids whose lines have to leave the file."""
+    """Reconcile ledger and file; return the ids whose lines must be removed from the file."""
     with shift.read(store) as tx:
         ledger: dict[str, str] = dict(tx.all("dreaming.ledger"))
         back = [entry_id for (entry_id,) in tx.all("dreaming.taken_back")]
@@ -126,7 +126,7 @@ def _reconcile(shift: Shift, store: Store, marked: Collection[str]) -> set[str]:
 
 
 def _deep(shift: Shift, store: Store, light: Sequence[Row]) -> list[tuple[float, Candidate]]:
-    """Those to promote, the best first."""
+    """Return the candidates to promote with their scores, best first."""
     settings = shift.settings.dream
     rows = {row[0]: row for row in light if not row[4] and row[1] >= settings.min_recall_count}
     scored = []
@@ -160,7 +160,7 @@ def _promote(shift: Shift, store: Store, chosen: Sequence[tuple[float, Candidate
     with shift.step(store) as step:
         living = entries.stored(step.tx, [candidate.entry_id for _, candidate in chosen])
         for score, one in chosen:
-            if one.entry_id not in living:  # forgotten meanwhile
+            if one.entry_id not in living:  # forgotten since light sleep
                 continue
             if not _enter(step.tx, one.entry_id, shift.now, state, score=score, hits=one.hits, days=one.days):
                 continue
@@ -180,7 +180,7 @@ def _promote(shift: Shift, store: Store, chosen: Sequence[tuple[float, Candidate
 def _enter(
     tx: Transaction, entry_id: str, now: int, state: str, *, score: float = 0.0, hits: int = 0, days: int = 0
 ) -> bool:
-    """Write a row of the ledger; False when there is one."""
+    """Insert a ledger row; return False if the entry has one."""
     values = {"entry_id": entry_id, "promoted_at": now, "score": score, "state": state, "hits": hits, "days": days}
     return bool(tx.run("dreaming.promote", **values))
 
@@ -189,11 +189,11 @@ def _enter(
 
 
 def _remember(shift: Shift, store: Store, folder: Path, leaving: Collection[str]) -> None:
-    """Write the lines of what is pending, also of a sweep that died before it could; then it is done."""
+    """Write the lines of all pending rows, including those of an interrupted sweep, and set the rows to done."""
     with shift.read(store) as tx:
         if not leaving and not tx.all("dreaming.pending"):
             return
-    with shift.step(store) as step:  # one transaction, so that no note is erased between reading it and its line
+    with shift.step(store) as step:  # one transaction, so no note is erased between the read and its line
         pending = step.tx.all("dreaming.pending")
 
         def told(written: bytes) -> bytes:
@@ -207,7 +207,7 @@ def _remember(shift: Shift, store: Store, folder: Path, leaving: Collection[str]
 
 
 def _keep_diary(shift: Shift, folder: Path, name: str, candidates: int, promoted: int, skipped: int) -> None:
-    """One entry for every sweep. Nobody loses anything when the diary cannot be written."""
+    """Append one diary entry per sweep. A failure is only logged, because the diary holds no memory."""
     lines = [f"- candidates: {candidates}", f"- promoted: {promoted}", f"- skipped: {skipped}"]
     try:
         _rewrite(folder, name, lambda written: _appended(written, DIARY, f"## Deep Sleep {_moment(shift.now)}", lines))
@@ -220,7 +220,7 @@ def _line(entry_id: str, content: str, score: float, hits: int, days: int) -> st
 
 
 def _without(written: bytes, ids: Collection[bytes]) -> bytes:
-    """The text without the lines that have one of the markers."""
+    """Return the text without the lines that carry a marker of these ids."""
 
     def leaves(line: bytes) -> bool:
         found = _MARKER.search(line.rstrip(b"\n"))
