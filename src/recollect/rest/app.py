@@ -1,4 +1,4 @@
-"""The app: routes by noun, errors as problems, the guard around everything, upkeep while it runs."""
+"""The FastAPI app: one router per noun, errors as problem details, `Guard` around all routes, upkeep while it runs."""
 
 import logging
 from collections.abc import AsyncIterator
@@ -47,7 +47,7 @@ DESCRIPTION = """
 One durable memory for AI agents. Every route names a memory by `workspace` and `agent`; errors are RFC 9457 problems.
 """
 EXPOSED = ("ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After")
-"""Headers of answers that a page of another origin may read."""
+"""Response headers that cross-origin pages may read."""
 NOUNS = (
     system, entries, recall, jobs, vault, transfer, context, feed, access, session, conversations, scratchpad,
     reminders, dashboard, reference,
@@ -56,7 +56,7 @@ _log = logging.getLogger("recollect.rest")
 
 
 def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = True) -> FastAPI:
-    """The app over a home. It runs the upkeep and closes the home when it stops."""
+    """Create the app for a home. Its lifespan runs the upkeep and closes the home at the end."""
     settings = settings or Settings.read()
     app = FastAPI(
         title="recollect", version=recollect.__version__, description=DESCRIPTION.strip(), lifespan=_lifespan,
@@ -75,7 +75,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     for router in routers:
         app.include_router(router)
     app.state.routes = [route for router in routers for route in router.routes]
-    # The guard has looked at hosts and origins already. Sessions live in one process, so several do without them.
+    # `Guard` already checks hosts and origins. Sessions live in one process, so several workers do without them.
     app.state.mcp = Endpoint(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
     app.router.routes.append(Route("/mcp", endpoint=app.state.mcp))
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
@@ -83,7 +83,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
         Guard, settings=settings.server, needs_token=app.state.needs_token, registry=app.state.registry,
         stopping=app.state.stopping,
     )  # fmt: skip
-    if pages_elsewhere := origins(settings.server):  # around the guard: a page is to see why it was refused, too
+    if pages_elsewhere := origins(settings.server):  # outside of `Guard`, so that a page can read rejections, too
         app.add_middleware(
             CORSMiddleware, allow_origins=pages_elsewhere, allow_methods=["*"], allow_headers=["*"],
             expose_headers=EXPOSED,
@@ -92,10 +92,10 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
 
 
 async def _speaker(request: Request) -> Speaker:
-    """Whose memory the tools of MCP are about, and what they may do: as the token says."""
+    """Return the memory and the rights of an MCP request, according to its token."""
     caller = await named(request)
     caller.must(Right.READ)
-    await run_in_threadpool(getattr, caller, "memory")  # now: a model could not correct a name that none can have
+    await run_in_threadpool(getattr, caller, "memory")  # reject an invalid name here: a model could not correct it
     return Speaker(
         home=caller.home, workspace=caller.workspace, agent=caller.agent, may_write=caller.may(Right.WRITE),
         may_read=lambda agent: caller.may(Right.READ, agent=agent),

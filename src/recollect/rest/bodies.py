@@ -1,8 +1,8 @@
-"""How many values, and how many levels of them, the JSON body of a request may have. Checked before it is parsed.
+"""Limits on the number of values and the nesting depth of JSON bodies, checked before parsing.
 
-The parser holds the interpreter lock until it is done, and two million zeros keep it and the validation after it busy
-for a minute. So values are counted first, without building any: a comma or an opening bracket outside of a string is
-one. Long bodies are counted and parsed in a worker thread, one at a time.
+The parser holds the GIL until it is done, and two million zeros keep it and the validation after it busy for a minute.
+So values are counted first, without building any: each comma or opening bracket outside of a string counts as one.
+Long bodies are counted and parsed in a worker thread, one at a time.
 """
 
 import json
@@ -21,15 +21,15 @@ from starlette.types import Message, Receive
 __all__ = ["DEPTH", "VALUES", "checked", "parsed", "refuse_no_message", "refuse_too_much"]
 
 VALUES = 50_000
-"""The most values that a body may hold."""
+"""Maximum number of values in a body."""
 DEPTH = 64
-"""The most lists and objects within each other."""
+"""Maximum nesting depth of lists and objects."""
 LONG = 1 << 16
-"""Bytes from which on a body goes to a worker thread."""
+"""Size in bytes from which a body is processed in a worker thread."""
 PLAIN = 1_000
-"""Characters of a method, an id or a name of JSON-RPC, and how many names there may be."""
+"""Upper bound on the length of a JSON-RPC method, id or parameter name, and on the number of parameters."""
 PIECE = 1 << 16
-"""Bytes that are looked at in one go, so that other threads get their turn."""
+"""Bytes scanned at once, so that other threads can take the GIL in between."""
 _OTHER = bytes(set(range(256)) - set(b'",[]{}'))
 _STRING = re.compile(rb'"[^"]*"')
 _STEP = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1}
@@ -37,14 +37,14 @@ _one_at_a_time = RunVar[CapacityLimiter]("one_at_a_time")
 
 
 def refuse_too_much(body: bytes) -> None:
-    """Refuse a body with too many values or too many levels; whether it is JSON at all, the parser says."""
+    """Reject a body with too many values or levels. Whether it is valid JSON is left to the parser."""
     opened = body.count(b"[") + body.count(b"{")
-    if opened <= DEPTH and opened + body.count(b",") <= VALUES:  # also if none of them is within a string
+    if opened <= DEPTH and opened + body.count(b",") <= VALUES:  # even if none of them is inside a string
         return
     marks = b"".join(_marks(body))
     if marks.count(b'"') <= 4 * VALUES + 2:  # two for a key, two for its value
         marks = _STRING.sub(b"", marks)
-    steps = (_STEP[mark] for mark in marks[: 3 * VALUES] if mark in _STEP)  # after so many it is too much anyway
+    steps = (_STEP[mark] for mark in marks[: 3 * VALUES] if mark in _STEP)  # more would exceed the limit anyway
     if max(accumulate(steps), default=0) > DEPTH:
         raise HTTPException(
             400, f"the body cannot be read: its lists and objects are nested too deeply, {DEPTH} levels are allowed"
@@ -54,7 +54,7 @@ def refuse_too_much(body: bytes) -> None:
 
 
 def _marks(body: bytes) -> Iterator[bytes]:
-    """What structures a body: quotes that begin or end a string, commas and brackets."""
+    """Yield the structural characters of a body: quotes that delimit strings, commas and brackets."""
     at = 0
     while at < len(body):
         end = at + PIECE
@@ -65,12 +65,12 @@ def _marks(body: bytes) -> Iterator[bytes]:
 
 
 def _is_escape(piece: bytes) -> bool:
-    """Whether the next byte is escaped."""
+    """Return whether the byte after the piece is escaped."""
     return (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1
 
 
 def refuse_no_message(body: bytes) -> None:
-    """Refuse a long body that is no message of JSON-RPC: the SDK of MCP would write all of it down to say so."""
+    """Reject a long body that is no JSON-RPC message: the MCP SDK would put all of it into its error message."""
     try:
         message = json.loads(body) if len(body) >= LONG else None
     except (ValueError, RecursionError) as error:
@@ -80,7 +80,7 @@ def refuse_no_message(body: bytes) -> None:
 
 
 def _is_message(value: object) -> bool:
-    """Whether it looks like a request, a notification or an answer of JSON-RPC, as MCP has them."""
+    """Return whether a value looks like a JSON-RPC request, notification or response as MCP uses them."""
     match value:
         case {"jsonrpc": "2.0", "method": str() as method, **rest}:
             params = rest.pop("params", {})
@@ -94,9 +94,9 @@ def _is_message(value: object) -> bool:
 
 
 def checked(receive: Receive, *, messages: bool = False) -> Receive:
-    """A body as one part, which has come as a whole and is not too much. It is read when it is first asked for.
+    """Wrap `receive` to deliver the body as one part within the limits, read on the first call.
 
-    With `messages` it must be one of JSON-RPC.
+    With `messages` the body must be a JSON-RPC message.
     """
     first = True
 
@@ -122,10 +122,10 @@ def checked(receive: Receive, *, messages: bool = False) -> Receive:
 
 
 async def parsed(body: bytes) -> Any:
-    """The value of a JSON text."""
+    """Parse a JSON text, in a worker thread if it is long."""
     if len(body) < LONG:
         return json.loads(body)
-    # The hooks change nothing; as Python functions they release the interpreter lock now and then.
+    # The hooks change nothing, but as Python functions they let the GIL be released during parsing.
     return await _worked(
         partial(json.loads, object_hook=lambda value: value, parse_float=lambda text: float(text)), body
     )

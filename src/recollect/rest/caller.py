@@ -1,4 +1,4 @@
-"""Who is asking, for which memory, and whether they may. Every route names the right that it needs."""
+"""Authentication and authorisation: the caller, its memory and its rights. Every route declares the right it needs."""
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -43,13 +43,13 @@ _bearer = HTTPBearer(auto_error=False, description="A token made by `recollect t
 
 _CHARACTER = r'[^\s\x00-\x1f\x7f-\x9f\u2028\u2029/\\:*?"<>|.]'
 SEGMENT = rf"^{_CHARACTER}([ .]*{_CHARACTER})*$"
-"""One plain word, as it can be a folder's name everywhere."""
+"""A name that is valid as a directory name on every platform."""
 Segment = Query(min_length=1, max_length=64, pattern=SEGMENT, examples=["default"])
 
 
 @dataclass(frozen=True)
 class Caller:
-    """Who asks: a token, or nobody where the server needs none."""
+    """The caller of a request: its token, or None where the server requires none."""
 
     home: Home
     settings: Settings
@@ -57,25 +57,25 @@ class Caller:
     workspace: str
     agent: str
     named: bool = True
-    """Whether the request named its agent, and it was not chosen for it."""
+    """Whether the request names its agent; otherwise a default was chosen."""
 
     @cached_property
     def memory(self) -> Memory:
-        """The memory that the request is about."""
+        """The memory that the request addresses."""
         return self.home.agent(self.agent, self.workspace)
 
     def may(self, right: Right, workspace: str | None = None, agent: str | None = None) -> bool:
-        """Whether the caller has a right on a memory; on the one that the request is about if none is named."""
+        """Return whether the caller has a right on a memory, by default on the one that the request addresses."""
         where = (workspace or self.workspace, agent or self.agent)
         return self.token is None or self.token.allows(*where, right)
 
     def others(self, agent: str | None) -> None:
-        """Denied unless the caller may read another agent's memory, where one is named."""
+        """Raise Denied if another agent is named whose memory the caller may not read."""
         if agent is not None and agent != self.agent:
             self.must(Right.READ, agent=agent)
 
     def must(self, right: Right, workspace: str | None = None, agent: str | None = None) -> None:
-        """Denied unless the caller has the right."""
+        """Raise Denied unless the caller has the right."""
         if not self.may(right, workspace, agent):
             where = f"{workspace or self.workspace}/{agent or self.agent}"
             what = "`recollect token list` shows what it is for"
@@ -97,7 +97,7 @@ async def _caller(
 
 
 async def named(request: Request) -> Caller:
-    """Who asks, where no route of FastAPI reads the request: the memory is named by its query, as everywhere."""
+    """Return the caller of a request outside FastAPI's routes; the query names the memory, as everywhere."""
     token = await identify(request)
     settings: Settings = request.app.state.settings
     given = dict(request.query_params)
@@ -108,7 +108,7 @@ async def named(request: Request) -> Caller:
 
 
 async def identify(request: Request) -> Token | None:
-    """The token of a request, looked up once; None where there is none and none is needed. Else it is refused."""
+    """Return the token of a request, checked once; None if none is sent and none is required. Otherwise raise 401."""
     if not hasattr(request.state, "token"):
         secret, state = secret_of(request), request.app.state
         token = None if secret is None else await run_in_threadpool(state.home.tokens.check, secret)
@@ -122,7 +122,7 @@ async def identify(request: Request) -> Token | None:
 
 
 def secret_of(request: Request) -> str | None:
-    """The secret that a request carries: in its header, else in its cookie."""
+    """Return the secret of a request, from the Authorization header, otherwise from the cookie."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     return secret.strip() if scheme.lower() == "bearer" else request.cookies.get(COOKIE)
 
@@ -132,7 +132,7 @@ def _unknown(detail: str) -> HTTPException:
 
 
 def _chosen(token: Token | None, settings: Settings, workspace: str | None, agent: str | None) -> tuple[str, str]:
-    """The memory that was named; else the only one that the token is for; else that of the settings."""
+    """Return the workspace and agent that are named, otherwise the token's only ones, otherwise the settings'."""
     if workspace is None:
         workspace = token.workspace if token and token.workspace != "*" else settings.workspace
     if agent is None:
@@ -150,11 +150,11 @@ def _needs(right: Right) -> Callable[[Caller], Awaitable[Caller]]:
 
 
 _DECLARED: dict[object, str] = {_caller: "anyone"}
-"""What each dependency asks of a caller."""
+"""The right that each dependency requires."""
 
 
 Anyone = Annotated[Caller, Depends(_caller)]
-"""Anybody whom the server lets in at all."""
+"""Any authenticated caller, or any caller where no token is required."""
 Reader = Annotated[Caller, Depends(_needs(Right.READ))]
 Writer = Annotated[Caller, Depends(_needs(Right.WRITE))]
 Admin = Annotated[Caller, Depends(_needs(Right.ADMIN))]
@@ -167,17 +167,17 @@ async def _owner(caller: Annotated[Caller, Depends(_caller)]) -> Caller:
 
 _DECLARED[_owner] = "owner"
 Owner = Annotated[Caller, Depends(_owner)]
-"""Somebody with every right on the whole home."""
+"""A caller with the admin right on the whole home."""
 
 
 def declared(dependant: Dependant) -> str | None:
-    """What a route asks of its callers: anyone, read, write, admin or owner; None if it asks nothing."""
+    """Return what a route requires: anyone, read, write, admin or owner; None if it does not check the caller."""
     found = _DECLARED.get(dependant.call)
     return found or next(filter(None, map(declared, dependant.dependencies)), None)
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address is this machine's own."""
+    """Return whether an address, with or without a port, is a loopback address."""
     host = address.strip().removeprefix("[").partition("]")[0] if "]" in address else address.strip()
     if host.count(":") == 1:  # an IPv4 address with a port
         host = host.partition(":")[0]
@@ -189,16 +189,16 @@ def is_loopback(address: str) -> bool:
 
 
 async def local_only(request: Request) -> None:
-    """Denied unless the request comes from this machine: by its peer, and by whatever forwarded it."""
+    """Raise Denied unless the peer and all forwarding hops of the request are loopback addresses."""
     if elsewhere(request.scope):
         raise Denied("this is allowed from the server's own machine only")
 
 
 def elsewhere(scope: Scope) -> list[str]:
-    """The addresses that a request came by and that are not this machine's: what proxies say, and at the end the peer.
+    """Return the hops of a request that are not loopback addresses: those named by proxies, then the peer.
 
-    The peer alone is sure. Of the others, the nearer to the end, the harder to make up, because a proxy adds to the end
-    of `X-Forwarded-For`.
+    Only the peer is certain. Of the others, those nearer to the end are harder to forge, because a proxy appends to
+    `X-Forwarded-For`.
     """
     sent: dict[bytes, list[str]] = {b"forwarded": [], b"x-real-ip": [], b"x-forwarded-for": []}
     for name, value in scope["headers"]:
@@ -207,7 +207,7 @@ def elsewhere(scope: Scope) -> list[str]:
     found = list[str]()
     for hop in sent.pop(b"forwarded"):
         pairs = [pair.partition("=") for pair in hop.split(";")]
-        # One that does not say for whom it asks is not from here.
+        # A hop without `for=` counts as remote.
         found += [peer.strip('" ') for name, _, peer in pairs if name.strip().lower() == "for"] or [""]
     found += [hop.strip() for hops in sent.values() for hop in hops]
     found.append(scope["client"][0] if scope["client"] else "")

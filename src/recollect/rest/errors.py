@@ -1,4 +1,4 @@
-"""Every error as RFC 9457 problem details, from one table. The only place that maps the error tree to HTTP."""
+"""Errors as RFC 9457 problem details. The only place that maps the error classes to HTTP statuses."""
 
 import logging
 import re
@@ -57,27 +57,27 @@ KINDS: Mapping[type[RecollectError], tuple[int, Code]] = {
     ConfigError: (409, "config"),
     RecollectError: (500, "failed"),
 }
-"""The HTTP status and the code of each error. The first class that an error is an instance of decides."""
+"""HTTP status and code per error class; the first class that matches decides."""
 CODES: Mapping[int, Code] = {
     401: "denied", 403: "denied", 404: "not-found", 408: "unavailable", 409: "conflict", 412: "stale", 429: "busy",
     500: "failed", 503: "busy",
 }  # fmt: skip
-"""The code of what no error of the library stands for; of any other status it is `invalid`."""
+"""Code per status for errors that do not come from the library; `invalid` for any other status."""
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 MOST_ERRORS = 20
 OUT_OF_ORDER = {
     500: "the memory is damaged, and nothing was changed; the server's log says what to do",
     503: "the memory, or what it needs, cannot be used right now; try again in a moment. The server's log says why",
 }
-"""What callers from elsewhere are told: where files and databases are is the operator's to know."""
+"""Details shown when tokens are required: paths and database addresses go to the server's log only."""
 FORMS: Mapping[str, str] = {
     SEGMENT: "it is not one plain word such as 'ana': without / \\ : * ? \" < > |, and no dot or space at its ends",
     LINE: "it is not one line with something to see on it",
     LINES: "there is nothing to see in it, or it holds a NUL byte",
 }
-"""What is wrong with a text that does not match a pattern, in words."""
+"""Messages for texts that do not match a pattern."""
 _PLACE = re.compile(r"(?:^|[\s'(])/\w|://")
-"""A path on this machine, or an address."""
+"""Matches a path on this machine, or a URL."""
 _log = logging.getLogger("recollect.rest")
 
 
@@ -99,7 +99,7 @@ class Problem(BaseModel):
 
 
 class ProblemResponse(JSONResponse):
-    """An answer that describes a problem."""
+    """A response with problem details."""
 
     media_type = "application/problem+json"
 
@@ -108,7 +108,7 @@ def problem(
     path: str, status: int, detail: str, *, code: Code | None = None, headers: Mapping[str, str] | None = None,
     **more: Any,
 ) -> ProblemResponse:  # fmt: skip
-    """An answer for a problem with a path."""
+    """Build the problem response for a request path."""
     body = {
         "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status,
         "code": code or CODES.get(status, "invalid"), "detail": detail, "instance": path.replace(SLASH, "%2F"), **more,
@@ -117,13 +117,13 @@ def problem(
 
 
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """What the description of a route says about the problems it may answer with."""
+    """Return the OpenAPI responses of a route for these error statuses."""
     content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
 
 
 def kind_of(error: RecollectError) -> tuple[int, Code]:
-    """Status and code of an error. What the system, or a database, refuses the server is no conflict of a client's."""
+    """Return status and code of an error. A ConfigError caused by the system or a database is 503, not 409."""
     status, code = next(found for kind, found in KINDS.items() if isinstance(error, kind))
     if isinstance(error, ConfigError) and (error.__cause__ is not None or _PLACE.search(str(error))):
         status = 503
@@ -131,7 +131,7 @@ def kind_of(error: RecollectError) -> tuple[int, Code]:
 
 
 def install(app: FastAPI) -> None:
-    """Let every error of this app leave it as a problem."""
+    """Register the exception handlers that turn every error into a problem response."""
 
     @app.exception_handler(RecollectError)
     async def ours(request: Request, error: RecollectError) -> ProblemResponse:
@@ -175,12 +175,12 @@ def install(app: FastAPI) -> None:
     async def unexpected(request: Request, error: Exception) -> ProblemResponse:
         _log.exception("%s %r failed", request.method, request.url.path, exc_info=error)
         detail = "something went wrong here; the server's log says what"
-        # This one is answered around the guard, which gives every other answer this header.
+        # Sent outside of `Guard`, which adds this header to all other responses.
         return problem(request.url.path, 500, detail, headers={"X-Content-Type-Options": "nosniff"})
 
 
 def _unread(cause: BaseException | None) -> str:
-    """Why a body could not be read."""
+    """Explain why a body could not be parsed."""
     if isinstance(cause, RecursionError):
         return "the body cannot be read: its lists and objects are nested too deeply"
     if isinstance(cause, ValueError) and not isinstance(cause, UnicodeError):
@@ -189,14 +189,14 @@ def _unread(cause: BaseException | None) -> str:
 
 
 def _in_words(error: Mapping[str, Any]) -> str:
-    """What is wrong with a part of a request. A pattern is for machines; they find it in the description."""
+    """Return the message for a validation error, without the pattern: programs find that in the OpenAPI document."""
     if error["type"] != "string_pattern_mismatch":
         return str(error["msg"]).removeprefix("Value error, ")
     return FORMS.get(error["ctx"]["pattern"], "it does not have the form that /docs describes")
 
 
 def _allowed(request: Request) -> str:
-    """Every method that a path takes. The framework names only those of the first route that has the path."""
+    """Return all methods of a path; the framework reports only those of the first matching route."""
     path = getattr(request.scope.get("route"), "path", request.url.path)
     found = set().union(*(route.methods for route in request.app.state.routes if route.path == path)) or {"GET"}
     return ", ".join(sorted(found | ({"HEAD"} if "GET" in found else set())))

@@ -1,11 +1,11 @@
-"""The feed: what happens in a memory, as server-sent events, while it happens.
+"""The change feed: server-sent events for what happens in a memory.
 
-Who listens costs nothing but a connection: one task for each memory that anybody listens to looks twice a second for
-what is new, whoever wrote it, and hands it to all listeners; a write through this process wakes it at once. An id
-names the place in the workspace's log of operations, in the journal and in the account's log, so a client that comes
-back with the last id it has seen misses nothing and hears nothing of these twice; what is due is told anew. Each
-listener keeps its own place: which of the three is ahead differs from one to the next. A client that reads too slowly
-is sent away, and comes back by the same rule. No text is in the feed: it says what there is to read.
+A listener costs only a connection: one task per memory with listeners polls for changes twice a second, whichever
+process wrote them, and fans them out; a write through this process wakes it at once. A message id holds three sequence
+numbers (the workspace's operation log, the journal, the account's operation log), so a client that reconnects with the
+last id it saw misses none of these messages and gets none twice; due reminders are sent again on each connection. Each
+listener tracks its own position, because the three logs advance independently. A client that reads too slowly is
+disconnected and resumes by the same rule. Messages carry no content, only what there is to read.
 """
 
 import asyncio
@@ -33,16 +33,16 @@ from recollect.rest.idempotency import Route
 __all__ = ["Feeds", "Listener", "News", "Position", "Source", "Told", "router"]
 
 EVERY = 0.5
-"""Seconds between two looks."""
+"""Polling interval in seconds."""
 PING = 15.0
 PAGE = 200
 WAITING = 1_000
-"""Messages that wait for a slow client before it is sent away."""
+"""Queue length at which a slow client is disconnected."""
 TAKEN_WITHIN = 1.0
-"""Seconds in which a client must have taken what was told before the end. One that reads nothing would never go."""
+"""Seconds for a client to read the queue after the feed has ended; then its connection is aborted."""
 DUE = 100
 ID = r"^[0-9]{1,18}(\.[0-9]{1,18}){1,2}$"
-"""Two numbers are an id of a feed that did not tell of the account yet."""
+"""Ids with two numbers come from feeds older than the account's log."""
 _log = logging.getLogger("recollect.rest")
 
 router = APIRouter(prefix="/v1", tags=["feed"], route_class=Route)
@@ -50,7 +50,7 @@ router = APIRouter(prefix="/v1", tags=["feed"], route_class=Route)
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """How far somebody has read: the number of the last operation, of the last event, and of the account's last one."""
+    """Sequence numbers of the last operation, event and account operation that a listener has read."""
 
     operation: int
     event: int
@@ -58,43 +58,43 @@ class Position:
 
     @classmethod
     def read(cls, id: str, now: "Position") -> "Position":
-        """The position that an id names; what it does not name is as now.
+        """Parse a message id. Numbers that it lacks are taken from `now`.
 
-        So is what it names and has not happened: the id is of a memory that was made anew, or went back to a backup.
+        So are numbers beyond `now`: the id is from before the memory was recreated or restored from a backup.
         """
         last = (now.operation, now.event, now.account)
         numbers = [min(int(part), most) for part, most in zip(id.split("."), last, strict=False)]
         return cls(*numbers, *last[len(numbers) :])
 
     def moved(self, log: str, number: int) -> "Position":
-        """The position after something in one of the logs."""
+        """Return the position with one log advanced to `number`."""
         return replace(self, **{log: max(getattr(self, log), number)})
 
     def message(self, message: bytes) -> bytes:
-        """A message that brings its reader here."""
+        """Return the message with this position as its id."""
         return f"id: {self.operation}.{self.event}.{self.account}\n".encode() + message
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A message, and which number of which log it is about; no log if it leaves its reader where it is."""
+    """A message with its log and sequence number; without a log it does not advance the position."""
 
     message: bytes
     log: str | None = None
     number: int = 0
 
     def is_new(self, position: Position) -> bool:
-        """Whether somebody who has read so far does not know it."""
+        """Return whether a listener at this position has not seen it."""
         return self.log is None or self.number > getattr(position, self.log)
 
     def brings(self, position: Position) -> Position:
-        """Where it brings somebody who has read so far."""
+        """Return the position of a listener after this message."""
         return position if self.log is None else position.moved(self.log, self.number)
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What happened, how far it goes, and whether there is more before the end that was asked for."""
+    """A page of messages, the position it reaches, and whether more follow before the requested end."""
 
     told: list[Told]
     reached: Position
@@ -103,15 +103,15 @@ class News:
 
 @dataclass(eq=False, slots=True)
 class Listener:
-    """Somebody who listens. Nothing in the queue means the end."""
+    """One client of a feed. None in the queue ends it."""
 
     secret: str | None
     abort: Callable[[], object] | None = None
-    """Cuts the connection."""
+    """Aborts the connection."""
     queue: asyncio.Queue[Told | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
 
     def tell(self, told: Told) -> bool:
-        """Whether there was room for one more."""
+        """Enqueue a message; return False if the queue is full."""
         try:
             self.queue.put_nowait(told)
         except asyncio.QueueFull:
@@ -119,7 +119,7 @@ class Listener:
         return True
 
     def end(self) -> None:
-        """No more after what is waiting already, and that not for long."""
+        """End the feed after the queued messages, and abort the connection if they are not read soon."""
         if self.queue.full():
             self.queue.get_nowait()
         self.queue.put_nowait(None)
@@ -128,18 +128,18 @@ class Listener:
 
 
 class Source:
-    """What is new in one memory, for all who listen to it."""
+    """Polls one memory and sends its changes to all of its listeners."""
 
     def __init__(self, home: Home, workspace: str, agent: str, position: Position) -> None:
         self._home, self._workspace, self._agent = home, workspace, agent
         self.position, self.listeners = position, set[Listener]()
         self.due: dict[str, dict[str, Any]] = {}
-        """The reminders that wait for somebody, by their ids."""
+        """Due reminders by id."""
         self.woken = asyncio.Event()
         self._looking = asyncio.Lock()
 
     async def run(self, stopping: asyncio.Event, forget: Callable[[], object]) -> None:
-        """Look again and again, as long as anybody listens."""
+        """Poll as long as there are listeners."""
         pinged = stopwatch()
         while self.listeners and not stopping.is_set():
             try:
@@ -147,17 +147,17 @@ class Source:
                 if stopwatch() - pinged >= PING:
                     pinged = stopwatch()
                     self._tell(Told(_message("ping", {})))
-            except RecollectError as error:  # the store is away for a moment: they wait
+            except RecollectError as error:  # the database is briefly unavailable: keep the listeners
                 _log.warning("the feed of %s/%s: %s", self._workspace, self._agent, error)
             with suppress(TimeoutError):
                 await asyncio.wait_for(self.woken.wait(), EVERY)
             self.woken.clear()
-        forget()  # at once: whoever comes now must find a source that runs
+        forget()  # first, so that a new listener does not join a source that has stopped
         for listener in list(self.listeners):
             self._leave(listener)
 
     async def look(self) -> None:
-        """Tell everybody whose token is still good what is new."""
+        """Drop listeners whose token is no longer valid, and send what is new to the others."""
         async with self._looking:
             more = True
             while more:
@@ -189,7 +189,7 @@ class Source:
 
 
 class Feeds:
-    """Everybody who listens to anything here. Belongs to one event loop."""
+    """All sources and listeners of this process. Bound to one event loop."""
 
     def __init__(self, home: Home, stopping: asyncio.Event) -> None:
         self._home, self._stopping = home, stopping
@@ -197,18 +197,18 @@ class Feeds:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def wake(self) -> None:
-        """Something was written here: look now."""
+        """Poll now, because this process has written something."""
         for source in self._sources.values():
             source.woken.set()
 
     async def now(self, workspace: str, agent: str) -> Position:
-        """Where a memory is now; who listens from there on hears only what comes later."""
+        """Return the current end of a memory's logs."""
         return await run_in_threadpool(lambda: _now(self._home.agent(agent, workspace)))
 
     async def told(
         self, workspace: str, agent: str, listener: Listener, after: Position, now: Position
     ) -> AsyncIterator[bytes]:
-        """What happens in a memory after a position."""
+        """Yield due reminders, what was missed after a position, then changes as they happen."""
         source = self._join(workspace, agent, listener, now)
         begin, more = source.position, True
         try:
@@ -245,7 +245,7 @@ class Feeds:
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._tasks.add(task)  # the loop itself holds tasks but weakly
+        self._tasks.add(task)  # the event loop keeps only weak references to tasks
         task.add_done_callback(self._tasks.discard)
 
     async def _wake_at_the_end(self) -> None:
@@ -270,7 +270,7 @@ async def feed(
     begin = now if known is None else Position.read(known, now)
     listener = Listener(secret_of(request), getattr(request.state, "abort", None))
     told = feeds.told(caller.workspace, caller.agent, listener, begin, now)
-    # Nothing else is asked on this connection, so it may be cut when the feed has ended.
+    # No other request uses this connection, so it may be aborted when the feed has ended.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"}
     return StreamingResponse(told, media_type="text/event-stream", headers=headers)
 
@@ -280,7 +280,7 @@ def _now(memory: Memory) -> Position:
 
 
 def _between(memory: Memory, begin: Position, end: Position) -> News:
-    """What happened between two positions, a page of each log."""
+    """Read one page of each log between two positions."""
     logs: dict[str, Callable[[int], list[Told]]] = {
         "operation": lambda after: [_operation(one) for one in memory.changes(after, limit=PAGE)],
         "event": lambda after: [_event(one) for one in memory.conversations.journal(after, limit=PAGE)],

@@ -1,11 +1,11 @@
-"""The routes of this app: the caller is known before a body is read, no condition is passed over, and a request with a
-key is done once.
+"""The route class of this app: authenticates before the body is read, rejects preconditions that the route ignores,
+and replays requests with an idempotency key.
 
-A client that got no answer cannot know whether its request was done. With a key of its own choice in the header
-`Idempotency-Key` it may simply send it again: what was done is answered as before, and not done again. A request that
-was refused has done nothing, so its key is free again; of one that failed otherwise nobody knows, so its key stays
-taken. An answer that must not be stored (`Cache-Control: no-store`) is not, and neither is that of a request which only
-reads, by whatever method: it may simply be read again.
+A client that got no response cannot know whether its request took effect. With a key of its own choice in the header
+`Idempotency-Key` it can retry safely: a completed request is answered with the stored response and not executed again.
+A rejected request has changed nothing, so its key is released; after any other failure the outcome is unknown, so the
+key stays taken. Responses with `Cache-Control: no-store` are not stored, nor are those of requests that only read,
+whatever the method: reading again is safe.
 """
 
 import re
@@ -37,26 +37,26 @@ KEY = r"^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$"
 _JSON = re.compile(r"application/([\w.+-]+\+)?json\s*(;|\Z)", re.IGNORECASE)
 
 REFUSALS = (Conflict, Denied, Invalid, NotFound, RequestValidationError, UnicodeEncodeError)
-"""What is raised before anything is written."""
+"""Errors that are raised before anything is written."""
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class _Request(Request):
-    """A request whose JSON is parsed without holding up others."""
+    """A request that parses long JSON bodies in a worker thread."""
 
     async def json(self) -> Any:
-        """The value of the body."""
+        """Return the parsed body."""
         if not hasattr(self, "_value"):
             self._value = await parsed(await self.body())
         return self._value
 
 
 class Route(APIRoute):
-    """A route of this app."""
+    """A route with the checks and the idempotency described above."""
 
     def get_route_handler(self) -> Handler:
-        """What answers a request."""
+        """Wrap FastAPI's handler with authentication, parameter and body checks, and idempotency."""
         inner, asks, takes_json = super().get_route_handler(), declared(self.dependant), self.body_field is not None
         described = (self.openapi_extra or {}).get("parameters", ())
         known = frozenset([*_parameters(self.dependant), *(one["name"] for one in described)])
@@ -70,7 +70,7 @@ class Route(APIRoute):
                 raise HTTPException(422, f"there is no parameter {min(unknown)[:80]!r} here; {_listed(known)}")
             if takes_json:
                 _must_be_json(request)
-                if b"\0" in await request.body():  # which UTF-16 and UTF-32 have, and JSON in UTF-8 never has
+                if b"\0" in await request.body():  # present in UTF-16 and UTF-32, never in UTF-8 JSON
                     raise HTTPException(400, "the body cannot be read; send JSON in UTF-8")
             if writes := changes(request.method, asks):
                 _must_not_be_passed_over(request, looked_at)
@@ -84,7 +84,7 @@ class Route(APIRoute):
 
 
 def changes(method: str, asks: str | None) -> bool:
-    """Whether a request may change something, by its method and by what its route asks of a caller."""
+    """Return whether a request may write, judged by its method and the right that its route requires."""
     return method not in SAFE and asks not in (None, Right.READ)
 
 
@@ -94,7 +94,7 @@ async def _once(request: Request, key: str, inner: Handler) -> Response:
     home: Home = request.app.state.home
     token = getattr(request.state, "token", None)
     owner = token.id if token else ""
-    stored = sha256(f"{owner}\0{key}".encode()).hexdigest()  # a key is its caller's own
+    stored = sha256(f"{owner}\0{key}".encode()).hexdigest()  # keys are scoped to the caller
     parts = (request.method, request.url.path, request.url.query, owner)
     fingerprint = sha256("\0".join(parts).encode() + b"\0" + await request.body()).hexdigest()
     try:
@@ -106,7 +106,7 @@ async def _once(request: Request, key: str, inner: Handler) -> Response:
     try:
         response = await inner(request)
     except Exception as error:
-        with suppress(RecollectError):  # then it counts as under way; what went wrong first is what matters
+        with suppress(RecollectError):  # the key stays in progress; the first error matters more
             await run_in_threadpool(home.requests.drop if _is_refusal(error) else home.requests.fail, stored)
         raise
     body = getattr(response, "body", None)
@@ -114,18 +114,18 @@ async def _once(request: Request, key: str, inner: Handler) -> Response:
         await run_in_threadpool(home.requests.drop, stored)
     else:
         headers = {name: value for name, value in response.headers.items() if name != "content-length"}
-        keep = partial(home.requests.finish, harmless=request.method == "DELETE")  # that tells nothing of a text
+        keep = partial(home.requests.finish, harmless=request.method == "DELETE")  # such a response holds no text
         await run_in_threadpool(keep, stored, response.status_code, bytes(body).decode(), headers)
     return response
 
 
 def _is_refusal(error: Exception) -> bool:
-    """Whether it is certain that nothing was done."""
+    """Return whether the error guarantees that nothing was changed."""
     return isinstance(error, REFUSALS) or (isinstance(error, HTTPException) and error.status_code < 500)
 
 
 def _parameters(dependant: Dependant) -> Iterator[str]:
-    """The names of the query parameters that a route takes."""
+    """Yield the names of the query parameters of a route."""
     yield from (one.alias for one in dependant.query_params)
     for inner in dependant.dependencies:
         yield from _parameters(inner)
@@ -140,14 +140,14 @@ def _again(known: Answer) -> Response:
 
 
 def _must_not_be_passed_over(request: Request, looked_at: Container[str]) -> None:
-    """Refuse a condition that the route would not look at: better no change than one that should not have been made."""
+    """Reject a precondition that the route does not evaluate, because ignoring it could make an unwanted change."""
     for header in ("if-match", "if-none-match"):
         if header in request.headers and header not in looked_at:
             raise Invalid(f"{header.title()} is not looked at here, so nothing was changed; leave it out")
 
 
 def _must_be_json(request: Request) -> None:
-    """A form or plain text is refused: a page of another origin could send those without asking."""
+    """Reject forms and plain text, which a cross-origin page could send without a CORS preflight."""
     headers = request.headers
     if headers.get("content-encoding", "identity") != "identity":
         raise HTTPException(415, "send the body as it is, without Content-Encoding")

@@ -1,8 +1,8 @@
-"""What every request passes before a route sees it: who may talk to this server at all, how much, a line in the log.
+"""ASGI middleware around every route: host and origin checks, rate and size limits, metrics and the access log.
 
-A browser is the danger on a machine's own address: any page can send requests there. So a server without tokens answers
-only to its own names (a name that an attacker points here is refused), and no page of another origin may change
-anything, or find out what is there. What a request carries never gets into the log: no query, no header, no body.
+On a loopback address the browser is the threat: any page can send requests there. So a server without tokens answers
+only to its own host names (which defeats DNS rebinding), and a page of another origin can neither change anything nor
+probe what exists. Request data never reaches the log: no query, no header, no body.
 """
 
 import asyncio
@@ -32,35 +32,35 @@ __all__ = ["LARGE", "SAFE", "Guard", "Stopping", "origins"]
 SAFE = {"GET", "HEAD", "OPTIONS"}
 UNCOUNTED = ("/healthz", "/readyz", "/metrics")
 LARGE = ("/v1/import",)
-"""Bodies that may be of any length, because they are never in memory as a whole."""
+"""Paths without a body limit, because the body is streamed to disk and never held in memory."""
 SMALL = ("/v1/session",)
-"""Bodies that strangers send, because nobody can know before who they are: short, and taken before they count."""
+"""Paths that accept a body from unauthenticated callers: a low limit, and read in full before taking a slot."""
 SMALL_LIMIT, SMALL_WITHIN = 1_000, 5.0
 MCP = "/mcp"
 OPEN = ("/v1/feed", MCP)
-"""What stays open for as long as somebody listens, when it is asked for with GET."""
+"""Paths whose GET is a stream that stays open as long as the client listens."""
 PLAIN = (MCP, "/openapi.json")
-"""What is answered by no route that says so."""
+"""Paths served without a route object in the scope; metrics label them with the path itself."""
 CALLERS = 10_000
 BURST = 2.0
-"""Seconds of its rate that a caller may use at once."""
+"""Size of the token bucket, in seconds of the rate."""
 SENT_WITHIN = 60.0
-"""Seconds in which a body must have come, of an import each part: else a few slow clients could keep all others out."""
+"""Timeout in seconds for a body, for an import for each part; otherwise a few slow clients could block all others."""
 LAST_WITHIN = 2.0
-"""Seconds in which each part of a body must come when the server is to stop."""
+"""Timeout in seconds for each part of a body during shutdown."""
 _requests = logging.getLogger("recollect.requests")
 
 
 class Stopping(asyncio.Event):
-    """Set when the server is to stop: feeds end then, and bodies must come soon."""
+    """Event that is set on shutdown: feeds end, and the timeouts of pending bodies are shortened."""
 
     def __init__(self) -> None:
         super().__init__()
         self.waits = set[asyncio.Timeout]()
-        """Those who wait for a part of a body."""
+        """Timeouts of the requests that wait for a part of a body."""
 
     def set(self) -> None:
-        """Say that the server is to stop. In its event loop only."""
+        """Signal shutdown. Call it in the server's event loop only."""
         super().set()
         soon = asyncio.get_running_loop().time() + LAST_WITHIN
         for wait in self.waits:
@@ -69,7 +69,7 @@ class Stopping(asyncio.Event):
 
 
 class Guard:
-    """The layer of the app that every request passes before it is read."""
+    """The outermost middleware: checks, limits, counts and logs every request."""
 
     def __init__(
         self, app: ASGIApp, *, settings: ServerSettings, needs_token: bool, registry: CollectorRegistry,
@@ -93,7 +93,7 @@ class Guard:
         Gauge("recollect_feeds_open", "Feeds that are open", registry=registry).set_function(lambda: self._feeds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request, or refuse it."""
+        """Handle one request, or reject it with a problem response."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -109,15 +109,15 @@ class Guard:
         inner = {**scope, "method": "GET"} if head else scope
         if SLASH in scope["path"] or b"%2f" in scope.get("raw_path", b"").lower():
             segments = scope["raw_path"].partition(b"?")[0].decode("latin-1").split("/")
-            # What stands for a slash may itself have been sent; as a NUL it is in no name either, and no slash.
+            # The client may have sent the placeholder itself: replace it by NUL, which is valid in no name either.
             texts = (unquote(segment).replace(SLASH, "\0").replace("/", SLASH) for segment in segments)
             inner = {**inner, "path": "/".join(texts)}
         try:
             await self._guarded(inner, receive, _head_only(noting) if head else noting)
-        except ClientDisconnect:  # whoever asked has gone, or has all that it asked for
+        except ClientDisconnect:  # the client is gone, or a HEAD request has its head
             pass
         except Exception:
-            status = status or 500  # which is answered further out
+            status = status or 500  # the response is sent by the outer error middleware
             raise
         finally:
             self._note(inner, scope["method"], status, stopwatch() - began)
@@ -152,7 +152,7 @@ class Guard:
                 self._know(scope)
 
     def _must_be_welcome(self, scope: Scope, headers: dict[str, str], away: list[str]) -> None:
-        """Neither by a name that is not ours, nor from elsewhere without a token, nor from a page of another origin."""
+        """Raise for a foreign Host header, a remote client of a server without tokens, or a cross-origin page."""
         host = _host(headers.get("host", ""))
         if not self._needs_token and not (is_loopback(host) or host in self._hosts):
             raise HTTPException(
@@ -165,17 +165,17 @@ class Guard:
                 "from elsewhere; make a token with `recollect token create NAME` and start it with --require-token",
             )
         origin, embedded = headers.get("origin"), headers.get("sec-fetch-site") in ("cross-site", "same-site")
-        if origin is None:  # as of pictures and scripts
+        if origin is None:  # browsers send none for images and scripts
             foreign = embedded
         else:
             foreign = origin not in self._origins and origin.partition("://")[2] != headers.get("host")
-        # A page learns nothing from following a link, but from whether a picture or a script is there.
+        # Following a link tells a page nothing; whether an image or a script loads would tell it what exists.
         followed = headers.get("sec-fetch-mode") == "navigate"
         if foreign and (scope["method"] not in SAFE or (embedded and not followed)):
             raise HTTPException(403, "a page of another origin may not use this server; see [server] origins")
 
     def _must_not_be_too_much(self, scope: Scope, headers: dict[str, str], away: list[str], limit: int | None) -> None:
-        """Neither in itself, nor right now."""
+        """Raise if the body is too large, too many feeds are open, or the caller is over its rate."""
         settings, path, length = self._settings, scope["path"], headers.get("content-length", "")
         if limit is not None and length.isdigit() and int(length) > limit:
             raise HTTPException(413, f"a request may carry {limit:,} bytes here, and this one has {int(length):,}")
@@ -190,9 +190,9 @@ class Guard:
             raise HTTPException(429, detail, later)
 
     def _counted(self, scope: Scope, away: list[str]) -> str | None:
-        """As what a caller is counted: as its token, once that was found good, else as its address; None if local.
+        """Return the rate-limit key of a caller: its token once verified, otherwise its address; None if local.
 
-        The address is the nearest that is not this machine's. Those further away, the caller may have made up.
+        The address is the nearest hop that is not loopback; the caller may have forged those further away.
         """
         credential = _credential(scope)
         if credential in self._buckets:
@@ -200,14 +200,14 @@ class Guard:
         return away[-1][:64] if away else None
 
     def _know(self, scope: Scope) -> None:
-        """Give a caller whose token was found good a bucket of its own."""
+        """Create a bucket for the token of a request that was authenticated."""
         if self._settings.rate > 0 and scope.get("state", {}).get("caller", "-") != "-":
             credential = _credential(scope)
             if credential is not None and credential not in self._buckets:
                 self._within_rate(credential)
 
     def _within_rate(self, caller: str | None) -> bool:
-        """Take one from the caller's bucket, which fills at the rate and holds a short burst; nobody's is endless."""
+        """Take one token from the caller's bucket, which refills at the rate and holds `BURST` seconds of it."""
         if caller is None:
             return True
         rate, now = self._settings.rate, stopwatch()
@@ -238,7 +238,7 @@ class Guard:
 
 
 def _must_be_readable(scope: Scope) -> None:
-    """An address says in UTF-8 what it means, else two of them could mean the same."""
+    """Reject a URL that is not valid UTF-8: decoding with replacement could map two URLs to the same name."""
     query = scope.get("query_string", b"")
     try:
         for part in (scope.get("raw_path", b""), query):
@@ -252,12 +252,12 @@ def _must_be_readable(scope: Scope) -> None:
 
 
 def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopping, place: Place) -> Receive:
-    """The parts of a body, as long as they are not too much, and do not come too slowly. Meanwhile it has no place."""
+    """Wrap `receive` with a size limit and a timeout. The request gives up its slot while it waits for the body."""
     got, more, until = 0, True, stopwatch() + within
 
     async def counted() -> Message:
         nonlocal got, more
-        if not more:  # what comes now is that the client hangs up, and it may take its time
+        if not more:  # only the disconnect is left to come, at any time
             return await receive()
         left = within if limit is None else until - stopwatch()
         wait = asyncio.timeout(min(left, LAST_WITHIN) if stopping.is_set() else left)
@@ -287,7 +287,7 @@ def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopp
 
 
 async def _taken(receive: Receive) -> Receive:
-    """A body that has come already."""
+    """Read the whole body now and return a `receive` that replays it."""
     parts = [await receive()]
     while parts[-1].get("more_body"):
         parts.append(await receive())
@@ -304,13 +304,13 @@ def _stays_open(scope: Scope) -> bool:
 
 
 def _credential(scope: Scope) -> str | None:
-    """What a caller shows to be let in, however it is written; never to be taken for an address."""
+    """Return the hash of the caller's secret, from header or cookie alike; a hash never equals an address."""
     secret = secret_of(Request(scope))
     return None if secret is None else sha256(secret.encode()).hexdigest()
 
 
 def _head_only(send: Send) -> Send:
-    """Let the head of an answer through, and end whatever would go on with its body."""
+    """Pass on the head of a response with an empty body, and abort a handler that would stream more."""
     done = False
 
     async def head(message: Message) -> None:
@@ -329,21 +329,21 @@ def _head_only(send: Send) -> Send:
 
 
 def origins(settings: ServerSettings) -> list[str]:
-    """The pages elsewhere that may call the server, as browsers name them."""
+    """Return the other origins that may call the server, as browsers spell them."""
     return [word.lower().rstrip("/") for word in _words(settings.origins)]
 
 
 def _name(word: str) -> str:
-    """A name from the settings as `_host` finds it in a request, whether it is written as one, or as an address."""
+    """Normalise a host from the settings, given as a name or a URL, to the form that `_host` returns."""
     word = word.rpartition("://")[2]
     return _host(f"[{word}]" if word.count(":") > 1 and "[" not in word else word)
 
 
 def _host(address: str) -> str:
-    """The name, in small letters, of an address that may have a port."""
+    """Return the host of a `host[:port]` in lower case; empty if it cannot be parsed."""
     try:
         return urlsplit(f"//{address}").hostname or ""
-    except ValueError:  # brackets that do not fit
+    except ValueError:  # unbalanced brackets
         return ""
 
 

@@ -1,7 +1,7 @@
-"""How many requests are answered at the same time: in all, and of one caller. A request without a place waits a moment.
+"""Concurrency limits, in all and per caller. A request above the limit waits a moment for a slot, here a place.
 
-A caller has a share of the places, so that none can take them all. While a body is on its way its request has no place,
-only a part of its caller's share: many slow clients hold up nobody else.
+Each caller may hold only a share of the places, so that none can take them all. While a request waits for its body it
+holds no place, only a part of its caller's share, so that many slow clients do not block other callers.
 """
 
 import asyncio
@@ -14,20 +14,20 @@ from starlette.exceptions import HTTPException
 __all__ = ["WAIT", "Place", "Places"]
 
 WAIT = 2.0
-"""Seconds that a request waits for a place."""
+"""Maximum wait for a place in seconds."""
 SHARE = 2
-"""One caller may have this fraction of all places: a half."""
+"""Divisor: one caller may hold half of all places."""
 
 
 class _Room:
-    """Some places, and as many requests at most that wait for one, in order."""
+    """A semaphore with a bounded FIFO queue: at most `size` holders and `size` waiters."""
 
     def __init__(self, size: int, status: int, detail: str) -> None:
         self._size, self._status, self._detail = size, status, detail
         self._free, self._waiting, self.taken = asyncio.Semaphore(size), 0, 0
 
     async def enter(self) -> None:
-        """Take a place; refused if none becomes free soon, or too many wait already."""
+        """Take a place; raise if none becomes free in time or the queue is full."""
         if self._free.locked() and self._waiting >= self._size:
             raise self._refusal()
         self._waiting += 1
@@ -41,7 +41,7 @@ class _Room:
         self.taken += 1
 
     def leave(self) -> None:
-        """Give a place back."""
+        """Release a place."""
         self.taken -= 1
         self._free.release()
 
@@ -57,25 +57,25 @@ class Place:
         self._held = self._shared = False
 
     async def take(self) -> None:
-        """Take it, or be refused."""
+        """Take the place, or raise."""
         await self._own.enter()
         self._shared = True
         await self.resume()
 
     def pause(self) -> None:
-        """Let others have it while the body is on its way."""
+        """Release the place while the request waits for its body."""
         if self._held:
             self._held = False
             self._every.leave()
 
     async def resume(self) -> None:
-        """Take it again, if it was taken at all."""
+        """Take the place again, if the request had taken it before."""
         if self._shared and not self._held:
             await self._every.enter()
             self._held = True
 
     def give_back(self) -> None:
-        """At the end."""
+        """Release the place and the share at the end of the request."""
         self.pause()
         if self._shared:
             self._shared = False
@@ -83,7 +83,7 @@ class Place:
 
 
 class Places:
-    """All places of a server."""
+    """The concurrency limits of a server process."""
 
     def __init__(self, number: int) -> None:
         self._number = number
@@ -91,12 +91,12 @@ class Places:
         self._own: WeakValueDictionary[str, _Room] = WeakValueDictionary()
 
     def taken(self) -> int:
-        """How many requests have a place."""
+        """Return the number of requests that hold a place."""
         return self._every.taken
 
     @contextmanager
     def of(self, caller: str | None) -> Iterator[Place]:
-        """A place for a request of a caller, to be taken; None is this machine, which has no share but may use all."""
+        """Yield a place, not yet taken, for a caller's request; None is a local caller, who may use all places."""
         place = Place(self._every, self._room(caller))
         try:
             yield place

@@ -1,8 +1,8 @@
-"""The process behind `recollect serve`: a socket, one process that answers or several, a log, and an end in good order.
+"""The process behind `recollect serve`: the listening socket, one or several workers, the log, graceful shutdown.
 
-The first SIGTERM or SIGINT lets the requests under way finish and closes the home; a second one ends at once, which
-loses nothing that was answered. Several processes share the socket and the home. Their settings reach them through a
-pipe, never through the environment or the command line, where other users could read a password.
+The first SIGTERM or SIGINT lets requests in progress finish and closes the home; a second one exits at once, which
+loses nothing that was acknowledged. Workers share the socket and the home. They receive their settings through a pipe,
+never through the environment or the command line, where other users could read a password.
 """
 
 import asyncio
@@ -39,31 +39,31 @@ __all__ = ["Server", "serve"]
 
 BACKLOG = 2_048
 KEEP_ALIVE = 75
-"""Seconds for which an idle connection stays open. A proxy in front should be the first to close it."""
+"""Keep-alive timeout of an idle connection in seconds. A proxy in front should use a shorter one."""
 HEAD_WITHIN = 30.0
-"""Seconds in which the head of a request must have come. Connections that only wait would take up all there may be."""
+"""Timeout in seconds for the head of a request; otherwise idle connections could use up all file descriptors."""
 FILES = 65_536
-"""Open files that are asked of the system, as far as it allows; a connection is one."""
+"""RLIMIT_NOFILE to request, up to the hard limit; each connection uses one descriptor."""
 SPARE = 256
-"""Open files that connections leave to the databases."""
+"""File descriptors reserved for the databases."""
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 NO_REQUEST = problem(
     "/", 400, "this is no HTTP request, its length or a chunk is wrong, or its first lines are longer than 64 KB; "
     "nothing was changed. A long text goes into the body of a POST", headers={"Connection": "close"},
 )  # fmt: skip
 PATIENCE = 30
-"""Seconds that requests under way get when the server is to stop."""
+"""Seconds that requests in progress get to finish on shutdown."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds before another worker is tried where one could not start."""
+"""Backoff in seconds before a worker that failed to start is retried."""
 SWITCH = 0.0005
-"""Seconds for which a thread may keep the interpreter while another waits. With Python's own 5 ms a request would wait
-that long three times (to be read, worked on and answered) whenever a background job computes."""
+"""Thread switch interval in seconds. With Python's default of 5 ms a request would wait that long three times (to be
+read, handled and answered) whenever a background job computes."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _log = logging.getLogger("recollect.serving")
 
 
 def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Callable[[str], object]) -> None:
-    """Answer until a signal says stop. `ready` is told the address as soon as requests are answered."""
+    """Serve until a signal stops it. Calls `ready` with the URL as soon as requests are accepted."""
     chosen = settings.server
     home = open_home(location, settings=settings)
     if not is_loopback(chosen.host) and not home.tokens.any():
@@ -84,13 +84,13 @@ def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Call
 
 
 class _Connection(H11Protocol):
-    """A connection that is refused while there are too many, and closed when nothing is asked on it."""
+    """HTTP connection with a connection limit, and a timeout for the head of each request."""
 
     _waiting: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self.app_state = {**self.app_state, "abort": transport.abort}  # what a request finds as its state
+        self.app_state = {**self.app_state, "abort": transport.abort}  # becomes `request.state.abort`
         if len(self.connections) > max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE, 1):
             transport.write(FULL)
             transport.close()
@@ -105,14 +105,14 @@ class _Connection(H11Protocol):
         self._asked()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what cannot be read as a request, in the form of every problem, unless an answer is under way."""
+        """Answer an unparsable request with a problem response, unless another response has begun."""
         if self.cycle is None or self.cycle.response_complete or not self.cycle.response_started:
             head = b"".join(b"%s: %s\r\n" % header for header in NO_REQUEST.raw_headers)
             self.transport.write(b"HTTP/1.1 400 Bad Request\r\n" + head + b"\r\n" + NO_REQUEST.body)
         self.transport.close()
 
     def _wait(self) -> None:
-        """Not for ever, unless a request is being answered."""
+        """Start the head timeout, or cancel it while a request is being handled."""
         if self.cycle is not None and not self.cycle.response_complete:
             self._asked()
         elif self._waiting is None:
@@ -125,41 +125,41 @@ class _Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn over a home: it says when it listens, ends feeds before it waits for requests, and stops without fuss."""
+    """uvicorn for a home: reports readiness, ends feeds before it waits for requests, exits cleanly on signals."""
 
     def __init__(
         self, home: Home, settings: Settings, *, upkeep: bool, ready: Callable[[], object],
         signals: Sequence[signal.Signals] = SIGNALS,
     ) -> None:  # fmt: skip
-        from recollect.rest.app import create_app  # slow to load, and not needed where workers answer
+        from recollect.rest.app import create_app  # slow import, which the parent of workers does not need
 
         app = create_app(home, settings, upkeep=upkeep)
         super().__init__(
             uvicorn.Config(
                 app, http=_Connection, log_config=None, access_log=False, ws="none", lifespan="on", server_header=False,
                 backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=PATIENCE,
-                proxy_headers=False,  # else the peer could be one that somebody made up
+                proxy_headers=False,  # otherwise a client could forge the peer address
             )
         )  # fmt: skip
         self._stopping, self._ready, self._signals = app.state.stopping, ready, signals
         sys.setswitchinterval(SWITCH)
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        with suppress(ValueError, OSError):  # then as many as there may be already
+        with suppress(ValueError, OSError):  # keep the present limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (FILES if most < 0 else min(FILES, most), most))
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Begin to listen, and say so."""
+        """Start listening, then call `ready`."""
         await super().startup(sockets)
         self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        """End the feeds, which would never end by themselves, and wait for the rest."""
+        """End the feeds, which never finish on their own, then wait for the other requests."""
         self._stopping.set()
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Stop on signals; unlike uvicorn's, this does not raise them again afterwards: to be stopped is no failure."""
+        """Stop on signals. Unlike uvicorn, do not raise them again afterwards: being stopped is no failure."""
         before = {one: signal.signal(one, self.handle_exit) for one in self._signals}
         try:
             yield
@@ -168,7 +168,7 @@ class Server(uvicorn.Server):
                 signal.signal(one, handler)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Stop in good order; the second time at once."""
+        """Shut down gracefully on the first signal, exit at once on the second."""
         if self.should_exit:
             signal.signal(sig, signal.SIG_DFL)
             signal.raise_signal(sig)
@@ -176,27 +176,27 @@ class Server(uvicorn.Server):
 
 
 class _Workers:
-    """Several processes that answer: all are told to stop, and one that dies is replaced.
+    """Supervisor of the worker processes: passes on shutdown, and replaces a worker that dies.
 
-    Where none could start ever, none will, and that is told. Later it may be the database that is away for a moment:
-    the others go on, and another one is tried after a pause that doubles each time.
+    If no worker has ever started, `run` stops and raises. Later a failed start may be a database that is briefly
+    unreachable: the other workers continue, and the start is retried with exponential backoff.
     """
 
     def __init__(self, work: tuple[Any, ...], number: int, ready: Callable[[], object]) -> None:
         self._work, self._number, self._ready = work, number, ready
-        self._context = multiprocessing.get_context("spawn")  # a fork would share locks and connections
+        self._context = multiprocessing.get_context("spawn")  # a forked worker would inherit locks and connections
         self._running: dict[int, BaseProcess] = {}
         self._starting: dict[Connection, BaseProcess] = {}
         self._unready: set[BaseProcess] = set()
-        """Those that ended, or are about to, before they could answer anything."""
+        """Workers that exited, or are about to, before they were ready."""
         self._due: list[float] = []
-        """When others are to be tried."""
+        """Times at which to retry a failed start."""
         self._pause = 0.0
         self._signals = self._started = 0
         self._failed = False
 
     def run(self) -> None:
-        """Until all have ended."""
+        """Run until all workers have exited."""
         with _woken_by_signals() as woken:
             for _ in range(self._number):
                 self._start()
@@ -219,7 +219,7 @@ class _Workers:
     def _start(self) -> None:
         heard, tell = self._context.Pipe(duplex=False)
         process = self._context.Process(target=_work, args=(*self._work, tell), name="recollect-worker")
-        # Blocked until the worker can handle them: else Ctrl-C would end a young one with a traceback.
+        # Block signals until the worker can handle them; otherwise Ctrl-C would end a new one with a traceback.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             process.start()
@@ -231,21 +231,21 @@ class _Workers:
 
     def _heard(self, worker: Connection) -> None:
         process = self._starting.pop(worker, None)
-        if process is None:  # its end was noticed first
+        if process is None:  # its exit was noticed first
             return
         with worker:
             try:
                 worker.recv()
-            except EOFError:  # it ended before it could answer anything
+            except EOFError:  # it exited before it was ready
                 self._unready.add(process)
-                if not self._started and not self._signals:  # and so would the next one
+                if not self._started and not self._signals:  # the next one would fail, too
                     self._failed = True
                     self._stop()
                 return
         _log.info("worker %s answers", process.pid)
         self._started += 1
         self._pause = 0.0
-        if self._started == 1:  # one is enough to answer
+        if self._started == 1:  # one worker is enough to serve
             self._ready()
 
     def _ended(self, sentinel: int) -> None:
@@ -274,14 +274,14 @@ class _Workers:
 
 
 def _work(location: str, settings: Settings, upkeep: bool, listening: socket.socket, tell: Connection) -> None:
-    """What a worker does, in a process of its own."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to everybody; the parent passes on what it means
+    """Entry point of a worker process."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the parent sends SIGTERM
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
     threading.Thread(target=_stop_without_parent, name="parent", daemon=True).start()
     _write_log(settings.server.log_format)
     try:
         home = open_home(location, settings=settings)
-    except RecollectError as error:  # the parent could open it, so this will pass
+    except RecollectError as error:  # the parent could open it, so this is temporary
         _log.error("%s", error)
         sys.exit(1)
     ready = partial(tell.send, True)
@@ -297,7 +297,7 @@ def _stop_without_parent() -> None:
 
 @contextmanager
 def _woken_by_signals() -> Iterator[socket.socket]:
-    """A socket that gets a byte for every signal to stop."""
+    """Yield a socket that receives one byte for each stop signal."""
     woken, waker = socket.socketpair()
     with woken, waker:
         woken.setblocking(False)
@@ -313,7 +313,7 @@ def _woken_by_signals() -> Iterator[socket.socket]:
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket on the address; an error that says what is in the way."""
+    """Return a listening socket, or raise an error that names the obstacle."""
     try:
         family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
         listening = socket.create_server(address[:2], family=family, backlog=BACKLOG)
@@ -326,8 +326,8 @@ def _listening(host: str, port: int) -> socket.socket:
         if error.errno == errno.EACCES:
             raise ConfigError(f"port {port} is reserved for the system; choose one above 1023 with --port") from None
         raise ConfigError(f"cannot listen on {host}: {error.strerror or error}; choose another --host") from None
-    # Its connections inherit this. asyncio sees to it only for sockets that it opens; without it an answer in two
-    # parts waits 40 ms for the other side to acknowledge the first.
+    # Accepted connections inherit this. asyncio sets it only on sockets that it opens itself; without it a response in
+    # two parts waits 40 ms for the delayed ACK of the first.
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return listening
 
@@ -343,18 +343,18 @@ def _write_log(format: str) -> None:
     handler.setFormatter(_Lines(as_json=format == "json"))
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     logging.getLogger("recollect").setLevel(logging.INFO)
-    logging.getLogger("asyncio").setLevel(logging.ERROR)  # else a line for each part of a feed that nobody takes
+    logging.getLogger("asyncio").setLevel(logging.ERROR)  # else it warns for every write to a closed feed
 
 
 class _Lines(logging.Formatter):
-    """One line for each thing that happened, as text or as JSON. A line about a request is made by the guard."""
+    """Format log records as lines of text or JSON. Access log lines are already formatted by `Guard`."""
 
     def __init__(self, *, as_json: bool) -> None:
         super().__init__()
         self._as_json = as_json
 
     def format(self, record: logging.LogRecord) -> str:
-        """The line."""
+        """Return the formatted line."""
         at, message = iso(int(record.created * 1_000)), record.getMessage()
         if not self._as_json:
             trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""

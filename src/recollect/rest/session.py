@@ -1,4 +1,4 @@
-"""Logging in for the page in a browser: the token as a cookie that no script can read."""
+"""Login for the page in the browser: the token is kept in an HttpOnly cookie."""
 
 from pathlib import Path
 from typing import Annotated
@@ -47,7 +47,7 @@ async def log_in(login: Login, request: Request) -> Response:
         detail = "this token is not known, or was revoked, or is past its time"
         raise HTTPException(401, detail, {"WWW-Authenticate": "Bearer"})
     response = _session(request, token)
-    # Anybody may say that there is a proxy with TLS: a cookie that is not sent without it hurts nobody else.
+    # A client can forge this header, but a Secure cookie then affects only its own login.
     secure = "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").strip())
     response.set_cookie(COOKIE, login.token, httponly=True, samesite="strict", secure=secure)
     return response
@@ -69,7 +69,7 @@ async def who_am_i(request: Request, caller: Anyone) -> Response:
 
 def _session(request: Request, token: Token | None) -> Response:
     settings, needs_token = request.app.state.settings, request.app.state.needs_token
-    # Who needs no token is on this machine. A home that is not whole may be another one than that of the app.
+    # Where no token is required, callers are local. A relative home may not be the one that the app serves.
     local = not needs_token and (Path(settings.home).is_absolute() or "://" in settings.home)
     told = {
         "name": token.name if token else None,

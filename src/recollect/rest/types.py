@@ -1,4 +1,4 @@
-"""The types that bodies and parameters are made of, and how values leave as JSON. Limits are those of the library."""
+"""Shared types of bodies and parameters, and JSON serialisation of results. Limits match those of the library."""
 
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Generic, TypeVar
@@ -57,19 +57,19 @@ T = TypeVar("T")
 
 
 class _FirstError(FailFast):
-    """FailFast has no hash, and a union of types needs one."""
+    """Hashable FailFast, as a union of types requires."""
 
     __hash__ = object.__hash__
 
 
 FIRST_ERROR = _FirstError()
-"""A list is wrong as soon as one item is: a million errors would take seconds to collect, and twenty are told."""
+"""Stop at the first invalid item: collecting a million errors takes seconds, and only twenty are reported."""
 SLASH = "\x1f"
-"""Stands for a slash inside a segment of a path (%2F), which else would be taken for the end of the segment."""
+"""Placeholder for an encoded slash (%2F) within a path segment, which would otherwise end the segment."""
 LINE = r"^[^\x00-\x1f\x7f-\x9f\u2028\u2029]*[^\s\x00-\x1f\x7f-\x9f\u2028\u2029][^\x00-\x1f\x7f-\x9f\u2028\u2029]*$"
-"""One line with something to see on it."""
+"""A single non-blank line."""
 LINES = r"^[^\x00]*[^\s\x00\x1c-\x1f\x85][^\x00]*$"
-"""Lines of text with something to see on them. Some separators are blank to Python, and not to every pattern."""
+"""Non-blank text. Names the separators that Python treats as whitespace and some regex engines do not."""
 
 
 def _number(value: object) -> object:
@@ -85,11 +85,11 @@ def _few_keys(value: object) -> object:
 
 
 FewKeys = BeforeValidator(_few_keys)
-"""An object with few keys. They are counted first: else each wrong one would be an error of its own."""
+"""Limits the keys of an object. Checked first, because each unknown key would be an error of its own."""
 Number = BeforeValidator(_number)
-"""In a body neither text nor true is a number, although they could be taken for one. In JSON 5.0 is the same as 5."""
+"""Strict number in a body: no text and no boolean. In JSON 5.0 equals 5."""
 Truth = Annotated[bool, Strict()]
-"""True or false in a body; not yes, 1 or off."""
+"""Strict boolean in a body; not yes, 1 or off."""
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"])]
 Short = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
 Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE, examples=["ops"])]
@@ -102,15 +102,15 @@ _HOUR = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 DATE = (
     rf"^((19[7-9][0-9]|[2-9][0-9]{{3}})-{_DAY}|{_LEAP})([T ]{_HOUR}(:[0-5][0-9](\.[0-9]{{1,6}})?)?(Z|[+-]{_HOUR})?)?$"
 )
-"""Days that there are, since 1970, with or without a time and a zone."""
+"""Valid dates since 1970, with or without a time and a zone."""
 KEYS = 1_000
-"""The most keys of an object in a body."""
+"""Maximum number of keys of an object in a body."""
 DIGITS = 11
-"""So many digits in an address are milliseconds; fewer may be a year or a day, as 20260316."""
+"""Number of digits from which a query value is read as milliseconds; fewer may be a year or a day, as 20260316."""
 
 
 def _moment(value: Any) -> int:
-    """What the library takes for a moment, and only that. In JSON 5.0 is the same as 5."""
+    """Convert what the library accepts as a moment, and nothing else. In JSON 5.0 equals 5."""
     try:
         return milliseconds(int(value) if isinstance(value, float) and value.is_integer() else value)
     except Invalid as error:
@@ -126,7 +126,7 @@ MOMENT: list[Any] = [
     {"type": "integer", "minimum": 0, "maximum": LAST},
     {"type": "string", "maxLength": 40, "pattern": DATE, "examples": ["2026-03-16T14:32:00Z"]},
 ]
-"""The description of a moment."""
+"""JSON schema of a moment."""
 _ABOUT = {"description": "UTC milliseconds, or RFC 3339 text.", "examples": [1_767_225_600_000]}
 Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"anyOf": MOMENT, **_ABOUT})]
 MomentAsked = Annotated[
@@ -134,12 +134,12 @@ MomentAsked = Annotated[
     BeforeValidator(_asked),
     WithJsonSchema({"anyOf": [{**MOMENT[0], "minimum": 10 ** (DIGITS - 1)}, MOMENT[1]], **_ABOUT}),
 ]
-"""The same in an address, where everything is text."""
+"""A moment in a query, where every value is text."""
 Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
 Most = Annotated[int, Query(ge=0, le=10_000, description="How many at most.")]
-"""The same for what comes at once, and not page by page."""
+"""A limit for results without pagination."""
 Hits = Annotated[int, Query(ge=0, le=1_000, description="How many at most.")]
-"""The same for what a search gives."""
+"""A limit for search results."""
 Cursor = Annotated[
     str | None, Query(max_length=500, description="`next` of the page before.", pattern=r"^[\x21-\x7e]+$")
 ]
@@ -148,7 +148,7 @@ InPath = Annotated[
     Path(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"]),
     BeforeValidator(lambda value: value.replace(SLASH, "/") if isinstance(value, str) else value),
 ]
-"""A name in a path; a slash in it is written as %2F."""
+"""A name in a path, with slashes encoded as %2F."""
 
 
 def _without_nul(text: str) -> str:
@@ -158,7 +158,7 @@ def _without_nul(text: str) -> str:
 
 
 Words = Annotated[str, Field(max_length=100_000), AfterValidator(_without_nul)]
-"""A question, or a part of a prompt; it may be empty."""
+"""A query or a part of a prompt; may be empty."""
 
 
 class Body(BaseModel):
@@ -176,15 +176,15 @@ class Page(BaseModel, Generic[T]):
 
 
 def page(items: Sequence[T], limit: int, cursor: str | None) -> Page[T]:
-    """A page, with a cursor when it is full."""
+    """Build a page, with a cursor if it is full."""
     return Page(items=items, next=cursor if len(items) == limit else None)
 
 
 def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """A value of the library as JSON, written at once: what the library gives needs no second check."""
+    """Serialise a value of the library directly, without validating it again."""
     return Response(to_json(value, inf_nan_mode="null"), status, headers, "application/json")
 
 
 def bad_cursor() -> HTTPException:
-    """The answer to a cursor that no page gave."""
+    """Return the error for an invalid cursor."""
     return HTTPException(422, "this cursor was not given by a page of this list; begin without one")
