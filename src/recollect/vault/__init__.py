@@ -1,1 +1,1 @@
-"""Notes as markdown files that people and programs may edit: the files, their links and their history in git."""
+"""Notes as markdown files that users and programs may edit: the files, their links and their git history."""

@@ -1,9 +1,9 @@
-"""The only module that opens files under a vault, for reading and for writing.
+"""File access under a vault, for reading and for writing; no other module opens these files.
 
-A file is named by the vault's folder and a name relative to it. The folder itself may be a link, because its owner
-chose it; below it no component is one. Folders are opened one after the other and the next name is looked up in the
-open folder, so that nothing can be swapped for a link in between. Only regular files are opened, and opening never
-blocks. A file is replaced whole or not at all.
+A file is named by the vault's folder and a relative path. The folder itself may be a symbolic link, because its owner
+chose it; no component below it may be. Folders are opened one by one with `dir_fd` and `O_NOFOLLOW`, so a component
+cannot be swapped for a link between check and use. Only regular files are opened, and opening never blocks. Files are
+replaced atomically.
 """
 
 import os
@@ -30,13 +30,13 @@ __all__ = [
 ]
 
 ATTEMPTS = 3
-"""How often a change is retried because the file was edited meanwhile."""
+"""How often a change is attempted while the file is edited concurrently."""
 BACKDATED = 2_000_000_000
-"""Nanoseconds. Our files look older than they are, so that an edit right after always has another time than ours."""
+"""Nanoseconds subtracted from the mtime of written files, so that an immediate edit always has a different mtime."""
 FILE_BYTES = 64 << 20
-"""A larger file is not read."""
+"""Larger files are not read."""
 LEFTOVER = 3_600_000
-"""Milliseconds after which a temporary file belongs to a writer that was killed."""
+"""Milliseconds after which a temporary file is considered abandoned by a killed writer."""
 _EDITED = "it is being edited right now; try again"
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
@@ -54,7 +54,7 @@ class Edited(Exception):
 
 
 def disk_state(path: Path | str) -> str:
-    """What tells one state of a file from another without opening it; empty when there is none."""
+    """Return size, mtime and inode of a file, to detect changes without opening it; empty if it does not exist."""
     try:
         found = os.lstat(path)
     except FileNotFoundError:
@@ -64,13 +64,13 @@ def disk_state(path: Path | str) -> str:
 
 @contextmanager
 def opened(root: Path, name: str) -> Iterator[BinaryIO]:
-    """Open a regular file under `root` for reading; FileNotFoundError when there is none."""
+    """Open a regular file under `root` for reading; raise FileNotFoundError if there is none."""
     with _folder_of(root, name) as folder, folder.open(folder.last) as file:
         yield file
 
 
 def read_bytes(root: Path, name: str, longest: int = FILE_BYTES) -> bytes | None:
-    """The bytes of a regular file under `root`; None when there is none, LeftAlone when it is longer than `longest`."""
+    """Read a regular file under `root`; None if it does not exist. Raise LeftAlone if it exceeds `longest` bytes."""
     try:
         with opened(root, name) as file:
             content = file.read(longest + 1)
@@ -83,9 +83,9 @@ def read_bytes(root: Path, name: str, longest: int = FILE_BYTES) -> bytes | None
 
 
 def rewrite_file(root: Path, name: str, change: Callable[[bytes], bytes]) -> bool:
-    """Replace a file by what `change` makes of its bytes; False if that is the same. A missing file has no bytes.
+    """Replace a file's bytes with `change(bytes)`; False if they are equal. A missing file counts as empty.
 
-    Edited, and the file is left as it is, if others change it at each attempt.
+    Raises Edited and leaves the file as it is if it is modified concurrently at each attempt.
     """
     for attempt in range(ATTEMPTS):
         known = read_bytes(root, name)
@@ -102,10 +102,10 @@ def rewrite_file(root: Path, name: str, change: Callable[[bytes], bytes]) -> boo
 
 
 def replace_file(root: Path, name: str, content: bytes, expected: bytes | None) -> str:
-    """Replace the file that had the expected bytes (None: there was none); its state on disk afterwards."""
+    """Replace the file if it still has the expected bytes (None: no file), else raise Edited; return its disk state."""
     root.mkdir(parents=True, exist_ok=True)
     with _folder_of(root, name, make=True) as folder:
-        temporary = f".{uuid.uuid4().hex}.{folder.last}.tmp"  # others may be writing the same file
+        temporary = f".{uuid.uuid4().hex}.{folder.last}.tmp"  # unique: concurrent writers may replace the same file
         try:
             mode = stat.S_IMODE(folder.stat(folder.last).st_mode) if expected is not None else 0o666
         except FileNotFoundError:
@@ -124,7 +124,7 @@ def replace_file(root: Path, name: str, content: bytes, expected: bytes | None) 
 
 
 def remove_leftovers(root: Path, name: str, now: int) -> int:
-    """Remove the temporary files that killed writers left in a folder under `root`; how many there were."""
+    """Remove temporary files of killed writers from a folder under `root`; return how many."""
     removed = 0
     with suppress(FileNotFoundError, LeftAlone), _folder_of(root, f"{name}/*") as folder:
         for found in os.listdir(folder.fd if folder.fd is not None else folder.path("")):
@@ -139,7 +139,7 @@ def remove_leftovers(root: Path, name: str, now: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """An open folder, and the name of the file in it that is meant. Without dir_fd (Windows) there are paths only."""
+    """An open folder and the name of a file in it. Without dir_fd (Windows), `fd` is None and paths are used."""
 
     fd: int | None
     where: str
@@ -153,13 +153,13 @@ class _Folder:
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:
-        _state(self.stat(name))  # not a device: opening one may already do something
+        _state(self.stat(name))  # rejects devices: opening one may have side effects
         with open(os.open(self.path(name), os.O_RDONLY | _PLAIN | _NO_WAIT, dir_fd=self.fd), "rb") as file:
             _state(os.fstat(file.fileno()))
             yield file
 
     def create(self, name: str, content: bytes, mode: int) -> str:
-        """Write a new file; its state on disk."""
+        """Create a file, write and fsync it; return its disk state."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN
         with open(os.open(self.path(name), flags, mode, dir_fd=self.fd), "wb") as file:
             file.write(content)
@@ -170,7 +170,7 @@ class _Folder:
         return _state(self.stat(name))
 
     def publish(self, temporary: str, *, new: bool) -> None:
-        """Give a finished file its name; a new one never replaces a file that was made meanwhile."""
+        """Move a finished file to its final name; with `new`, raise Edited if a file was created there meanwhile."""
         if new:
             try:
                 os.link(self.path(temporary), self.path(self.last), src_dir_fd=self.fd, dst_dir_fd=self.fd)
@@ -184,7 +184,7 @@ class _Folder:
 
 @contextmanager
 def _folder_of(root: Path, name: str, *, make: bool = False) -> Iterator[_Folder]:
-    """Open the folder of a file under `root`, component by component, through no link."""
+    """Open the parent folder of a file under `root`, component by component, without following links."""
     *folders, last = PurePosixPath(name).parts
     if PurePosixPath(name).is_absolute() or ".." in (*folders, last):
         raise LeftAlone(f"{name!r} is not a name inside the folder")

@@ -1,7 +1,7 @@
-"""The history of a vault in git: a repository of its own, with a commit for each state worth keeping.
+"""Git history of a vault: a repository of its own, with a commit per dream, ended conversation and request.
 
-It only ever adds commits. It never merges, never talks to a remote, and never touches a repository that is in the
-middle of something. The only file that imports pygit2.
+Only adds commits: never merges, never contacts a remote, and never commits while a merge, rebase or similar is in
+progress. The only module that imports pygit2.
 """
 
 import logging
@@ -29,7 +29,7 @@ __all__ = [
 ]
 
 FILE_BYTES = 1_048_576
-"""A larger file is left out of commits."""
+"""Larger files are left out of commits."""
 EMAIL = "agent@localhost"
 MOST = 100
 _IGNORED = "transcripts/\nmedia/\n*.tmp\n*.swp\n.DS_Store\n"
@@ -50,13 +50,13 @@ class Commit:
 
     @property
     def short_oid(self) -> str:
-        """The first seven characters of its id."""
+        """The first seven characters of the commit id."""
         return self.oid[:7]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class History:
-    """The newest commits, newest first; the difference from the oldest of them to the newest, if it was asked for."""
+    """Commits, newest first; optionally the diff from the oldest of them to the newest."""
 
     commits: tuple[Commit, ...]
     diff: str | None = None
@@ -64,7 +64,7 @@ class History:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checkpoint:
-    """A commit on request; skipped, with the reason, when there was nothing to commit."""
+    """Result of a commit on request; skipped, with the reason, if there was nothing to commit."""
 
     oid: str | None = None
     subject: str | None = None
@@ -73,17 +73,17 @@ class Checkpoint:
 
 
 def dream_subject(promotions: int) -> str:
-    """The subject after a dream, also one that promoted nothing: its diary has a new entry."""
+    """Return the commit subject of a dream. A dream without promotions is committed too: its diary has a new entry."""
     return f"dream: {promotions} promotion(s)"
 
 
 def close_message(conversation: str, agent: str) -> tuple[str, str]:
-    """The subject and the body after the end of a conversation."""
+    """Return the commit subject and body for the end of a conversation."""
     return f"session-close: {conversation}", f"agent={agent}"
 
 
 def checkpoint_subject(note: str | None = None) -> str:
-    """The subject of a checkpoint."""
+    """Return the commit subject of a checkpoint."""
     words = " ".join((note or "").split())
     return f"checkpoint: {words or 'manual'}"
 
@@ -95,23 +95,23 @@ class Repository:
         self, folder: Path, clock: Clock, *, author: str, email: str = EMAIL, whole_vault: bool = False,
         only: Sequence[str] = (),
     ) -> None:  # fmt: skip
-        """With `only`, nothing is committed and told but what is in these files and folders, right in the folder."""
+        """`only` restricts commits and history to these files and folders, which are direct children of `folder`."""
         self.folder, self._clock, self._author, self._email = folder, clock, author, email
         self._only = tuple(only)
         self._ignored = _IGNORED + (_IGNORED_IN_A_VAULT if whole_vault else "")
 
     def open_or_init(self) -> None:
-        """Make the repository, its two files and its first commit, where there is none yet."""
+        """Create the repository, `.gitignore`, `.gitattributes` and the first commit if they do not exist."""
         with _errors(self.folder):
             self._opened()
 
     def commit_all(self, subject: str, body: str = "") -> Commit | None:
-        """Commit everything that is not ignored; None when nothing changed. Files over 1 MiB are left out, and told."""
+        """Commit all files that are not ignored; None if nothing changed. Files over 1 MiB are left out and logged."""
         with _errors(self.folder):
             return self._commit(self._opened(), subject, body)
 
     def checkpoint(self, note: str | None = None) -> Checkpoint:
-        """Commit the state as it is now, under a note."""
+        """Commit the current state with `note` in the subject."""
         subject = checkpoint_subject(note)
         made = self.commit_all(subject)
         if made is None:
@@ -119,7 +119,7 @@ class Repository:
         return Checkpoint(oid=made.short_oid, subject=subject)
 
     def history(self, limit: int = 10, include_diff: bool = False) -> History:
-        """The newest commits, at most a hundred, and with `include_diff` what changed from the oldest to the newest."""
+        """Return the newest commits, at most 100; with `include_diff` also the diff from the oldest to the newest."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
             raise Invalid(f"the limit is how many commits to give, 1 to {MOST}; not {limit!r}")
         if not os.path.lexists(self.folder / ".git"):
@@ -140,7 +140,7 @@ class Repository:
         return not self._only or path.partition("/")[0] in self._only
 
     def _concerns(self, commit: Any) -> bool:
-        """Whether a commit changed what this is about: a merge only if none of its parents had it so already."""
+        """True if the commit changed a path of `only`; for a merge, if the result differs from every parent."""
         parts = self._parts(commit.tree)
         before = [self._parts(parent.tree) for parent in commit.parents] or [[None] * len(parts)]
         return not self._only or parts not in before
@@ -149,7 +149,7 @@ class Repository:
         return [tree[name].id if name in tree else None for name in self._only]
 
     def commits_with(self, pieces: Sequence[bytes]) -> int:
-        """How many commits, of all branches, have a file with one of the pieces in it."""
+        """Count the commits reachable from any reference that have a file containing one of the pieces."""
         with _errors(self.folder):
             repository = self._found()
             known: dict[Any, bool] = {}
@@ -171,7 +171,7 @@ class Repository:
             return sum(holds(commit.tree) for commit in commits.values())
 
     def _found(self) -> Any:
-        """The repository that is there: in this very folder, never in one above it or elsewhere."""
+        """Open the existing repository of this folder; raise Conflict if `.git` points or reaches elsewhere."""
         inside = self.folder / ".git"
         if inside.is_symlink() or not inside.is_dir():
             name = self.folder.name
@@ -201,7 +201,7 @@ class Repository:
             repository = git.init_repository(str(self.folder), initial_head="main")
         for name, content in ((".gitignore", self._ignored), (".gitattributes", _ATTRIBUTES)):
             if not os.path.lexists(self.folder / name):
-                with suppress(Edited):  # made by another process meanwhile
+                with suppress(Edited):  # created by another process meanwhile
                     replace_file(self.folder, name, content.encode(), None)
         self._commit(repository, "workspace init", "", only=(".gitattributes", ".gitignore"))
         return repository
@@ -219,7 +219,7 @@ class Repository:
                 not flags & git.GIT_STATUS_IGNORED and not name.endswith("/") and flags != git.GIT_STATUS_INDEX_DELETED
             ):
                 self._add(repository, index, name)
-        index.write()  # before the commit: where somebody else holds the lock, nothing is committed
+        index.write()  # before the commit: if another process holds the index lock, this raises
         tree, unborn = index.write_tree(), repository.head_is_unborn
         if not unborn and tree == repository.head.peel(git.Commit).tree.id:
             return None
@@ -230,7 +230,7 @@ class Repository:
         return _told(repository[oid])
 
     def _add(self, repository: Any, index: Any, name: str) -> None:
-        """Add a file to the index, read as every file of a vault is; a link or a large file is left out."""
+        """Add a file to the index, reading it through `vault.files`; links and large files are left out and logged."""
         git = _git()
         try:
             with opened(self.folder, name) as file:
@@ -248,7 +248,7 @@ class Repository:
 
 
 def _reaches_out(folder: Path) -> bool:
-    """Whether a repository uses files elsewhere: by a link, or by naming another repository."""
+    """True if a repository uses files outside of it: symbolic links, `commondir` or alternates."""
     if any(os.path.lexists(folder / name) for name in ("commondir", "objects/info/alternates")):
         return True
     return _holds_link(folder)
@@ -279,7 +279,7 @@ def _git() -> Any:
 
 @contextmanager
 def _errors(folder: Path) -> Iterator[None]:
-    """What git and the disk say, as errors of ours."""
+    """Translate git and disk errors to RecollectError subclasses."""
     git = _git()
     try:
         yield

@@ -1,4 +1,4 @@
-"""Links between entries: `[[name]]`, `[[name|text]]` and `[[name#part]]` in their content, and who links back."""
+"""Links between entries: `[[name]]`, `[[name|text]]` and `[[name#part]]` in their content, and backlinks."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -20,7 +20,7 @@ _TICKS = re.compile(r"`+")
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link as it is written: what it names, the text that is shown for it, and the part of the entry."""
+    """A parsed link: the target name, the display text, and the part of the entry."""
 
     name: str
     text: str | None = None
@@ -29,7 +29,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Links:
-    """The entries that an entry links to, those that link to it, and the links that lead nowhere."""
+    """The entries that an entry links to, its backlinks, and the names of its broken links."""
 
     out: tuple[Entry, ...] = ()
     back: tuple[Entry, ...] = ()
@@ -37,24 +37,24 @@ class Links:
 
 
 def targets(content: str) -> list[Link]:
-    """The links in a text, in their order, those in code left out."""
+    """Return the links in a text in order, except those in code."""
     found = []
     for written in _LINK.findall(_without_code(content)):
         target, _, text = written.partition("|")
         if target.strip():
             name, _, part = target.partition("#")
             name, part = name.strip(), part.strip()
-            # `C#` has no part after its sign: then the sign belongs to the name.
+            # In `C#` nothing follows the number sign, so it belongs to the name.
             whole = not name or not part
             found.append(Link(target.strip() if whole else name, text.strip() or None, None if whole else part))
     return found
 
 
 def _without_code(content: str) -> str:
-    """A text without code blocks and without what stands between two rows of equally many backticks."""
+    """Remove fenced code blocks and inline code, which is enclosed by two runs of equally many backticks."""
     content = _FENCED.sub(" ", content)
     rows = list(_TICKS.finditer(content))
-    closing: dict[int, int] = {}  # by the length of a row, the next one of that length
+    closing: dict[int, int] = {}  # length of a run -> index of the next run of that length
     closed_by: list[int | None] = [None] * len(rows)
     for place in reversed(range(len(rows))):
         length = len(rows[place][0])
@@ -70,12 +70,12 @@ def _without_code(content: str) -> str:
 
 
 def links(stores: Sequence[Store], name_or_id: str) -> Links:
-    """Where an entry links to and what links to it, by names and aliases; NotFound if there is no such entry."""
+    """Return links and backlinks of an entry, resolved by name and alias; raise NotFound if there is no such entry."""
     target = names.name(name_or_id, "name or id")
     known: dict[str, Entry | None] = {}
 
     def resolve(link: Link) -> Entry | None:
-        # A name may itself hold the sign that sets off a part, so the whole comes first.
+        # A name may itself contain `#`, so try the whole target first.
         for name in [f"{link.name}#{link.part}", link.name] if link.part else [link.name]:
             if name not in known:
                 known[name] = _found(stores, name)
@@ -112,7 +112,7 @@ def _found(stores: Sequence[Store], target: str) -> Entry | None:
 
 
 def _mentioning(stores: Sequence[Store], words: Sequence[str]) -> Iterator[Entry]:
-    """Entries that hold one of the names after two brackets, or after one and white space."""
+    """Yield entries that contain one of the names after `[[`, optionally with a space between."""
     for store in stores:
         with store.read() as tx:
             yield from _holding(tx, words)

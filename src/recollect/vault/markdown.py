@@ -1,9 +1,9 @@
-"""The markdown of a category file, taken apart and put together again. Pure: nothing here reads or writes.
+"""Lossless parser and writer for the markdown of a category file. Pure: no I/O.
 
-The argument. A file belongs to the people who edit it, so it is never rendered anew: it is cut into pieces at the id
-comments, every piece keeps its text, and only the piece that has to change is changed. A block reaches from its id
-comment (or, for one written by hand, from its dated heading) to the next one; the `---` at its end is an ornament.
-A line of content that would begin a block is led by a backslash, so that any content comes back as it was.
+The argument. A file belongs to the users who edit it, so it is never re-rendered: it is split into blocks, every block
+keeps its text verbatim, and only blocks that must change are changed. A block extends from its id comment (or, if
+handwritten, from its dated heading) to the next one; the `---` at its end is decoration. A content line that would
+start a block is escaped with a backslash, so any content round-trips.
 """
 
 import re
@@ -33,7 +33,7 @@ _BYTE_ORDER_MARK = "\ufeff"
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One entry of a file, as the text it is made of: the line of the id, the heading, and the rest."""
+    """The text of one entry in a file: the id comment, the heading and the body."""
 
     opening: str
     heading: str
@@ -41,18 +41,18 @@ class Block:
 
     @property
     def text(self) -> str:
-        """The block's text, every character of it."""
+        """The verbatim text of the block."""
         return self.opening + self.heading + self.body
 
     @property
     def number(self) -> int | None:
-        """The number in the id comment; None for a block that has none yet."""
+        """The number in the id comment; None if there is no id comment yet."""
         found = _NUMBER.search(self.opening)
         return int(found[0]) if found else None
 
     @property
     def at(self) -> int | None:
-        """The moment in the heading, in UTC milliseconds, if it is one."""
+        """The timestamp in the heading, in UTC milliseconds; None if missing or invalid."""
         found = _DATE.search(self.heading)
         try:
             moment = datetime.fromisoformat(f"{found[1]}T{found[2]}+00:00") if found else None
@@ -62,34 +62,34 @@ class Block:
 
     @property
     def tags(self) -> tuple[str, ...]:
-        """The tags of the heading; where it has none, those in the content."""
+        """The tags of the heading, or if it has none, the hashtags in the content."""
         return tuple(dict.fromkeys(_HEADING_TAG.findall(self.heading))) or tags_in(self.content)
 
     @property
     def content(self) -> str:
-        """What the entry says: without blank lines around it, and with line feeds, whatever the file has."""
+        """The unescaped content, without surrounding blank lines and with `\\n` line ends, whatever the file uses."""
         return clean(_ESCAPED.sub("", _parts(self.body)[1]))
 
     @property
     def closed(self) -> bool:
-        """Whether the block ends with its rule, so that what is written below it is not part of it."""
+        """True if the block ends with its `---` rule, so that text below it is not part of it."""
         return _RULE in _parts(self.body)[2]
 
     def with_number(self, number: int, newline: str) -> "Block":
-        """The same block with an id comment."""
+        """Return the block with this number in its id comment."""
         if self.opening:
             return replace(self, opening=_NUMBER.sub(str(number), self.opening, count=1))
         return replace(self, opening=f"<!-- id:{number} -->{newline}")
 
     def with_heading(self, at: int, tags: tuple[str, ...], newline: str) -> "Block":
-        """The same block with this date and these tags."""
+        """Return the block with this date and these tags in its heading."""
         return replace(
             self, opening=_ended(self.opening, newline), heading=_heading(at, tags) + newline,
             body=self.body if _LINE_END.match(self.body) else newline + self.body,
         )  # fmt: skip
 
     def with_content(self, content: str, newline: str) -> "Block":
-        """The same block with another content; what stands around the content stays."""
+        """Return the block with other content; the text around the content stays."""
         lead, core, tail = _parts(self.body)
         if not core or _RULE not in tail:
             spare = _LINE_END.findall(tail)[1:] if core else []
@@ -98,7 +98,7 @@ class Block:
         return Block(_ended(self.opening, newline), _ended(self.heading, newline), body)
 
     def split(self, length: int) -> "list[Block]":
-        """The block up to this length of its text, where it ended once, and what was written below as blocks."""
+        """Split at `length`, the block's previous end: return the block, then the text below it as further blocks."""
         end = length + len(_BLANK_LINES.match(self.text[length:])[0])  # type: ignore[index]  # it matches always
         kept = end - len(self.opening) - len(self.heading)
         below = parse(self.body[kept:])
@@ -108,7 +108,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A file as its pieces: what stands before the first entry, and the entries."""
+    """A parsed file: the text before the first block, and the blocks."""
 
     preamble: str
     blocks: tuple[Block, ...]
@@ -116,11 +116,11 @@ class File:
 
     @property
     def text(self) -> str:
-        """The whole file."""
+        """The verbatim text of the file."""
         return self.preamble + "".join(block.text for block in self.blocks)
 
     def inserted(self, new: Iterable[Block]) -> "File":
-        """The file with more blocks: each before the first that is older, else at the end, the newest first."""
+        """Return the file with new blocks, newest first: each before the first older block, else at the end."""
         waiting = sorted(new, key=_order)
         blocks: list[Block] = []
         for block in self.blocks:
@@ -140,11 +140,11 @@ class File:
 
 
 def parse(text: str) -> File:
-    """The pieces of a file. Together they are the text again, whatever it is."""
+    """Parse a file. Never fails; `parse(text).text == text` for any text."""
     line_end = _LINE_END.search(text)
     mark = len(_BYTE_ORDER_MARK) if text.startswith(_BYTE_ORDER_MARK) else 0
     rest = text[mark:]
-    starts: list[tuple[int, int, int]] = []  # where a block, its heading and its body begin
+    starts: list[tuple[int, int, int]] = []  # offsets of a block, its heading and its body
     fence = ""
     for found in _MARKS.finditer(rest):
         if found["fence"]:
@@ -168,24 +168,24 @@ def parse(text: str) -> File:
 
 
 def new_block(number: int, at: int, tags: tuple[str, ...], content: str, newline: str = "\n") -> Block:
-    """A block for an entry, in the form that all of them have."""
+    """Return a block for an entry in the standard layout."""
     block = Block(f"<!-- id:{number} -->{newline}", _heading(at, tags) + newline, "")
     return block.with_content(content, newline)
 
 
 def clean(content: str) -> str:
-    """Content as a file can show it: line feeds, no blank lines before and no white space after."""
+    """Normalise content: `\\n` line ends, no leading blank lines, no trailing white space."""
     lines = _LINE_END.sub("\n", content)
     return lines[len(_BLANK_LINES.match(lines)[0]) :].rstrip()  # type: ignore[index]  # it matches always
 
 
 def slug(tag: str) -> str:
-    """A tag as a heading can show it: one word, which may hold hyphens and slashes."""
+    """Return a tag as a single word for the heading; hyphens and slashes are allowed."""
     return _NOT_IN_A_TAG.sub("-", tag).strip("-")
 
 
 def tags_in(content: str) -> tuple[str, ...]:
-    """The tags in running text: a number sign and a word."""
+    """Return the hashtags in running text, without duplicates."""
     return tuple(dict.fromkeys(_CONTENT_TAG.findall(content)))
 
 
@@ -200,7 +200,7 @@ def _order(block: Block) -> int:
 
 
 def _missing_lines(text: str) -> int:
-    """Line ends to add before a new block, so that a blank line is between."""
+    """Return how many line ends to add so that a blank line separates `text` from the next block."""
     if not text.removeprefix(_BYTE_ORDER_MARK) or text.endswith(("\n\n", "\r\n\r\n", "\r\r")):
         return 0
     return 1 if text.endswith(("\r", "\n")) else 2
@@ -220,7 +220,7 @@ def _line_end(text: str, place: int) -> int:
 
 
 def _parts(body: str) -> tuple[str, str, str]:
-    """Blank lines, the content as it stands in the file, and what closes the block."""
+    """Split a body into leading blank lines, the escaped content, and the closing rule with white space."""
     lead = len(_BLANK_LINES.match(body)[0])  # type: ignore[index]  # it matches always
     core = body.rstrip()
     line = max(core.rfind("\n"), core.rfind("\r")) + 1

@@ -1,6 +1,6 @@
-"""One file and the entries that belong into it, brought together block by block, within one write transaction.
+"""Three-way merge of one category file with its entries, block by block, within one write transaction.
 
-A block that is what it was shows its entry; one that was edited is written into it. If both changed, the file wins.
+An unedited block is updated from its entry; an edited block is written to it. If both changed, the file wins.
 """
 
 import json
@@ -21,17 +21,17 @@ from recollect.vault.state import ACTOR, Mark, Member, digest, fingerprint, know
 __all__ = ["Merge"]
 
 SETTLE = 2_000
-"""Milliseconds after which a file that looks cut off is believed."""
+"""Milliseconds after which a file that looks truncated is accepted as it is."""
 _CHUNK = 500
 
 
 class Merge:
-    """One file and the entries that belong into it, brought together within one write transaction."""
+    """A single merge of one category file with its entries; used once."""
 
     def __init__(
         self, work: Work, category: Category, folder: Path, name: str, elsewhere: Callable[[str, int], bool]
     ) -> None:  # fmt: skip
-        """The file is `name` in the vault `folder`; `elsewhere` tells whether another file holds a number."""
+        """The file is `name` in the vault `folder`; `elsewhere` returns True if another file holds a number."""
         self.work, self.tx, self.elsewhere = work, work.tx, elsewhere
         self.category, self.folder, self.name = category, folder, name
         self.added = self.changed = self.removed = 0
@@ -41,10 +41,10 @@ class Merge:
         self.after: dict[int, int] = {}
 
     def run(self, vault_id: str, now: int) -> Report:
-        """Read the file, take in its edits, and write what it lacks."""
+        """Read the file, apply its edits to the entries, and write the entries' changes to it."""
         self.now = now
         self.state = known_state(self.tx, vault_id, self.category)
-        known_stat = disk_state(self.folder / self.name)  # before it is read: an edit in between is seen next time
+        known_stat = disk_state(self.folder / self.name)  # before the read: the next sync detects an edit in between
         raw = read_bytes(self.folder, self.name)
         try:
             text = (raw or b"").decode()
@@ -85,7 +85,7 @@ class Merge:
         )  # fmt: skip
 
     def _members(self) -> dict[int, Member]:
-        """The entries that belong into the file, by their numbers; those that have none yet get one."""
+        """Return the entries of the file's category by number; assign a number to those that have none."""
         members: dict[int, Member] = {}
         homeless: list[tuple[int, str, Member]] = []
         for entry_id, number, created_at, content_hash, tags in self.tx.all(
@@ -103,17 +103,17 @@ class Merge:
         return members
 
     def _number(self, created_at: int, entry_id: str) -> int:
-        """A number for an entry: its moment, or the next one that is free."""
+        """Return a free number for an entry: its creation time in milliseconds, or the next free one above it."""
         number, passed = max(created_at, 1), list[int]()
         while number in self.after or self._taken(number, entry_id):
             passed.append(number)
             number = self.after.get(number, number + 1)
-        # Thousands of entries may be of the same moment: nobody looks twice at a number that is taken.
+        # Thousands of entries may share a timestamp: remember taken numbers, so that each is probed only once.
         self.after.update(dict.fromkeys([*passed, number], number + 1))
         return number
 
     def _taken(self, number: int, entry_id: str) -> bool:
-        """Whether a number is another entry's, or a block's in the file that says something else than this entry."""
+        """True if the number belongs to another entry, or to a block in the file with different content."""
         if number in self.state.marks or self.tx.one("vault.numbered", number=number) is not None:
             return True
         block = self.blocks.get(number)
@@ -125,10 +125,10 @@ class Merge:
             raise NotFound(f"the entry {entry_id} is gone; sync again")
         return found
 
-    # Whether the file can be believed
+    # Truncated files
 
     def _doubt(self, file: File, raw: bytes) -> str:
-        """The fingerprint of a file that looks cut off, and since when; empty when there is no doubt any more."""
+        """Return the digest of a file that looks truncated and when it was first seen; empty if it is accepted."""
         if not self.marks or not (not file.blocks or self._cut_off(file)):
             return ""
         seen, _, since = self.state.doubt.partition(" ")
@@ -138,7 +138,7 @@ class Merge:
         return f"{now} {since if seen == now else self.now}"
 
     def _cut_off(self, file: File) -> bool:
-        """Whether the file is what it was up to a point within a block, and nothing after it."""
+        """True if the file equals its previous state up to a point within a block, and ends there."""
         last = file.blocks[-1]
         for block in file.blocks[:-1]:
             if block.number not in self.marks or self.marks[block.number].block != of_block(block):
@@ -156,7 +156,7 @@ class Merge:
     # Block by block
 
     def _merged(self, file: File) -> File:
-        """The file as it is to be, and the operations that its edits ask for."""
+        """Apply the file's edits to the entries and return the merged file."""
         pieces = list(self._pieces(file.blocks))
         present = {block.number for block in pieces}
         for gone in self.marks.keys() & self.members.keys() - present:
@@ -181,7 +181,7 @@ class Merge:
         return again
 
     def _pieces(self, blocks: Sequence[Block]) -> Iterator[Block]:
-        """The blocks; what was written below the end of one is a block of its own."""
+        """Yield the blocks; text appended below a closed, otherwise unedited block becomes a block of its own."""
         for block in blocks:
             mark = None if block.number is None else self.marks.get(block.number)
             text = block.text
@@ -193,7 +193,7 @@ class Merge:
             yield block
 
     def _keepers(self, pieces: Sequence[Block]) -> dict[int, int]:
-        """For each number the place of the block that keeps it; other blocks of the same number are copies."""
+        """Map each number to the index of the block that keeps it; other blocks with that number are copies."""
         keepers: dict[int, int] = {}
         for place, block in enumerate(pieces):
             number = block.number
@@ -205,7 +205,7 @@ class Merge:
         return keepers
 
     def _known(self, block: Block, number: int) -> Block:
-        """A block of an entry that belongs here: shows the entry, or is written into it."""
+        """Merge a block with its entry, which belongs in this file: update one from the other."""
         mark, member = self.marks.get(number), self.members[number]
         edited = mark is None or mark.block != of_block(block)
         moved_on = mark is None or mark.entry != member.fingerprint
@@ -218,7 +218,7 @@ class Merge:
         return self._showing(block, entry)
 
     def _had(self, entry: Entry, block: Block) -> bool:
-        """Whether the entry has had the block's text since they last agreed, so that it is not an edit."""
+        """True if the entry had the block's text at some point since the last sync, so the block is not an edit."""
         return any(
             clean(revision.after["content"]) == block.content
             for revision in entries.revisions(self.tx, entry.id)
@@ -226,7 +226,7 @@ class Merge:
         )
 
     def _strange(self, block: Block, number: int) -> Block | None:
-        """A block whose number is no entry's here: removed by the library, moved or pasted by hand, or new."""
+        """Merge a block whose number matches no entry of this file: removed by the library, moved, pasted or new."""
         mark = self.marks.get(number)
         if mark is not None and mark.block == of_block(block):
             return None
@@ -250,7 +250,7 @@ class Merge:
         return self._adopt(block, number)
 
     def _adopt(self, block: Block, number: int | None) -> Block:
-        """A new entry from a block written by hand; the block gets an id, and a heading where it has neither."""
+        """Create an entry from a handwritten block; add the id comment, and a heading if the block has neither."""
         try:
             add = remember.checked(
                 Add(
@@ -272,7 +272,7 @@ class Merge:
         return block.with_heading(entry.created_at, entry.tags, self.newline) if bare else block
 
     def _write(self, block: Block, entry: Entry, number: int) -> None:
-        """Write what a block says into its entry, where it says something else."""
+        """Write the block's content, tags and category to its entry, if they differ."""
         content = None if block.content == clean(entry.content) else block.content
         tags = _meant(block.tags, entry.tags)
         category = None if entry.category is self.category else self.category
@@ -288,7 +288,7 @@ class Merge:
         self.members[number] = Member(entry.id, fingerprint(entry.content_hash, entry.tags))
 
     def _showing(self, block: Block, entry: Entry) -> Block:
-        """The block with what the entry says; its heading stays as long as the tags are the same."""
+        """Return the block updated from the entry; its heading stays if the tags are the same."""
         if block.content != clean(entry.content):
             block = block.with_content(entry.content, self.newline)
         if _meant(block.tags, entry.tags) != entry.tags:
@@ -296,7 +296,7 @@ class Merge:
         return block
 
     def _shown(self, numbers: Sequence[int]) -> Iterator[Block]:
-        """New blocks for entries that are not in the file."""
+        """Yield new blocks for entries that are missing from the file."""
         for start in range(0, len(numbers), _CHUNK):
             chunk = numbers[start : start + _CHUNK]
             found = entries.stored(self.tx, [self.members[number].id for number in chunk])
@@ -312,7 +312,7 @@ class Merge:
         self.problems.append(Problem(self.name, f"{what} was left alone: {error}"))
 
     def _marked(self, file: File) -> dict[int, Mark]:
-        """The fingerprints to keep: of all that agree now, and the old ones of what was left alone."""
+        """Return the fingerprints to store: new ones for merged blocks, the previous ones for blocks left alone."""
         marks = {
             block.number: Mark(len(block.text.rstrip()), of_block(block), self.members[block.number].fingerprint)
             for block in file.blocks
@@ -326,6 +326,9 @@ class Merge:
 
 
 def _meant(shown: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
-    """The tags that a heading stands for: a known one that the heading can only show as another word is that one."""
+    """Map heading words back to tags: a word that is the slug of a known tag means that tag.
+
+    Known tags with an empty slug, which no heading can show, are kept.
+    """
     meant = [tag for word in shown for tag in ([tag for tag in known if slug(tag) == word] or [word])]
     return tuple(dict.fromkeys([*meant, *(tag for tag in known if not slug(tag))]))

@@ -1,8 +1,8 @@
-"""The file `_project.md` and the workspace's note about the project, brought together within one write transaction.
+"""Merge of `_project.md` with the workspace's project note, within one write transaction.
 
-A file that was edited is written into the note, also where both changed; else the file shows the note. An empty file
-removes the note; a file that is gone is written again. Of a file that is longer than a note can be, the note holds the
-beginning, and says so at its end; such a file is replaced only when the note is changed.
+An edited file is written to the note, even if both changed; otherwise the file is updated from the note. An empty file
+removes the note; a missing file is written again. If the file exceeds the size limit of a note, the note holds its
+beginning and says so at the end; such a file is replaced only when the note changes.
 """
 
 import json
@@ -22,11 +22,11 @@ from recollect.vault.state import ACTOR, Mark, digest, known_state
 __all__ = ["KEY", "ProjectMerge", "agrees"]
 
 KEY = "_project"
-"""Under which the state of the file is kept."""
+"""Key of the file's stored sync state."""
 
 
 def agrees(tx: Transaction, vault_id: str, disk: str) -> bool:
-    """Whether the file, as its state on disk tells, and the note are what they were when they last agreed."""
+    """True if neither the file, judged by its state on disk, nor the note changed since the last sync."""
     state, note = known_state(tx, vault_id, KEY), project.note(tx)
     if not disk and note is None:
         return True
@@ -34,16 +34,16 @@ def agrees(tx: Transaction, vault_id: str, disk: str) -> bool:
 
 
 class ProjectMerge:
-    """The file and the note, brought together."""
+    """A single merge of the file with the note; used once."""
 
     def __init__(self, work: Work, folder: Path) -> None:
         self.work, self.folder = work, folder
         self.settled = ""
 
     def run(self, vault_id: str, now: int) -> Report:
-        """Take in an edit of the file, or write what the note says."""
+        """Write an edited file to the note, or the changed note to the file."""
         mark = _mark(known_state(self.work.tx, vault_id, KEY).marks)
-        disk = disk_state(self.folder / project.FILE)  # before it is read: an edit in between is seen next time
+        disk = disk_state(self.folder / project.FILE)  # before the read: the next sync detects an edit in between
         raw, note = read_bytes(self.folder, project.FILE), project.note(self.work.tx)
         report = Report(read=(project.FILE,) if raw is not None else ())
         if raw is not None and digest(raw) != mark.block:
@@ -81,7 +81,7 @@ class ProjectMerge:
 
 
 def _kept(raw: bytes) -> bytes:
-    """As much of a file as a note can hold: up to the end of a line, where there is one."""
+    """Truncate a file to what fits into a note, at a line end if there is one near."""
     if len(raw) <= CONTENT_BYTES:
         return raw
     beginning = raw[: CONTENT_BYTES - 200]

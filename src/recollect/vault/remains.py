@@ -1,4 +1,4 @@
-"""Where a text that was erased still is: in an agent's files, and in the commits of its repositories. Only looks."""
+"""Search for remains of erased text in an agent's files and in the commits of its repositories. Read-only."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -12,14 +12,14 @@ __all__ = ["remains"]
 
 
 def remains(folder: Path, agent: str, pieces: Sequence[str], clock: Clock) -> Iterator[str]:
-    """The places in a vault that hold one of the pieces, each told in a sentence."""
+    """Yield one sentence per place in a vault that contains one of the pieces."""
     own, wanted = folder / agent, [piece.encode() for piece in pieces]
     for path in sorted(own.rglob("*")) if not own.is_symlink() else ():
         if ".git" in path.relative_to(own).parts or path.is_dir():
             continue
         try:
             content = read_bytes(folder, path.relative_to(folder).as_posix()) or b""
-        except LeftAlone:  # a link, whose target is not part of the vault
+        except LeftAlone:  # e.g. a link, whose target is not part of the vault
             continue
         if any(piece in content for piece in wanted):
             yield f"the file {path} holds some of the same words and was left alone"

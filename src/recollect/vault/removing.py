@@ -1,6 +1,6 @@
-"""Taking the files of a deleted workspace out of its vault, because a sync would bring their notes back.
+"""Removal of a deleted workspace's files from its vault; a later sync would otherwise restore their notes.
 
-Only what recollect has written is removed, which its marks tell. Nothing is removed through a link.
+Only files that recollect has written are removed, recognised by their marks. Links are not followed.
 """
 
 import os
@@ -17,22 +17,22 @@ __all__ = ["remove_files"]
 
 NOTES = {f"{category}.md": b"<!-- id:" for category in Category}
 DREAMS = {MEMORY: b"<!-- promo:", DIARY: b"## Deep Sleep "}
-"""Files of an agent's folder, and what stands in them once recollect has written them."""
+"""File names in an agent's folder, and the mark that shows that recollect has written the file."""
 
 
 def remove_files(folder: Path) -> None:
-    """Remove the agents' files and what makes the folder a vault; Unavailable if one of them cannot be removed."""
+    """Remove the agents' files and the vault's id; raise Unavailable if one of them cannot be removed."""
     identity = folder / ".vault" / "id"
     try:
         made = identity.exists() and not identity.parent.is_symlink()
-        ours = DREAMS | (NOTES if made else {})  # dreams are written before there is a vault, too
+        ours = DREAMS | (NOTES if made else {})  # dreams are written even without a vault
         for own in _agents(folder):
             for name, mark in ours.items():
                 for path in (own / name, *own.glob(f".*.{name}.tmp")):
                     _remove(folder, path, mark)
             _remove_empty(own)
         if made:
-            identity.unlink(missing_ok=True)  # last: until then it can be begun again
+            identity.unlink(missing_ok=True)  # last, so that an interrupted removal can be repeated
             _remove_empty(identity.parent)
     except OSError as error:
         raise Unavailable(
@@ -67,5 +67,5 @@ def _remove(folder: Path, path: Path, mark: bytes) -> None:
 
 
 def _remove_empty(folder: Path) -> None:
-    with suppress(OSError):  # something else is in it
+    with suppress(OSError):  # not empty
         folder.rmdir()

@@ -1,4 +1,4 @@
-"""What is known of a file from the last time: fingerprints of its blocks and of their entries. It keeps no text."""
+"""Sync state of a file: fingerprints of its blocks and entries at the last sync. No text is stored."""
 
 import json
 from collections.abc import Iterable
@@ -12,12 +12,12 @@ from recollect.vault.markdown import Block
 __all__ = ["ACTOR", "Mark", "Member", "State", "digest", "fingerprint", "known_state", "of_block"]
 
 ACTOR = "vault"
-"""Who the history names for an edit of a file, and the source of notes that were written into one."""
+"""The actor recorded in the history for file edits, and the source of notes created from a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Fingerprints of a block and of its entry when they last agreed, and how long the block was."""
+    """Fingerprints of a block and its entry at the last sync, and the length of the block."""
 
     size: int
     block: str
@@ -26,7 +26,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is known of a file from the last time."""
+    """The stored state of a file at the last sync."""
 
     stat: str = ""
     operations: int = 0
@@ -36,14 +36,14 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """An entry that belongs into the file."""
+    """An entry that belongs in the file."""
 
     id: str
     fingerprint: str
 
 
 def known_state(tx: Transaction, vault_id: str, category: str) -> State:
-    """What was saved for a file; nothing where the vault or the file is new."""
+    """Return the stored state of a file; an empty State if the vault or the file is new."""
     row = tx.one("vault.state", vault=vault_id, category=str(category)) if vault_id else None
     if row is None:
         return State()
@@ -53,15 +53,15 @@ def known_state(tx: Transaction, vault_id: str, category: str) -> State:
 
 
 def fingerprint(content_hash: str, tags: Iterable[str]) -> str:
-    """What tells one state of an entry from another."""
+    """Return a digest of an entry's content hash and tags."""
     return digest("\0".join([content_hash, *tags]).encode())
 
 
 def of_block(block: Block) -> str:
-    """What tells one state of a block from another, whatever blank lines follow it."""
+    """Return a digest of a block's text, ignoring trailing white space."""
     return digest(block.text.rstrip().encode())
 
 
 def digest(raw: bytes) -> str:
-    """A short hash."""
+    """Return the first 16 hex digits of the SHA-256 hash."""
     return sha256(raw).hexdigest()[:16]

@@ -1,18 +1,18 @@
-"""The vault: category files that show the notes of every agent, and take what people and programs write into them.
+"""Two-way sync between the notes of every agent and the vault, one markdown file per agent and category.
 
-The argument. Three texts meet: what the file says, what the entry says, and what both said when they last agreed. Of
-the last one only fingerprints are kept, one for the block and one for the entry. A block that is what it was shows the
-entry as it is now; a block that was edited is written into the entry. If both changed, the file wins, because nobody
-types a text twice, and the entry's history keeps the other one. A text that the entry had since they last agreed was
-put into the file by us (a crash left no fingerprint), so then the entry wins.
+The argument. Sync is a three-way merge of the file, the entry, and the base: the text both had at the last sync. Only
+fingerprints of the base are stored, one for the block and one for the entry. An unedited block is updated from its
+entry; an edited block is written to the entry. If both changed, the file wins, because a user's edit is expensive to
+redo, and the entry's history keeps the other text. Exception: if the block holds a text that the entry had since the
+last sync, recollect wrote it itself (and crashed before saving the fingerprint), so the entry wins.
 
-A number that was there and is gone is a removal, which the trash keeps. A whole file that is gone, or has lost all of
-several blocks at once, is not: that is what a crashed editor leaves, or a program that writes a file without reading
-it first, and the entries are written again. A file that looks cut off is believed only when it stays so.
+A block that disappeared removes its entry, into the trash. A missing file, or one that lost all of several blocks at
+once, does not: a crashed editor leaves that, or a program that writes a file without reading it first, so the entries
+are written again. A file that looks truncated is accepted only if it is still the same after a delay.
 
-Everything about one file happens in one write transaction of its agent: writers take turns, and a file that changed
-between reading and replacing rolls everything back. Nothing is read or replaced through a link, and nothing outside
-the folder is touched. What cannot be understood is left alone and told in the report.
+Each file is merged in one write transaction of its agent: writers are serialised, and a file that changed between
+read and replace rolls the transaction back. Symbolic links are never followed, and nothing outside the folder is
+touched. A file or block that cannot be parsed or stored is left alone and reported.
 """
 
 import json
@@ -56,10 +56,10 @@ class Vault:
         wake: Callable[[Store], None] = lambda store: None, *, repository: str | None = None,
         author: str | None = None, migrate: Callable[[Path], Imported] | None = None,
     ) -> None:  # fmt: skip
-        """`stores` gives the workspace's rows of an agent, `wake` is told when new text wants vectors.
+        """`stores` returns the store of an agent in this workspace; `wake` is called when new text needs embedding.
 
-        `repository` is None for no git, "agent" for a repository in each agent's folder, "vault" for one of them all;
-        commits are by `author`, else by the agent.
+        `repository` is None for no git, "agent" for one repository per agent folder, "vault" for a single one; the
+        commit author is `author`, by default the agent.
         """
         if repository not in (None, "agent", "vault"):
             raise ConfigError(f"git.repository is 'agent', 'vault' or left out, not {repository!r}")
@@ -72,47 +72,47 @@ class Vault:
 
     @property
     def folder(self) -> Path:
-        """Where the files are; ConfigError when no folder is named."""
+        """The vault folder; raises ConfigError if none is configured."""
         if self._folder is None:
             raise ConfigError("this home has no folder for a vault; name one with open(vault=…) or [vault] folder")
         return self._folder
 
     def migrate(self) -> Imported:
-        """Take in the files of an older layout that lie in the folder: a flat file per agent, and saved conversations.
+        """Import files of an older layout from the folder: one flat file per agent, and saved conversations.
 
-        Doing it again changes nothing.
+        Idempotent.
         """
         if self._migrate is None:
             raise ConfigError("this vault belongs to no home, so there is nowhere to take old files in")
         return self._migrate(self.folder)
 
     def sync(self, agent: str | None = None) -> Report:
-        """Bring files and entries together, for one agent or for all of them."""
+        """Sync files and entries of one agent, or of all agents."""
         report = self.make(again=True) + self.project()
         self.remove_leftovers()
         for name in self._everyone() if agent is None else [names.segment(agent, "an agent")]:
             report += Report(problems=tuple(self._misspelled(name)))
             first = self.written(name)
             report += first
-            if first.changed:  # an edit may have brought a note back that another file shows already
+            if first.changed:  # an edit may have restored or moved a note that another file still shows
                 report += replace(self.written(name), problems=())
         return report
 
     def written(self, agent: str, category: Category | str | None = None) -> Report:
-        """Show what the library just wrote: the file of that category, or all of the agent's that differ."""
+        """Sync after a write by the library: the file of one category, or all of the agent's files that differ."""
         report = self.project() if agent == SHARED else Report()
         for one in Category if category is None else [Category(category)]:
             report += self._file(agent, one)
         return report
 
     def project(self) -> Report:
-        """Bring `_project.md` and the workspace's note about the project together."""
+        """Sync `_project.md` with the workspace's project note."""
         return self._together(SHARED, KEY, FILE, self._project_differs, lambda work: ProjectMerge(work, self.folder))
 
     def show(self, agent: str, subject: str | None = None, body: str = "") -> None:
-        """Show what was done to an agent's entries, and commit it under a subject, if there is one and git is on.
+        """Write an agent's changed entries to its files, and commit them if a subject is given and git is on.
 
-        Trouble with the files or with git is logged and never raised: whatever was done is done.
+        File and git errors are logged, never raised: the change to the entries is already committed.
         """
         try:
             for problem in self.written(agent).problems:
@@ -123,9 +123,9 @@ class Vault:
             _log.warning("the vault in %s does not show or keep everything of %s: %s", self._folder, agent, error)
 
     def refresh(self, agent: str) -> Report:
-        """Take in the agent's files that were edited, before a read; for `_shared` also `_project.md`.
+        """Sync the agent's files that changed on disk, before a read; for `_shared` also `_project.md`.
 
-        It costs one `stat` per file.
+        Costs one `stat` per unchanged file.
         """
         report = Report()
         if agent == SHARED and not self._is_seen(FILE, (SHARED, KEY)):
@@ -136,14 +136,14 @@ class Vault:
         return report
 
     def refresh_all(self) -> Report:
-        """Take in the files of all agents that were edited, also of agents that have nothing but files yet."""
+        """Refresh all agents, including those that so far exist only as files."""
         report = Report()
         for agent in sorted({SHARED, *self._everyone()}):
             report += self.refresh(agent)
         return report
 
     def remove_leftovers(self) -> int:
-        """Remove the temporary files of writers that were killed; how many there were."""
+        """Remove temporary files of killed writers; return how many."""
         now = self._clock.now()
         return sum(remove_leftovers(self.folder, name, now) for name in (".", ".vault", *self._everyone()))
 
@@ -154,7 +154,7 @@ class Vault:
             return False
 
     def watch(self, stop: threading.Event, callback: Callable[[Report], None], pause: float = 1.0) -> None:
-        """Sync again and again until `stop` is set; the callback hears of every sync that did or found something."""
+        """Sync every `pause` seconds until `stop` is set; call back with each report that is new and not empty."""
         last = Report()
         while not stop.is_set():
             report = self.sync()
@@ -164,21 +164,21 @@ class Vault:
             stop.wait(pause)
 
     def commit(self, agent: str, subject: str, body: str = "") -> Commit | None:
-        """Commit the files as they are after a sync; None when nothing changed, or git is off."""
+        """Sync the agent and commit its files; None if nothing changed or git is off."""
         if self._repository is None:
             return None
         self.sync(agent)
         return self._git(agent).commit_all(subject, body)
 
     def checkpoint(self, agent: str, note: str | None = None) -> Checkpoint:
-        """Commit on request; skipped, with the reason, when nothing changed or git is off."""
+        """Sync and commit on request; skipped, with the reason, if nothing changed or git is off."""
         if self._repository is None:
             return Checkpoint(skipped=True, reason="git is off; set git.repository to 'agent' or 'vault'")
         self.sync(agent)
         return self._git(agent).checkpoint(note)
 
     def history(self, agent: str, limit: int = 10, include_diff: bool = False) -> History:
-        """The commits of the agent's files, newest first; none when git is off. What others wrote is not told."""
+        """Return the commits of the agent's files, newest first; none if git is off. Omits other agents' files."""
         return History(commits=()) if self._repository is None else self._git(agent).history(limit, include_diff)
 
     def _git(self, agent: str) -> Repository:
@@ -190,7 +190,7 @@ class Vault:
         return Repository(folder, self._clock, author=self._author or agent, whole_vault=whole, only=only)
 
     def remove(self) -> None:
-        """Remove the files that were made for the agents, because their workspace is deleted; other files stay."""
+        """Remove the agents' files when the workspace is deleted; other files stay."""
         if self._folder is not None:
             with self._lock:
                 remove_files(self._folder)
@@ -198,9 +198,9 @@ class Vault:
     def instructions(
         self, agent: str, host_project: str | Path | None = None, *, folder: str | None = None
     ) -> str:  # fmt: skip
-        """What to tell an agent that writes files itself: where they are, and what an entry looks like.
+        """Return prompt text for an agent that writes files itself: file locations and entry format.
 
-        `folder` is what the vault is called there, for an agent that is not to know this machine.
+        `folder` replaces the vault's path, for an agent that must not see paths of this machine.
         """
         name = names.segment(agent, "an agent")
         start = Path.cwd() if host_project is None else Path(host_project)
@@ -226,7 +226,7 @@ class Vault:
         return self.folder / agent / f"{category}.md"
 
     def _everyone(self) -> list[str]:
-        """The agents that have rows, and those that have nothing yet but a file."""
+        """Return the agents that have rows, and those that so far have only a file."""
         found = set(self._agents())
         try:
             with os.scandir(self.folder) as folders:
@@ -245,7 +245,7 @@ class Vault:
         )
 
     def _misspelled(self, agent: str) -> Iterator[Problem]:
-        """Files that a person could take for ours, but that differ in case, so that nobody reads them."""
+        """Yield a problem for each file whose name matches a category file except in case, so that it is not read."""
         ours = {f"{category}.md" for category in Category}
         try:
             present = sorted(os.listdir(self.folder / agent))
@@ -256,7 +256,7 @@ class Vault:
                 yield Problem(f"{agent}/{name}", f"it is not read; the file is called {name.lower()}")
 
     def _checked(self, agent: str, path: Path) -> str:
-        """The file's state on disk, or why it is left alone."""
+        """Return the file's state on disk; raise LeftAlone if its folder is unsafe to use."""
         for folder in (path.parent, self.folder / ".vault"):
             if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
                 raise LeftAlone(f"{folder.name} is a link or no folder; make it a folder inside the vault")
@@ -267,14 +267,14 @@ class Vault:
         return disk_state(path)
 
     def _identity(self, *, make: bool) -> str:
-        """The id that this folder has, so that what is known of its files is never mixed up with another's."""
+        """Return the folder's id, which keeps the stored sync state apart from that of any other folder."""
         if make:
             new = f"{names.new_id(self._clock.now())}\n".encode()
             rewrite_file(self.folder, IDENTITY, lambda raw: raw if _id(raw) else new)
-        return _id(read_bytes(self.folder, IDENTITY) or b"")  # another process may have been first
+        return _id(read_bytes(self.folder, IDENTITY) or b"")  # read back: another process may have created it first
 
     def make(self, *, again: bool = False) -> Report:
-        """Make the folder a vault, also when there is nothing to show yet; with `again` also if it was made before."""
+        """Initialise the folder as a vault, even while empty; once per object, unless `again` is set."""
         if self._made and not again:
             return Report()
         try:
@@ -304,7 +304,7 @@ class Vault:
         differs: Callable[[Store], bool],
         merging: Callable[[Work], Merge | ProjectMerge],
     ) -> Report:
-        """Bring one file and its entries together, and start again when it is edited meanwhile."""
+        """Merge one file with its entries in a write transaction; retry if the file is edited concurrently."""
         store = self._stores(agent)
         with self._lock:
             for _ in range(ATTEMPTS):
@@ -315,7 +315,7 @@ class Vault:
                         merge = merging(work)
                         try:
                             found = merge.run(self._identity(make=True), self._clock.now())
-                        except OSError as error:  # said here: a database would take it for trouble of its own
+                        except OSError as error:  # convert here: the database layer would treat it as its own failure
                             raise LeftAlone(str(error)) from error
                 except Edited:
                     continue
@@ -337,7 +337,7 @@ class Vault:
         return False
 
     def _differs(self, store: Store, path: Path, category: Category) -> bool:
-        """Whether file or entries are not what they were, told without opening the file."""
+        """True if the file or its entries changed since the last sync; does not open the file."""
         now, vault_id = self._checked(store.agent, path), self._identity(make=False)
         with store.read() as tx:
             state = known_state(tx, vault_id, category)
@@ -354,7 +354,7 @@ class Vault:
         return True
 
     def _elsewhere(self, agent: str, category: str, number: int) -> bool:
-        """Whether another file of the agent holds the number; also when nobody can tell."""
+        """True if another file of the agent holds the number, or if that file cannot be read."""
         try:
             raw = read_bytes(self.folder, f"{agent}/{category}.md")
             return raw is not None and any(block.number == number for block in parse(raw.decode()).blocks)
@@ -363,13 +363,13 @@ class Vault:
 
 
 def _id(raw: bytes) -> str:
-    """The id that a file of a vault's id says; empty if it says none."""
+    """Parse the content of the vault's id file; empty if it is not a valid id."""
     known = raw.decode("ascii", "replace").strip()
     return known if names.is_id(known) else ""
 
 
 def _shown(folder: Path, start: Path) -> str:
-    """The folder as seen from where the agent works; in full where it is not below that."""
+    """Return the folder relative to `start`, or its absolute path if it is not below `start`."""
     whole = Path(os.path.abspath(folder))
     try:
         return whole.relative_to(Path(os.path.abspath(start))).as_posix()
