@@ -1,4 +1,4 @@
-"""A memory on a server, with the methods of the one in this process.
+"""HTTP client: a memory on a server, with the same methods as a memory in this process.
 
 To begin with:
 
@@ -9,7 +9,7 @@ To begin with:
         mem.remember("We deploy on Tuesdays", name="deploy day")
         mem.recall("when do we deploy?")[0].entry.content
 
-What was asked for wrongly raises the same errors as the library does; what the server cannot do now is `Unavailable`.
+Raises the same errors as the library; `Unavailable` if the server cannot be reached or is busy.
 """
 
 from recollect.client.remote import (

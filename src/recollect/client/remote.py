@@ -1,7 +1,7 @@
-"""A home, its memories and their conversations on a server: each method is the library's, said over HTTP.
+"""Homes, memories and conversations on a server: the library's methods, called over HTTP.
 
-A method's signature and types are those of the library's method that it stands for; a table says which route it is.
-What fits no route of its own is written out.
+Most methods take signature and types from the library's method and are declared with their route. Methods that do not
+map to a single route are written out.
 """
 
 import builtins
@@ -45,13 +45,13 @@ R = TypeVar("R")
 S = TypeVar("S")
 PAGE = 500
 BATCH, BATCH_BYTES, BATCH_VALUES = 10_000, 30_000_000, 45_000
-"""What a request may carry."""
+"""Limits of a batch request: entries, bytes and JSON values."""
 LONGEST = 2**63 - 1
 _PLACE = re.compile(r"\{(\w+)\}")
 
 
 class _Remote:
-    """Somewhere on a server: the connection, the memory that is meant, and what stands in the paths."""
+    """Base of remote objects: the connection, the query parameters that select a memory, and path parameters."""
 
     def __init__(self, link: Link, where: Mapping[str, str], **path: str) -> None:
         self._link, self._where, self._path = link, where, path
@@ -60,7 +60,7 @@ class _Remote:
         return self._link.ask(verb, path, query={**self._where, **(query or {})}, **more)
 
     def _listed(self, path: str, query: Mapping[str, Any], limit: int, cursor: str = "cursor") -> list[Any]:
-        """So many items of a list, page by page."""
+        """Fetch up to `limit` items of a list, page by page."""
         found: list[Any] = []
         wanted = dict(query)
         while len(found) < _count(limit):
@@ -75,10 +75,10 @@ class _Remote:
 def _route(
     method: Callable[Concatenate[S, P], R], verb: str, path: str, *, slow: bool = False, **names: str
 ) -> Callable[Concatenate[Any, P], R]:
-    """The method of the same name and parameters, said over a route.
+    """Return a method with the signature of `method` that calls a route.
 
-    What the path names is put there; the rest is the body, or the query where there is no body; a version is a header.
-    `names` are parameters that have another name on the wire. What is slow has more time to answer.
+    Parameters named in the path go there; the rest go into the body, or into the query for GET and DELETE; `if_version`
+    becomes the If-Match header. `names` maps parameters to other names on the wire. `slow` allows a longer timeout.
     """
     signature = inspect.signature(method)
     in_path = _PLACE.findall(path)
@@ -105,7 +105,7 @@ def _route(
 def _pages(
     method: Callable[Concatenate[S, P], R], path: str, cursor: str = "cursor", **names: str
 ) -> Callable[Concatenate[Any, P], R]:
-    """The same for a list that a server gives page by page; `cursor` is where it says which one."""
+    """Like `_route`, for a paginated list; `cursor` is the query parameter that takes the cursor of the next page."""
     signature = inspect.signature(method)
 
     @wraps(method)
@@ -142,7 +142,7 @@ class RemoteChannels(_Remote):
 
     @property
     def default(self) -> Channel:
-        """The channel of conversations that name none."""
+        """The channel of conversations that were started without one."""
         return next(channel for channel in self.list() if channel.is_default)
 
 
@@ -155,15 +155,15 @@ class RemoteReminders(_Remote):
     list = _pages(Reminders.list, "/v1/reminders", after="cursor")
 
     def deliver(self, reminder: Reminder | str) -> bool:
-        """Mark it as delivered. False if it is already, is not there, or is claimed by somebody else."""
+        """Mark a reminder as delivered. False if it already is, does not exist, or is claimed by another caller."""
         return self._done("POST", reminder, "/deliver")
 
     def release(self, reminder: Reminder | str) -> bool:
-        """Give back what was claimed, so that it is due again. False if it is not claimed, or by somebody else."""
+        """Release a claim, so that the reminder is due again. False if it is not claimed, or by another caller."""
         return self._done("POST", reminder, "/release")
 
     def cancel(self, reminder: Reminder | str) -> bool:
-        """Remove it. False if it was delivered already, or is not there."""
+        """Remove a reminder. False if it was already delivered or does not exist."""
         return self._done("DELETE", reminder, "")
 
     def _done(self, verb: str, reminder: Reminder | str, what: str) -> bool:
@@ -234,18 +234,18 @@ class RemoteConversation(_Remote):
 
     @property
     def info(self) -> ConversationInfo:
-        """Everything about it, as it is now."""
+        """The conversation's current metadata, fetched from the server."""
         found: ConversationInfo = from_json(ConversationInfo, self._ask("GET", f"/v1/conversations/{self.ref_code}"))
         return found
 
     @property
     def status(self) -> Status:
-        """Where it stands now."""
+        """The current status, fetched from the server."""
         return self.info.status
 
     @property
     def saved(self) -> Recovery | None:
-        """Its checkpoint, as long as it is kept: the one that was saved last."""
+        """The last saved checkpoint; None if there is none, or it is no longer kept."""
         found: Recovery | None = from_json(
             Recovery | None, self._ask("GET", f"/v1/conversations/{self.ref_code}/checkpoint")
         )
@@ -253,11 +253,11 @@ class RemoteConversation(_Remote):
 
     @property
     def scratchpad(self) -> RemoteScratchpad:
-        """Its temporary values."""
+        """The conversation's temporary values."""
         return RemoteScratchpad(self._link, self._where, ref=self.ref_code)
 
     def append(self, event: Event | Iterable[Event]) -> Event | list[Event]:
-        """Append an event, or several that are written together. They are on the server's disk when this returns."""
+        """Append an event, or several atomically. They are durable on the server when this returns."""
         single = isinstance(event, Event)
         several = [event] if isinstance(event, Event) else [*event]
         made = self._append([_new(one) for one in several])
@@ -267,23 +267,23 @@ class RemoteConversation(_Remote):
         self, text: str, *, speaker: str | None = None, at: Moment | None = None, lane: Lane | str = Lane.EDGE,
         internal: bool = False,
     ) -> Event:  # fmt: skip
-        """Append what a user said."""
+        """Append a user message."""
         return self._one(EventType.USER, text, lane, at, speaker=speaker, internal=internal)
 
     def assistant(
         self, text: str, *, tool_calls: Iterable[Mapping[str, Any]] = (), speaker: str | None = None,
         at: Moment | None = None, lane: Lane | str = Lane.EDGE, internal: bool = False,
     ) -> Event:  # fmt: skip
-        """Append what the model answered, with the tools that it called."""
+        """Append a model response with its tool calls."""
         calls = [dict(call) for call in tool_calls]
         return self._one(EventType.MODEL, text, lane, at, tool_calls=calls, speaker=speaker, internal=internal)
 
     def tool(self, text: str, tool_call_id: str, *, at: Moment | None = None, lane: Lane | str = Lane.EDGE) -> Event:
-        """Append what a tool returned."""
+        """Append a tool result."""
         return self._one(EventType.TOOL, text, lane, at, tool_call_id=tool_call_id)
 
     def instruct(self, text: str, *, lane: Lane | str = Lane.EDGE) -> Event:
-        """Append an instruction of the system."""
+        """Append a system instruction."""
         return self._one(EventType.INSTRUCTION, text, lane, None)
 
     def job(self, text: str) -> Event:
@@ -295,7 +295,7 @@ class RemoteConversation(_Remote):
     def events(
         self, after: Event | int | None = None, *, before: Event | int | None = None, limit: int = LONGEST
     ) -> Iterator[Event]:
-        """The events in order; with `after` those that follow an event; with `before` those before it, newest first."""
+        """Yield the events in order; with `after` those following an event; with `before` those before it, reversed."""
         if after is not None and before is not None:
             raise Invalid("give `after` or `before`, not both: the one reads on from an event, the other back")
         way, first = ("after", after or 0) if before is None else ("before", before)
@@ -346,7 +346,7 @@ class RemoteConversations(_Remote):
         self, channel: str | None = None, chat_id: str | None = None, model_id: str | None = None,
         participants: Iterable[str] = (), resume: bool = False,
     ) -> RemoteConversation:  # fmt: skip
-        """Begin a conversation; with `resume` only if none of that chat id is active."""
+        """Start a conversation; with `resume`, return the active one of that chat id if there is one."""
         if isinstance(participants, str):
             raise Invalid(f"participants are a list of agents; write [{participants!r}]")
         given = {
@@ -357,19 +357,19 @@ class RemoteConversations(_Remote):
         return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
 
     def get(self, id_or_ref: str) -> RemoteConversation:
-        """The conversation with this id or ref code; NotFound if this agent has none."""
+        """Return the conversation with this id or ref code; raise NotFound if this agent has none."""
         info = self._ask("GET", f"/v1/conversations/{_in_path(id_or_ref)}")
         return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
 
     def last_event(self) -> int:
-        """The number of the last event in the journal, 0 before the first."""
+        """Return the sequence number of the last event in the journal; 0 if it is empty."""
         return int(self._ask("GET", "/v1/events/last")["seq"])
 
     def scratchpad(self, id_or_ref: str, owner: str | None = None) -> RemoteScratchpad:
-        """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
+        """Return the scratchpad of an own conversation, or of one whose `owner` named this agent as a participant."""
         where = self._where if owner is None else {**self._where, "owner": owner}
         found = RemoteScratchpad(self._link, where, ref=_in_path(id_or_ref))
-        len(found)  # NotFound now, and not when it is used
+        len(found)  # raises NotFound now instead of on first use
         return found
 
 
@@ -400,11 +400,11 @@ class RemoteMemory(_Remote):
 
     @property
     def profiles(self) -> builtins.list[str]:
-        """The names of the contexts that `context` can be asked for."""
+        """The names of the profiles that `context` accepts."""
         return builtins.list(self._ask("GET", "/v1/profiles"))
 
     def remember_many(self, drafts: Iterable[Add]) -> builtins.list[Entry]:
-        """Remember many entries, 10,000 per request; each request is checked whole before anything is written."""
+        """Remember many entries, up to 10,000 per request; each request is validated completely before any write."""
         if not isinstance(drafts, Iterable):
             raise Invalid(f"remember_many takes a list of Add values, not {type(drafts).__name__}")
         made = builtins.list[Entry]()
@@ -414,7 +414,7 @@ class RemoteMemory(_Remote):
         return made
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
-        """Apply one operation; the entry as it is afterwards (for a remove: as it was)."""
+        """Apply one operation; return the entry after it (for a remove: before it)."""
         body = {"op": type(operation).__name__.lower(), **_without_defaults(operation, *get_args(Operation))}
         if body.keys() == {"op", "target"} and isinstance(operation, Write):
             raise Invalid("this write changes nothing; give content, tags, context, category, importance or source")
@@ -422,7 +422,7 @@ class RemoteMemory(_Remote):
         return entry
 
     def forget(self, name_or_id: str, *, erase: bool = False, if_version: str | None = None) -> bool | Receipt:
-        """Forget an entry; False when there is none. With `erase=True` for good, with a receipt."""
+        """Forget an entry; False if there is none. With `erase=True` erase it permanently and return a receipt."""
         path, query = f"/v1/entries/{_in_path(name_or_id)}", {"erase": "true"} if erase else {}
         try:
             answer = self._ask("DELETE", path, query=query, headers=_match(if_version))
@@ -433,13 +433,13 @@ class RemoteMemory(_Remote):
         return from_json(Receipt, answer) if erase else True
 
     def list(self, *, limit: int = 100, **filters: Any) -> builtins.list[Entry]:
-        """Entries, as `Memory.list` gives them and with the same filters."""
+        """Return entries like `Memory.list`, with the same filters."""
         known = inspect.signature(Memory.list).parameters
         unknown = next((name for name in filters if name not in known), None)
         if unknown is not None:
             raise Invalid(f"list() has no filter {unknown!r}; it has {', '.join(list(known)[1:])}")
         place = _place(filters.pop("before", None), filters.pop("after", None), filters)
-        # Few digits in an address may be a year or a day.
+        # Pad milliseconds: in a query string, a short number could mean a year or a day.
         for name in filters.keys() & {"since", "until"}:
             moment = to_json(filters[name])
             filters[name] = f"{moment:011}" if type(moment) is int else moment
@@ -447,50 +447,50 @@ class RemoteMemory(_Remote):
         return builtins.list(from_json(list[Entry], found))
 
     def project(self) -> str | None:
-        """What the project is about; None if nobody has said it."""
+        """Return the project description; None if it is not set."""
         content: str | None = self._ask("GET", "/v1/project")["content"]
         return content
 
     def set_project(self, content: str, *, replace: bool = True) -> bool:
-        """Say what the project is about; with `replace=False` only if nothing was said before. True if written."""
+        """Set the project description; with `replace=False` only if it is not set. True if written."""
         return bool(self._ask("PUT", "/v1/project", body={"content": content, "replace": replace})["written"])
 
     def empty_trash(self) -> int:
-        """Remove the text of everything in the trash for good; how many entries. Nothing can bring it back."""
+        """Permanently erase the text of everything in the trash; return the number of entries. Cannot be undone."""
         return int(self._ask("DELETE", "/v1/trash")["emptied"])
 
     def last_change(self, *, account: bool = False) -> int:
-        """The number of the last operation in the log of changes, or in that of the account; 0 before the first."""
+        """Return the sequence number of the last operation in the change log, or in the account's; 0 if empty."""
         query = {"account": "true"} if account else {}
         return int(self._ask("GET", "/v1/changes/last", query=query)["seq"])
 
 
 class RemoteHome:
-    """A home on a server. Made by `connect()`; a context manager that closes itself."""
+    """A home on a server, returned by `connect()`; a context manager that closes its connections."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
         self.jobs = RemoteJobs(link, {})
 
     def agent(self, name: str, workspace: str = "default") -> RemoteMemory:
-        """The memory of an agent in a workspace. Nothing is asked before it is used."""
+        """Return the memory of an agent in a workspace. Sends no request."""
         return RemoteMemory(self._link, name, workspace)
 
     def workspaces(self) -> list[str]:
-        """The workspaces that hold anything."""
+        """Return the workspaces that are not empty."""
         return list(self._link.ask("GET", "/v1/workspaces"))
 
     def agents(self, workspace: str = "default") -> list[str]:
-        """The agents that remember anything in a workspace."""
+        """Return the agents that have rows in a workspace."""
         return list(self._link.ask("GET", "/v1/agents", query={"workspace": workspace}))
 
     def check(self, *, repair: bool = False) -> Report:
-        """Verify names, index, log, entries and files of everything there."""
+        """Verify names, index, log, entries and files of the whole home."""
         report: Report = from_json(Report, self._link.ask("POST", "/v1/check", body={"repair": repair}, slow=True))
         return report
 
     def close(self) -> None:
-        """Give back the connection."""
+        """Close idle connections."""
         self._link.close()
 
     def __enter__(self) -> Self:
@@ -503,15 +503,15 @@ class RemoteHome:
 
 
 def connect(url: str = "http://127.0.0.1:8377", *, token: str | None = None, timeout: float = 30.0) -> RemoteHome:
-    """A home on a server that `recollect serve` runs. The token is one of `recollect token create`."""
+    """Connect to a home on a server started with `recollect serve`. Create tokens with `recollect token create`."""
     return RemoteHome(Link(url, token, timeout))
 
 
 def _place(before: Any, after: Any, filters: Mapping[str, Any]) -> str | None:
-    """Where a list of entries goes on, as the text of a cursor."""
+    """Return `before` or `after` as the text of a cursor; None if the list starts at its beginning."""
     try:
         sort = Sort(filters.get("sort", Sort.CREATED))
-    except ValueError:  # the server says which there are
+    except ValueError:  # the server's error lists the valid ones
         return None
     if before is not None:
         if after is not None or sort is not Sort.CREATED or filters.get("descending") is False:
@@ -533,7 +533,7 @@ def _count(limit: object) -> int:
 
 
 def _batches(drafts: Iterable[Add]) -> list[list[dict[str, Any]]]:
-    """New entries as they are sent, in as few requests as may be. All are looked at before the first is sent."""
+    """Encode new entries in as few batches as the limits allow. All are validated before the first is sent."""
     batches: list[list[dict[str, Any]]] = []
     size = values = 0
     for draft in drafts:
@@ -549,7 +549,7 @@ def _batches(drafts: Iterable[Add]) -> list[list[dict[str, Any]]]:
 
 
 def _values(told: dict[str, Any]) -> int:
-    """How many values an entry counts as in a request."""
+    """Return how many JSON values an entry contributes to a request."""
     return 1 + len(told) + sum(1 + len(value) for value in told.values() if isinstance(value, list | tuple))
 
 
@@ -562,7 +562,7 @@ def _match(version: str | None) -> dict[str, str]:
 
 
 def _without_defaults(value: Any, *kinds: type) -> dict[str, Any]:
-    """A dataclass of one of these kinds as JSON, with the fields that say something."""
+    """Convert a dataclass of one of these types to JSON, omitting fields with default values."""
     if not isinstance(value, kinds):
         wanted = ", ".join(kind.__name__ for kind in kinds)
         raise Invalid(f"{type(value).__name__} is not taken here; give {wanted}, such as Add('content', name=…)")
@@ -575,7 +575,7 @@ def _without_defaults(value: Any, *kinds: type) -> dict[str, Any]:
 
 
 def _new(event: object) -> dict[str, Any]:
-    """An event as it is sent: without what the server gives it."""
+    """Convert an event to its request form, without the fields that the server assigns."""
     if not isinstance(event, Event):
         raise Invalid(f"append takes events, not {type(event).__name__}; write Event(type=…, content=…)")
     told = _without_defaults(event, Event)

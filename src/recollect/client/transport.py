@@ -1,4 +1,4 @@
-"""The connection to a server: kept open, problems as errors, and a write that is sent again is done once."""
+"""HTTP transport to a server: keep-alive connections, errors by code, retries, and idempotency keys for writes."""
 
 import json
 import random
@@ -27,7 +27,7 @@ ERRORS: Mapping[int, type[RecollectError]] = {
     401: Denied, 403: Denied, 404: NotFound, 408: Unavailable, 409: Conflict, 412: Stale, 429: Unavailable,
     500: RecollectError, 502: Unavailable, 503: Unavailable, 504: Unavailable,
 }  # fmt: skip
-"""What a status stands for, where no code tells it more closely."""
+"""Error class by HTTP status, used if the response has no known error code."""
 CODES: Mapping[str, type[RecollectError]] = {
     "busy": Unavailable, "config": ConfigError, "conflict": Conflict, "corrupt": Corrupt, "denied": Denied,
     "failed": RecollectError, "invalid": Invalid, "not-found": NotFound, "stale": Stale, "unavailable": Unavailable,
@@ -36,13 +36,13 @@ CODES: Mapping[str, type[RecollectError]] = {
 KINDS: Mapping[str, type[HTTPConnection]] = {"http": HTTPConnection, "https": HTTPSConnection}
 TRIES = 3
 SLOW = 600.0
-"""How many seconds an answer may take to what a model, or the whole memory, is needed for."""
+"""Timeout in seconds for requests that run a model or process the whole memory."""
 PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 60.0, 0.1, 2.0
-"""How long what is still being done, or has no place yet, is asked for, at least; and how long to wait in between."""
+"""Minimum total time to keep polling a request that is in progress or was rejected as busy; backoff bounds. Seconds."""
 
 
 class Link:
-    """A server's address and the token for it. Threads may share it: each request has a connection to itself."""
+    """A server's address and access token. Thread-safe: each request has a connection of its own while it runs."""
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
         try:
@@ -53,7 +53,7 @@ class Link:
         if kind is None or not host:
             raise ConfigError(f"{url!r} is not the address of a server; write it as http://127.0.0.1:8377")
         token = None if token is None else token.strip()
-        if token is not None and not (token.isascii() and token.isprintable()):  # never told: it is a secret
+        if token is not None and not (token.isascii() and token.isprintable()):  # a secret: the message omits it
             raise ConfigError("the token has characters that no token has; give it as `recollect token create` did")
         self._kind, self._host, self._port, self._base = kind, host, port, parts.path.rstrip("/")
         self._token, self._timeout = token, timeout
@@ -63,11 +63,11 @@ class Link:
         self, verb: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None,
         headers: Mapping[str, str] | None = None, slow: bool = False,
     ) -> Any:  # fmt: skip
-        """Ask once and give what JSON the answer holds; None where it holds nothing.
+        """Send a request and return the decoded JSON body; None if the body is empty.
 
-        A request that got no answer is sent again, and a write carries a key, so that it is done once all the same.
-        One that is still being done then is asked for until its answer is there; so is a server that has no time now
-        and says when to come again.
+        Connection failures are retried; a write carries an idempotency key, so the server applies it once. If the
+        retried write is still in progress, poll until its response is available; if the server is busy and sends
+        Retry-After, wait and retry.
         """
         head = {"Accept": "application/json", **(headers or {})}
         if self._token is not None:
@@ -79,14 +79,14 @@ class Link:
             payload, head["Content-Type"] = encoded(body), "application/json"
         given = {name: value for name, value in (query or {}).items() if value is not None}
         for name, value in given.items():
-            if not isinstance(value, str | int | float):  # any other would be sent as whatever Python shows it as
+            if not isinstance(value, str | int | float):  # urlencode would send any other type as its str()
                 raise Invalid(f"{name} is text or a number, not {type(value).__name__}")
         target = f"{self._base}{path}" + (f"?{urlencode(given, quote_via=quote)}" if given else "")
         status, raw = self._answered(verb, target, payload, head, max(self._timeout, SLOW if slow else 0))
         if status >= 400:
             raise _error(status, raw)
         try:
-            if status >= 300:  # nothing was done, and where it leads a token is not to be sent
+            if status >= 300:  # a redirect: do not send the token to another address
                 raise ValueError
             return json.loads(raw) if raw else None
         except ValueError:
@@ -95,7 +95,7 @@ class Link:
             ) from None
 
     def close(self) -> None:
-        """Give back the connections; the next request opens another."""
+        """Close idle connections; the next request opens a new one."""
         while self._idle:
             self._idle.pop().close()
 
@@ -105,7 +105,7 @@ class Link:
         tries, patience, pause = 0, max(timeout, PATIENCE), FIRST_PAUSE
         while True:
             try:
-                # Each time longer: a write may hold up its own second sending.
+                # Double the timeout per retry: the first attempt of a write may still block its own retry.
                 status, raw, wanted = self._sent(verb, target, body, headers, timeout * 2**tries)
             except (OSError, HTTPException) as error:
                 tries += 1
@@ -117,9 +117,9 @@ class Link:
             code = _told(raw).get("code") if status >= 400 else None
             if tries and code == "under-way":
                 wait, pause = min(pause, patience), min(2 * pause, LONGEST_PAUSE)
-            # Nothing was done. What is unavailable in itself may have been done, and its key is taken.
+            # Busy: the request was not executed. Other kinds of unavailable may have executed it and used up its key.
             elif status in (429, 503) and code in ("busy", None) and wanted.isdecimal():
-                # Not all who were sent away come at the same moment.
+                # Jitter, so that rejected clients do not all retry at the same moment.
                 wait = max(int(wanted), FIRST_PAUSE) * random.uniform(1, 2)
             else:
                 return status, raw
@@ -131,7 +131,7 @@ class Link:
     def _sent(
         self, verb: str, target: str, body: bytes | None, headers: Mapping[str, str], timeout: float
     ) -> tuple[int, bytes, str]:
-        """Status and body of an answer, and for how long to wait before coming again, if it says so."""
+        """Send one request; return status, body and the Retry-After header (empty if absent)."""
         try:
             connection = self._idle.pop()
         except IndexError:
@@ -146,14 +146,14 @@ class Link:
         except BaseException as error:
             connection.close()
             if isinstance(error, OSError | HTTPException):
-                self.close()  # what else is idle was as likely cut off; the next try is on a new one
+                self.close()  # other idle connections are probably dead too; retry on a new one
             raise
         self._idle.append(connection)
         return response.status, raw, response.headers.get("Retry-After", "")
 
 
 def encoded(body: Any) -> bytes:
-    """A body as it is sent."""
+    """Encode a body as JSON; raise Invalid if that is impossible."""
     try:
         return json.dumps(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -161,14 +161,14 @@ def encoded(body: Any) -> bytes:
 
 
 def _error(status: int, raw: bytes) -> RecollectError:
-    """The error that a problem stands for."""
+    """Return the exception for an error response."""
     told = _told(raw)
     kind = CODES.get(str(told.get("code"))) or ERRORS.get(status, Invalid)
     return kind(str(told.get("detail", f"the server answered {status}")))
 
 
 def _told(raw: bytes) -> Mapping[str, Any]:
-    """What a problem says; nothing, if it is none."""
+    """Return the fields of an error response; empty if it is not a JSON object."""
     try:
         found = json.loads(raw)
     except ValueError:

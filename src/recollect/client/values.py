@@ -1,4 +1,4 @@
-"""The library's values to JSON and back, by their types. Pure."""
+"""Conversion of the library's values to JSON and back, driven by their types. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, is_dataclass
@@ -14,8 +14,7 @@ __all__ = ["from_json", "to_json"]
 
 
 def to_json(value: Any) -> Any:
-    """A value as JSON has it: dataclasses as objects, moments as milliseconds, anything that can be gone through as
-    a list."""
+    """Convert a value to JSON types: dataclasses to objects, datetimes to milliseconds, iterables to lists."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, datetime):
@@ -30,7 +29,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(kind: Any, value: Any) -> Any:
-    """JSON as a value of a type. What a newer server sends besides is left out."""
+    """Convert JSON to a value of type `kind`. Unknown fields, as sent by a newer server, are ignored."""
     origin = get_origin(kind)
     if kind is Any or kind is None or kind is NoneType:
         return value
@@ -48,7 +47,7 @@ def from_json(kind: Any, value: Any) -> Any:
         hints = _hints(kind)
         known = {item.name for item in fields(kind) if item.init}
         made = {name: from_json(hints[name], item) for name, item in value.items() if name in known}
-        # A frozen value holds no list.
+        # Frozen dataclasses hold tuples, not lists.
         return kind(**{name: tuple(item) if isinstance(item, list) else item for name, item in made.items()})
     if isinstance(kind, type) and issubclass(kind, Enum):
         return kind(value)
@@ -56,7 +55,7 @@ def from_json(kind: Any, value: Any) -> Any:
 
 
 def _one_of(kinds: Sequence[Any], value: Any) -> Any:
-    """The first of several types that the value can have."""
+    """Convert to the first type of a union that fits the value."""
     if value is None:
         return None
     for kind in kinds:

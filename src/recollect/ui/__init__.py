@@ -1,1 +1,1 @@
-"""The page in the browser: plain files, served as they are. It talks to the routes under /v1 like everybody else."""
+"""The browser page: static files, served as they are. It uses the routes under /v1 like any other client."""

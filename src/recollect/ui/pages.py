@@ -1,4 +1,4 @@
-"""The files of the page, with headers that let them do no more than they need. Never anything that was remembered."""
+"""Routes for the page's static files, with a strict Content-Security-Policy. Serves no memory content."""
 
 from functools import cache
 from hashlib import sha256
@@ -14,7 +14,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 )
-"""What the page may load: its own files and answers. Nothing inline, so a text that gets into it is never run."""
+"""Content-Security-Policy: the page loads only its own files and data. Nothing inline, so injected text never runs."""
 TYPES = {
     "html": "text/html; charset=utf-8",
     "css": "text/css; charset=utf-8",
@@ -25,7 +25,7 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",  # asked for again each time, and answered with 304 as long as it is the same
+    "Cache-Control": "no-cache",  # revalidate each time; answered with 304 while unchanged
 }
 router = APIRouter(include_in_schema=False)
 IfNoneMatch = Annotated[str | None, Header()]
@@ -39,7 +39,7 @@ class _File(NamedTuple):
 
 @cache
 def _files() -> dict[str, _File]:
-    """Every file by its path below static/. Only these can be asked for, so no path leads out of the folder."""
+    """Return every file by its path below static/. Only these are served, so path traversal is impossible."""
     found, ahead = dict[str, _File](), [("", files("recollect.ui") / "static")]
     while ahead:
         path, place = ahead.pop()
@@ -53,13 +53,13 @@ def _files() -> dict[str, _File]:
 
 @router.api_route("/", methods=["GET", "HEAD"])
 def page(if_none_match: IfNoneMatch = None) -> Response:
-    """The page itself."""
+    """Serve the page itself."""
     return _answer("index.html", if_none_match)
 
 
 @router.api_route("/static/{path:path}", methods=["GET", "HEAD"])
 def static(path: str, if_none_match: IfNoneMatch = None) -> Response:
-    """A file of the page."""
+    """Serve a static file of the page."""
     return _answer(path, if_none_match)
 
 
@@ -68,7 +68,7 @@ def _answer(path: str, known: str | None) -> Response:
     if file is None:
         raise HTTPException(404, f"the page has no file {path[:80]!r}")
     headers = {**HEADERS, "ETag": file.etag}
-    if path.endswith(".svg"):  # a browser would ask for the icon at every step from view to view
+    if path.endswith(".svg"):  # browsers would revalidate the icon on every navigation between views
         headers["Cache-Control"] = "max-age=86400"
     if known is not None and (known == "*" or file.etag in known):
         return Response(status_code=304, headers=headers)
