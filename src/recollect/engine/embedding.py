@@ -1,4 +1,4 @@
-"""Vectors for entries: at once where that costs nothing, else later. A failing embedder never fails a write."""
+"""Vectors for entries: computed on write by instant embedders, else later. A failing embedder never fails a write."""
 
 import logging
 import threading
@@ -25,10 +25,10 @@ _log = logging.getLogger("recollect.embedding")
 
 
 def at_once(store: Store, contents: Sequence[str]) -> "list[Floats | None]":
-    """The vectors of contents that are about to be written; None where there is none yet.
+    """Return the vectors of contents about to be written; None for those without one yet.
 
-    Only an embedder that answers instantly is asked here. What it cannot do, and what others do, `backfill` does.
-    A row of zeros says that the text has no vector; it is stored like others, so that nobody asks for it again.
+    Calls only an embedder marked as instant; for others, or if it fails, `backfill` computes the vectors. A zero vector
+    means that the text has no vector; it is stored like any other, so that the text is not embedded again.
     """
     none: list[Floats | None] = [None] * len(contents)
     if store.embedder is None or not getattr(store.embedder, "instant", False):
@@ -42,15 +42,15 @@ def at_once(store: Store, contents: Sequence[str]) -> "list[Floats | None]":
 
 
 def attach(store: Store, work: Work, entry: Entry, vector: "Floats | None") -> None:
-    """Store the vector of an entry in the transaction that writes the entry. Account scope never has vectors."""
+    """Store the vector of an entry in the transaction that writes the entry. Account-scope entries have none."""
     if vector is not None and store.vectors is not None and entry.scope is not Scope.ACCOUNT:
         store.vectors.put(work.tx, work.counters, entry.id, vector)
 
 
 def compare_models(store: Store, *, needed: bool = False) -> None:
-    """Say that a store has vectors of another model than its embedder's: a warning, once per store.
+    """Warn, once per store, if it has vectors of a model other than its embedder's.
 
-    Where its vectors are needed and all of them are another model's, a ConfigError.
+    Raises ConfigError if vectors are `needed` and all of them are of another model.
     """
     if store.vectors is None or (store.compared and not needed) or not (store.compared or store.exists()):
         return
@@ -75,19 +75,19 @@ def compare_models(store: Store, *, needed: bool = False) -> None:
 
 
 def backfill(store: Store, limit: int = BACKFILL) -> int:
-    """Embed up to so many entries that have no vector; how many were embedded.
+    """Embed up to `limit` entries that have no vector; return how many were embedded.
 
-    Without an embedder there is nothing to do. An embedder that fails raises; what was done before is kept. Vectors of
-    another model stay: two homes with different embedders would else replace each other's for ever.
+    Does nothing without an embedder. Errors of the embedder propagate; earlier batches are kept. Vectors of another
+    model stay: two homes with different embedders would otherwise replace each other's forever.
     """
     return _embed(store, limit, others=False)
 
 
 def reembed(store: Store, progress: Callable[[int, int], None] = lambda done, total: None) -> int:
-    """Move every entry to the store's embedder, batch by batch; can be stopped and started again at any time.
+    """Embed every entry with the store's embedder, in batches; can be interrupted and resumed at any time.
 
-    Entries are found by their words throughout, and by vector as soon as they have a new one. `progress` is told how
-    many of how many are done.
+    Entries stay findable by words throughout, and by vector once they have a new one. `progress` receives the number
+    done and the total.
     """
     if store.vectors is None or not store.exists():
         return 0
@@ -100,7 +100,7 @@ def reembed(store: Store, progress: Callable[[int, int], None] = lambda done, to
 
     told(0)
     done, before = 0, -1
-    while done > before:  # what others wrote meanwhile is left for another round
+    while done > before:  # another pass for concurrent writes
         before, done = done, _embed(store, None, others=True, done=done, told=told)
     if store.exists():
         with store.write() as work:
@@ -109,7 +109,7 @@ def reembed(store: Store, progress: Callable[[int, int], None] = lambda done, to
 
 
 class Later:
-    """A thread that gives entries their vectors after the write, for embedders that take their time."""
+    """A background thread that embeds entries after the write, for slow embedders."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -119,21 +119,21 @@ class Later:
         self._closing = False
 
     def wake(self, store: Store) -> None:
-        """Say that a store has entries without a vector. Costs nothing, and nothing happens without an embedder."""
+        """Queue a store that has entries without a vector. Does not block; does nothing without an embedder."""
         if store.embedder is None:
             return
         with self._lock:
             self._waiting[store] = None
-            if self._thread is None or not self._thread.is_alive():  # a forked process has it, but it does not run
+            if self._thread is None or not self._thread.is_alive():  # not running after a fork
                 self._closing = False
                 self._thread = threading.Thread(target=self._run, name="recollect-embedding", daemon=True)
                 self._thread.start()
         self._work.set()
 
     def close(self, seconds: float = 5.0) -> bool:
-        """Finish the batch that is under way, and stop; False if that takes longer than so many seconds.
+        """Stop after the current batch. Return False if the thread is still running after `seconds`.
 
-        What is left is done by `backfill`.
+        `backfill` embeds the rest.
         """
         with self._lock:
             thread, self._thread, self._closing = self._thread, None, True
@@ -164,9 +164,9 @@ class Later:
 def _embed(
     store: Store, limit: int | None, *, others: bool, done: int = 0, told: Callable[[int], None] = lambda done: None
 ) -> int:
-    """One way through the entries that have no vector or, with `others`, one of another model.
+    """Make one pass over the entries without a vector or, with `others`, with one of another model.
 
-    How many are done now; `told` hears of every batch.
+    Return `done` plus the number embedded; `told` is called with it after every batch.
     """
     if store.embedder is None or store.vectors is None or not store.exists():
         return done
@@ -180,10 +180,10 @@ def _embed(
             break
         after = rows[-1][0]
         vectors = embed(store.embedder, [content for _, content in rows])
-        if not store.exists():  # the workspace was deleted while the embedder was at work: nothing may bring it back
+        if not store.exists():  # deleted while the embedder ran: a write would recreate it
             break
         with store.write() as work:
-            # The content may have changed meanwhile: then this is the vector of another text.
+            # Skip entries whose content changed while the embedder ran.
             now: dict[str, str] = dict(work.tx.all("vectors.contents", ids=[entry_id for entry_id, _ in rows]))
             for (entry_id, content), vector in zip(rows, vectors, strict=True):
                 if now.get(entry_id) == content:

@@ -1,9 +1,9 @@
-"""The end of a conversation: one pipeline, each step done once, whoever does it and however often it is tried.
+"""End a conversation: a resumable pipeline whose steps each run exactly once, across retries and processes.
 
-From its beginning on nothing can be added to the conversation. The order: closing summary, checkpoint, hand-off,
-decisions and lessons, chunks, conversation-scope entries cleared, idle; then the conversations beyond the last ones
-age to long-term memory. Each step writes its rows and its name in one transaction, so a process that dies in between
-is continued by the next one to end the conversation.
+Once it begins, nothing can be appended to the conversation. The order: closing summary, checkpoint, hand-off, decisions
+and lessons, chunks, conversation-scope entries cleared, idle; then conversations older than the most recent ones age to
+long-term memory. Each step commits its rows and its name in one transaction, so if a process dies, the next call to end
+the conversation resumes there.
 """
 
 import json
@@ -25,29 +25,29 @@ from recollect.storage.history import Journal
 __all__ = ["CHUNK", "age", "chunks", "end", "stale"]
 
 CHUNK = 2_000
-"""Characters of a chunk, about."""
+"""Approximate size of a chunk, in characters."""
 HANDOFF_MESSAGES = 6
 HANDOFF_LENGTH = 200
 CLOSED = "session-close"
 LARGEST = 100_000
-"""Characters after which a chunk ends even between a call and the result of its tool."""
+"""Size at which a chunk is split even between a tool call and its result, in characters."""
 
 
 def end(
     store: Store, conversation: str, model: LanguageModel | None, clock: Callable[[], int], *, timeout: float = 30.0,
     context_tokens: int = summarising.CONTEXT_TOKENS, mid_term: int | None = None,
 ) -> Ended:  # fmt: skip
-    """End a conversation, or finish its ending; Conflict when it has ended already.
+    """End a conversation, or resume its ending. Raises Conflict if it has ended already.
 
-    With `mid_term` the conversations that ended before the last so many age to long-term memory.
+    With `mid_term`, all but that many most recently ended conversations age to long-term memory.
     """
     info = conversations.find(store, conversation)
     if info.status is not Status.ACTIVE:
         raise Conflict(f"the conversation {info.ref_code} has ended already; it is {info.status}")
     with store.write() as work:
-        Journal.advance(work.tx, 0, text.ANALYSIS_VERSION)  # whoever appends now is done before
+        Journal.advance(work.tx, 0, text.ANALYSIS_VERSION)  # blocks until concurrent appenders have committed
         if not _steps(work.tx.one("history.ending", id=info.id)):
-            # From here on nothing can be added, so that nothing is left out.
+            # From here on appends are refused, so that the summary covers everything.
             work.tx.run("history.ending_set", id=info.id, ending='["begun"]')
     talk = _talk(store, info.id)
     closing = summarising.Closing(info.closing_summary or "", (), (), info.summary_by or "fallback")
@@ -56,16 +56,16 @@ def end(
             known = given_before(tx, info.id)
         closing = summarising.close(model, _turns(talk), timeout=timeout, context_tokens=context_tokens, known=known)
         with store.write() as work:
-            if "summary" not in _steps(work.tx.one("history.ending", id=info.id)):  # else another process was first
+            if "summary" not in _steps(work.tx.one("history.ending", id=info.id)):  # else another process was faster
                 done = json.dumps(["begun", "summary", [*closing.decisions], [*closing.lessons]], ensure_ascii=False)
                 work.tx.run("history.summary_set", id=info.id, summary=closing.summary, by=closing.by, ending=done)
     decisions, lessons = _insights(store, info.id)
-    at = said_at(talk, clock())  # of the conversation, which may be ended long after it fell silent
+    at = said_at(talk, clock())  # time of the last message, which may be long past
     notes = {"handoff": [_note(info, content, Category.HANDOFFS, "auto-handoff", at) for content in _handoff(talk)]}
     notes["insights"] = [_note(info, content, Category.DECISIONS, "auto-extract", at) for content in decisions]
     notes["insights"] += [_note(info, content, Category.LESSONS, "auto-extract", at) for content in lessons]
     notes["chunked"] = [_chunk(info, *part) for part in chunks(talk)]
-    # Before any transaction: an embedder may take its time.
+    # Outside of any transaction: an embedder may be slow.
     vectors = {step: embedding.at_once(store, [draft.content for draft in drafts]) for step, drafts in notes.items()}
     result = Ended(conversation=info, summary=closing.summary, by=closing.by)
 
@@ -74,7 +74,7 @@ def end(
         known = {one: stored_beginnings(work.tx, one) for one in (Category.DECISIONS, Category.LESSONS)}
         for draft, vector in zip(notes[step], vectors[step], strict=True):
             if draft.category in known and beginning(draft.content) in known[Category(draft.category)]:
-                continue  # upkeep has made a note of it while the conversation went on
+                continue  # upkeep extracted it during the conversation
             made.append(remember.apply(work, remember.checked(draft), actor=store.agent, now=now))
             embedding.attach(store, work, made[-1], vector)
         return made
@@ -84,7 +84,7 @@ def end(
 
     def handoff(work: Work, now: int) -> None:
         nonlocal result
-        # Whoever talked may have left one already, and knows best; what upkeep made of a part of it is none.
+        # A hand-off written by the agent takes precedence; one made by upkeep from a part of the talk does not count.
         rows = work.tx.all("history.handoffs_of", conversation=info.id, since=info.started_at)
         left = next((entry_id for entry_id, tags in rows if COMPACTED not in json.loads(tags)), None)
         made = written("handoff", work, now) if left is None else [entries.get(work.tx, left)]
@@ -123,9 +123,9 @@ def end(
 
 
 def stale(store: Store, before: int, limit: int = history.LONGEST) -> tuple[list[str], dict[str, int]]:
-    """Active conversations in which nothing has happened since a moment, and others with the time of their last event.
+    """Return the active conversations without an event since `before`, and the time of the last event of the others.
 
-    At most `limit` conversations are looked at, those that are known to be quiet since the latest moment first.
+    Reads at most `limit` conversations, those with the latest `quiet_since` first.
     """
     with store.read() as tx:
         rows = tx.all("history.quiet", before=before, limit=limit)
@@ -135,23 +135,23 @@ def stale(store: Store, before: int, limit: int = history.LONGEST) -> tuple[list
 
 
 def age(store: Store, now: int, keep: int) -> list[str]:
-    """Move ended conversations beyond the last ones to long-term memory; their ids.
+    """Move all but the `keep` most recently ended conversations to long-term memory; return their ids.
 
-    Their summaries become archives with vectors; their chunks keep their text and lose their vectors; the journal
-    stays as it is.
+    Their summaries become archives with vectors; their chunks keep their text and lose their vectors; the journal does
+    not change.
     """
     with store.read() as tx:
         old = [identity for (identity,) in tx.all("history.ended_oldest", keep=keep)]
     for identity in old:
         info = conversations.find(store, identity)
-        if info.closing_summary is None:  # it was put away without an end
+        if info.closing_summary is None:  # archived without an ending
             summary = summarising.close(None, _turns(_talk(store, identity))).summary
             info = replace(info, closing_summary=summary, summary_by="fallback")
         parts = _partitions(info.closing_summary or "")
         vectors = embedding.at_once(store, parts)
         with store.write() as work:
             if "long_term" in _steps(work.tx.one("history.ending", id=identity)):
-                continue  # another process was first
+                continue  # another process was faster
             for number, (content, vector) in enumerate(zip(parts, vectors, strict=True), 1):
                 draft = Add(
                     content, name=_summary_name(work, info, number), kind=Kind.ARCHIVE, conversation=info.id,
@@ -170,7 +170,7 @@ def age(store: Store, now: int, keep: int) -> list[str]:
 
 
 def _talk(store: Store, conversation: str) -> list[Event]:
-    """What was said and done, without the machinery, and without messages that were replaced when it was saved."""
+    """Return the events of the conversation, without markers, internal events and messages that a save replaced."""
     with store.read() as tx:
         view = history.saved_view(tx, conversation)
     happened = conversations.events(store, conversation, 0, history.LONGEST)
@@ -187,8 +187,8 @@ def _turns(talk: Sequence[Event]) -> list[summarising.Turn]:
 
 
 def chunks(talk: Sequence[Event]) -> list[tuple[str, Event, Event]]:
-    """The talk in logical blocks: a user's turn with what followed it; a long one is split between events, and an event
-    that is too long by itself at the ends of sentences. Each with its first and last event."""
+    """Split the talk into chunks, each with its first and last event: a user's turn and what follows it. A long turn is
+    split between events, and an event that is too long between sentences."""
     blocks: list[list[Event]] = []
     for event in talk:
         if event.type is EventType.USER or not blocks:
@@ -202,7 +202,7 @@ def _block_chunks(block: Sequence[Event]) -> Iterator[tuple[str, Event, Event]]:
     first = last = block[0]
     size = 0
     for event in block:
-        # The beginning of a tool's result stays with its call: no new chunk begins with it.
+        # The first part of a tool result stays in the chunk of its call.
         most = LARGEST if event.type is EventType.TOOL else CHUNK
         for part in _split(_line(event), CHUNK):
             if lines and size + len(part) > most:
@@ -223,7 +223,7 @@ def _line(event: Event) -> str:
 
 
 def _split(line: str, most: int) -> list[str]:
-    """A text in parts of at most `most` characters, at the ends of sentences where there are any; no part is blank."""
+    """Split a text into non-blank parts of at most `most` characters, between sentences where possible."""
     if len(line) <= most:
         return [] if names.is_blank(line) else [line]
     parts: list[str] = []
@@ -237,7 +237,7 @@ def _split(line: str, most: int) -> list[str]:
 
 
 def _partitions(summary: str) -> list[str]:
-    """A closing summary in logical parts: its paragraphs, those that are short together."""
+    """Split a closing summary into paragraphs; short ones are joined."""
     parts: list[str] = []
     for paragraph in (one.strip() for one in summary.split("\n\n")):
         for piece in _split(paragraph, CHUNK) if paragraph else ():
@@ -252,7 +252,7 @@ def _partitions(summary: str) -> list[str]:
 
 
 def _once(store: Store, conversation: str, step: str, run: Callable[[Work, int], None], now: int) -> None:
-    """Run a step and note in the same transaction that it is done; nothing when that is noted already."""
+    """Run a step and record it as done in the same transaction; do nothing if it is recorded already."""
     with store.write() as work:
         row = work.tx.one("history.ending", id=conversation)
         done = _steps(row)
@@ -272,7 +272,7 @@ def _steps(row: tuple[str, ...] | None) -> set[str]:
 
 
 def _insights(store: Store, conversation: str) -> tuple[list[str], list[str]]:
-    """Decisions and lessons as the first step left them, for whoever does the later ones."""
+    """Return the decisions and lessons stored by the summary step, so that any process can run the later steps."""
     with store.read() as tx:
         row = tx.one("history.ending", id=conversation)
     lists = [part for part in json.loads(row[0]) if isinstance(part, list)] if row and row[0] else []
@@ -280,7 +280,7 @@ def _insights(store: Store, conversation: str) -> tuple[list[str], list[str]]:
 
 
 def _handoff(talk: Sequence[Event]) -> list[str]:
-    """The last words of a conversation, as one text; nothing when nothing was said."""
+    """Return the last messages of a conversation as one text; an empty list if there are none."""
     said = [event for event in talk if event.type in (EventType.USER, EventType.MODEL) and event.content.strip()]
     lines = [
         f"[{'User' if event.type is EventType.USER else 'Agent'}]: {event.content.strip()[:HANDOFF_LENGTH]}"

@@ -1,10 +1,10 @@
-"""An agent's entries over its two stores: those of the account lie apart from the workspace's, but names are one
-namespace. Where both stores are one, as in a single file, nothing here makes a difference.
+"""An agent's entries over two stores, account and workspace, with one namespace for names. If both are the same store,
+as in a single file, this layer changes nothing.
 
-Whoever binds a name holds the workspace while looking in both stores and writing, also for an entry of the account: of
-two who want the same name in one workspace, the second sees what the first did. The workspace always goes first, so
-that nobody waits for one another. Other workspaces have names of their own, and may have this one as well. Only who
-makes the workspace with a name at the very moment that an account's entry gets the same one is not seen in time.
+Binding a name holds the workspace's lock while both stores are checked and written, also for an account entry: of two
+writers that bind the same name in one workspace, the second sees the first. The workspace is always locked first, which
+rules out deadlock. Other workspaces have their own names and may use the same one. One race remains: a workspace that
+is created with a name while an account entry is given the same name.
 """
 
 from collections import Counter
@@ -33,29 +33,29 @@ __all__ = ["Entries"]
 
 Made = TypeVar("Made")
 Taken = Mapping[str, tuple[str, bool]]
-"""Names that are bound in the other store: to which entry, and whether each is that one's canonical name."""
+"""Names bound in the other store: the entry's id, and whether the name is canonical."""
 
 
 class Entries:
-    """The entries of one agent: each operation goes to the store that holds its entry."""
+    """The entries of one agent; routes each operation to the store that holds its entry."""
 
     def __init__(self, workspace: Store, account: Store, shared: Store, clock: Clock, later: Later) -> None:
         self.stores = [workspace] if account is workspace else [workspace, account]
-        """The agent's own stores; its writes go nowhere else."""
+        """The agent's own stores, the only ones it writes to."""
         self.readable = access_policy.readable(self.stores, shared)
-        """Those that it reads: its own, and that of `_shared`."""
+        """The stores it reads: its own, and that of `_shared`."""
         self._workspace, self._account = workspace, account
         self._clock, self._later = clock, later
 
     def holder(self, target: str) -> tuple[Store, Entry]:
-        """The agent's own entry with this name, alias or id, and its store; NotFound if there is none."""
+        """Return the agent's own entry with this name, alias or id, and its store. Raises NotFound."""
         found = self._found(self.stores, target)
         if found is None:
             raise self._missing(target)
         return found
 
     def seen(self, target: str) -> Entry:
-        """The entry with this name, alias or id that the agent may read: its own, else one of `_shared`."""
+        """Return the readable entry with this name, alias or id: the agent's own, else one of `_shared`."""
         found = self._found(self.readable, target)
         if found is None:
             raise self._missing(target)
@@ -71,7 +71,7 @@ class Entries:
         return None
 
     def _missing(self, target: str) -> NotFound:
-        # A name of `_shared` is free for the agent's own use, so only an id says that the entry itself was meant.
+        # The agent may reuse a name of `_shared`, so only an id identifies the shared entry.
         if is_id(target) and self._found(self.readable, target) is not None:
             return NotFound(
                 f"entry {target} belongs to {access_policy.SHARED!r}: every agent reads it, only that one changes it"
@@ -79,7 +79,7 @@ class Entries:
         return NotFound(f"nothing is remembered under {target!r}; `list` and `recall` show what there is")
 
     def _place_of(self, target: str) -> Store:
-        """Where the entry with this name, alias or id is, whether or not it can be read; NotFound if there is none."""
+        """Return the store of the entry with this name, alias or id, even if its row is corrupt. Raises NotFound."""
         for store in self.stores:
             with store.read() as tx:
                 entry_id = entries.find(tx, target)
@@ -88,7 +88,7 @@ class Entries:
         raise self._missing(target)
 
     def apply(self, operation: Operation, if_version: str | None) -> Entry:
-        """Apply an operation that was checked; the entry as it is afterwards."""
+        """Apply a checked operation; return the resulting entry."""
         store = self._home_of(operation) if isinstance(operation, Add) else self._place_of(operation.target)
         content = operation.content if store.embedder and isinstance(operation, Add | Write) else None
         vector = None
@@ -100,7 +100,7 @@ class Entries:
             with store.write() as work:
                 entry = self._apply(store, work, operation, if_version, vector)
         else:
-            # An alias moves between scopes as it moves within one; a canonical name never does.
+            # An alias can move to another entry, also across scopes; a canonical name cannot.
             moves = isinstance(operation, Alias)
 
             def write(work: Work, taken: Taken) -> Entry:
@@ -113,7 +113,7 @@ class Entries:
         return entry
 
     def add(self, drafts: Sequence[Add]) -> list[Entry]:
-        """Add entries that were checked: all of them, or none where a name is taken."""
+        """Add checked entries atomically: all, or none if a name is taken."""
         parts = {
             store: {i: draft for i, draft in enumerate(drafts) if self._home_of(draft) is store}
             for store in self.stores
@@ -141,7 +141,7 @@ class Entries:
 
         first, *others = [store for store, part in parts.items() if part]
         names = _names(parts[first].values())
-        for other in others:  # before the write that theirs is a part of
+        for other in others:  # before the transaction that theirs joins
             other.database.prepare(other.agent)
         if others or (names and len(self.stores) > 1):
             self._bind(first, names, write)
@@ -154,7 +154,7 @@ class Entries:
         return [made[place] for place in range(len(drafts))]
 
     def must_be_free(self, drafts: Iterable[Add]) -> None:
-        """Conflict if a name of entries that are to be added is taken, or stands twice among them."""
+        """Raise Conflict if a name of the drafts is taken, or occurs twice among them."""
         names = _names(drafts)
         for name, times in Counter(names).items():
             if times > 1:
@@ -164,7 +164,7 @@ class Entries:
                 _must_be_free(entries.bindings(tx, names))
 
     def restore(self, target: str, name: str | None) -> Entry:
-        """Bring an entry back from the trash."""
+        """Restore an entry from the trash."""
         store, known, removal = self._removed(target)
         names = [one for one in (name or removal.before.get("name"), *removal.before.get("aliases", ())) if one]
         content, now = str(removal.before.get("content", "")), self._clock.now()
@@ -210,14 +210,14 @@ class Entries:
     def _bind(
         self, store: Store, names: Sequence[str], write: Callable[[Work, Taken], Made], *, moves: bool = False
     ) -> Made:
-        """A write to a store that binds names. `write` is told those that are taken in the other one.
+        """Run a write that binds names in a store; `write` receives the names that are taken in the other store.
 
-        With `moves` they are taken away there. Between two files that is two commits: a process that is killed just
-        then leaves an alias where it was as well, or nowhere; done again, it is where it should be.
+        With `moves` those names are dropped there. Across two files that is two commits: a process killed in between
+        leaves an alias in both stores or in neither; repeating the operation repairs it.
         """
         workspace, account = self._workspace, self._account
         if store is workspace:
-            if moves and account.exists():  # taking a name away there is a part of this write
+            if moves and account.exists():  # dropping a name there is part of this transaction
                 account.database.prepare(account.agent)
             with workspace.write() as work:
                 taken = _bound(account, names, work.tx) if account is not workspace else {}
@@ -226,7 +226,7 @@ class Entries:
                     with account.write(work.tx) as beside:
                         _drop(beside.tx, taken)
             return made
-        while not workspace.exists():  # there is nothing to hold, and nothing is to be made for that
+        while not workspace.exists():  # nothing to lock, and no reason to create it
             with suppress(_Begun), account.write() as work:
                 made = write(work, {})
                 if workspace.exists(work.tx):
@@ -244,7 +244,7 @@ class Entries:
 
 
 class _Begun(Exception):
-    """The workspace was made meanwhile."""
+    """The workspace was created during the write."""
 
 
 def _names(drafts: Iterable[Add]) -> list[str]:
@@ -265,7 +265,7 @@ def _must_be_free(taken: Taken, *, aliases: bool = True) -> None:
 
 
 def _drop(tx: Transaction, taken: Taken) -> None:
-    """Take aliases away, unless one has become a canonical name meanwhile."""
+    """Drop aliases; raise Conflict if one has become a canonical name."""
     for name in taken:
         found = entries.binding(tx, name)
         _must_be_free({} if found is None else {name: found}, aliases=False)

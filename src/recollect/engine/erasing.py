@@ -1,13 +1,13 @@
-"""Erasing: an entry and every trace of its text, verified.
+"""Erasing: remove an entry and every trace of its text, and verify the result.
 
-A removed entry can be restored, because the log keeps its text. Erasing clears the log of the entry, takes its terms
-out of every part of the index, blanks the recorded questions that quote it, makes the freed space unreadable, and then
-looks for the text in what is left.
+A removed entry can be restored, because the log keeps its text. Erasing clears the entry's log, removes its terms from
+the tail and every segment of the index, blanks recorded queries that quote it, scrubs the freed space, and then
+searches what is left for the text.
 
-A question need not quote a text to give it away: "is hunter2qz the password?" holds the one word that matters. So a
-question is blanked as well if it shares a *rare* word with the text: one that no other living entry of the agent has.
-The same words are looked for at the end, in every row of the agent and in every byte of the file. Rows that hold one
-and belong to something else, as a conversation, are reported and left alone.
+A query can leak a text without quoting it: "is hunter2qz the password?" contains the one word that matters. So a query
+is also blanked if it shares a *rare* word with the text: one that no other living entry of the agent contains. The same
+words are searched for at the end, in every row of the agent and in every byte of the file. Rows that contain one but
+belong to something else, such as a conversation, are reported and left alone.
 """
 
 import re
@@ -27,25 +27,25 @@ __all__ = ["erase", "scrub"]
 
 PROBES = 16
 SHORTEST = 6
-"""Shorter words are not looked for: numbers and ids would hold them by chance."""
+"""Minimum length of a word to search for; shorter ones occur in numbers and ids by chance."""
 QUESTIONS = (("signals.questions", "signals.unask"), ("access.questions", "access.unask"))
-"""How to list the recorded questions, and how to blank them."""
+"""Statements that list the recorded queries, and those that blank them."""
 INDEXES = ("tail", "postings", "removals", "turn_postings")
-"""Tables that only hold what others hold as well."""
+"""Tables derived from others."""
 _WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
-"""Text that stands the same in a table and in the log, where quotes and line breaks are escaped."""
+"""Text that is identical in a table and in the JSON of the log: no quotes, backslashes or control characters."""
 
 
 def erase(
     store: Store, target: str, *, actor: str, now: int, if_version: str | None = None, beside: Sequence[Store] = (),
     elsewhere: Callable[[str, Sequence[str]], Iterable[str]] = lambda entry_id, pieces: (),
 ) -> Receipt:  # fmt: skip
-    """Remove an entry, living or in the trash, so that no trace of its content is left.
+    """Erase an entry, living or in the trash, so that no trace of its content is left.
 
-    With `if_version` a living one is erased only if it still has this version. `beside` are the agent's other stores:
-    questions on record there may quote it. `elsewhere` takes it out of what is not in the database, and says where
-    pieces of its text still are.
+    With `if_version`, a living entry is erased only if it still has this version. `beside` are the agent's other
+    stores, whose recorded queries may quote the text. `elsewhere` removes it from places outside the database and
+    returns where pieces of the text remain.
     """
     with store.read() as tx:
         entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
@@ -106,7 +106,7 @@ def erase(
 
 
 def _logged(tx: Transaction, entry_id: str, *fields: str) -> Iterator[str]:
-    """Every value that fields of an entry ever had."""
+    """Yield every value that these fields of an entry ever had, from its log."""
     for revision in entries.revisions(tx, entry_id, legible=True):
         for values in (revision.before, revision.after):
             for field in fields:
@@ -115,25 +115,25 @@ def _logged(tx: Transaction, entry_id: str, *fields: str) -> Iterator[str]:
 
 
 def _contents(tx: Transaction, entry_id: str) -> set[str]:
-    """Every content that an entry ever had."""
+    """Return every content that an entry ever had."""
     found = set(_logged(tx, entry_id, "content"))
-    if living := tx.one("entries.by_ids", ids=[entry_id]):  # it may be damaged, and then it is nowhere else
+    if living := tx.one("entries.by_ids", ids=[entry_id]):  # a corrupt row may differ from the log
         found.add(living[entries.COLUMNS.index("content")])
     return found
 
 
 def _labels(tx: Transaction, entry_id: str) -> set[str]:
-    """Every name, alias, tag and context that an entry ever had."""
+    """Return every name, alias, tag and context that an entry ever had."""
     return set(_logged(tx, entry_id, "name", "alias", "tags", "context"))
 
 
 def _conversations(tx: Transaction, entry_id: str) -> list[str]:
-    """The conversations that an entry comes from."""
+    """Return the conversations that an entry comes from."""
     return sorted(set(_logged(tx, entry_id, "conversation_id")))
 
 
 def _common(stores: Sequence[Store], entry_id: str, texts: Iterable[str]) -> set[str]:
-    """The terms of texts that another living entry has as well."""
+    """Return the terms of the texts that another living entry contains as well."""
     terms = list(dict.fromkeys(term for told in texts for term in text.analyse(told)))
     holding = Counter[str]()
     try:
@@ -142,13 +142,13 @@ def _common(stores: Sequence[Store], entry_id: str, texts: Iterable[str]) -> set
                 holding.update(store.index.holding(tx, counters, terms))
                 if entry := entries.get(tx, entry_id):
                     holding.subtract(document(entry).keys())
-    except Corrupt:  # better too many questions are blanked than too few
+    except Corrupt:  # better to blank too many queries than too few
         return set()
     return {term for term in terms if holding[term] > 0}
 
 
 def _blank(tx: Transaction, contents: Iterable[str], probes: Sequence[str], rare: Set[str]) -> int:
-    """Blank the recorded questions that quote the text, are a part of it, or share a rare word with it."""
+    """Blank recorded queries that quote the text, are part of it, or share a rare word with it; return how many."""
     whole, pieces = [content.casefold() for content in contents], [probe.casefold() for probe in probes]
 
     def is_trace(recorded: str) -> bool:
@@ -167,7 +167,7 @@ def _blank(tx: Transaction, contents: Iterable[str], probes: Sequence[str], rare
 
 
 def _words(texts: Iterable[str], rare: Set[str]) -> list[str]:
-    """Rare words to look for, as they were written: the longest ones."""
+    """Return the longest rare words of the texts to search for, unstemmed and in lower case."""
     found = {word.lower() for told in texts for word in _WORD.findall(told) if len(word) >= SHORTEST}
     return sorted((word for word in found if rare & set(text.analyse(word))), key=lambda word: (-len(word), word))[
         :PROBES
@@ -175,7 +175,7 @@ def _words(texts: Iterable[str], rare: Set[str]) -> list[str]:
 
 
 def _left(store: Store, words: Sequence[str], entry_id: str) -> Iterator[str]:
-    """Where rows of the agent hold one of the words; and whether the file does although no row has it."""
+    """Report rows of the agent that contain one of the words, and words in the file outside of any row."""
     if not words:
         return
     try:
@@ -199,7 +199,7 @@ def _found(store: Store, words: Sequence[str], entry_id: str) -> Iterator[str]:
 
 
 def _rows_with(store: Store, agent: str, words: Sequence[str]) -> tuple[Counter[str], set[str]]:
-    """How many rows of each table hold one of the words, and which of them were seen."""
+    """Return how many rows of each table contain one of the words, and which words were found."""
     pattern = re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
     tables, seen = Counter[str](), set[str]()
     with store.database.dump(agent) as dumped:
@@ -212,9 +212,9 @@ def _rows_with(store: Store, agent: str, words: Sequence[str]) -> tuple[Counter[
 
 
 def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:
-    """Make what was deleted unreadable: the places that were rewritten without it, and those where it may still be.
+    """Overwrite deleted rows. Return the places rewritten without them, and those where they may still be readable.
 
-    The rows are gone already, so an error in this is not raised: it is told as such a place, with what to do.
+    The rows are deleted already, so an error is not raised but reported as a remaining place, with the remedy.
     """
     try:
         return store.database.scrub(store.agent)
@@ -223,7 +223,7 @@ def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:
 
 
 def _probes(told: str) -> Iterator[str]:
-    """Pieces of the text to look for: from its longest plain stretches, spread over the whole."""
+    """Yield pieces of the text to search for, spread over its longest stretches without escapes."""
     pieces = [
         stretch[start : start + 24]
         for stretch in sorted(_PLAIN.findall(told), key=len, reverse=True)[:PROBES]

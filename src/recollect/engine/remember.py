@@ -1,7 +1,7 @@
-"""The one write path: the five operations, applied to the entries, names, log and index of one agent.
+"""The write path: five operations, applied to the entries, names, log and index of one agent.
 
-Everything an operation changes is changed in one transaction, and every applied operation leaves one row in the log.
-An operation that changes nothing leaves none.
+An operation makes all its changes in one transaction and appends one row to the log; an operation that changes nothing
+appends none.
 """
 
 from collections.abc import Iterable, Sequence
@@ -33,7 +33,7 @@ Member = TypeVar("Member", bound=StrEnum)
 
 
 def knowledge(entry: Entry) -> Entry:
-    """The entry, if it may be written as knowledge; Conflict for an archive, a chunk or a hand-off."""
+    """Return the entry if it is knowledge; raise Conflict for an archive, a chunk or a hand-off."""
     if entry.kind is Kind.NOTE and entry.category is not Category.HANDOFFS:
         return entry
     what = "hand-off" if entry.kind is Kind.NOTE else str(entry.kind)
@@ -41,7 +41,7 @@ def knowledge(entry: Entry) -> Entry:
 
 
 def checked(operation: Operation) -> Operation:
-    """The operation with every field validated and in its final form; raises Invalid before anything is touched."""
+    """Return the operation with every field validated and normalised. Raises Invalid; reads and writes no data."""
     match operation:
         case Add():
             scope, conversation = member(Scope, operation.scope, "scope"), operation.conversation
@@ -91,9 +91,9 @@ def checked(operation: Operation) -> Operation:
 
 
 def apply(work: Work, operation: Operation, *, actor: str, now: int, if_version: str | None = None) -> Entry:
-    """Apply one checked operation; the entry as it is afterwards (for a remove: as it was).
+    """Apply one checked operation; return the resulting entry (for a remove: the removed one).
 
-    With `if_version` it is applied only to an entry that still has this version.
+    With `if_version`, raise Stale unless the entry still has this version.
     """
     if if_version is not None:
         _must_be_unchanged(work, operation, if_version)
@@ -113,9 +113,9 @@ def apply(work: Work, operation: Operation, *, actor: str, now: int, if_version:
 def restore(
     work: Work, target: str, name: str | None, *, actor: str, now: int, taken: frozenset[str] = frozenset()
 ) -> Entry:
-    """Bring an entry back from the trash, under its old id. Its name must be free, or another one given.
+    """Restore an entry from the trash under its old id. Its name must be free, unless a new `name` is given.
 
-    Names that are `taken` in another place of the agent are not free, either.
+    `taken` are names bound in another store of the agent, which are not free either.
     """
     entry_id = entries.removed_id(work.tx, target)
     if entry_id is None:
@@ -194,7 +194,7 @@ def _rename(work: Work, rename: Rename, actor: str, now: int) -> Entry:
         work.tx.run("names.bind", name=entry.name, entry_id=entry.id, canonical=0)
     work.tx.run("names.bind", name=rename.name, entry_id=entry.id, canonical=1)
     aliases = {*entry.aliases, *([entry.name] if entry.name else [])} - {rename.name}
-    # A named note is kept: giving a passing one its first name says that it matters.
+    # Giving a short-term note its first name marks it as worth keeping.
     keeps = entry.name is None and entry.lifetime is Lifetime.SHORT_TERM
     lifetime = Lifetime.LONG_TERM if keeps else entry.lifetime
     renamed = replace(entry, name=rename.name, aliases=tuple(sorted(aliases)), lifetime=lifetime, updated_at=now)
@@ -233,7 +233,7 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
         "source": write.source,
     }
     changes = {name: value for name, value in given.items() if value is not None and value != getattr(entry, name)}
-    for name in ("category", "context"):  # an empty one takes away what is there
+    for name in ("category", "context"):  # an empty string clears the field
         if changes.get(name) == "":
             del changes[name]
             if getattr(entry, name):
@@ -260,7 +260,7 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
         raise NotFound(f"nothing is remembered under {remove.target!r}; `list` and `recall` show what there is")
     old, readable = found
     entry = old.entry
-    # Of an entry that cannot be read, the index alone knows the words.
+    # For a corrupt entry, only the index has the terms.
     terms = document(entry) if readable else work.index.terms_of(work.tx, work.counters, old.doc)
     work.index.remove(work.tx, work.counters, old.doc, entry.id, terms)
     for query in ("entries.delete", "entries.forget_signals", "entries.forget_promotions"):
@@ -278,7 +278,7 @@ def _store(work: Work, entry: Entry, now: int, content: Sequence[text.Chunk] | N
 
 
 def _index_again(work: Work, old: entries.Stored, entry: Entry) -> int:
-    """Segments never change, so a changed entry is a new document."""
+    """Index an entry as a new document, because segments are immutable; return its number."""
     work.index.remove(work.tx, work.counters, old.doc, old.entry.id, document(old.entry))
     return work.index.put(work.tx, work.counters, document(entry))
 
@@ -311,7 +311,7 @@ def _must_be_free(work: Work, name: str, advice: str) -> None:
 
 
 def _must_be_no_id(work: Work, name: str) -> None:
-    """An id goes before a name, so a name that is an id would mean another entry, also one that was forgotten."""
+    """Raise Conflict for a name that is a known id: ids resolve before names, also those of removed entries."""
     if names.is_id(name) and entries.is_known(work.tx, name):
         raise Conflict(f"{name!r} is the id of an entry, which it goes on to mean; choose another name")
 
@@ -372,7 +372,7 @@ def _importance(value: object) -> float:
 
 
 def tag_list(values: object) -> tuple[str, ...]:
-    """Tags trimmed, checked, without repetitions, in the order given."""
+    """Return the tags trimmed, validated and deduplicated, in the given order."""
     if values == ():
         return ()
     if isinstance(values, str) or not isinstance(values, Iterable):
@@ -387,7 +387,7 @@ def tag_list(values: object) -> tuple[str, ...]:
 
 
 def member(kind: type[Member], value: object, what: str) -> Member:
-    """The member of a closed set, or Invalid with the words that are allowed."""
+    """Return the enum member for a value; raise Invalid with the allowed values."""
     if isinstance(value, kind):
         return value
     try:
@@ -398,14 +398,14 @@ def member(kind: type[Member], value: object, what: str) -> Member:
 
 
 def members(kind: type[Member], values: object, what: str) -> tuple[Member, ...]:
-    """Members of a closed set, from a list of them."""
+    """Return the enum members for a list of values."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise Invalid(f"{what}s must be a list, not {values!r}")
     return tuple(member(kind, value, what) for value in values)
 
 
 def _lifetime(value: object, scope: Scope, kind: Kind) -> Lifetime:
-    """The lifetime that was asked for; else long_term, but mid_term for a chunk."""
+    """Return the requested lifetime; the default is long_term, and mid_term for a chunk."""
     if scope is Scope.CONVERSATION:
         if value not in (None, Lifetime.CONVERSATION):
             raise Invalid("an entry of scope 'conversation' lives as long as its conversation; leave lifetime out")

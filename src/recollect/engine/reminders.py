@@ -1,9 +1,9 @@
-"""Reminders: each is delivered once, however many processes look for what is due.
+"""Reminders: each is delivered once, across all processes.
 
-The argument. Whoever delivers claims first, in one transaction, and gets a token: only with it can the reminder be
-marked as delivered or given back. A process that dies between the two leaves its claim, which expires, and the reminder
-is delivered later. A clock may go back, and those of two machines differ a little: a claim that lies somewhat ahead is
-honoured as a new one is, one that is further ahead than a claim lasts counts as expired.
+The argument. A process claims a reminder in one transaction before it delivers it, and gets a token; marking it as
+delivered or releasing it requires the token. If the process dies in between, the claim expires and the reminder is
+delivered later. Clocks may go back, and those of two machines differ slightly: a claim time somewhat in the future
+counts as new, one further ahead than a claim lasts counts as expired.
 """
 
 import logging
@@ -22,9 +22,9 @@ from recollect.storage.database import Row
 __all__ = ["CLAIM", "MOST", "add", "cancel", "claim", "deliver", "deliver_due", "due", "listed", "moment", "release"]
 
 CLAIM = 5 * 60_000
-"""Milliseconds after which a claim expires."""
+"""Lifetime of a claim in milliseconds."""
 MOST = 32
-"""Reminders in one claim."""
+"""Maximum number of reminders in one claim."""
 UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 7 * 86_400_000}
 FORMS = "write it as RFC 3339 (2026-03-16T14:32:00Z), or from now on as 30s, 10m, 2h, 1d, 1w or 1h30m"
 FIELDS = ("id", "session_id", "plugin", "recipient", "message", "due_at", "claimed_at", "delivered_at", "created_at")
@@ -33,7 +33,7 @@ _log = logging.getLogger("recollect.reminders")
 
 
 def moment(at: Moment, now: int) -> int:
-    """When that is, in UTC milliseconds: a moment, or text such as `10m` or `1h30m` from now on."""
+    """Return a moment as UTC milliseconds; text such as `10m` or `1h30m` is relative to `now`."""
     if isinstance(at, str):
         written = at.strip()
         if re.fullmatch(rf"(?:{_PART.pattern})+", written):
@@ -52,7 +52,7 @@ def add(
     store: Store, at: Moment, message: str, now: int, *, session_id: str | None = None, plugin: str | None = None,
     recipient: str | None = None,
 ) -> Reminder:  # fmt: skip
-    """Make a reminder. One whose moment has passed is due at once."""
+    """Create a reminder. One in the past is due at once."""
     made = Reminder(
         id=names.new_id(now),
         session_id=names.new_id(now) if session_id is None else names.name(session_id, "session"),
@@ -64,7 +64,7 @@ def add(
         delivered_at=None,
         created_at=now,
     )
-    with store.write() as work:  # with its counters, so that the agent is known to the home
+    with store.write() as work:  # creates the counters, which make the agent known to the home
         work.tx.run(
             "reminders.put", id=made.id, session_id=made.session_id, plugin=made.plugin, recipient=made.recipient,
             message=made.message, due_at=made.due_at, created_at=now,
@@ -73,17 +73,17 @@ def add(
 
 
 def due(store: Store, now: int, limit: int = MOST) -> list[Reminder]:
-    """What is due and claimed by nobody, oldest first."""
+    """Return the due reminders without a valid claim, oldest first."""
     with store.read() as tx:
         return [_reminder(row) for row in tx.all("reminders.due", now=now, limit=limit, **_claims(now))]
 
 
 def claim(store: Store, now: int, limit: int = MOST) -> list[Reminder]:
-    """Claim what is due, oldest first, at most 32 at once. Nothing is written when nothing is due."""
+    """Claim due reminders, oldest first, at most 32 at once. Writes nothing if none is due."""
     if not due(store, now, 1):
         return []
     token = names.new_id(now)
-    with store.write() as work:  # with its counters, so that of two claims one waits for the other
+    with store.write() as work:  # locks the counters, so that concurrent claims are serialised
         rows = work.tx.all("reminders.due", now=now, limit=min(limit, MOST), **_claims(now))
         claimed = [replace(_reminder(row), claimed_at=now, claim=token) for row in rows]
         work.tx.run("reminders.claim", now=now, claim=token, ids=[reminder.id for reminder in claimed])
@@ -91,22 +91,22 @@ def claim(store: Store, now: int, limit: int = MOST) -> list[Reminder]:
 
 
 def deliver(store: Store, reminder_id: str, claim: str | None, now: int) -> bool:
-    """Mark it as delivered; False if it is already, is not there, or is claimed by somebody else."""
+    """Mark a reminder as delivered; False if it is already, does not exist, or another caller has claimed it."""
     return _changed(store, "reminders.deliver", id=reminder_id, claim=claim, now=now, **_claims(now))
 
 
 def release(store: Store, reminder_id: str, claim: str | None, now: int) -> bool:
-    """Give it back, so that it can be claimed again; False if there is no claim, or it is somebody else's."""
+    """Release a claim, so that the reminder can be claimed again; False if `claim` does not hold it."""
     return _changed(store, "reminders.release", id=reminder_id, claim=claim, **_claims(now))
 
 
 def cancel(store: Store, reminder_id: str) -> bool:
-    """Remove it; False if it was delivered, or is not there."""
+    """Delete a reminder; False if it was delivered or does not exist."""
     return _changed(store, "reminders.cancel", id=reminder_id)
 
 
 def listed(store: Store, *, include_delivered: bool, limit: int, after: tuple[int, str] = (-1, "")) -> list[Reminder]:
-    """The agent's reminders after a moment and id, those that are due first at the beginning."""
+    """Return the agent's reminders by due time; `after` is the (due time, id) of the last item of the previous page."""
     query = "reminders.every" if include_delivered else "reminders.waiting"
     with store.read() as tx:
         rows = tx.all(query, limit=limit, due_at=after[0], id=after[1])
@@ -114,10 +114,10 @@ def listed(store: Store, *, include_delivered: bool, limit: int, after: tuple[in
 
 
 def deliver_due(store: Store, clock: Clock, callback: Callable[[Reminder], object] | None) -> int:
-    """Hand everything that is due to the callback; how many it took.
+    """Pass every due reminder to the callback; return how many were delivered.
 
-    What it raises on is released and comes again the next time; without a callback everything stays due. A call that
-    takes longer than a claim lasts may see its reminder delivered by another process as well.
+    If the callback raises, the reminder is released and retried next time; without a callback all stay due. If a call
+    outlasts the claim, another process may deliver the same reminder as well.
     """
     delivered = 0
     failed: list[Reminder] = []
@@ -133,7 +133,7 @@ def deliver_due(store: Store, clock: Clock, callback: Callable[[Reminder], objec
                     callback(reminder)
                 except Exception as error:
                     _log.warning("the reminder %s could not be delivered: %r", reminder.id, error)
-                    failed.append(claimed.pop(0))  # kept until the end, so that it does not come again at once
+                    failed.append(claimed.pop(0))  # released at the end, so that it is not retried at once
                 else:
                     claimed.pop(0)
                     delivered += deliver(store, reminder.id, reminder.claim, clock.now())
@@ -144,14 +144,14 @@ def deliver_due(store: Store, clock: Clock, callback: Callable[[Reminder], objec
 
 
 def _held(store: Store, reminder: Reminder, now: int) -> bool:
-    """Whether the claim still holds; one that grows old is made anew, as the calls before may have taken long."""
+    """Whether the claim is still valid. Renews an ageing one, as earlier callbacks may have been slow."""
     if reminder.claimed_at is not None and abs(now - reminder.claimed_at) < CLAIM // 5:
         return True
     return _changed(store, "reminders.hold", id=reminder.id, claim=reminder.claim, now=now)
 
 
 def _claims(now: int) -> dict[str, int]:
-    """Between which moments a claim counts."""
+    """Return the bounds between which a claim time is valid."""
     return {"expired": now - CLAIM, "ahead": now + CLAIM}
 
 
@@ -170,7 +170,7 @@ def _reminder(row: Row) -> Reminder:
 
 
 def _changed(store: Store, query: str, **values: object) -> bool:
-    """Run a query that changes one reminder; whether it did. Where nothing is stored, nothing is created, either."""
+    """Run a statement that changes one reminder; return whether it did. Never creates the store."""
     if not store.exists():
         return False
     with store.database.write(store.agent) as tx:
