@@ -1,8 +1,8 @@
-"""A fork waits until no other thread is at work in SQLite, and nobody begins while it is under way.
+"""Make os.fork safe with SQLite: a fork waits for running operations of other threads, and blocks new ones.
 
-SQLite keeps in the memory of a process which file locks that process has. A child that is forked in the middle of
-another thread's transaction would count on locks that only its parent has, and what it writes could be lost. Where the
-wait was in vain, the child is told so, and must not use SQLite.
+SQLite tracks in process memory which file locks the process holds. A child forked in the middle of another thread's
+transaction would rely on locks that only its parent holds, and its writes could be lost. If the wait times out, the
+child is marked as `torn` and must not use SQLite.
 """
 
 import os
@@ -13,16 +13,16 @@ from contextlib import contextmanager
 __all__ = ["Forks"]
 
 PATIENCE = 10.0
-"""Seconds that a fork waits for the work of other threads."""
+"""Maximum number of seconds that a fork waits for operations of other threads."""
 
 
 class Forks:
-    """Which threads are at work, each with what identifies its work."""
+    """Registry of the running operations and their threads."""
 
     def __init__(self, quieten: Callable[[], None], forget: Callable[[], None]) -> None:
-        """`quieten` closes what is idle, before a fork; `forget` is called in the child."""
+        """Register the fork hooks: `quieten` closes idle connections before a fork, `forget` runs in the child."""
         self.torn = False
-        """Whether this process was forked while its parent was at work."""
+        """True if this process was forked while an operation was running in its parent."""
         self._quieten, self._forget = quieten, forget
         self._workers: dict[object, int] = {}
         self._under_way = False
@@ -34,14 +34,14 @@ class Forks:
         self._one_at_a_time, self._changed = threading.Lock(), threading.Condition()
 
     def begin(self, work: object) -> None:
-        """Somebody begins; during a fork this waits, except for a thread that has to finish something else first."""
-        # In this order: either the fork sees this work, or this sees the fork.
+        """Register an operation; block during a fork, unless this thread already runs another one."""
+        # Register before checking: either the fork sees this operation, or this thread sees the fork.
         self._workers[work] = threading.get_ident()
         if self._under_way:
             self._wait(work)
 
     def end(self, work: object) -> None:
-        """The work is done."""
+        """Unregister an operation."""
         del self._workers[work]
         if self._under_way:
             with self._changed:
@@ -49,7 +49,7 @@ class Forks:
 
     @contextmanager
     def working(self) -> Iterator[None]:
-        """A block of work."""
+        """Register an operation for the duration of the block."""
         work = object()
         self.begin(work)
         try:

@@ -1,8 +1,8 @@
-"""The PostgreSQL side of the database seam: a schema per workspace and agent. The only file that imports psycopg.
+"""PostgreSQL implementation of `Database`: one schema per workspace and agent. The only file that imports psycopg.
 
-The schema is selected for the transaction and the same SQL runs as on SQLite. `recollect_control` lists workspaces,
-agents and their schemas; `recollect_account` holds the account's entries of all agents. Nothing used here is beyond
-what a cluster that shards by schema accepts: no triggers, no identity columns, no foreign keys.
+Each transaction sets its search_path to the schema and runs the same SQL as on SQLite. `recollect_control` lists
+workspaces, agents and their schemas; `recollect_account` holds the account's entries of all agents. Everything used
+here works on a cluster that shards by schema: no triggers, no identity columns, no foreign keys.
 """
 
 import logging
@@ -34,9 +34,9 @@ CONNECT_SECONDS = 5
 WAIT_SECONDS = 30
 POOL_SIZE = 10
 LOCK_SECONDS = 3
-"""How long an erasure waits for a table that somebody else uses; meanwhile the agent's other calls wait behind it."""
+"""lock_timeout of an erasure: while it waits for a table lock, the agent's other calls queue behind it."""
 PAUSES = (0.05, 0.15, 0.4, 1.4)
-"""Before an erasure looks again whether the server still keeps deleted rows for somebody, in seconds."""
+"""Backoff of an erasure in seconds, while the server keeps deleted rows that an open transaction may still see."""
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _PARAMETER = re.compile(r"(?<!:):(\w+)")
 _DIALECT = (
@@ -46,38 +46,38 @@ _DIALECT = (
     (re.compile(r"\bTEXT\b"), 'TEXT COLLATE "C"'),
     (re.compile(r"\) STRICT(, WITHOUT ROWID)?"), ")"),
 )
-# Columns of text that hold nothing of what people wrote, so that the planner may know their values.
+# Text columns without user content: the planner may keep statistics of their values.
 _PLANNED = ("agent", "id", "entry_id", "kind", "category", "scope", "lifetime", "operation", "phase")
-# What a server says to an address that will not do however often it is tried.
+# Connection errors that are permanent: retrying with the same address cannot succeed.
 _REFUSALS = ("does not exist", "authentication failed", "no password supplied", "connection is bad: invalid")
 _CONTROL_TABLES = (
     'CREATE TABLE IF NOT EXISTS {}.agents (workspace TEXT COLLATE "C" NOT NULL, agent TEXT COLLATE "C" NOT NULL, '
     "schema TEXT NOT NULL, PRIMARY KEY (workspace, agent))"
 )
-# The text of queries is UTF-8, whatever the environment says.
+# Queries are sent as UTF-8, regardless of PGCLIENTENCODING and the locale.
 _CONNECTING: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "utf8"}
-# What goes wrong in the background is raised where a connection is needed; it is not for the terminal as well.
+# Errors of the pool's background threads are raised where a connection is requested; do not also log them to stderr.
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 Owner = tuple[str, str] | None
-"""The workspace and agent that a schema belongs to; None for the account's."""
-# Pools that a forked child inherited: their connections are the parent's, so they are only kept.
+"""The workspace and agent that own a schema; None for the account's schema."""
+# Pools inherited by a forked child. Their connections belong to the parent, so keep them alive but never use them.
 _inherited: list[ConnectionPool[psycopg.Connection[Row]]] = []
 
 
 @cache
 def _converted(text: str) -> bytes:
-    """A query in psycopg's own parameter style."""
+    """Convert a query to psycopg's parameter style."""
     return _PARAMETER.sub(r"%(\1)s", text.replace("%", "%%")).encode()
 
 
 def schema_of(workspace: str, agent: str) -> str:
-    """The name of the schema for an agent of a workspace: readable, unique, and within PostgreSQL's 63 bytes."""
+    """Return the schema name of an agent in a workspace: readable, unique, and within PostgreSQL's 63 bytes."""
     words = (re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_")[:18] or "x" for part in (workspace, agent))
     return f"recollect_{'_'.join(words)}_{short_hash(workspace, agent)}"
 
 
 def dialect(text: str) -> str:
-    """A migration in PostgreSQL's words."""
+    """Translate a migration to PostgreSQL's dialect."""
     for pattern, words in _DIALECT:
         text = pattern.sub(words, text)
     return text
@@ -94,43 +94,43 @@ class PostgresTransaction(Transaction):
 
     @contextmanager
     def beside(self, database: Database, agent: str, *, write: bool) -> Iterator[Transaction]:
-        """A part of this transaction, on its connection: who holds a lock must not wait for another one."""
+        """Run as part of this transaction, on its connection: a lock holder must not wait for a second connection."""
         assert isinstance(database, PostgresDatabase)
         with database.within(self._cursor.connection, agent, write=write) as tx:
             yield tx
 
     def sees(self, database: Database, agent: str) -> bool:
-        """Whether the agent's schema of another database is there, asked on this connection."""
+        """Return whether the agent's schema of another database exists, queried on this connection."""
         assert isinstance(database, PostgresDatabase)
         return database.seen_by(self._cursor.connection, agent)
 
     def vector(self, values: bytes) -> str:
-        """A vector as pgvector reads it."""
+        """Return a vector in pgvector's text format."""
         return f"[{','.join(map(repr, array('f', values)))}]"
 
     def vector_bytes(self, raw: Any) -> bytes:
-        """A vector as pgvector sends it, as f32, little endian."""
+        """Convert a vector from pgvector's binary format to little-endian f32."""
         return _floats(raw)
 
     def all(self, query: str, /, **values: Any) -> list[Row]:
-        """The rows of a named query."""
+        """Return the rows of a named query."""
         text, bound = expand(query, values)
         bound["agent"] = self.agent
         return self._cursor.execute(_converted(text), bound).fetchall()
 
     def run(self, query: str, /, **values: Any) -> int:
-        """Run a named query; the number of rows it changed."""
+        """Run a named query and return the number of rows it changed."""
         text, bound = expand(query, values)
         bound["agent"] = self.agent
         return self._cursor.execute(_converted(text), bound).rowcount
 
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run a named query once per row of values."""
+        """Run a named query once for each row of values."""
         agent = self.agent
         self._cursor.executemany(_converted(statement(query)), [{**row, "agent": agent} for row in rows])
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Put whole rows into a table."""
+        """Bulk-load complete rows into a table."""
         place = quoting.Identifier(table), quoting.SQL(", ").join(map(quoting.Identifier, columns))
         with self._cursor.copy(quoting.SQL("COPY {} ({}) FROM STDIN").format(*place)) as copy:
             for row in rows:
@@ -138,7 +138,7 @@ class PostgresTransaction(Transaction):
 
 
 class PostgresServer:
-    """One database on a PostgreSQL server: its connections, and the list of workspaces and agents."""
+    """One database on a PostgreSQL server: its connection pool, and the list of workspaces and agents."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -150,7 +150,10 @@ class PostgresServer:
         self.known: set[str] = set()
 
     def connect(self) -> ConnectionPool[psycopg.Connection[Row]]:
-        """Make sure that the server is there and fit; raises Unavailable or ConfigError with what to do."""
+        """Return the pool, opened after checking the server: version, encoding, pgvector.
+
+        Raise Unavailable or ConfigError, with the remedy, if the server cannot be used.
+        """
         self._own()
         with self._guard, self.errors():
             if self._pool is not None:
@@ -188,20 +191,20 @@ class PostgresServer:
 
     @contextmanager
     def connection(self, begin: str | None, schema: str | None = None) -> Iterator[psycopg.Connection[Row]]:
-        """A connection in a transaction that was begun with the given statements, or in none.
+        """Yield a connection in a transaction opened by the `begin` statements, or in autocommit mode if None.
 
-        `schema` is the one that it works in: what is missing there is damage, not the work of another process.
+        `schema` is the schema in use: if only a part of it is missing, the error is reported as Corrupt.
         """
         pool = self.connect()
         with self.errors(schema):
             try:
                 connection = self._begin(pool, begin)
             except PoolClosed:
-                # Another thread closed the home at this moment. It can be used again, so this one goes on.
+                # Another thread closed the home concurrently. A closed home can be used again, so reopen the pool.
                 pool = self.connect()
                 connection = self._begin(pool, begin)
             except psycopg.OperationalError:
-                # The server closed this connection while it was idle: nothing was begun, so take a new one.
+                # The server closed this connection while it was idle; no transaction was open, so retry with a new one.
                 pool.check()
                 connection = self._begin(pool, begin)
             try:
@@ -217,11 +220,11 @@ class PostgresServer:
                 pool.putconn(connection)
 
     def _begin(self, pool: ConnectionPool[psycopg.Connection[Row]], begin: str | None) -> psycopg.Connection[Row]:
-        """A connection of the pool, after the statements; it is known to be alive."""
+        """Take a connection from the pool and run the statements on it, which proves that it is alive."""
         try:
             connection = pool.getconn(1)
         except PoolTimeout:
-            # All are in use, or the server is gone: this tells which, and why.
+            # Either all connections are in use or the server is unreachable: connecting raises the latter's error.
             psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS).close()
             connection = pool.getconn(WAIT_SECONDS)
         try:
@@ -232,9 +235,9 @@ class PostgresServer:
         return connection
 
     def has(self, schema: str, owner: Owner) -> bool:
-        """Whether a schema of ours is there now: the server is asked, as another process may have deleted it.
+        """Return whether the schema exists now. Queries the server, because another process may have deleted it.
 
-        Corrupt if it is not, but should be.
+        Raise Corrupt if the schema is missing although its owner is listed.
         """
         with self.connection(None) as connection:
             there = self.sees(connection, schema)
@@ -248,7 +251,7 @@ class PostgresServer:
         return False
 
     def sees(self, connection: psycopg.Connection[Row], schema: str) -> bool:
-        """Whether a schema of ours is there; Corrupt if it is in pieces."""
+        """Return whether the schema exists; raise Corrupt if it is incomplete."""
         found = connection.execute(
             "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename IN ('counters', 'migrations')",
             (schema,),
@@ -259,9 +262,9 @@ class PostgresServer:
         return bool(found)
 
     def must_not_be_lost(self, connection: psycopg.Connection[Row], schema: str, owner: Owner) -> None:
-        """Corrupt if the list has an agent whose schema is not there: both are made, and deleted, in one transaction.
+        """Raise Corrupt if the agent is listed but its schema is missing: one transaction creates or deletes both.
 
-        To be asked in one snapshot, or by who holds the lock of schema work.
+        Call it within one snapshot, or while holding the advisory lock for schema changes.
         """
         if self.sees(connection, schema) or owner is None or not _is_listed(connection):
             return
@@ -275,7 +278,7 @@ class PostgresServer:
             )
 
     def lacking(self, schema: str) -> list[str]:
-        """The tables and indexes that a schema lacks; none where there is no schema, or not one of this recollect."""
+        """Return the missing tables and indexes of a schema; empty if it does not exist or is of another version."""
         if not self._is_current(schema):
             return []
         wanted = {*layout(), *(f"{name}_pkey" for name, kind in layout().items() if kind == "TABLE"), "migrations_pkey"}
@@ -288,21 +291,21 @@ class PostgresServer:
         return sorted(wanted.difference(name for (name,) in rows)) if rows else []
 
     def incomplete(self, schema: str, what: str) -> Corrupt:
-        """What to raise where a schema is damaged."""
+        """Return the error to raise for a damaged schema."""
         return Corrupt(
             f"the schema {schema} on {self.where} is damaged: it has no {what}. Restore the schema from a backup; "
             "an index alone can also be made again by hand, as recollect's migrations make it"
         )
 
     def prepare(self, schema: str, owner: Owner) -> None:
-        """Create a schema, or bring it up to date. Safe when several processes do it at once."""
+        """Create or migrate a schema. Safe when several processes do so concurrently."""
         if schema in self.known or self._is_current(schema):
             self.known.add(schema)
             return
         name = quoting.Identifier(schema)
         newest = migrations()[-1].number
         with self.connection("BEGIN") as connection:
-            # One lock for all schema work of recollect in this database: it is rare, and the order never matters.
+            # One advisory lock for all schema changes in this database: they are rare, and their order never matters.
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (int(short_hash(CONTROL), 16),))
             self.must_not_be_lost(connection, schema, owner)
             connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(quoting.Identifier(CONTROL)))
@@ -320,7 +323,7 @@ class PostgresServer:
                     for text in migration.statements("postgres"):
                         connection.execute(dialect(text).encode())
                     connection.execute("INSERT INTO migrations VALUES (%s, %s)", (migration.number, migration.name))
-            # The number as every transaction reads it: in the catalog, where a schema that is gone raises no error.
+            # Every transaction reads the version from this catalog comment: a deleted schema raises no error there.
             connection.execute(quoting.SQL("COMMENT ON TABLE migrations IS {}").format(quoting.Literal(str(newest))))
             _without_statistics(connection, schema)
             if owner is not None:
@@ -333,7 +336,7 @@ class PostgresServer:
         self.known.add(schema)
 
     def path(self, schema: str) -> str:
-        """Where names are looked up: in a schema that was prepared, and where the extension is."""
+        """Return the search_path: a prepared schema, then the schema of the vector extension."""
         return f'"{schema}", {self._vectors}' if self._vectors else f'"{schema}"'
 
     def _find_vectors(self, connection: psycopg.Connection[Row]) -> None:
@@ -344,9 +347,9 @@ class PostgresServer:
         self._vectors = row[0] if row else ""
 
     def generation(self, connection: psycopg.Connection[Row], schema: str) -> int | None:
-        """A number that changes when the schema is made anew; None if it is gone.
+        """Return a number that changes when the schema is recreated; None if the schema is gone.
 
-        ConfigError if a newer recollect migrated it, which may have happened since it was prepared here.
+        Raise ConfigError if a newer recollect migrated it, which can happen after this process prepared it.
         """
         row = connection.execute(
             "SELECT to_regclass(%(counters)s)::oid::bigint, (SELECT description FROM pg_catalog.pg_description "
@@ -356,7 +359,7 @@ class PostgresServer:
         ).fetchone()
         assert row is not None
         if not row[2]:
-            self.sees(connection, schema)  # it was deleted just now, or it is in pieces
+            self.sees(connection, schema)  # just deleted, or incomplete: then this raises Corrupt
         if row[1] and row[1].isdecimal() and int(row[1]) > migrations()[-1].number:
             raise self._too_new(schema, int(row[1]))
         found: int | None = row[0]
@@ -369,14 +372,14 @@ class PostgresServer:
         )
 
     def _own(self) -> None:
-        """In a forked child: the connections are the parent's, so they are neither used nor closed."""
+        """Reset the state in a forked child: the connections belong to the parent, so neither use nor close them."""
         if self._owner != os.getpid():
             if self._pool is not None:
                 _inherited.append(self._pool)
             self._pool, self._guard, self._owner = None, threading.Lock(), os.getpid()
 
     def _is_current(self, schema: str) -> bool:
-        """Whether a schema is there and up to date, so that nobody needs the right to create anything."""
+        """Return whether a schema exists and is up to date, in which case no CREATE privilege is needed."""
         with self.connection(None) as connection:
             if connection.execute("SELECT to_regclass(%s)", (f'"{schema}".migrations',)).fetchone() == (None,):
                 return False
@@ -388,7 +391,7 @@ class PostgresServer:
         return {number for (number,) in rows} == {migration.number for migration in migrations()}
 
     def owners(self) -> list[tuple[str, str]]:
-        """Every (workspace, agent) that has a schema."""
+        """Return every (workspace, agent) that has a schema, as listed in `recollect_control`."""
         with self.connection(None) as connection:
             if not _is_listed(connection):
                 return []
@@ -398,7 +401,7 @@ class PostgresServer:
         return [(workspace, agent) for workspace, agent in rows]
 
     def drop_workspace(self, workspace: str) -> None:
-        """Remove every schema of a workspace, and its rows in the list."""
+        """Drop every schema of a workspace and delete its rows from the list of agents."""
         for owner, agent in self.owners():
             if owner == workspace:
                 schema = schema_of(workspace, agent)
@@ -415,7 +418,7 @@ class PostgresServer:
                 self.known.discard(schema)
 
     def close(self) -> None:
-        """Give back every connection."""
+        """Close the pool and its connections."""
         self._own()
         with self._guard:
             pool, self._pool = self._pool, None
@@ -424,7 +427,7 @@ class PostgresServer:
 
     @contextmanager
     def errors(self, schema: str | None = None) -> Iterator[None]:
-        """The one place where the driver's errors become recollect's own. `schema` is what was worked in."""
+        """Translate the driver's errors to recollect's, the only place that does. `schema` is the schema in use."""
         try:
             yield
         except RecollectError:
@@ -433,7 +436,7 @@ class PostgresServer:
             psycopg.errors.UndefinedTable, psycopg.errors.UndefinedColumn, psycopg.errors.InvalidSchemaName
         ) as error:  # fmt: skip
             self.known.clear()
-            # A schema is made, and deleted, as a whole: one with a part of it was damaged by somebody else.
+            # recollect creates and deletes a schema atomically: an incomplete one was damaged from outside.
             for one in (schema, ACCOUNT) if schema is not None else ():
                 if missing := self.lacking(one):
                     raise self.incomplete(one, " and no ".join(missing)) from error
@@ -446,7 +449,7 @@ class PostgresServer:
                 "and let an administrator run CREATE EXTENSION vector once"
             ) from error
         except (
-            # The last is what pgvector says of a vector that has not the length of the others.
+            # pgvector raises DataException for a vector whose dimension differs from the others.
             psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted, psycopg.errors.DataException
         ) as error:  # fmt: skip
             raise Corrupt(f"{self.where} reports damaged data ({_first_line(error)}); restore a backup") from error
@@ -482,7 +485,7 @@ class PostgresServer:
         except psycopg.Error as error:
             raise Unavailable(f"{self.where} cannot be used: {_first_line(error)}") from error
         except UnicodeEncodeError:
-            raise  # of something given to a query, not of something read
+            raise  # caused by a query parameter, not by stored data
         except (ValueError, IndexError) as error:
             raise Corrupt(
                 f"{self.where} holds rows that make no sense ({error}). `recollect check` tells what is affected"
@@ -505,7 +508,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def read(self, agent: str) -> Iterator[Transaction]:
-        """A snapshot of the agent's schema, or of an empty memory while there is none."""
+        """Open a snapshot of the agent's schema, or of an empty memory if there is no schema."""
         schema = self._schema(agent)
         server = self._server
         while schema in server.known or server.has(schema, self._owner(agent)):
@@ -513,13 +516,13 @@ class PostgresDatabase(Database):
                 if generation := server.generation(connection, schema):
                     yield PostgresTransaction(connection, agent, generation)
                     return
-            server.known.discard(schema)  # the workspace was deleted meanwhile, if nothing worse happened
+            server.known.discard(schema)  # the workspace was deleted concurrently, or `has` raises Corrupt
         with self._empty.read(agent) as tx:
             yield tx
 
     @contextmanager
     def write(self, agent: str) -> Iterator[Transaction]:
-        """A transaction that is committed when the block ends."""
+        """Open a transaction that commits when the block ends."""
         schema = self._schema(agent)
         server = self._server
         for _ in range(2):
@@ -528,14 +531,14 @@ class PostgresDatabase(Database):
                 if generation := server.generation(connection, schema):
                     yield PostgresTransaction(connection, agent, generation)
                     return
-            server.known.discard(schema)  # the workspace was deleted meanwhile: it is made anew
+            server.known.discard(schema)  # the workspace was deleted concurrently: create it again
         raise Unavailable(f"schema {schema} is being deleted by another process; try again")
 
     @contextmanager
     def within(self, connection: psycopg.Connection[Row], agent: str, *, write: bool) -> Iterator[Transaction]:
-        """A part of a transaction that was begun in another schema; that one is selected again when it ends.
+        """Continue a transaction of another schema in this one, and restore its search_path at the end.
 
-        What it writes to was prepared before: nobody may ask for a second connection while holding one.
+        A schema to write to must be prepared before: no thread may take a second connection while it holds one.
         """
         schema = self._schema(agent)
         choose = "SELECT current_setting('search_path'), set_config('search_path', %s, true)"
@@ -552,26 +555,26 @@ class PostgresDatabase(Database):
         connection.execute(choose, (before,))
 
     def exists(self, agent: str) -> bool:
-        """Whether the agent's schema is there."""
+        """Return whether the agent's schema exists."""
         return self._server.has(self._schema(agent), self._owner(agent))
 
     def seen_by(self, connection: psycopg.Connection[Row], agent: str) -> bool:
-        """Whether a transaction that is under way sees the agent's schema."""
+        """Return whether the agent's schema is visible to an open transaction."""
         return self._server.sees(connection, self._schema(agent))
 
     def prepare(self, agent: str) -> None:
-        """Make the agent's schema, or bring it up to date."""
+        """Create or migrate the agent's schema."""
         self._server.prepare(self._schema(agent), self._owner(agent))
 
     def agents(self) -> list[str]:
-        """The agents of this workspace, or of the account."""
+        """Return the agents of this workspace, or of the account."""
         if self._workspace is not None:
             return [agent for workspace, agent in self._server.owners() if workspace == self._workspace]
         with self.read("") as tx:
             return [agent for (agent,) in tx.all("admin.agents")]
 
     def check(self) -> list[Finding]:
-        """Whether every schema is there and whole. The server looks after its own files."""
+        """Check that every schema exists and is complete. The server is responsible for its own files."""
         findings = []
         for agent in [""] if self._workspace is None else self.agents():
             where = "account" if self._workspace is None else f"{self._workspace}/{agent}"
@@ -583,7 +586,7 @@ class PostgresDatabase(Database):
         return findings
 
     def scrub(self, agent: str) -> tuple[list[str], list[str]]:
-        """Rewrite the agent's tables, so that no page holds a deleted row."""
+        """Rewrite the agent's tables with VACUUM FULL, so that no page holds a deleted row."""
         schema = self._schema(agent)
         beyond = ["the server's write-ahead log, replicas and backups are out of reach; they expire by its own rules"]
         with self._server.connection(None) as connection:
@@ -596,7 +599,7 @@ class PostgresDatabase(Database):
                         return [f"tables and indexes of schema {schema}"], beyond
                     time.sleep(pause)
             except psycopg.errors.LockNotAvailable:
-                pass  # whoever reads them longer than this may go on for hours
+                pass  # a reader that holds its lock this long may hold it for hours
             finally:
                 if not connection.closed:
                     connection.execute("RESET lock_timeout")
@@ -604,11 +607,11 @@ class PostgresDatabase(Database):
         return [], [kept, *beyond]
 
     def tidy(self) -> int:
-        """Nothing: the server vacuums its tables by itself."""
+        """Do nothing: the server's autovacuum reclaims space."""
         return 0
 
     def size(self) -> int:
-        """The tables and indexes of its schemas."""
+        """Return the size of the tables and indexes of its schemas, in bytes."""
         schemas = [ACCOUNT] if self._workspace is None else [self._schema(agent) for agent in self.agents()]
         with self._server.connection(None) as connection:
             row = connection.execute(
@@ -620,7 +623,7 @@ class PostgresDatabase(Database):
 
     @contextmanager
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
-        """Every table of the agent as (table, columns, rows), all from one snapshot."""
+        """Yield every table of the agent as (table, columns, rows), all from one snapshot."""
         schema = self._schema(agent)
         with self._server.connection(SNAPSHOT, schema) as connection:
             self._server.must_not_be_lost(connection, schema, self._owner(agent))
@@ -636,7 +639,7 @@ class PostgresDatabase(Database):
                         )
                         assert cursor.description is not None
                         columns = [column.name for column in cursor.description]
-                        if columns[-1] == "vector":  # as the other database stores it
+                        if columns[-1] == "vector":  # in the format of the SQLite file
                             yield table, columns, ((*row[:-1], _floats(row[-1])) for row in cursor)
                         else:
                             yield table, columns, iter(cursor)
@@ -644,23 +647,23 @@ class PostgresDatabase(Database):
             yield rows()
 
     def close(self) -> None:
-        """Nothing of its own to close: the server holds the connections."""
+        """Do nothing: `PostgresServer` owns the connections."""
 
 
 def _floats(raw: bytes) -> bytes:
-    """A vector as pgvector sends it (two words of header, then big-endian floats) as f32, little endian."""
+    """Convert pgvector's binary format (two 16-bit header words, then big-endian floats) to little-endian f32."""
     values = array("f", raw[4:])
     values.byteswap()
     return values.tobytes()
 
 
 def _is_listed(connection: psycopg.Connection[Row]) -> bool:
-    """Whether there is a list of workspaces and agents."""
+    """Return whether the list of workspaces and agents exists."""
     return connection.execute("SELECT to_regclass(%s)", (f"{CONTROL}.agents",)).fetchone() != (None,)
 
 
 def _rewrite(connection: psycopg.Connection[Row], schema: str, table: str) -> bool:
-    """Write a table anew without its deleted rows; whether some had to be kept, for somebody who may still see them."""
+    """Rewrite a table without its deleted rows; return True if open transactions forced the server to keep some."""
     details: list[str] = []
 
     def listen(notice: psycopg.errors.Diagnostic) -> None:
@@ -672,7 +675,7 @@ def _rewrite(connection: psycopg.Connection[Row], schema: str, table: str) -> bo
         connection.execute(quoting.SQL("VACUUM (FULL, VERBOSE) {}.{}").format(*place))
     finally:
         connection.remove_notice_handler(listen)
-    # The detail begins with the number of those rows.
+    # The notice's detail begins with the number of dead rows that could not be removed.
     return any(int(number) for detail in details for number in re.findall(r"\d+", detail)[:1])
 
 
@@ -684,7 +687,7 @@ def _tables(connection: psycopg.Connection[Row], schema: str) -> list[str]:
 
 
 def _without_statistics(connection: psycopg.Connection[Row], schema: str) -> None:
-    """Keep what people wrote out of the planner's statistics: an erasure could not take it out of there again."""
+    """Disable planner statistics for user content: an erasure could not remove it from there."""
     columns: dict[str, list[str]] = {}
     for table, column in connection.execute(
         "SELECT table_name, column_name FROM information_schema.columns "
@@ -701,7 +704,7 @@ def _without_statistics(connection: psycopg.Connection[Row], schema: str) -> Non
 
 
 def _configure(connection: psycopg.Connection[Row]) -> None:
-    """A commit is acknowledged when it is on disk, whatever the server's default is."""
+    """Turn synchronous_commit on where the server's default is off, so that a commit is on disk when acknowledged."""
     row = connection.execute("SHOW synchronous_commit").fetchone()
     if row == ("off",):
         connection.execute("SET synchronous_commit TO on")

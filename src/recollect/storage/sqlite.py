@@ -1,8 +1,9 @@
-"""The SQLite side of the database seam: one file, many processes. The only file that imports apsw.
+"""SQLite implementation of `Database`: one file, shared by many processes. The only file that imports apsw.
 
-Durability: write-ahead log with synchronous=FULL, so a commit is on disk before it is acknowledged. Writers begin
-IMMEDIATE and wait their turn. A new file is built aside and linked into place, so a file at the path is always whole:
-an empty one was truncated by somebody, and is refused instead of being taken for an empty memory.
+Durability: write-ahead log with synchronous=FULL, so a commit is on disk before it is acknowledged. Writers use BEGIN
+IMMEDIATE and wait for the write lock. A new file is built under a temporary name and hard-linked into place, so a file
+at the path is always complete: an empty one was truncated from outside, and is rejected instead of being treated as an
+empty memory.
 """
 
 import contextlib
@@ -31,13 +32,13 @@ __all__ = ["SqliteDatabase", "SqliteTransaction"]
 APPLICATION_ID = 0x52434C54  # "RCLT"
 BUSY_MS = 30_000
 PIECE, OVERLAP = 1 << 20, 1 << 10
-"""Bytes of a file that are searched at once, and those that are looked at twice, so that no word is cut."""
+"""Bytes searched at a time, and bytes by which two pieces overlap, so that a word on the boundary is found."""
 IDLE = 8
-"""Connections that wait for the next transaction; each may keep 16 MB of the file in memory."""
+"""Maximum number of idle connections to keep; each may cache 16 MB of the file."""
 SMALLEST = 512
-"""Bytes of the smallest file that SQLite makes."""
+"""Size in bytes of the smallest valid SQLite file: one page of the minimum size."""
 TIDY_PAGES, TIDY_STEPS = 1_000, 1_000
-"""Free pages that are given back in one transaction, and transactions of one call."""
+"""Free pages released per transaction, and maximum number of transactions per call of `tidy`."""
 _NEW_FILE = (("page_size", 4096), ("auto_vacuum", 2), ("application_id", APPLICATION_ID))
 _EVERY_CONNECTION = (
     ("synchronous", "full"),
@@ -45,19 +46,19 @@ _EVERY_CONNECTION = (
     ("cache_size", -16_000),
     ("journal_size_limit", 64_000_000),
 )
-# Named parameters take time with the square of their number.
+# Binding named parameters takes time quadratic in their number.
 _LONG_LIST = "SELECT value FROM json_each(:{})"
 _CLOCK = SystemClock()
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('migrations') ORDER BY name"
-# What reading a damaged file can end in: SQLite's own findings, and rows that contradict each other or make no sense.
+# Errors that reading a damaged file can raise: SQLite's own, and those caused by inconsistent or invalid rows.
 _DAMAGE = (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, ValueError, IndexError)
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
-# Connections that a forked child inherited: using or closing them there would harm the parent, so they are only kept.
+# Connections inherited by a forked child. Using or closing them would harm the parent, so only keep them alive.
 _inherited: list[apsw.Connection] = []
-# No connection is open during a fork, see forks.py: idle ones are closed before it.
+# No connection is open during a fork (see forks.py): idle connections are closed before it.
 _databases: "weakref.WeakValueDictionary[int, SqliteDatabase]" = weakref.WeakValueDictionary()
-# Connections to an empty memory that is nowhere on disk, for reading where there is no file. They are the same for all
-# databases: whoever asks for many that are not there takes no room for each.
+# Connections to empty in-memory databases, for reading where there is no file. Shared by all SqliteDatabase objects,
+# so that opening many locations without a file does not use memory for each.
 _nowhere: list[apsw.Connection] = []
 
 
@@ -86,10 +87,10 @@ class SqliteTransaction(Transaction):
         self.agent = agent
         self.generation = generation
         self._connection = connection
-        self._execute = connection.cursor().execute  # one cursor for all, because each result is read at once
+        self._execute = connection.cursor().execute  # one cursor suffices, because every result is fetched completely
 
     def all(self, query: str, /, **values: Any) -> list[Row]:
-        """The rows of a named query."""
+        """Return the rows of a named query."""
         sql = plain[query]
         if sql is None:
             sql, values = expand(query, values, _LONG_LIST)
@@ -97,7 +98,7 @@ class SqliteTransaction(Transaction):
         return self._execute(sql, values).fetchall()
 
     def run(self, query: str, /, **values: Any) -> int:
-        """Run a named query; the number of rows it changed."""
+        """Run a named query and return the number of rows it changed."""
         sql = plain[query]
         if sql is None:
             sql, values = expand(query, values, _LONG_LIST)
@@ -106,12 +107,12 @@ class SqliteTransaction(Transaction):
         return self._connection.changes()
 
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run a named query once per row of values."""
+        """Run a named query once for each row of values."""
         agent = self.agent
         self._connection.executemany(statement(query), ({**row, "agent": agent} for row in rows))
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Put whole rows into a table."""
+        """Bulk-load complete rows into a table."""
         marks = ", ".join("?" * len(columns))
         insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
         self._connection.executemany(insert, rows)
@@ -126,38 +127,38 @@ class SqliteDatabase(Database):
         self._wal = path.with_name(path.name + "-wal")
         self._idle: list[apsw.Connection] = []
         self._used = 0
-        """Connections that are in use."""
+        """Number of connections in use."""
         self._file: tuple[int, int] | None = None
         self._log: int | None = None
-        """Which file the log is, once it is known."""
+        """Inode of the write-ahead log, once known."""
         self._looked = 0
-        """When a transaction last ended here, in milliseconds."""
+        """When a transaction of this object last ended, in milliseconds."""
         self._generation = 0
         self._left: tuple[apsw.Connection, int, str, Row] | None = None
-        """What the last write left: its connection, the state of the file as that knows it, its agent's counters."""
+        """Cache of the last write: its connection, that connection's data_version, its agent and its counters."""
         self._guard, self._writing = threading.Lock(), threading.Lock()
         _databases[id(self)] = self
 
     def read(self, agent: str) -> "_Read":
-        """A snapshot of the file, or of an empty memory while there is no file."""
+        """Open a snapshot of the file, or of an empty memory if there is no file."""
         return _Read(self, agent)
 
     def write(self, agent: str) -> "_Write":
-        """A transaction that is on disk when the block ends."""
+        """Open a transaction that is on disk when the block ends."""
         return _Write(self, agent)
 
     def exists(self, agent: str) -> bool:
-        """Whether the file is there."""
+        """Return whether the file exists."""
         with self._errors():
             return self._present()
 
     def agents(self) -> list[str]:
-        """The agents that have rows in this file."""
+        """Return the agents that have rows in this file."""
         with self.read("") as tx:
             return [agent for (agent,) in tx.all("admin.agents")]
 
     def check(self) -> list[Finding]:
-        """SQLite's own integrity check over the whole file."""
+        """Run SQLite's integrity check over the whole file."""
         with self._errors(), _forks.working():
             if not self._present():
                 return []
@@ -171,10 +172,10 @@ class SqliteDatabase(Database):
         return [Finding(part="file", where=self.path.name, message=text) for text in messages if text != "ok"]
 
     def scrub(self, agent: str) -> tuple[list[str], list[str]]:
-        """Write the whole file anew and empty the write-ahead log.
+        """Rewrite the whole file with VACUUM and truncate the write-ahead log.
 
-        Nothing less will do: secure_delete clears what is deleted, but not the copies that SQLite leaves in the slack
-        of a page when it moves rows about.
+        Nothing less suffices: secure_delete overwrites deleted content, but not the copies that SQLite leaves in the
+        slack space of a page when it moves rows.
         """
         beyond = ["copies outside this file (backups, snapshots of the file system) are out of reach"]
         with self._errors(), _forks.working(), self._writing:
@@ -193,7 +194,7 @@ class SqliteDatabase(Database):
         return [f"file {self.path.name}", "free pages", "write-ahead log"], beyond
 
     def in_files(self, words: Sequence[str]) -> set[str]:
-        """Those of the words (in small letters) whose bytes are in the file or its log; names of the schema aside."""
+        """Return the words (lowercase) whose bytes are in the file or its log, except words of the schema."""
         if not words:
             return set()
         pattern = re.compile(b"|".join(re.escape(word.encode()) for word in words), re.IGNORECASE)
@@ -207,7 +208,7 @@ class SqliteDatabase(Database):
         return {word for word in found if word not in schema}
 
     def size(self) -> int:
-        """The file and its log."""
+        """Return the size of the file and its log, in bytes."""
         size = 0
         for path in (self.path, self._wal):
             with contextlib.suppress(FileNotFoundError, NotADirectoryError):
@@ -215,7 +216,7 @@ class SqliteDatabase(Database):
         return size
 
     def tidy(self) -> int:
-        """Cut free pages off the file, some in each transaction, and write back what is in the write-ahead log."""
+        """Release free pages with incremental_vacuum, a limited number per transaction; then checkpoint the log."""
         given = 0
         for _ in range(TIDY_STEPS):
             with self._errors(), _forks.working(), self._writing:
@@ -235,13 +236,13 @@ class SqliteDatabase(Database):
         return given
 
     def remove(self) -> None:
-        """Remove the file and its log; whoever makes the file anew waits until both are gone."""
+        """Remove the file and its log; a process that recreates the file waits until both are gone."""
         with self._errors(), _forks.working(), self._writing:
             if not self._present():
                 return
-            with contextlib.suppress(RecollectError, apsw.Error):  # a damaged file can be removed, too
+            with contextlib.suppress(RecollectError, apsw.Error):  # a damaged file must be removable, too
                 connection, generation = self._take()
-                try:  # killed in the middle, this leaves no log with anything in it
+                try:  # if the process is killed below, no log with content is left behind
                     connection.execute("PRAGMA wal_checkpoint(truncate)")
                 finally:
                     self._end(connection, generation)
@@ -251,7 +252,7 @@ class SqliteDatabase(Database):
                     self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
 
     def backup(self, target: Path) -> None:
-        """Copy the file, consistent while others write. An existing target is refused."""
+        """Copy the file, consistent despite concurrent writers. Raise Conflict if the target exists."""
         if target.exists():
             raise Conflict(f"{target} exists already; choose a new path for the backup, or remove it first")
         with _forks.working():
@@ -265,7 +266,7 @@ class SqliteDatabase(Database):
             with self._errors(target), new_file(target) as aside:
                 copy = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
                 try:
-                    # One step over all pages: the copy is one snapshot, and writers go on beside it.
+                    # A single step over all pages: the copy is one snapshot, and does not block writers.
                     with copy.backup("main", source, "main") as work:
                         work.step(-1)
                 finally:
@@ -277,7 +278,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
-        """Every table of the agent as (table, columns, rows), all from one snapshot."""
+        """Yield every table of the agent as (table, columns, rows), all from one snapshot."""
         with self.read(agent) as tx:
             connection = tx._connection
             tables = [name for (name,) in connection.execute(_TABLES)]
@@ -286,7 +287,7 @@ class SqliteDatabase(Database):
                 for table in tables:
                     described = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
                     columns = [column for (column,) in described]
-                    # Every key lies within the first three columns.
+                    # Every primary key is within the first three columns.
                     select = f"SELECT * FROM {table} WHERE agent = ? ORDER BY 1, 2, 3"  # noqa: S608
                     rows = connection.execute(select, (agent,))
                     yield table, columns, rows
@@ -294,19 +295,19 @@ class SqliteDatabase(Database):
             yield contents()
 
     def load(self, tables: Iterator[tuple[str, list[str], Iterator[Row]]]) -> None:
-        """Fill the tables of this file with rows from another database, in one transaction."""
+        """Load rows from another database into the tables of this file, in one transaction."""
         with self.write("") as tx:
             for table, columns, rows in tables:
                 tx.load(table, columns, rows)
 
     def close(self) -> None:
-        """Close every idle connection; the last one empties the write-ahead log into the file."""
+        """Close every idle connection; closing the last one checkpoints the write-ahead log."""
         with contextlib.suppress(RecollectError), self._errors():
-            self._present()  # the file may have been replaced since it was used last
+            self._present()  # the file may have been replaced since its last use
         self._drop(self._file)
 
     def _drop(self, file: tuple[int, int] | None) -> None:
-        """Go over to another file, to none, or to the same anew: what was read before no longer counts."""
+        """Switch to another file, to none, or reopen the same: close idle connections and start a new generation."""
         with self._guard:
             connections, self._idle = self._idle, []
             self._file = file
@@ -317,13 +318,13 @@ class SqliteDatabase(Database):
     # Connections
 
     def forked(self) -> None:
-        """This process is a child of the one that used the database before; its locks may be locked for ever."""
+        """Reset the state in a forked child: inherited locks may be held by threads that no longer exist."""
         _inherited.extend(self._idle)
         self._idle, self._used = [], 0
         self._guard, self._writing = threading.Lock(), threading.Lock()
 
     def _present(self) -> bool:
-        """Whether the file is there; a file that was replaced or removed is noticed here, before it is used."""
+        """Return whether the file exists; detects, before each use, that it was replaced or removed."""
         try:
             found = os.stat(self._name)
         except (FileNotFoundError, NotADirectoryError):
@@ -334,7 +335,7 @@ class SqliteDatabase(Database):
             self._leave()
             self._drop(identity)
         if identity is None and self._log_now():
-            if self.path.exists():  # somebody made it in between
+            if self.path.exists():  # another process created it in between
                 return self._present()
             raise Corrupt(
                 f"{self.path} is missing, but its write-ahead log {self._wal.name} is there and may hold writes. "
@@ -343,9 +344,9 @@ class SqliteDatabase(Database):
         return identity is not None
 
     def _log_now(self) -> tuple[int, int] | None:
-        """Which log lies beside the file, and when it was written to; None if there is none or it is empty.
+        """Return the inode and mtime of the write-ahead log; None if there is no log or it is empty.
 
-        Not to be asked after every write: a file whose times were looked at is slower to write to the next time.
+        Do not call it after every write: reading a file's timestamps makes the next write to it slower.
         """
         try:
             found = os.stat(self._wal)
@@ -354,10 +355,10 @@ class SqliteDatabase(Database):
         return (found.st_ino, found.st_mtime_ns) if found.st_size else None
 
     def _leave(self) -> None:
-        """The file was moved away or replaced while it was open: its log goes with it, before another takes it up."""
+        """Checkpoint the log of a file that was moved or replaced while open, before the next file adopts that log."""
         with self._guard:
             log = self._log_now()
-            # While this one has its log open, no other file has that number: this is the log of the next file.
+            # While this process has its log open, that inode is not reused: another inode is the next file's log.
             if log is None or (self._log not in (None, log[0]) and (self._idle or self._used)):
                 return
             if not self._idle:
@@ -367,7 +368,7 @@ class SqliteDatabase(Database):
             connection = self._idle.pop()
             self._used += 1
         try:
-            # A log that somebody else has written to may be the next file's already.
+            # A log that another process has written to may already belong to the next file.
             if log[0] != self._log or log[1] > self._looked * 1_000_000:
                 raise Corrupt(
                     f"{self.path} was replaced while other processes wrote to it, and {self._wal.name} may be the log "
@@ -381,7 +382,7 @@ class SqliteDatabase(Database):
                 self._idle.append(connection)
 
     def _take(self) -> tuple[apsw.Connection, int]:
-        """A connection, and the generation that it belongs to."""
+        """Return a connection, idle or new, and its generation."""
         with self._guard:
             generation = self._generation
             self._used += 1
@@ -395,7 +396,7 @@ class SqliteDatabase(Database):
             raise
 
     def _end(self, connection: apsw.Connection, generation: int, statement: str | None = None) -> None:
-        """Finish a connection's transaction and put it back; of another file, broken, or too many, it is closed."""
+        """End a connection's transaction and make it idle; close it if broken, of an older generation, or surplus."""
         try:
             if statement and connection.in_transaction:
                 connection.execute(statement)
@@ -411,7 +412,7 @@ class SqliteDatabase(Database):
                 if len(self._idle) < IDLE:
                     self._idle.append(connection)
                     return
-        connection.close()  # a second time it does nothing
+        connection.close()  # no effect if already closed
 
     def _connect(self) -> apsw.Connection:
         if _forks.torn:
@@ -443,11 +444,11 @@ class SqliteDatabase(Database):
         return connection
 
     def _measure(self, connection: apsw.Connection) -> None:
-        """Refuse a file whose last page is cut; SQLite itself notices when whole pages are missing."""
-        connection.execute("BEGIN")  # while this reads, nobody can shrink the file or clear away its log
+        """Raise Corrupt if the last page is truncated; SQLite itself detects missing whole pages."""
+        connection.execute("BEGIN")  # during this read no other process can shrink the file or reset its log
         whole = connection.pragma("page_count") * connection.pragma("page_size")
         size = self.path.stat().st_size
-        # A log that is waiting to be written back may hold the end of the file.
+        # A log that is not checkpointed yet may hold the end of the file.
         if size < whole and not self._log_now():
             raise Corrupt(f"{self.path} has {size:,} bytes of {whole:,}: its end is missing. Restore it from a backup")
         connection.execute("COMMIT")
@@ -486,7 +487,7 @@ class SqliteDatabase(Database):
         connection.pragma("user_version", migrations()[-1].number)
 
     def _create(self) -> None:
-        """Make the file: build it aside, then link it into place. Whoever comes second uses the first one's."""
+        """Create the file: build it under a temporary name, then link it into place. The first of two creators wins."""
         with new_file(self.path) as aside:
             connection = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
             try:
@@ -495,7 +496,7 @@ class SqliteDatabase(Database):
                 connection.execute("BEGIN IMMEDIATE")
                 self._apply_migrations(connection)
                 connection.execute("COMMIT")
-                # Last, so that nothing is left in a log that closing might fail to write back.
+                # Enable WAL last, so that no log is left if closing fails to checkpoint it.
                 connection.pragma("journal_mode", "wal")
             finally:
                 connection.close()
@@ -503,21 +504,21 @@ class SqliteDatabase(Database):
         self._present()
 
     def _empty(self) -> apsw.Connection:
-        """A connection to an empty memory, for one reader."""
+        """Return a connection to an empty in-memory database, for one reader."""
         try:
             return _nowhere.pop()
         except IndexError:
             made = apsw.Connection(":memory:")
             self._apply_migrations(made)
-            made.pragma("query_only", True)  # what one database wrote there, another would read
+            made.pragma("query_only", True)  # shared by all databases: a write would be visible to the others
             return made
 
     def _errors(self, written: Path | None = None) -> "_Errors":
-        """A block whose errors become recollect's own. `written` is the file that is written, if not the memory."""
+        """Return a block that translates errors to recollect's. `written` is the file written, if not the memory."""
         return _Errors(self, written or self.path)
 
     def _translate(self, error: BaseException, written: Path | None = None) -> None:
-        """The one place where errors of SQLite and of the file system become recollect's own; others are left."""
+        """Raise recollect's error for one of SQLite or the file system, the only place that does; ignore others."""
         if isinstance(error, RecollectError):
             return
         written = written or self.path
@@ -563,12 +564,12 @@ class SqliteDatabase(Database):
                 ) from error
 
 
-# Blocks. Classes and not generators, because every write and read goes through them, a write on a processor that has
-# just waited for the disk and knows nothing any more.
+# Context managers. Classes instead of generators, because they are on the hot path of every read and write, and a
+# write runs with cold CPU caches after waiting for the disk.
 
 
 class _Errors:
-    """A block whose errors become recollect's own."""
+    """Context manager that translates errors to recollect's."""
 
     __slots__ = ("_database", "_written")
 
@@ -584,14 +585,14 @@ class _Errors:
 
 
 class _Read:
-    """A block that sees one state of the file."""
+    """Context manager of a read transaction: one snapshot of the file."""
 
     __slots__ = ("_agent", "_database", "_nowhere", "_tx")
 
     def __init__(self, database: SqliteDatabase, agent: str) -> None:
         self._database, self._agent = database, agent
         self._nowhere = False
-        """Whether this reads the empty memory."""
+        """True if this reads an empty in-memory database."""
 
     def __enter__(self) -> SqliteTransaction:
         database = self._database
@@ -627,7 +628,7 @@ class _Read:
 
 
 class _Write:
-    """A block whose changes are on disk when it ends, or undone when it raises."""
+    """Context manager of a write transaction: committed to disk when the block ends, rolled back when it raises."""
 
     __slots__ = ("_agent", "_database", "_lock", "_tx")
 
@@ -648,7 +649,7 @@ class _Write:
                 left, database._left = database._left, None
                 known = left is not None and left[:3] == (connection, connection.data_version(), self._agent)
                 if not known and (version := connection.pragma("user_version")) > migrations()[-1].number:
-                    raise database._newer(version)  # another process brought the file up to date meanwhile
+                    raise database._newer(version)  # a newer recollect migrated the file meanwhile
             except BaseException:
                 database._end(connection, generation, "ROLLBACK")
                 raise
@@ -683,7 +684,7 @@ class _Write:
 
 
 def _matches(path: Path, pattern: re.Pattern[bytes]) -> Iterator[bytes]:
-    """What a pattern finds in a file, which is read piece by piece."""
+    """Yield the matches of a pattern in a file, read in overlapping pieces."""
     with contextlib.suppress(FileNotFoundError), path.open("rb") as file:
         tail = b""
         while piece := file.read(PIECE):
