@@ -1,11 +1,11 @@
-"""Who may read what of another agent. The one place where this is decided, and where such reads are recorded.
+"""Access policy: what an agent may read of another agent. Decided only here, and such reads are recorded here.
 
-Another agent's knowledge and past conversations may be read, by naming the agent; working memory never, and nothing of
-another agent is ever written. Knowledge is a long-term note with a name: a plain note is for its author alone. What was
-made from a past conversation may be read with it; archives, chunks and hand-offs of a conversation that has not ended
-are working memory.
-The agent `_shared` owns what all agents of a workspace see: they read its entries with their own, and only `_shared`
-itself writes them.
+A caller that names another agent may read its knowledge and its past conversations, but never its working memory.
+Nothing of another agent is ever written. Knowledge is a long-term note with a name; an unnamed note is private to its
+author. Entries derived from a past conversation are as readable as the conversation; archives, chunks and hand-offs of
+a conversation that has not ended are working memory.
+The agent `_shared` owns the entries that all agents of a workspace see: they read them together with their own, and
+only `_shared` itself writes them.
 """
 
 from collections.abc import Sequence
@@ -29,12 +29,12 @@ _READABLE = (Lifetime.MID_TERM, Lifetime.LONG_TERM)
 
 
 def readable(own: Sequence[Store], shared: Store) -> list[Store]:
-    """The stores that an agent's recall reads: its own, in the workspace and the account, and that of `_shared`."""
+    """Return the stores that an agent's recall reads: its own, of workspace and account, and that of `_shared`."""
     return [*own, *([] if shared in own else [shared])]
 
 
 def narrowed(filters: Filters, store: Store, reader: str) -> Filters:
-    """The filters of a recall, limited to what the reader may see of a store."""
+    """Restrict the filters of a recall to what the reader may see of a store."""
     if store.agent != SHARED or reader == SHARED:
         return filters
     scopes = tuple(scope for scope in filters.scopes if scope in _SHARED_SCOPES)
@@ -47,7 +47,7 @@ def shows(entry: Entry, store: Store, reader: str) -> bool:
 
 
 def other_agent(reader: Store, target_agent: str | None) -> str | None:
-    """The name of the other agent that a read is for, in its stored form; None for a read of one's own memory."""
+    """Return the normalised name of the agent to read from; None if the reader reads its own memory."""
     if target_agent is None:
         return None
     name = names.segment(target_agent, "an agent")
@@ -55,7 +55,7 @@ def other_agent(reader: Store, target_agent: str | None) -> str | None:
 
 
 def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str, query: str, now: int) -> Filters:
-    """Record that an agent reads another one's memory, and give the filters narrowed to what it may see."""
+    """Record a read of another agent's memory; return the filters restricted to what the reader may see."""
     if Scope.WORKSPACE not in filters.scopes:
         raise Denied(
             f"only the workspace scope of {target_agent!r} may be read from outside: its knowledge and its past "
@@ -76,17 +76,17 @@ def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str,
 
 
 def past_of_another(reader: Store, target_agent: str, *, call: str, query: str, now: int) -> tuple[Status, ...]:
-    """Record that an agent searches another one's conversations, and give the states of those it may see: past ones."""
+    """Record a search in another agent's conversations; return the statuses that the reader may see: past ones."""
     with reader.write() as work:
         work.tx.run("access.record", at=now, target_agent=target_agent, call=call, query=query)
     return (Status.IDLE, Status.ARCHIVED)
 
 
 def participant(owner: Store, agent: str, id_or_ref: str) -> ConversationInfo:
-    """The conversation whose scratchpad an agent may use, because its owner named it as a participant."""
+    """Return a conversation whose scratchpad the agent may use as a participant; raise Denied if it is none."""
     with owner.read() as tx:
         found = history.conversation(tx, id_or_ref)
-    # The same answer for one that is not there: who may not see it is not told that it exists.
+    # The same error for a missing conversation, so that a denied caller cannot probe which ones exist.
     if found is None or agent not in found.participants:
         raise Denied(f"{agent!r} is no participant of a conversation {id_or_ref!r} of {owner.agent!r}")
     return found

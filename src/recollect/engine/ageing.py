@@ -1,6 +1,6 @@
-"""How alive an entry was at each moment of its life, for a picture: it fades with time, and each recall brings it back.
+"""Relevance of an entry over its lifetime, as a curve to plot: it decays with time, and each recall restores it.
 
-The same formula as in ranking, with the recalls that are still on record; older ones count from the beginning.
+Uses the formula of ranking with the recalls that are still recorded; older ones count as made at creation.
 """
 
 from collections import Counter
@@ -13,12 +13,12 @@ from recollect.search.ranking import DecayConfig, relevance
 __all__ = ["accesses"]
 
 POINTS = 60
-"""Moments of the curve, beside those of the recalls."""
+"""Number of intervals of the curve; each recall adds further points."""
 HOUR = 3_600_000
 
 
 def accesses(store: Store, entry: Entry, decay: DecayConfig, now: int) -> Accesses:
-    """When an entry was found and by what query, and how alive it was from its making until now."""
+    """Return the recalls of an entry with their queries, and its relevance curve from creation until now."""
     with store.read() as tx:
         recalls = tuple(sorted((at, str(query)) for query, _, at in tx.all("signals.of", entry_id=entry.id)))
     start, end = entry.created_at, max(now, entry.created_at)
@@ -32,7 +32,7 @@ def accesses(store: Store, entry: Entry, decay: DecayConfig, now: int) -> Access
 
     for at in sorted(moments | found.keys()):
         curve.append(alive(at))
-        if at in found:  # twice at this moment: before the recall, and after it
+        if at in found:  # two points: before and after the recall
             count, last = count + found[at], at
             curve.append(alive(at))
     return Accesses(recalls=recalls, curve=tuple(curve))

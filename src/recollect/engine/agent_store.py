@@ -1,4 +1,4 @@
-"""One agent's rows in one database, with the index that belongs to them. Transactions of the engine start here."""
+"""One agent's rows in one database, with their index. The engine opens its transactions here."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -28,7 +28,7 @@ _log = logging.getLogger("recollect.store")
 
 @dataclass(slots=True)
 class Work:
-    """A write transaction: the rows, the counters and the index move together or not at all."""
+    """A write transaction: rows, counters and index change atomically."""
 
     tx: Transaction
     counters: Counters
@@ -36,21 +36,21 @@ class Work:
 
 
 class Store:
-    """One agent's rows in one database. Without an embedder there are no vectors, and everything works on words."""
+    """One agent's rows in one database. Without an embedder there are no vectors, and search uses words alone."""
 
     def __init__(self, database: Database, agent: str, embedder: Embedder | None = None) -> None:
         self.database, self.agent, self.embedder = database, agent, embedder
         self.index = Index()
         self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
-        """Of the last event that was appended here: the database's generation, its number, conversation and hash."""
+        """Last event appended here: database generation, sequence number, conversation and hash."""
         self.compared = False
-        """Whether it is known that its vectors are its embedder's, or was said that they are not."""
+        """Whether the stored vectors are known to match the embedder, or the user was warned that they do not."""
         self._whole: int | None = None
-        """The generation of the database in which the index was seen to be whole."""
+        """Database generation for which the index was found complete."""
 
     @cached_property
     def vectors(self) -> "Vectors | None":
-        """The vectors of the store's embedder."""
+        """The vectors of the store's embedder; None without one."""
         if self.embedder is None:
             return None
         from recollect.search.vectors import Vectors
@@ -65,29 +65,29 @@ class Store:
         return JournalIndex()
 
     def read(self, beside: Transaction | None = None) -> AbstractContextManager[Transaction]:
-        """A consistent state to read from; what is read `beside` a write elsewhere is as new as it can be."""
+        """Open a read snapshot; `beside` a write transaction on another database, it is as recent as possible."""
         if beside is None:
             return self.database.read(self.agent)
         return beside.beside(self.database, self.agent, write=False)
 
     @contextmanager
     def search(self) -> Iterator[tuple[Transaction, Counters]]:
-        """A consistent state to search in: like `read`, but an index that is stale or not whole is rebuilt first."""
+        """Open a snapshot to search in: like `read`, but a stale or incomplete index is rebuilt first."""
         with self.read() as tx:
             counters = Counters.get(tx)
             stale = counters.live > 0 and counters.analysis != text.ANALYSIS_VERSION
             if not stale and self._is_whole(tx, counters):
                 yield tx, counters
                 return
-        with self.write() as work:  # opening a write rebuilds an index of another analysis
-            if not self._is_whole(work.tx, work.counters):  # and no other process was first
+        with self.write() as work:  # write() rebuilds an index of another analysis version
+            if not self._is_whole(work.tx, work.counters):  # no other process was first
                 _log.warning("the index of %s does not hold all entries; it is rebuilt", self.agent)
                 reindex(work)
         with self.read() as tx:
             yield tx, Counters.get(tx)
 
     def _is_whole(self, tx: Transaction, counters: Counters) -> bool:
-        """Whether the index has not lost its rows; looked at once after the database was opened."""
+        """Return whether the index has all its rows; checked until it succeeds once per database generation."""
         if self._whole != tx.generation:
             lost = not counters.live and tx.one("entries.some") is not None
             if lost and not counters.documents:
@@ -97,21 +97,21 @@ class Store:
         return self._whole == tx.generation
 
     def write(self, beside: Transaction | None = None) -> AbstractContextManager[Work]:
-        """One write, on disk when the block ends; nothing is changed when the block raises.
+        """Open a write transaction: durable when the block ends, rolled back if the block raises.
 
-        One that is made `beside` another may only be on disk when that one ends.
+        One opened `beside` another transaction may become durable only when that one ends.
         """
         if beside is None:
             return _Write(self, self.database.write(self.agent))
         return _Write(self, beside.beside(self.database, self.agent, write=True))
 
     def exists(self, beside: Transaction | None = None) -> bool:
-        """Whether anything may be stored for the agent."""
+        """Return whether the database may hold anything for the agent."""
         return self.database.exists(self.agent) if beside is None else beside.sees(self.database, self.agent)
 
 
 class _Write:
-    """A transaction that begins with the counters and ends with them. No generator: every write goes through it."""
+    """A transaction that locks the counters first and saves them last. Not a generator: the hot path of writes."""
 
     __slots__ = ("_block", "_store", "_work")
 
@@ -142,9 +142,9 @@ class _Write:
 
 
 def document(entry: Entry, content: Sequence[text.Chunk] | None = None) -> dict[str, int]:
-    """The terms under which an entry is found: those of its name, content and tags. Aliases never count.
+    """Return the index terms of an entry with their counts: of its name, content and tags, but not its aliases.
 
-    `content` are the chunks of its content, where they are known already.
+    `content` is the chunked content, if the caller already has it.
     """
     name, tags = entry.name or "", " ".join(entry.tags)
     if content is None:
@@ -153,7 +153,7 @@ def document(entry: Entry, content: Sequence[text.Chunk] | None = None) -> dict[
 
 
 def every(tx: Transaction) -> Iterator[entries.Stored]:
-    """All entries of the agent, page by page."""
+    """Yield all entries of the agent, reading page by page."""
     last = ""
     while batch := entries.after(tx, last, PAGE):
         yield from batch
@@ -161,7 +161,7 @@ def every(tx: Transaction) -> Iterator[entries.Stored]:
 
 
 def reindex(work: Work) -> None:
-    """Build the index anew from the entries."""
+    """Rebuild the index from the entries."""
     work.index.rebuild(work.tx, work.counters)
     for found in every(work.tx):
         doc = work.index.put(work.tx, work.counters, document(found.entry))

@@ -1,7 +1,7 @@
-"""Work that nobody waits for: one thread per home, one run at a time for each key.
+"""Background tasks: one thread per home, at most one pending or running task per key.
 
-The thread is a daemon, so that work that hangs (a model that never answers) keeps no process from ending. Work that
-`close()` or the end of the process gave up on must not write any more: it asks `check()` before it does.
+The thread is a daemon, so that a task that hangs (a model that never answers) does not keep the process alive. A task
+that `close()` or process exit abandoned must not write any more: it calls `check()` before it does.
 """
 
 import atexit
@@ -16,20 +16,20 @@ from recollect.errors import RecollectError, Unavailable
 __all__ = ["CLOSING", "Background"]
 
 CLOSING = 3.0
-"""Seconds that work under way gets to finish when a home closes or the process ends."""
+"""Seconds that a running task gets to finish when a home closes or the process exits."""
 _log = logging.getLogger("recollect.background")
 _open: "WeakSet[Background]" = WeakSet()
 
 
 class Background:
-    """Runs functions in a thread. What fails is logged, and the next trigger tries again."""
+    """Runs functions in a thread. Failures are logged; the next trigger retries."""
 
     def __init__(self) -> None:
         self._own()
         _open.add(self)
 
     def _own(self) -> None:
-        """What belongs to this process; threads do not survive a fork."""
+        """Reset the state of this process; threads do not survive a fork."""
         self._changed = threading.Condition()
         self._waiting: dict[Hashable, Callable[[], object]] = {}
         self._running: set[Hashable] = set()
@@ -38,7 +38,7 @@ class Background:
         self._owner = os.getpid()
 
     def run(self, key: Hashable, work: Callable[[], object]) -> None:
-        """Run this soon, unless something with the same key is waiting or under way."""
+        """Schedule a task, unless one with the same key is pending or running."""
         if self._owner != os.getpid():
             self._own()
         with self._changed:
@@ -50,13 +50,13 @@ class Background:
                 self._thread.start()
 
     def wait(self) -> None:
-        """Return when nothing is waiting or under way."""
+        """Block until no task is pending or running."""
         if self._owner == os.getpid():
             with self._changed:
                 self._changed.wait_for(lambda: not self._waiting and not self._running)
 
     def close(self, seconds: float = CLOSING) -> list[Hashable]:
-        """Let what is under way finish within so many seconds; the keys of what was left, waiting or unfinished."""
+        """Wait up to `seconds` for the running task; return the keys of unfinished tasks, running or pending."""
         if self._owner != os.getpid():
             return []
         with self._changed:
@@ -70,7 +70,7 @@ class Background:
         return left
 
     def check(self) -> None:
-        """Unavailable when the work of this thread was given up, and must not write any more."""
+        """Raise Unavailable if the task of this thread was abandoned and must not write any more."""
         if threading.current_thread() in self._abandoned:
             raise Unavailable("the memory was closed before this work was done; nothing of it was stored")
 
@@ -78,7 +78,7 @@ class Background:
         running = self._running
         while True:
             with self._changed:
-                if self._running is not running:  # given up by close(), which another thread may have replaced
+                if self._running is not running:  # abandoned by close(); another thread may have taken over
                     return
                 running.clear()
                 self._changed.notify_all()
@@ -96,13 +96,13 @@ def _do(work: Callable[[], object]) -> None:
         work()
     except RecollectError as error:
         _log.warning("%s", error)
-    except Exception:  # a mistake of ours: nobody waits for this, so the log is all that tells of it
+    except Exception:  # a bug of ours: no caller waits for the result, so it is only logged
         _log.exception("work in the background failed")
 
 
 @atexit.register
 def _close_all() -> None:
-    """Give the work under way a moment when the process ends."""
+    """Give running tasks a moment to finish at process exit."""
     for background in list(_open):
         left = background.close()
         if left:

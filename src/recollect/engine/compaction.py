@@ -115,7 +115,7 @@ def compact(
 
 
 def _changed(document: SummaryDocument, delta: Delta) -> SummaryDocument:
-    """Apply the delta to the document; without new facts and references if a concurrent edit left too little room."""
+    """Apply the delta; if a concurrent edit left too little room, overwrite, without new facts and references."""
     try:
         return document.apply(delta)
     except Invalid:

@@ -1,9 +1,9 @@
-"""Finding what was said in past conversations: the turns that answer a question, or the conversations they stand in.
+"""Search in past conversations: the turns that answer a query, or the conversations that contain them.
 
-The argument. The words choose the candidates: the best turns by BM25, and the turns beside each. Where there are
-vectors, the nearest texts about conversations (chunks of recent ones, the archives of older ones) bring the turns that
-they are about, so that a question is answered that shares no word with its answer. `search/turns.py` then weighs
-everything that speaks for a turn. A filter is applied before the best are chosen, so it never hides what exists.
+The argument. Words select the candidates: the best turns by BM25, and the turns next to each. If there are vectors,
+the nearest texts about conversations (chunks of recent ones, archives of older ones) add the turns that they cover, so
+that a query also finds an answer with which it shares no word. `search/turns.py` then combines all signals of a turn.
+Filters are applied before the best are selected, so a filtered search misses nothing.
 """
 
 import logging
@@ -30,35 +30,35 @@ if TYPE_CHECKING:
 __all__ = ["LIMIT", "UNITS", "check", "holding", "keep_up", "rebuild", "search", "within"]
 
 LIMIT = 1_000
-"""The most hits that one search gives."""
+"""Maximum number of hits of one search."""
 UNITS = ("turn", "conversation")
 QUERY_LENGTH = 10_000
-"""Characters of a query that count; what follows is cut off."""
+"""Maximum length of a query in characters; the rest is ignored."""
 AROUND = 2
-"""How many turns before and after a hit come with it."""
+"""Number of turns returned before and after each hit."""
 SPANS = 1_000
-"""Among so many of the nearest vectors the texts about conversations are looked for."""
+"""Number of nearest vectors that are searched for texts about conversations."""
 DEEPEST = 4_096
-"""The same where they are few among those of other entries."""
+"""The same, if such texts are rare among the vectors of other entries."""
 _log = logging.getLogger("recollect.past")
 
 
 def keep_up(store: Store, tx: Transaction, journal: Journal) -> None:
-    """Put events into the index, when so many came since the last time that a search would have to read them all."""
+    """Flush events to the index once the unindexed tail, which every search reads in full, has index.TAIL events."""
     if journal.events - journal.flushed >= index.TAIL:
         store.turns.flush(tx, journal)
         journal.save(tx)
 
 
 def rebuild(store: Store, tx: Transaction) -> None:
-    """Make the index anew from the journal."""
+    """Rebuild the index from the journal."""
     journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
     store.turns.rebuild(tx, journal)
     journal.save(tx)
 
 
 def check(store: Store, tx: Transaction) -> list[str]:
-    """What differs between the index and the journal."""
+    """Return the differences between the index and the journal."""
     journal = Journal.get(tx)
     if not journal.flushed:
         return []
@@ -73,10 +73,10 @@ def search(
     since: int | None = None, until: int | None = None, conversations: Collection[str] | None = None,
     channel: str | None = None, statuses: Collection[Status] | None = None,
 ) -> list[Turn]:  # fmt: skip
-    """The turns that answer a query, best first; of each conversation only the best with `unit="conversation"`.
+    """Return the turns that answer a query, best first; with `unit="conversation"`, only the best of each conversation.
 
-    `vector` is the query's. The filters: said at or after `since` and before `until`, in one of the conversations (by
-    id), in the channel, in conversations of these statuses.
+    `vector` is the embedding of the query. Filters: said at or after `since` and before `until`, in one of the
+    conversations (by id), in the channel, in conversations with these statuses.
     """
     if unit not in UNITS:
         raise Invalid(f"unit {unit!r} is not known; use one of {', '.join(UNITS)}")
@@ -102,15 +102,15 @@ def search(
     except Corrupt as error:
         if vector is None or not words:
             raise
-        found = by(None)  # if not only the vectors are at fault, this raises, too
+        found = by(None)  # raises again if more than the vectors is damaged
         _log.warning("search by words alone: %s", error)
         return found
 
 
 def within(store: Store, conversation: ConversationInfo, query: str, *, limit: int) -> list[Turn]:
-    """The events of one conversation that hold words of a query, those with the most of them first, then the newest.
+    """Return the events of one conversation that contain words of a query, most words first, then newest first.
 
-    All events are looked through, also results and arguments of tools, which the index of turns leaves out.
+    Scans all events except markers and internal ones, including tool results and arguments, which the index omits.
     """
     words = text.query_terms(query[:QUERY_LENGTH])
     events: list[Event] = []
@@ -138,20 +138,20 @@ def within(store: Store, conversation: ConversationInfo, query: str, *, limit: i
 
 
 def holding(turns: Sequence[Turn], query: str) -> list[Turn]:
-    """Those of the turns that hold a word of the query themselves, not only turns beside them."""
+    """Return the turns that contain a word of the query themselves, not only in neighbouring turns."""
     words = text.query_terms(query[:QUERY_LENGTH])
     return [turn for turn in turns if _share(words, turn.event)]
 
 
 def _share(words: Sequence[Sequence[str]], event: Event) -> float:
-    """How much of the words an event holds."""
+    """Return the share of the words that an event contains."""
     terms = set(text.analyse("\n".join([event.content, *event.called])))
     return sum(not terms.isdisjoint(word) for word in words) / max(len(words), 1)
 
 
 @contextmanager
 def _reading(store: Store) -> Iterator[tuple[Transaction, Journal]]:
-    """A consistent state to search in; an index of another analysis is made anew first."""
+    """Open a snapshot to search in; an index of another analysis version is rebuilt first."""
     with store.read() as tx:
         journal = Journal.get(tx)
         stale = store.turns.stale(journal)
@@ -160,7 +160,7 @@ def _reading(store: Store) -> Iterator[tuple[Transaction, Journal]]:
     if stale:
         with store.database.write(store.agent) as tx:
             journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
-            if store.turns.stale(journal):  # and no other process was first
+            if store.turns.stale(journal):  # no other process was first
                 store.turns.rebuild(tx, journal)
                 journal.save(tx)
         with store.read() as tx:
@@ -170,7 +170,7 @@ def _reading(store: Store) -> Iterator[tuple[Transaction, Journal]]:
 def _numbers(
     tx: Transaction, conversations: Collection[str] | None, channel: str | None, statuses: Collection[Status] | None
 ) -> list[int] | None:
-    """The numbers of the conversations that pass the filters; None when all do."""
+    """Return the numbers of the conversations that pass the filters; None if no filter is set."""
     wanted = [str(status) for status in (Status if statuses is None else statuses)]
     if conversations is None and channel is None and set(wanted) == set(Status):
         return None
@@ -182,7 +182,10 @@ def _numbers(
 
 
 def _spans(tx: Transaction, store: Store, vector: "NDArray[np.float32]", end: int) -> "list[Span]":
-    """The nearest texts about conversations, the nearest first. An archive may be about all of one, up to the end."""
+    """Return the event spans of the nearest texts about conversations, nearest first.
+
+    A text without bounds covers its whole conversation, up to the end of the journal.
+    """
     from recollect.search.journal import Span
 
     counters = Counters.get(tx)
@@ -192,7 +195,7 @@ def _spans(tx: Transaction, store: Store, vector: "NDArray[np.float32]", end: in
         near = store.vectors.search(tx, counters, vector, depth)
         about = {row[0]: row[1:] for row in tx.all("turns.spans", docs=[doc for doc, _ in near])}
         if 2 * len(about) >= SPANS or len(near) < depth:
-            break  # else they are rare among the vectors of other entries
+            break  # else such texts are rare: search deeper
     rows = tx.all("turns.numbers", ids=list({conversation for conversation, _, _ in about.values()}))
     number_of: dict[str, int] = {conversation: number for conversation, number in rows if number}
     found = []
@@ -204,13 +207,13 @@ def _spans(tx: Transaction, store: Store, vector: "NDArray[np.float32]", end: in
 
 
 def _hits(tx: Transaction, look: "Look", query: str, best: Sequence[tuple[int, float]]) -> list[Turn]:
-    """Read the hits, what was said around them, and their conversations."""
+    """Load the hits, the turns around them, and their conversations."""
     around = {seq: look.around(seq, AROUND) for seq, _ in best}
     wanted = {one for seq, beside in around.items() for one in (seq, *beside)}
     events = {event.seq: event for event in history.events(tx, "events_by_seq", seqs=sorted(wanted))}
     ids = {event.conversation_id for event in events.values()}
     infos = {row[0]: history.info(row) for row in tx.all("history.conversations_by_id", ids=sorted(ids))}
-    # An event or its conversation may be missing from a damaged journal.
+    # A damaged journal may lack an event or its conversation.
     best = [(seq, score) for seq, score in best if seq in events and events[seq].conversation_id in infos]
     return [
         Turn(
