@@ -1,1 +1,1 @@
-"""Find and rank. Knows nothing about who asks, and nothing about a particular database."""
+"""Indexing, search and ranking. Independent of callers and of any particular database."""

@@ -1,11 +1,11 @@
 """BM25 over posting lists, exact and fast. Pure: arrays in, a ranking out.
 
-The argument. Scoring every document that holds any word of a question is what makes full-text search slow: the common
-words have long lists and add little. So the terms are taken in order of the most they can still add (a rare word
-first). Once the words that are left cannot lift a document that holds none of the words so far into the best `limit`,
-they no longer bring new candidates; they only finish the scores of the candidates that can still make it. This is the
-MaxScore idea, one segment after the other, newest first, with the bar carried over. Nothing is left out: the
-result is that of scoring everything, and a test compares it with `reference.py`.
+The argument. Scoring every document that holds any query word is what makes full-text search slow: common words have
+long posting lists and add little. So terms are processed by their upper bound, rare words first. Once the remaining
+words together cannot lift a document with none of the earlier words into the best `limit`, they bring no new
+candidates; they only complete the scores of candidates that can still qualify. This is MaxScore, one segment after the
+other, newest first, with the threshold carried over. The result is exact: the same as scoring everything, and a test
+compares it with `reference.py`.
 
 Equal scores are ordered newest document first.
 """
@@ -24,12 +24,12 @@ K1 = 1.2
 B = 0.75
 
 PostingList = tuple[NDArray[np.integer], NDArray[Any]]
-"""Offsets of documents within their part, ascending, and how often the term occurs in each."""
+"""Offsets of documents within their part, ascending, and the term's frequency in each."""
 
 
 @dataclass(slots=True)
 class Part:
-    """A run of documents: the first document's number, and the length of each in terms (0: not there)."""
+    """A range of documents: the number of the first, and the length of each in terms (0: removed or absent)."""
 
     first: int
     lengths: NDArray[np.integer]
@@ -37,12 +37,12 @@ class Part:
     _norms: tuple[tuple[float, float], NDArray[np.floating]] = field(default_factory=lambda: ((0.0, 0.0), np.empty(0)))
 
     def only(self, allowed: NDArray[np.bool_], average: float, b: float) -> "Part":
-        """The same without the documents that are not allowed."""
+        """Return a copy without the documents that are not allowed."""
         norms = (average, b), self.norms(average, b)
         return Part(self.first, np.where(allowed, self.lengths, 0), self.shortest, norms)
 
     def norms(self, average: float, b: float) -> NDArray[np.floating]:
-        """The length part of BM25's denominator for each document, kept while the average stays the same."""
+        """Return the length normalisation of each document, cached for the last `average` and `b`."""
         known, norms = self._norms
         if known != (average, b):
             norms = K1 * (1 - b + b * self.lengths / average)
@@ -51,12 +51,12 @@ class Part:
 
 
 def idf(documents: int, holding: int) -> float:
-    """How much a term tells, from the number of documents and of those that hold it (Lucene's form, never negative)."""
+    """Inverse document frequency of a term held by `holding` of `documents` (Lucene's formula, never negative)."""
     return log(1 + (documents - holding + 0.5) / (holding + 0.5))
 
 
 def merged(lists: Sequence[tuple[float, PostingList]]) -> PostingList:
-    """Several posting lists as one. Each has a share, by which its counts are multiplied; the highest one counts."""
+    """Merge posting lists into one. Counts are multiplied by the list's share; per document the highest is kept."""
     docs = np.concatenate([docs for _, (docs, _) in lists])
     counts = np.concatenate([share * counts for share, (_, counts) in lists])
     order = np.argsort(docs, kind="stable")
@@ -68,10 +68,10 @@ def merged(lists: Sequence[tuple[float, PostingList]]) -> PostingList:
 def rank(
     parts: Iterable[tuple[Part, list[tuple[float, list[PostingList]]]]], limit: int, average: float, b: float = B
 ) -> list[tuple[int, float]]:
-    """The best documents as (number, score).
+    """Return the best documents as (number, score).
 
-    Each part comes with one item per word of the query, rarest word first: the word's idf, and the posting lists of
-    its spellings in this part. Parts come newest first.
+    Each part has one item per query word, rarest word first: the word's idf, and the posting lists of its spellings in
+    this part. Parts are ordered newest first.
     """
     documents: NDArray[np.int64] = np.empty(0, np.int64)
     scores: NDArray[np.float64] = np.empty(0, np.float64)
@@ -94,9 +94,9 @@ def gains(
     parts: Iterable[tuple[Part, Sequence[tuple[float, int, PostingList]]]], words: int, docs: NDArray[np.int64],
     average: float, b: float = B,
 ) -> NDArray[np.float64]:  # fmt: skip
-    """Words of the query × documents: what each word adds to the score of each of the documents, which are ascending.
+    """Return a matrix of query words × documents: each word's contribution to the score. `docs` are ascending.
 
-    Each part comes with its posting lists as (weight, place of the word, list).
+    Each part has its posting lists as (weight, position of the word, list).
     """
     found = np.zeros((words, len(docs)))
     for part, lists in parts:
@@ -120,15 +120,15 @@ def _best_of(
     bar: float,
     limit: int,
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The offsets and scores in one part that beat the bar: all of them, or more than `limit` cut down to it."""
+    """Return the offsets and scores of one part above the bar, reduced to the best `limit` and ties with the last."""
     norms = part.norms(average, b)
     lists = [(weight * (K1 + 1), docs, counts) for weight, spellings in words for docs, counts in spellings]
     most = K1 * (1 - b + b * part.shortest / average)
     bounds = [weight * (top / (top + most)) for weight, _, counts in lists for top in (float(counts.max()),)]
-    # left[i]: the most that the lists from i on can add together.
+    # left[i]: the upper bound of what the lists from i on can add together.
     left = [0.0] * (len(lists) + 1)
     for i in range(len(lists) - 1, -1, -1):
-        left[i] = left[i + 1] + bounds[i] * (1 + 1e-9)  # a bound must hold after rounding, too
+        left[i] = left[i + 1] + bounds[i] * (1 + 1e-9)  # the bound must hold despite rounding
     if left[0] <= bar:
         return np.empty(0, np.int64), np.empty(0, np.float64)
 

@@ -1,14 +1,14 @@
-"""Entries that say the same, and entries that are near each other but differ. Pure.
+"""Duplicate and near-duplicate entries. Pure.
 
-The argument. Hiding an entry loses what it says, so only a repetition may leave, and similarity is no proof of one:
+The argument. Hiding an entry loses its content, so only a duplicate may be removed, and similarity does not prove one:
 static embeddings give "we deploy on Fridays" and "we do not deploy on Fridays" a cosine above 0.9, and "Ana reports to
-Ben" and "Ben reports to Ana" one of 1.0. Two entries *say the same* when they have the same words in the same order
-(`wording`), the same name or none, and, where both have vectors, a cosine above SAME. Near entries that differ are kept
-and grouped, so that a reader sees that there is more than one.
+Ben" and "Ben reports to Ana" one of 1.0. Two entries are duplicates if they have the same words in the same order
+(`wording`), the same name or none, and, where both have vectors, a cosine above SAME. Near-duplicates are kept and
+grouped, so that a reader sees that there is more than one.
 
-`wording` errs on the side of keeping both. Case, accents of Latin letters, white space and the punctuation that ends
-words and quotes them are left out; everything else is part of a word, because it may carry the meaning: C and C++, -5
-and 5, 1.5 and 15, < and >, "ab 12" and "ab-12", a question mark, emoji, the marks of other scripts.
+`wording` errs on the side of keeping both. It ignores case, accents of Latin letters, white space, quotation marks and
+trailing punctuation of words; everything else is part of a word, because it may carry meaning: C and C++, -5 and 5, 1.5
+and 15, < and >, "ab 12" and "ab-12", a question mark, emoji, the marks of other scripts.
 """
 
 import re
@@ -25,23 +25,23 @@ if TYPE_CHECKING:
 __all__ = ["SAME", "distinct", "groups", "says_the_same", "wording"]
 
 SAME = 0.9
-"""Above this cosine two entries are near each other."""
+"""Cosine above which two entries are near-duplicates."""
 
 OPENING = 8
-"""So many words of two texts are compared first."""
+"""Number of leading words used as the key of the first comparison."""
 _ENDS = ".,;:!\u2026\u3002\u3001\uff61"
-"""Punctuation that may follow a word without being a part of it."""
+"""Trailing punctuation that is not part of a word."""
 _FEW_ENDS = ".,;"
-"""The same after a digit or a single letter, where the others may mean something: C: is a drive, 5! a product."""
+"""The same after a digit or a single letter, where other marks may have a meaning: C: is a drive, 5! a factorial."""
 _QUOTES = '"\u201c\u201d\u201e\u00ab\u00bb'
 _ALIKE = str.maketrans("\u2018\u2019\u02bc\u2010\u2011\u2013\u2014\u2212", "'''-----")
-"""Typographic apostrophes, hyphens and dashes, as a keyboard has them."""
+"""Typographic apostrophes, hyphens and dashes, mapped to ASCII."""
 _ACCENTED = re.compile(r"([a-z])[\u0300-\u036f]+")
 _WIDTHS = ("<wide>", "<narrow>")
 
 
 def wording(text: str) -> str:
-    """The words of a text in their order, equal for texts that differ in nothing but how they are set."""
+    """Return the normalised words of a text in order, equal for texts that differ only in typography."""
     text = text.lower()
     if not text.isascii():
         text = few_marks("".join(map(_usual_width, text))).lower().translate(_ALIKE)
@@ -52,7 +52,7 @@ def wording(text: str) -> str:
 def says_the_same(
     text: str, other: str, *, name: str | None = None, other_name: str | None = None, cosine: float | None = None
 ) -> bool:
-    """Whether one entry repeats another. `cosine` is that of their vectors, None where one of them has none."""
+    """Return whether two entries are duplicates. `cosine` is that of their vectors, None if one has no vector."""
     return name == other_name and (cosine is None or cosine > SAME) and wording(text) == wording(other)
 
 
@@ -60,10 +60,10 @@ def distinct(
     ranked: "Iterable[tuple[int, str, Hashable]]", vectors: "Mapping[int, NDArray[np.float32]]", limit: int, *,
     by_cosine: bool = False,
 ) -> list[int]:  # fmt: skip
-    """The first `limit` of (number, text, name), best first, without those that repeat a better one.
+    """Return the numbers of the first `limit` of (number, text, name), best first, without duplicates of a better one.
 
-    With `by_cosine` an entry near a better one leaves as well, whatever the two say. No more is taken from `ranked`
-    than is needed, and the vector of a number is looked up when its turn comes.
+    `by_cosine` also removes near-duplicates of a better one, whatever their texts. `ranked` is consumed lazily, and
+    vectors are looked up one at a time.
     """
     kept: list[int] = []
     known: dict[tuple[str, Hashable], list[tuple[str, NDArray[np.float32] | None]]] = {}
@@ -85,9 +85,9 @@ def distinct(
 
 
 def groups(ranked: Sequence[int], vectors: "Mapping[int, NDArray[np.float32]]") -> list[list[int]]:
-    """Those of the numbers that are near each other, two or more in a group, each group with its best first.
+    """Return groups of two or more near-duplicates, each with its best first.
 
-    The best of a group is what the others are near to, and no number is in two groups.
+    Every member is near the best of its group, and no number is in two groups.
     """
     import numpy as np
 
@@ -106,7 +106,7 @@ def groups(ranked: Sequence[int], vectors: "Mapping[int, NDArray[np.float32]]") 
 
 
 def _opening(text: str) -> str:
-    """The wording of the first words: different where the wordings are, as a rule, and quick for long texts."""
+    """Return the wording of the first OPENING words: a cheap key that usually differs where the wordings do."""
     return wording(" ".join(text.split(None, OPENING)[:OPENING]))
 
 
@@ -118,28 +118,28 @@ def _word(chunk: str) -> str:
 
 
 def _usual_width(character: str) -> str:
-    """A full-width or half-width form as the character that it stands for."""
+    """Map a full-width or half-width form to its ordinary character."""
     if unicodedata.decomposition(character).startswith(_WIDTHS):
         return unicodedata.normalize("NFKC", character)
     return character
 
 
 def _agree(own: "NDArray[np.float32] | None", other: "NDArray[np.float32] | None") -> bool:
-    """Whether the vectors leave room for the same content: they are near, or one of the two says nothing."""
+    """Return whether the vectors are compatible with equal content: they are near, or one is missing or zero."""
     if own is None or other is None or not own.any() or not other.any():
         return True
     return bool(own @ other > SAME)
 
 
 class _Near:
-    """The vectors of the entries that stay, side by side, so that all are compared at once."""
+    """The vectors of the kept entries in one matrix, so that one product compares with all."""
 
     def __init__(self, limit: int) -> None:
         self._limit, self._filled = limit, 0
         self._rows: NDArray[np.float32] | None = None
 
     def repeats(self, own: "NDArray[np.float32] | None") -> bool:
-        """Whether a vector is near one of them."""
+        """Return whether a vector is near one of them."""
         return own is not None and self._rows is not None and bool((self._rows[: self._filled] @ own > SAME).any())
 
     def add(self, own: "NDArray[np.float32] | None") -> None:

@@ -1,18 +1,18 @@
-"""Putting lists of candidates together and letting time count: fusion and decay. Pure functions; no reading, no clock.
+"""Fusion of candidate lists, and decay over time. Pure functions; no I/O, no clock.
 
-The argument. A list found by words (BM25) and one found by vectors (cosines) must become one. Reciprocal rank fusion
-sees only ranks: it cannot tell a hit that stands out from one that is first among equals, so a weak list spoils a
-strong one whatever its weight. The scores know. They are of different kinds, but each can be measured against its own
-list: how far above the end of the list it stands, in standard deviations of the list. The only one of two hundred
-entries that holds a rare word gets a large number, the first of a flat list a small one; so each question finds by
-itself which of its lists has something to say. `combine(fusion="weighted")` adds these numbers, those of the vectors
-with a weight that depends on how long the entries of the store are.
+The argument. A lexical list (BM25) and a vector list (cosines) must become one. Reciprocal rank fusion sees only ranks:
+it cannot distinguish an outstanding hit from the first among equals, so a weak list spoils a strong one whatever its
+weight. The scores can. Their scales differ, but each can be normalised within its own list: its distance from the
+lowest score of the list, in standard deviations of the list. The only one of two hundred entries that holds a rare word
+gets a large value, the first of a flat list a small one; so the more discriminating list dominates for each query.
+`combine(fusion="weighted")` adds these values, those of the vectors with a weight that depends on the average length of
+the store's entries.
 
 Mean NDCG@10 over abstracts, sessions, messages and turns with the local embedder: words alone 0.598, vectors alone
 0.515, equal-weight RRF 0.563, RRF with its best weight (0.35) 0.582, scores divided by their maximum 0.617, this 0.622.
 It is the same within 0.002 for lists of 50 to 1,000 entries, and 0.617 with a much poorer embedder (64 of its 256
-dimensions; alone 0.439). Weights that follow the question (how many of its words the best hit holds, how far the lists
-agree) were no better. RRF stays available as `fusion="rrf"`, and `fuse()` takes any weights.
+dimensions; alone 0.439). Per-query weights (how many of the query's words the best hit holds, how far the lists agree)
+were no better. RRF stays available as `fusion="rrf"`, and `fuse()` takes any weights.
 """
 
 from collections.abc import Container, Mapping, Sequence
@@ -47,20 +47,20 @@ FUSIONS = ("weighted", "rrf")
 
 
 def vector_weight(average: float) -> float:
-    """What the vectors count next to the words, from the average length of the store's entries in terms.
+    """Return the weight of vectors relative to words, from the average length of the store's entries in terms.
 
-    0.4 up to 10 terms, 0.8 from 40 terms on, in between by the logarithm. The vector of a chat turn says little beyond
-    its words; a longer text says things in other words than the question.
+    0.4 up to 10 terms, 0.8 from 40 terms on, logarithmic in between. The vector of a chat turn adds little to its
+    words; a longer text often uses other words than the question.
     """
     return 0.4 + 0.4 * _between(average, 10, 40)
 
 
 def b_for(average: float) -> float:
-    """BM25's length normalisation `b`, from the average length of the store's entries in terms.
+    """Return BM25's length normalisation `b`, from the average length of the store's entries in terms.
 
-    0.3 up to 12 terms, 0.9 from 200 terms on, in between by the logarithm. Among short turns the longer one says more;
-    among long messages it mostly repeats itself. With 0.75 throughout, the NDCG@10 of words alone falls by 0.03 on
-    turns and by 0.05 on messages, and stays within 0.002 elsewhere.
+    0.3 up to 12 terms, 0.9 from 200 terms on, logarithmic in between. Among short turns a longer one says more; among
+    long messages it mostly repeats itself. With a fixed 0.75, the NDCG@10 of words alone falls by 0.03 on turns and by
+    0.05 on messages, and stays within 0.002 elsewhere.
     """
     return 0.3 + 0.6 * _between(average, 12, 200)
 
@@ -73,7 +73,7 @@ def _between(value: float, low: float, high: float) -> float:
 
 
 def ranks(found: Ranked) -> dict[int, int]:
-    """The rank of each document in a list, from 1. Equal scores share a rank, and the next rank counts them all."""
+    """Return the rank of each document, from 1. Equal scores share a rank, and the next rank counts them all."""
     placed: dict[int, int] = {}
     rank, last = 0, None
     for place, (doc, score) in enumerate(_sorted(found), 1):
@@ -86,7 +86,7 @@ def ranks(found: Ranked) -> dict[int, int]:
 def fuse(lists: Sequence[Ranked], weights: Sequence[float] | None = None, k: int = K) -> list[tuple[int, float]]:
     """Weighted reciprocal rank fusion, best first: the sum of weight / (k + rank) over the lists a document is in.
 
-    Equal weights unless given. What ties stays in the order of first appearance; the caller decides what a tie means.
+    Weights default to 1. Ties stay in the order of first appearance; the caller decides how to break them.
     """
     parts = [_reciprocal(found, weight, k) for found, weight in zip(lists, weights or [1.0] * len(lists), strict=True)]
     return _summed(parts)
@@ -95,19 +95,19 @@ def fuse(lists: Sequence[Ranked], weights: Sequence[float] | None = None, k: int
 def combine(
     lexical: Ranked, vector: Ranked, *, fusion: str = "weighted", average: float, unembedded: Container[int] = ()
 ) -> list[tuple[int, float]]:
-    """One list from the words' and the vectors', best first; what ties stays in the order of first appearance.
+    """Fuse the lexical and the vector list, best first; ties stay in the order of first appearance.
 
-    Give lists of the same depth, 50 or more. `average` is the average length of the store's entries in terms.
-    `unembedded` are the documents that have no vector (not yet, or never): their words speak for the missing vector, so
-    they are neither lost nor favoured while vectors are being made. Without this, half a store without vectors is
-    ranked worse than by words alone.
+    Pass lists of the same depth, 50 or more. `average` is the average length of the store's entries in terms.
+    `unembedded` are the documents that have no vector (not yet, or never): their word score is used for the missing
+    vector score, so they are neither lost nor favoured while vectors are being made. Without this, a store with half of
+    its vectors missing is ranked worse than by words alone.
     """
     return _summed(_parts(lexical, vector, fusion, average, unembedded))
 
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Where a document stood in each list (None: not in it), and what each list gave to its score."""
+    """The rank of a document in each list (None: not in it), and the contribution of each list to its score."""
 
     lexical_rank: int | None
     vector_rank: int | None
@@ -118,7 +118,7 @@ class Explanation:
 def explain(
     lexical: Ranked, vector: Ranked, *, fusion: str = "weighted", average: float, unembedded: Container[int] = ()
 ) -> dict[int, Explanation]:
-    """For every document why `combine()`, called with the same arguments, puts it where it stands."""
+    """Explain for every document the rank that `combine()` gives it with the same arguments."""
     by_words, by_vectors = _parts(lexical, vector, fusion, average, unembedded)
     word_ranks, vector_ranks = ranks(lexical), ranks(vector)
     return {
@@ -130,7 +130,7 @@ def explain(
 def _parts(
     lexical: Ranked, vector: Ranked, fusion: str, average: float, unembedded: Container[int]
 ) -> tuple[dict[int, float], dict[int, float]]:
-    """What the words and what the vectors give to each document."""
+    """Return the contributions of words and of vectors to each document's score."""
     if fusion not in FUSIONS:
         raise Invalid(f"fusion {fusion!r} is not known; use one of {', '.join(FUSIONS)}")
     if fusion == "rrf":
@@ -138,7 +138,7 @@ def _parts(
         by_words, by_vectors = _reciprocal(lexical, 1.0, K), _reciprocal(vector, 1.0, K)
     else:
         weight = vector_weight(average)
-        # A document without any of the words scores 0, so a short list goes on with zeros to the depth of the other.
+        # A document without any of the words scores 0, so a short list is padded with zeros to the depth of the other.
         by_words = _standardised(lexical, 1.0, max(len(vector) - len(lexical), 0))
         by_vectors = _standardised(vector, weight, 0)
     if vector:
@@ -153,14 +153,14 @@ def _reciprocal(found: Ranked, weight: float, k: int) -> dict[int, float]:
 
 
 def _standardised(found: Ranked, weight: float, zeros: int) -> dict[int, float]:
-    """How far each score stands above the end of its list, in standard deviations of the list, times the weight."""
+    """Return each score's distance from the list's lowest, in standard deviations of the list, times the weight."""
     scores = [score for _, score in found] + [0.0] * zeros
     if not scores:
         return {}
     mean = sum(scores) / len(scores)
     deviation = sqrt(sum((score - mean) ** 2 for score in scores) / len(scores))
     end = min(scores)
-    if deviation <= 1e-9 * max(map(abs, scores)):  # all alike: being in the list is all they have
+    if deviation <= 1e-9 * max(map(abs, scores)):  # all equal: only membership counts
         return {doc: weight for doc, _ in found}
     return {doc: weight * (score - end) / deviation for doc, score in _sorted(found)}
 
@@ -182,9 +182,9 @@ def _summed(parts: Sequence[Mapping[int, float]]) -> list[tuple[int, float]]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecayConfig:
-    """How fast entries of each scope fade: what is left of their relevance after each hour without access.
+    """Decay rates by scope: the fraction of relevance that remains after each hour without access.
 
-    None means that a scope does not fade. A conversation's own entries fade only when `decay_conversation` says so.
+    None disables decay for a scope. Entries of a conversation decay only if `decay_conversation` is set.
     """
 
     account: float | None = 0.999
@@ -205,7 +205,7 @@ class DecayConfig:
         return cls(account=0.998, workspace=0.995, channel=0.990, conversation=None)
 
     def rate(self, scope: Scope) -> float:
-        """What is left after an hour, 1.0 when the scope does not fade."""
+        """Return the fraction that remains after an hour, 1.0 if the scope does not decay."""
         if scope is Scope.CONVERSATION and not self.decay_conversation:
             return 1.0
         rate: float | None = getattr(self, scope.value)
@@ -213,9 +213,9 @@ class DecayConfig:
 
 
 def relevance(importance: float, rate: float, hours: float, access_count: int) -> float:
-    """importance × rate^hours × (1 + ln(1 + access_count)): how alive an entry is. It may exceed 1.
+    """Return importance × rate^hours × (1 + ln(1 + access_count)), the relevance of an entry. It may exceed 1.
 
-    `hours` are counted from the last access; a clock that went back counts as none.
+    `hours` are counted from the last access; negative hours (the clock was set back) count as 0.
     """
     left: float = rate ** max(hours, 0.0)
     return importance * left * (1 + log1p(max(access_count, 0)))
@@ -226,11 +226,11 @@ MIDDLE = 0.5
 
 
 def decayed(score: float, alive: float) -> float:
-    """A fused score with decay in it: score × (FLOOR + (1 - FLOOR) × alive / (alive + MIDDLE)).
+    """Apply decay to a fused score: score × (FLOOR + (1 - FLOOR) × alive / (alive + MIDDLE)).
 
-    The factor lies between 0.75 (dead) and 1 (never reached), and only through it does decay enter a rank. A fresh
+    The factor lies between 0.75 (fully decayed) and 1 (never reached); decay affects rank only through it. A fresh
     entry of importance 0.5 has 0.875; other importances move a fresh entry between 0.75 and 0.917, ten accesses to
-    0.943. So time and use decide between hits that match about equally well, and what matches a third better than
-    something newer stays before it.
+    0.943. So age and use decide between hits that match about equally well, and a hit that matches a third better than
+    a newer one stays ahead of it.
     """
     return score * (FLOOR + (1 - FLOOR) * alive / (alive + MIDDLE))

@@ -1,4 +1,4 @@
-"""The oracle: BM25 in plain Python, written to be obviously right. Tests compare every other ranking with it."""
+"""The oracle: BM25 in plain Python, written for obvious correctness. Tests compare every other ranking with it."""
 
 from collections.abc import Mapping, Sequence
 from math import log
@@ -9,10 +9,10 @@ __all__ = ["bm25"]
 def bm25(
     documents: Mapping[int, Mapping[str, int]], query: Sequence[Sequence[str]], *, k1: float = 1.2, b: float = 0.75
 ) -> list[tuple[int, float]]:
-    """Every document that shares a term with the query, as (number, score), best first, newest first among equals.
+    """Return every document that shares a term with the query, as (number, score), best first; ties newest first.
 
-    A document is its terms with their counts. A query is a list of words, each a list of spellings; the spellings of
-    a word share the idf of the word, which counts the documents that hold each of them.
+    A document is a mapping of terms to counts. A query is a list of words, each a list of spellings; the spellings of
+    a word share its idf, for which their document frequencies are summed.
     """
     if not documents:
         return []

@@ -1,6 +1,6 @@
-"""The arrays of the index: posting lists, merging segments, and what a process has read of an index.
+"""The arrays of the index: posting lists, segment merging, and a process's cached view of an index.
 
-Loaded by the first search or merge and not with the package, because it needs numpy.
+Imported by the first search or merge and not with the package, because it needs numpy.
 """
 
 from array import array
@@ -22,11 +22,11 @@ from recollect.storage.database import Row, Transaction
 __all__ = ["View", "count_in", "fingerprint", "fingerprints", "merge", "without"]
 
 FARTHEST = 65_536
-"""A posting list has 16 bits for the place of a document."""
+"""Limit of document offsets: a posting list stores them in 16 bits."""
 
 
 class View:
-    """What a process has read of an index: segments by number, the tail, and the removals."""
+    """A process's cached view of an index: segments by number, the tail, and the removals."""
 
     queries = "index"
 
@@ -43,7 +43,7 @@ class View:
         self._of_tail: tuple[tuple[int, int], Vocabulary] | None = None
 
     def precedes(self, tx: Transaction, counters: Counters) -> bool:
-        """Whether this state can be brought forward to the transaction's."""
+        """Return whether this view can be updated to the transaction's state."""
         return (
             self.generation == tx.generation
             and self.layout <= counters.layout
@@ -52,7 +52,7 @@ class View:
         )
 
     def update(self, tx: Transaction, counters: Counters) -> None:
-        """Read what is new."""
+        """Read new segments, documents and removals."""
         if self.layout != counters.layout:
             self._read_segments(tx, counters)
         if counters.documents > self.documents:
@@ -74,7 +74,7 @@ class View:
     def postings(
         self, tx: Transaction, terms: Sequence[str]
     ) -> tuple[list[tuple[Part, dict[str, PostingList]]], Counter[str]]:
-        """Per part, newest first, the posting lists of the terms; and how many documents hold each term."""
+        """Return the posting lists of the terms per part, newest first, and the document frequency of each term."""
         holding: Counter[str] = Counter()
         found: dict[int, dict[str, PostingList]] = {segment: {} for segment in self._segments}
         if self._segments:
@@ -93,17 +93,17 @@ class View:
         return [(tail, fresh), *((part, found[segment]) for segment, part in newest_first)], holding
 
     def is_whole(self, tx: Transaction, counters: Counters) -> bool:
-        """Whether the lengths add up to the counter of terms, and no segment has lost its posting lists."""
+        """Return whether the lengths add up to the counter of terms and every segment has posting lists."""
         filled = {segment for segment, part in self._segments.items() if part.lengths.any()}
         terms = sum(int(self._segments[segment].lengths.sum()) for segment in filled) + sum(self._lengths)
         return terms == counters.tokens and all(tx.one("index.posting", segment=segment) for segment in filled)
 
     def known(self, tx: Transaction, terms: Sequence[str]) -> set[str]:
-        """Those of the terms that a document has."""
+        """Return those of the terms that occur in a document."""
         return {term for term, count in self.postings(tx, terms)[1].items() if count > 0}
 
     def vocabularies(self, tx: Transaction) -> tuple[Vocabulary, Vocabulary]:
-        """All terms of the segments, which take long to read and seldom change, and those of the tail."""
+        """Return the vocabularies of the segments (slow to read, seldom changed) and of the tail, cached separately."""
         if self._of_segments is None or self._of_segments[0] != self.layout:
             rows = tx.all("index.vocabulary", segments=list(self._segments))
             self._of_segments = self.layout, Vocabulary(term for (term,) in rows)
@@ -126,11 +126,11 @@ class View:
         self._tail, self._lengths, self._gone = {}, array("I"), Counter()
 
     def _tail_after(self, tx: Transaction, doc: int) -> Iterable[tuple[int, Mapping[str, int]]]:
-        """The documents of the tail that come after one, with their terms."""
+        """Return the documents of the tail after `doc`, with their terms."""
         return ((number, unpack(line)) for number, line in tx.all("index.tail_after", doc=doc))
 
     def _lengths_in(self, first: int, blob: bytes) -> NDArray[np.uint32]:
-        """The lengths of a segment's documents, from what is stored of them."""
+        """Decode the document lengths of a segment."""
         return np.frombuffer(blob, "<u4").copy()
 
     def _read_document(self, offset: int, terms: Mapping[str, int]) -> None:
@@ -147,10 +147,10 @@ class View:
 def merge(
     first: int, segments: Sequence[tuple[int, int, bytes]], rows: Sequence[Row], removed: Sequence[int], size: int
 ) -> tuple[bytes, Iterator[tuple[str, bytes]]]:
-    """Neighbouring segments as one: its lengths, and its posting lists in the order of the terms.
+    """Merge adjacent segments: return the new lengths, and the posting lists sorted by term.
 
     `segments` are (number, first document, lengths), `rows` their posting lists, `removed` the documents to leave out.
-    What is kept of each document beside its length, if anything, stays with it.
+    A length may be a larger fixed-size record, which is carried over whole.
     """
     gone = np.zeros(size, bool)
     gone[[doc - first for doc in removed]] = True
@@ -158,14 +158,14 @@ def merge(
     lengths[gone] = 0
 
     shift_of = {segment: start - first for segment, start, _ in segments}
-    # By document, not by segment number: a segment that was rewritten has a newer number than its neighbours.
+    # By document, not by segment number: a rewritten segment has a newer number than its neighbours.
     rows = sorted(rows, key=lambda row: (row[1], shift_of[row[0]]))
     sizes = np.array([len(data) // 3 for _, _, data in rows], np.int64)
     shifts = np.array([shift_of[segment] for segment, _, _ in rows], np.uint16)
     docs = np.frombuffer(b"".join(data[: len(data) // 3 * 2] for _, _, data in rows), "<u2") + np.repeat(shifts, sizes)
     counts = np.frombuffer(b"".join(data[len(data) // 3 * 2 :] for _, _, data in rows), "u1")
     kept = ~gone[docs]
-    # How many postings are left up to the end of each row.
+    # Number of kept postings up to the end of each row.
     left = np.concatenate(([0], np.cumsum(kept)))[np.cumsum(sizes)].tolist()
     doc_bytes, count_bytes = docs[kept].astype("<u2").tobytes(), counts[kept].tobytes()
 
@@ -182,25 +182,25 @@ def merge(
 
 
 def without(data: bytes, offset: int) -> bytes:
-    """A posting list without one document."""
+    """Return a posting list without one document."""
     docs, counts = _arrays(data)
     keep = docs != offset
     return bytes(docs[keep].tobytes() + counts[keep].tobytes())
 
 
 def count_in(data: bytes, offset: int) -> int:
-    """How often a document has the term of a posting list."""
+    """Return a document's term frequency in a posting list."""
     docs, counts = _arrays(data)
     return int(counts[docs == offset].sum())
 
 
 def fingerprint(terms: Mapping[str, int]) -> int:
-    """64 bits that stand for a document's terms and counts, whatever their order."""
+    """Return a 64-bit, order-independent hash of a document's terms and counts."""
     return sum(_mark(term) * (2 * min(count, MOST) + 1) for term, count in terms.items()) % 2**64
 
 
 def fingerprints(size: int, rows: Sequence[Row]) -> NDArray[np.uint64]:
-    """The fingerprints of all documents of a segment, from its posting lists."""
+    """Return the fingerprints of all documents of a segment, computed from its posting lists."""
     sums = np.zeros(size, np.uint64)
     for _, term, data in rows:
         docs, counts = _arrays(data)

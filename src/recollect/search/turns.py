@@ -1,21 +1,21 @@
-"""Ranking the turns of conversations: which turn answers a question. Pure: arrays in, scores out; no reading, no clock.
+"""Ranking the turns of conversations: which turn answers a question. Pure: arrays in, scores out; no I/O, no clock.
 
-The argument. A turn is short and leans on what was said around it. More than a quarter of the turns that answer a
-question share no content word with it, but most of those stand beside a turn that does, or in a conversation that
-does. So a word of the question counts fully where it stands, less for the turns beside it, and a little for every turn
-of the conversation; it counts by its best match, because a word said five times is not five words. Then comes what the
-words do not hold: who is asked about, a question just before, the date, the role. All of it is brought to one scale, on
-which the words of the best turn make 1, and added up with the `Weights`.
+The argument. A turn is short and depends on its context. More than a quarter of the turns that answer a question share
+no content word with it, but most of those are adjacent to a turn that does, or in a conversation that does. So a word
+of the question counts fully in its own turn, less in adjacent turns, and a little in every turn of the conversation;
+only its best match counts, because a word said five times is not five words. Other features are added: the speaker
+asked about, a question just before, the date, the role. All are normalised so that the best word score is 1, and summed
+with the `Weights`.
 
-The weights were fitted to five talks between two people (LoCoMo), each left out in turn, and to ten chats with an
-assistant (BEAM), and then rounded; the rounded ones, the same for both, do as well as the fitted ones on what was left
-out. Left out, because it helped one kind and hurt the other, or neither: the length of a turn, the start of a
-conversation, numbers for "how many", sums of a conversation's best turns, the vector of a turn with the one before.
+The weights were fitted to five conversations between two people (LoCoMo), with leave-one-out validation, and to ten
+chats with an assistant (BEAM), and then rounded; the rounded weights, the same for both, do as well on held-out data as
+the fitted ones. Rejected, because they helped one kind and hurt the other, or helped neither: the length of a turn, the
+start of a conversation, numbers for "how many", sums of a conversation's best turns, the vector of a turn with the one
+before.
 
-A search works on candidates and not on all turns: the best 200 or more by BM25, and the turns up to `REACH` places
-beside each (500 lose nothing against all turns, 200 lose 0.002 of recall@10). For all of them it needs what each
-word of the question adds to the BM25 score, so that the words can be told apart here. BM25 takes its `b` from
-`ranking.b_for()`.
+A search scores candidates and not all turns: the best 200 or more by BM25, and the turns up to `REACH` places before
+and after each (500 lose nothing against all turns, 200 lose 0.002 of recall@10). For each candidate it needs the BM25
+contribution of every query word separately. BM25 takes its `b` from `ranking.b_for()`.
 """
 
 import re
@@ -47,7 +47,7 @@ __all__ = [
 ]
 
 REACH = 2
-"""How many places beside a turn its words still count."""
+"""Distance in turns up to which a word match counts for other turns."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
@@ -55,7 +55,7 @@ Flags = NDArray[np.bool_]
 
 
 class Role(IntEnum):
-    """Who speaks: a person among people, a person to an assistant, or the assistant."""
+    """The speaker's role: a person among people, the user of an assistant, or the assistant."""
 
     PERSON = 0
     USER = 1
@@ -64,32 +64,32 @@ class Role(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weights:
-    """What each piece of evidence counts, next to 1 for the best match of the words.
+    """The weight of each feature, relative to 1 for the best word score.
 
-    Behind each: what recall@10 / NDCG@10 lose without it, in points, in talks between people and in chats with an
-    assistant, where it is more than nothing.
+    In brackets: the ablation loss in points of recall@10 / NDCG@10, for conversations between people and for chats
+    with an assistant, where it is not zero.
     """
 
     near: float = 0.6
-    """What a word counts one turn away; its square two turns away. [people 2.4 / 2.2, assistant 1.7 / 0.3]"""
+    """A word match one turn away; squared for two turns away. [people 2.4 / 2.2, assistant 1.7 / 0.3]"""
     conversation: float = 0.4
-    """The words found anywhere in the conversation. [0.9 / 0.3, 0.5 / 0.4]"""
+    """Word matches anywhere in the conversation. [0.9 / 0.3, 0.5 / 0.4]"""
     answer: float = 0.5
-    """Among people, the turn before asks: what the words of that question count for its answer. [0 / 2.0]"""
+    """Among people, the previous turn ends with a question: its word score counts for this turn. [0 / 2.0]"""
     speaker: float = 0.6
     """The question names the speaker. [2.1 / 4.9]"""
     question: float = 0.2
-    """Taken, among people, from a turn that ends with a question. To an assistant one tells and asks in one breath.
+    """Penalty, among people, for a turn that ends with a question. With an assistant, one turn often states and asks.
     [0.2 / 0.4]"""
     date: float = 1.0
     """The turn was said on a date that the question names, or soon after. [1.8 / 1.9]"""
     time: float = 0.5
-    """The question asks when, and the turn says something about time. [0.1 / 0.7]"""
+    """The question asks when, and the turn mentions time. [0.1 / 0.7]"""
     role: float = 0.5
-    """Taken from the assistant's turns as far as others say the same, or given to them when the question is about what
-    the assistant said. [assistant 10.3 / 7.5]"""
+    """Penalty for the assistant's turns as far as others say the same; a bonus if the question is about what the
+    assistant said. [assistant 10.3 / 7.5]"""
     vector: float = 1.25
-    """The nearness of the vectors, times `ranking.vector_weight()`. [people 0.9 / 0.6, assistant 7.9 / 5.2]"""
+    """Vector similarity, times `ranking.vector_weight()`. [people 0.9 / 0.6, assistant 7.9 / 5.2]"""
 
 
 # What a question asks for
@@ -97,7 +97,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """A date as people name it: a year, a month of a year or of any, a day."""
+    """A date as written in a query: a year, a month with or without a year, a day."""
 
     year: int | None = None
     month: int | None = None
@@ -106,10 +106,10 @@ class Period:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a query asks for besides its words."""
+    """A parsed query: what it asks for besides its words."""
 
     words: tuple[int, ...]
-    """Which words of the query count, by their place in it: all but the names of speakers, if there are others."""
+    """Positions of the query words that count: all but speaker names, unless there are no others."""
     speakers: frozenset[str] = frozenset()
     periods: tuple[Period, ...] = ()
     asks_when: bool = False
@@ -117,7 +117,7 @@ class Question:
 
     @classmethod
     def read(cls, query: str, words: Sequence[Sequence[str]], speakers: Iterable[str]) -> "Question":
-        """Read a query: `words` are its `text.query_terms()`, `speakers` the names of those who may be meant in it."""
+        """Parse a query: `words` are its `text.query_terms()`, `speakers` the names that it may mention."""
         asked = {term for spellings in words for term in spellings}
         named = {speaker: asked.intersection(text.analyse(speaker)) for speaker in set(speakers)}
         names = set().union(*named.values())
@@ -127,7 +127,7 @@ class Question:
         return cls(
             words=counting or tuple(range(len(words))),
             speakers=frozenset(speaker for speaker, found in named.items() if found),
-            periods=periods(nameless),  # April is a month, unless she is one of them
+            periods=periods(nameless),  # April is a month, unless a speaker has that name
             asks_when=_ASKS_WHEN.match(query) is not None,
             asks_assistant=_ASKS_ASSISTANT.search(query) is not None,
         )
@@ -155,7 +155,7 @@ _MONTHS = {
     for name in names.split()
 }
 _MONTH = "|".join(_MONTHS)
-# Standing alone, a short form is more often something else, and so are "may" and "march" unless they follow "in".
+# On its own, an abbreviation is more often something else, and so are "may" and "march" unless they follow "in".
 _LONE_MONTH = "|".join(name for name in _MONTHS if len(name) > 4 and name != "march") + "|june|july|maio"
 _YEAR = r"(?:19|20)\d\d"
 _DAY = r"(?:[12]\d|3[01]|0?[1-9])"
@@ -198,7 +198,7 @@ _LONE_YEAR = re.compile(rf"\b{_YEAR}\b")
 
 
 def periods(query: str) -> tuple[Period, ...]:
-    """The dates that a query names. One year by itself belongs to the months that are named without one."""
+    """Return the dates that a query names. A single year on its own applies to the months named without one."""
     found: dict[Period, None] = {}
     for match in _DATE.finditer(query):
         part = {name[0]: value.lower() for name, value in match.groupdict().items() if value}
@@ -212,12 +212,12 @@ def periods(query: str) -> tuple[Period, ...]:
 
 
 def asks(content: str) -> bool:
-    """Whether a turn ends with a question."""
+    """Return whether a turn ends with a question."""
     return content.rstrip(" \t\r\n\"')*_”’").endswith(("?", "？"))
 
 
 def tells_time(content: str) -> bool:
-    """Whether a turn begins to say something about time: a weekday, "yesterday", "two years ago", a month, a year."""
+    """Return whether the start of a turn mentions time: a weekday, "yesterday", "two years ago", a month, a year."""
     start = content[:2_000]
     return not _TIME_WORDS.isdisjoint(_WORD.findall(start.lower())) or _LONE_YEAR.search(start) is not None
 
@@ -227,29 +227,29 @@ def tells_time(content: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turns:
-    """Candidates, one place of each array per turn, in any order."""
+    """Candidates, one element of each array per turn, in any order."""
 
     conversation: Integers
-    """Any number that stands for the conversation."""
+    """Any number that identifies the conversation."""
     position: Integers
-    """The place in the conversation: neighbours differ by one."""
+    """Position in the conversation: adjacent turns differ by one."""
     words: Floats
-    """Words of the query × turns: what the word adds to the BM25 score of the turn."""
+    """Query words × turns: the word's contribution to the BM25 score of the turn."""
     speaker: Sequence[str]
-    """The name of the speaker; empty where nobody gave one."""
+    """Name of the speaker; empty if none is given."""
     role: Integers
     day: Integers
     """The day on which the turn was said, in days since 1970-01-01."""
     asks: Flags
     """`asks()` of each turn's text."""
     tells_time: Flags
-    """`tells_time()` of each turn's text; it counts only when the question asks when."""
+    """`tells_time()` of each turn's text; used only if the question asks when."""
     cosine: Floats | None = None
-    """The cosine of each turn's vector with the query's; nan where there is none."""
+    """Cosine of each turn's vector with the query's; NaN where there is none."""
 
 
 def evidence(question: Question, turns: Turns, *, average: float, weights: Weights | None = None) -> dict[str, Floats]:
-    """What speaks for each turn: `words`, and the rest by the names of `Weights`. The score of a turn is the sum.
+    """Return the weighted features of each turn: `words`, and the others named as in `Weights`. Their sum is the score.
 
     `average` is the average length of the store's turns in terms.
     """
@@ -287,13 +287,13 @@ def evidence(question: Question, turns: Turns, *, average: float, weights: Weigh
 
 
 def scores(question: Question, turns: Turns, *, average: float, weights: Weights | None = None) -> Floats:
-    """The score of each turn, the higher the better. Scores of different questions cannot be compared."""
+    """Return the score of each turn, higher is better. Scores are not comparable between questions."""
     total: Floats = np.sum(list(evidence(question, turns, average=average, weights=weights).values()), axis=0)
     return total
 
 
 def conversations(turns: Turns, scores: Floats) -> list[tuple[int, float]]:
-    """Whole conversations, best first: each is as good as its best turn. (Their words, or sums of turns, do worse.)"""
+    """Rank conversations by their best turn, best first. (Scoring by all words, or by sums of turns, does worse.)"""
     numbers, place = np.unique(turns.conversation, return_inverse=True)
     best = np.full(len(numbers), -np.inf)
     np.maximum.at(best, place, scores)
@@ -302,14 +302,14 @@ def conversations(turns: Turns, scores: Floats) -> list[tuple[int, float]]:
 
 
 def confidence(question: Question, turns: Turns, idf: Floats) -> float:
-    """How sure one can be that the question has an answer here, from 0 to 1: share × (share / best share)².
+    """Return the confidence that the question has an answer here, from 0 to 1: share × (share / best share)².
 
-    The share is how much of the question (its words by their `idf`, one for each word of the query) a single turn says
-    that is no question itself and was said by whom the question asks about. The best share is the same for anybody:
-    when another speaker said more of it, the question probably asks about the wrong one. Unlike the scores it can be
-    compared between questions. Of the questions about the wrong person it finds 47% with the cut that keeps 95% of
-    those that have an answer; the best BM25 score finds 2%. Where a question is only about something that was never
-    said, it is hardly better than chance.
+    The share is the largest part of the question (its words weighted by `idf`, one value per query word) in a single
+    turn that is not a question itself and is by a speaker the question names. The best share is the same for any
+    speaker: if another speaker said more of it, the question probably names the wrong one. Unlike scores, confidence is
+    comparable between questions. At the threshold that keeps 95% of the answerable questions it rejects 47% of those
+    about the wrong person; the best BM25 score rejects 2%. For a question about something that was never said, it is
+    hardly better than chance.
     """
     counting = list(question.words)
     mass = idf[counting].sum()
@@ -324,19 +324,19 @@ def confidence(question: Question, turns: Turns, idf: Floats) -> float:
 
 
 class _Beside:
-    """Finds for each turn the one some places before or after it in its conversation."""
+    """Looks up the turn some places before or after each turn in its conversation."""
 
     def __init__(self, turns: Turns) -> None:
         _, conversation = np.unique(turns.conversation, return_inverse=True)
         first = turns.position.min(initial=0)
-        # Room between conversations, so that the end of one never stands beside the start of the next.
+        # A gap between conversations, so that the end of one is never adjacent to the start of the next.
         stride = turns.position.max(initial=0) - first + 1 + REACH
         self._keys = conversation * stride + (turns.position - first)
         self._order = np.argsort(self._keys)
         self._sorted = self._keys[self._order]
 
     def take(self, values: Floats, side: int) -> Floats:
-        """For each turn the value of the turn `side` places on; 0 where there is none among the candidates."""
+        """Return for each turn the value of the turn `side` places on; 0 if that is not a candidate."""
         if not len(self._keys):
             return values
         wanted = self._keys + side
@@ -346,9 +346,9 @@ class _Beside:
 
 
 def _told_by_others(own: Floats, others: Flags) -> Floats:
-    """How much of the words of each turn somebody else says in one turn, from 0 to 1; from half of them on it is 1.
+    """Return for each turn how far a single turn of `others` covers its word score, from 0 to 1; half of it counts as 1.
 
-    What only the assistant said is no worse for that.
+    A turn without any of the words gets 1. What only the assistant said gets 0, and so no penalty.
     """
     best = own[others].max(initial=0.0)
     shared: Floats = np.minimum(2 * best / np.where(own > 0, own, np.inf), 1.0) if best else np.zeros(len(own))
@@ -356,16 +356,16 @@ def _told_by_others(own: Floats, others: Flags) -> Floats:
 
 
 def _named(question: Question, turns: Turns) -> Flags:
-    """Whose turns they are that the question asks about."""
+    """Return a mask of the turns by speakers that the question names."""
     return np.fromiter((speaker in question.speakers for speaker in turns.speaker), np.bool_, len(turns.speaker))
 
 
 _DAYS_LATER = 7.0
-"""People tell of a thing some days later: after so many a date counts 1/e."""
+"""Days after a date until its weight falls to 1/e: people mention an event some days later."""
 
 
 def _said_in(periods: Collection[Period], day: Integers) -> Floats:
-    """1 for turns said in one of the periods, less and less for those said after it, 0 for those said before."""
+    """Return 1 for turns within one of the periods, decaying exponentially after it, 0 before it."""
     best = np.zeros(len(day))
     if not periods or not len(day):
         return best
@@ -376,7 +376,7 @@ def _said_in(periods: Collection[Period], day: Integers) -> Floats:
 
 
 def spans_of(periods: Collection[Period], first: int, last: int) -> list[tuple[int, int]]:
-    """The first and last days of the periods; of one without a year, in each year from one day to another."""
+    """Return the first and last day of each period; one without a year repeats for each year from `first` to `last`."""
     start, end = np.array([first, last], "M8[D]").astype("M8[Y]").astype(int) + 1970
     return [
         _days(year, period.month, period.day)
@@ -386,7 +386,7 @@ def spans_of(periods: Collection[Period], first: int, last: int) -> list[tuple[i
 
 
 def _days(year: int, month: int | None, day: int | None) -> tuple[int, int]:
-    """The first and the last day of a period, in days since 1970-01-01. A day past the end of a month is its last."""
+    """Return the first and last day of a period, in days since 1970-01-01. A day past the end of a month is clamped."""
     months = (year - 1970) * 12 + (month or 1) - 1
     first, after = np.array([months, months + (1 if month else 12)], "M8[M]").astype("M8[D]").astype(int).tolist()
     if day is None:
@@ -396,7 +396,7 @@ def _days(year: int, month: int | None, day: int | None) -> tuple[int, int]:
 
 
 def _nearness(cosine: Floats | None, size: int) -> Floats:
-    """From 0 for the farthest to 1 for the nearest turn; a turn without a vector stands where the average stands."""
+    """Scale cosines from 0 (farthest turn) to 1 (nearest); a turn without a vector gets the mean."""
     if cosine is None or np.isnan(cosine).all():
         return np.zeros(size)
     low, high = np.nanmin(cosine), np.nanmax(cosine)

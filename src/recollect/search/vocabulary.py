@@ -1,12 +1,11 @@
-"""Terms that are like a term: those it begins, and those that are a few letters away. For search as you type.
+"""Prefix and fuzzy matching of terms, for search as you type.
 
-The weights are those of MiniSearch: a prefix match counts up to 0.375, a near match up to 0.45, both less the further
-the term is from what was typed. A term that is in the index as it was typed counts 1 and is not weakened by those
-beside it; see `index.Statistics`.
+The weights are those of MiniSearch: a prefix match counts up to 0.375, a fuzzy match up to 0.45, both less with growing
+distance from the typed term. An exact match counts 1 and is not weakened by the others; see `index.Statistics`.
 
-A near term counts more the fewer steps it is away and the longer it is. So those one step away are looked for first,
-then those two away, and as soon as there are enough, only those long enough to count as much as the last one of them.
-All terms that may be near are compared at once, letter by letter.
+A fuzzy match counts more the smaller its edit distance and the longer the term. So terms at distance one are searched
+first, then those at two, and once there are enough, only terms long enough to count as much as the last of them. All
+candidates are compared at once, letter by letter.
 """
 
 from bisect import bisect_left
@@ -19,10 +18,10 @@ from numpy.typing import NDArray
 __all__ = ["MOST", "Vocabulary", "best"]
 
 MOST = 64
-"""How many terms may stand for one that was typed."""
+"""Maximum number of matches for one typed term."""
 _FARTHEST = 6
 _CHUNK = 8_192
-"""So many terms are compared at once: their table fits into a processor's cache."""
+"""Terms compared at once; their table fits into the CPU cache."""
 
 
 class Vocabulary:
@@ -31,16 +30,16 @@ class Vocabulary:
     def __init__(self, terms: Iterable[str]) -> None:
         self._terms = sorted(set(terms))
         self._codes = _codes("".join(self._terms))
-        """The letters of all terms, one term after the other."""
+        """The letters of all terms, concatenated."""
         lengths = np.fromiter(map(len, self._terms), np.int64, len(self._terms))
-        # What follows is in the order of lengths, so that terms of about a length are next to each other.
+        # The following arrays are sorted by length, so that terms of similar length are adjacent.
         self._places = np.argsort(lengths, kind="stable")
         self._lengths = lengths[self._places]
         self._starts = (np.cumsum(lengths) - lengths)[self._places]
         self._letters = np.fromiter(map(_letters, self._terms), np.uint64, len(self._terms))[self._places]
 
     def like(self, term: str, *, prefix: bool, fuzzy: float) -> dict[str, float]:
-        """The terms that may stand for another, with their weights. A prefix goes before a near match."""
+        """Return the terms that match another, with their weights. A prefix match is not also a fuzzy match."""
         start = bisect_left(self._terms, term)
         end = bisect_left(self._terms, term + "\U0010ffff") if prefix else start
         found = {
@@ -51,11 +50,11 @@ class Vocabulary:
         return best(found | self._near(term, farthest, range(start, end)))
 
     def _near(self, term: str, farthest: int, taken: range) -> dict[str, float]:
-        """The best terms that are up to so many steps away, without those at the places that are taken."""
+        """Return the best terms up to edit distance `farthest`, except those at the positions `taken`."""
         found: dict[str, float] = {}
         letters, bar = np.uint64(_letters(term)), 0.0
-        for steps in range(farthest + 1) if farthest else ():  # 0 for a term that was in the index, and is gone from it
-            # A step changes the length by at most one, takes at most one letter away, and adds at most one.
+        for steps in range(farthest + 1) if farthest else ():  # 0: the term itself may be here without documents
+            # One edit changes the length by at most one, removes at most one letter, and adds at most one.
             first, end = np.searchsorted(self._lengths, [len(term) - steps, len(term) + steps + 1])
             lengths, others = self._lengths[first:end], self._letters[first:end]
             fits = 0.45 * lengths / (lengths + steps) >= bar
@@ -75,18 +74,18 @@ class Vocabulary:
 
 
 def best(found: dict[str, float]) -> dict[str, float]:
-    """The terms that count most, as many as may stand for one."""
+    """Return the MOST terms with the highest weights."""
     return dict(sorted(found.items(), key=lambda item: (-item[1], item[0]))[:MOST])
 
 
 def _within(
     steps: int, typed: str, codes: NDArray[np.integer], starts: NDArray[np.int64], lengths: NDArray[np.int64]
 ) -> NDArray[np.intp]:
-    """Which of the terms, each a stretch of `codes`, are at most so many steps from what was typed.
+    """Return the indexes of the terms, each a slice of `codes`, within edit distance `steps` of the typed term.
 
-    This is the table of distances between beginnings, row by row for all terms at once: row i tells how far the first i
-    letters typed are from the first i - steps … i + steps letters of a term; any others are too far. Letters before the
-    first one are like none, and those after the last one do not matter.
+    This is the banded Levenshtein table, row by row for all terms at once: row i holds the distances of the first i
+    typed letters from the first i - steps … i + steps letters of a term; anything outside the band is too far. Letters
+    before the first are padding that matches nothing, and those after the last are ignored.
     """
     which = np.arange(len(starts))
     width = 2 * steps + 1
@@ -107,13 +106,13 @@ def _within(
 
 
 def _codes(text: str) -> NDArray[np.integer]:
-    """A text's letters as numbers, each in as few bytes as will do."""
+    """Return the code points of a text in the smallest integer type that fits."""
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     return codes.astype(np.min_scalar_type(codes.max(initial=0)))
 
 
 def _letters(term: str) -> int:
-    """The letters of a term as a set of 64 bits."""
+    """Return the letters of a term as a 64-bit set."""
     bits = 0
     for letter in term:
         bits |= 1 << (ord(letter) & 63)
