@@ -1,1 +1,1 @@
-"""Memory that travels: our own export, other systems' files, and the way from one database to another."""
+"""Export and import: recollect's own format, files of other systems, and moving from one database to another."""

@@ -1,8 +1,8 @@
-"""The account's part of an agent's rows: apart from the rest, as a directory and a server keep it, or together with it,
-as a single file does. Pure: rows in, rows out.
+"""Split and join the account's part of an agent's rows: directories and servers store it separately, a single file
+together with the rest. Pure: rows in, rows out.
 
-Numbers are handed out per agent and database, and the log has no gaps. So a part that is taken out is numbered anew,
-and a part that is added goes on where the other one ends.
+Sequence numbers are assigned per agent and database, and the log has no gaps. So a part that is split off is
+renumbered, and the numbers of a part that is joined continue after those of the other.
 """
 
 import heapq
@@ -21,16 +21,16 @@ _ENTRY = {
     "entries": "id", "names": "entry_id", "operations": "entry_id", "recall_events": "entry_id",
     "promotions": "entry_id", "job_changes": "entry_id", "embeddings": "entry_id",
 }  # fmt: skip
-"""The tables with rows of an entry, and the column that says which."""
+"""Tables whose rows belong to an entry, and the column with the entry's id."""
 _ONE_EACH = {"jobs": "name", "job_runs": "run"}
-"""Tables of which both parts may have the same row: the workspace's stays."""
+"""Tables in which both parts may have the same row, and its key; the workspace's row is kept."""
 _NUMBERED = {"operations": "seq", "recall_events": "id", "job_changes": "number"}
-"""Tables whose rows have a number that nothing else tells."""
+"""Tables whose rows have a number that no other row refers to."""
 
 
 @dataclass(frozen=True, slots=True)
 class AccountRows:
-    """Which of an agent's entries are the account's, living or in the trash, and how long the log of both parts is."""
+    """Ids of an agent's account entries, including trashed ones, and the log lengths of the account and the rest."""
 
     ids: frozenset[str]
     operations: int
@@ -38,11 +38,11 @@ class AccountRows:
 
 
 NOTHING = AccountRows(frozenset(), 0, 0)
-"""Nothing is the account's."""
+"""No account entries."""
 
 
 def found_in(tables: Tables) -> AccountRows:
-    """What of an agent's rows is the account's."""
+    """Find the account entries among an agent's rows."""
     ids: set[str] = set()
     logged: list[str] = []
     total = 0
@@ -57,13 +57,13 @@ def found_in(tables: Tables) -> AccountRows:
                 if row[identity] in ids:
                     logged.append(row[identity])
                 elif row[operation] == "add" and '"scope":"account"' in (row[after] or ""):
-                    ids.add(row[identity])  # it is in the trash
+                    ids.add(row[identity])  # trashed
                     logged.append(row[identity])
     return AccountRows(frozenset(ids), len(logged), total - len(logged))
 
 
 def part(tables: Tables, found: AccountRows, *, account: bool) -> Tables:
-    """The account's rows alone, or all but those. Where nothing is the account's, the rest is as it was."""
+    """Return only the account's rows, or all others. Without account entries, the others are unchanged."""
     if not found.ids and not account:
         yield from tables
         return
@@ -80,7 +80,7 @@ def part(tables: Tables, found: AccountRows, *, account: bool) -> Tables:
 
 
 def joined(own: Tables, account: Tables) -> Tables:
-    """Both parts as one. The account's is held in memory: it is what a person wants known everywhere, and small."""
+    """Join both parts. The account's part is held in memory: it holds what applies everywhere, and is small."""
     more = {table: (columns, list(rows)) for table, columns, rows in account}
     entries = 0
     for table, columns, rows in own:
@@ -103,7 +103,7 @@ def joined(own: Tables, account: Tables) -> Tables:
 
 
 def _moved(table: str, columns: Sequence[str], rows: Iterable[Row], by: int) -> Iterator[Row]:
-    """Rows in which every number of an entry is higher, so that it is nobody else's; the log tells it, too."""
+    """Shift the sequence numbers of entries, also in the log, so that they do not collide with the other part's."""
     for row in rows:
         if table == "entries":
             row = _with(columns, row, seq=_value(columns, row, "seq") + by)
@@ -121,9 +121,9 @@ def _higher(logged: str | None, by: int) -> str | None:
 
 
 def _together(table: str, columns: Sequence[str], rows: Iterable[Row], added: Iterable[Row]) -> Iterator[Row]:
-    """The rows of both parts; the numbers of the second go on where those of the first end."""
+    """Chain the rows of both parts; the numbers of the second continue after those of the first."""
     number = _NUMBERED.get(table)
-    if table == "entries":  # documents are numbered in the order of ids
+    if table == "entries":  # document numbers follow the order of ids
         place = columns.index("id")
         yield from heapq.merge(rows, added, key=lambda row: str(row[place]))
         return
@@ -156,5 +156,5 @@ def _value(columns: Sequence[str], row: Row, name: str) -> Any:
 
 
 def _with(columns: Sequence[str], row: Row, **values: Any) -> Row:
-    """The row with other values in some columns."""
+    """Return the row with some columns replaced."""
     return tuple(values.get(name, value) for name, value in zip(columns, row, strict=True))

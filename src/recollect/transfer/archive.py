@@ -1,9 +1,9 @@
-"""Our own format: everything that cannot be made anew from the rest, as JSON Lines in one file.
+"""The export format of recollect: all data that is not derived, as JSON Lines in one file.
 
-The first line is a header. Then comes each agent: a line that says whose rows follow, and a line per row. The last line
-is a manifest with the number of rows of each table and a SHA-256 over their lines. What is derived (the indexes, and
-the numbers of documents in them) is left out and built again, so the same memory gives the same lines on every
-database. A file is proved whole before the first row is written, and an agent is written in one transaction.
+The first line is a header. Each agent follows: a line that names workspace and agent, then a line per row. The last
+line is a manifest with the row count of each table and a SHA-256 over its lines. Derived data (the indexes and their
+document numbers) is omitted and rebuilt on import, so the same memory gives the same lines on every database. A file is
+verified completely before the first row is written, and an agent is written in one transaction.
 """
 
 import base64
@@ -53,8 +53,8 @@ __all__ = [
 VERSION = 1
 LONGEST_LINE = 256_000_000
 UNPACKED, RATIO = 10_000_000, 100
-"""A packed file may unpack to so many bytes, and to so many times its own size more. Packed text rarely saves more
-than nine tenths, while a file that is made to fill the memory unpacks to a thousand times its size."""
+"""Limit of decompression: UNPACKED bytes plus RATIO times the compressed size. Text rarely compresses by more than 90%,
+while a decompression bomb expands about a thousandfold."""
 MAGIC_GZIP, MAGIC_ZIP = b"\x1f\x8b", b"PK\x03\x04"
 DERIVED = frozenset(
     [
@@ -62,35 +62,35 @@ DERIVED = frozenset(
         "requests",
     ]
 )  # fmt: skip
-"""Tables that are made from the rest, or that tell about the files of this machine and who may use it."""
+"""Tables that are derived, or that describe files and access on this machine."""
 _KEPT = {"counters": ("entries", "operations"), "journals": ("events",)}
-"""Of these tables only so much is more than a description of the indexes."""
+"""The columns to export from these tables; their other columns describe the indexes."""
 _LEFT_OUT = {"entries": ("doc", "used_at"), "embeddings": ("number",)}
 LIFETIMES = 9
-"""The migration from which on a note is short_term only where that was asked for."""
+"""Number of the migration since which a note is short_term only on request."""
 _TABLE = re.compile(r"CREATE TABLE (\w+) \((.*)\)[^)]*\Z", re.DOTALL)
 _COLUMN = re.compile(r"^\s*(?:ALTER TABLE (\w+) ADD COLUMN )?(\w+) (TEXT|INTEGER|REAL|BLOB|VECTOR)( NOT NULL)?", re.M)
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "VECTOR": (str,)}
 
 Tables = Iterable[tuple[str, Sequence[str], Iterable[Row]]]
-"""Tables with the columns that are kept, and their rows, without the agent."""
+"""Tables as (name, exported columns, rows), without the agent column."""
 Progress = Callable[[str, int, int], None]
-"""Told where the work is, and how much of how much is done there."""
+"""Progress callback: called with the current part, the amount done and the total."""
 
 
 class Place(Protocol):
-    """Where a home's rows live."""
+    """The databases of a home."""
 
     def account(self) -> Database:
-        """The database of the account's entries."""
+        """Return the database of the account's entries."""
         ...
 
     def workspace(self, name: str) -> Database:
-        """The database of a workspace."""
+        """Return the database of a workspace."""
         ...
 
     def workspaces(self) -> list[str]:
-        """The workspaces that exist."""
+        """Return the existing workspaces."""
         ...
 
     def delete(self, workspace: str) -> None:
@@ -99,7 +99,7 @@ class Place(Protocol):
 
 
 def quiet(where: str, done: int, total: int) -> None:
-    """The progress of work that nobody watches."""
+    """Ignore progress."""
 
 
 # Writing
@@ -108,7 +108,7 @@ def quiet(where: str, done: int, total: int) -> None:
 def export(
     place: Place, path: Path, now: int, *, include_vectors: bool = False, progress: Progress = quiet
 ) -> Exported:
-    """Write everything to a new file, compressed when its name ends in .gz. Each agent is as it was at one moment."""
+    """Write everything to a new file, compressed if its name ends in .gz. Each agent is a consistent snapshot."""
     if path.exists():
         raise Conflict(f"{path} exists already; choose a new path for the export, or remove it first")
     header = {
@@ -133,7 +133,7 @@ def export(
 def _write_agent(
     file: IO[bytes], workspace: str | None, agent: str, tables: Tables, manifest: list[dict[str, Any]]
 ) -> int:
-    """The lines of one agent; how many rows they hold. An agent without rows leaves no line."""
+    """Write the lines of one agent; return the number of rows. An agent without rows writes no line."""
     written = 0
     for table, columns, rows in tables:
         before, digest = written, hashlib.sha256()
@@ -154,7 +154,7 @@ def _write_agent(
 
 
 def kept(tables: Iterable[tuple[str, list[str], Iterator[Row]]], include_vectors: bool) -> Tables:
-    """What is kept of an agent's tables: no derived ones, no derived columns, and not the agent itself."""
+    """Filter an agent's tables for export: drop derived tables, derived columns and the agent column."""
     for table, columns, rows in tables:
         if table in DERIVED or (table == "embeddings" and not include_vectors):
             continue
@@ -167,7 +167,7 @@ def kept(tables: Iterable[tuple[str, list[str], Iterator[Row]]], include_vectors
 
 
 def databases_of(place: Place) -> Iterator[tuple[str | None, Database]]:
-    """Every database with the name of its workspace. The account comes last, where it has one of its own."""
+    """Yield every database with the name of its workspace; the account's last, as None, if it is a separate one."""
     account = place.account()
     known = [(name, place.workspace(name)) for name in sorted(place.workspaces())]
     yield from known
@@ -176,7 +176,7 @@ def databases_of(place: Place) -> Iterator[tuple[str | None, Database]]:
 
 
 def label(workspace: str | None, agent: str) -> str:
-    """How a report calls an agent."""
+    """Return the name of an agent in reports."""
     return f"{workspace or 'account'}/{agent}"
 
 
@@ -190,11 +190,11 @@ def _plain(value: object) -> object:
 
 @contextmanager
 def _new_file(path: Path) -> Iterator[IO[bytes]]:
-    """A file for this user only, which gets its name when it is whole and on disk, and is gone when it is not."""
+    """Open a private temporary file that is published under its name once complete and synced, and removed on error."""
     with file_errors(path), new_file(path) as aside:
         with aside.open("wb") as raw:
             if path.suffix == ".gz":
-                # Neither a name nor a time: the same memory gives the same bytes.
+                # No file name and no mtime in the header: the same memory gives the same bytes.
                 with gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed:
                     yield packed  # type: ignore[misc]
             else:
@@ -206,7 +206,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
 
 
 def expanded(path: str | Path) -> Path:
-    """A path with `~` spelled out."""
+    """Expand `~` in a path."""
     if not isinstance(path, str | Path):
         raise Invalid(f"a path is text, not {type(path).__name__}")
     try:
@@ -219,7 +219,7 @@ def expanded(path: str | Path) -> Path:
 
 @contextmanager
 def file_errors(path: Path) -> Iterator[None]:
-    """What the file system and a packed file may say, in recollect's own words."""
+    """Translate file system, decompression and encoding errors to RecollectError subclasses."""
     try:
         if b"\0" in os.fsencode(path) or not str(path).encode():
             raise ConfigError(f"{str(path)!r} holds a NUL byte and is no path; choose another")
@@ -251,19 +251,19 @@ class Section:
     workspace: str | None
     agent: str
     offset: int
-    """Where its first row begins."""
+    """Byte offset of its first row."""
     schema: int
-    """The number of the newest migration that the writer of the file knew."""
+    """Number of the newest migration when the file was written."""
     counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def where(self) -> str:
-        """How a report calls it."""
+        """The name of the section in reports."""
         return label(self.workspace, self.agent)
 
 
 class _Unpacked(io.RawIOBase):
-    """A packed file as it is unpacked, which ends in an error when it becomes far longer than text ever does."""
+    """A decompressing stream that raises Invalid once its output exceeds what text plausibly compresses to."""
 
     def __init__(self, path: Path, packed: gzip.GzipFile) -> None:
         self._path, self._packed = path, packed
@@ -294,7 +294,7 @@ class _Unpacked(io.RawIOBase):
 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
-    """A file to read from, unpacked where it is packed. A zip is refused."""
+    """Open a file for reading, decompressing gzip. A zip raises Invalid."""
     with file_errors(path), open(path, "rb") as raw:
         magic = raw.read(4)
         raw.seek(0)
@@ -308,7 +308,7 @@ def opened(path: Path) -> Iterator[IO[bytes]]:
 
 
 def is_archive(line: bytes) -> bool:
-    """Whether this is the first line of an export."""
+    """True if this is the first line of an export."""
     try:
         found = json.loads(line)
     except (ValueError, RecursionError):
@@ -317,7 +317,7 @@ def is_archive(line: bytes) -> bool:
 
 
 def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
-    """Read the whole file once, and say where each agent's rows are; Invalid unless all is as it was written."""
+    """Read the whole file once and return its sections; raise Invalid unless every row matches the manifest."""
     sections: list[Section] = []
     found: dict[tuple[str | None, str, str], tuple[int, Any]] = {}
     columns: dict[str, Sequence[str]] = {}
@@ -367,7 +367,7 @@ def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
 
 
 def _schema_of(path: Path, line: bytes) -> int:
-    """The schema that the header of a file names; an error where this recollect cannot read the file."""
+    """Return the schema number from the header; raise if this version of recollect cannot read the file."""
     if not is_archive(line):
         raise Invalid(f"{path} is not an export of recollect: its first line is no header. Nothing was changed")
     header = json.loads(line)
@@ -399,7 +399,7 @@ def _parsed(path: Path, number: int, line: bytes) -> object:
 
 
 def _check_row(path: Path, number: int, table: str, row: dict[str, Any]) -> None:
-    """Whether the row fits a table that is known and not derived."""
+    """Raise Invalid unless the row fits a known table that is not derived."""
     known = _schema().get(table)
     if known is None or table in DERIVED:
         raise Invalid(f"line {number} of {path} is of a table {table[:40]!r}, which is not known; nothing was changed")
@@ -412,7 +412,7 @@ def _check_row(path: Path, number: int, table: str, row: dict[str, Any]) -> None
 
 @cache
 def _schema() -> dict[str, dict[str, tuple[str, bool]]]:
-    """The tables, their columns, the types of these and whether they must be given; read from the migrations."""
+    """Return table -> column -> (type, NOT NULL), read from the migrations."""
     tables: dict[str, dict[str, tuple[str, bool]]] = {}
     for migration in migrations():
         for statement in migration.statements("sqlite"):
@@ -423,20 +423,20 @@ def _schema() -> dict[str, dict[str, tuple[str, bool]]]:
 
 
 def rows_of(file: IO[bytes], section: Section) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a section, as (table, row)."""
+    """Yield the rows of a section as (table, row)."""
     file.seek(section.offset)
     for line in file:
         if not line.startswith(b"["):
             return
         table, row = json.loads(line)
         if section.schema < LIFETIMES and table == "entries" and row["kind"] == "note":
-            # As the migration does: such a note was short_term without anybody asking for it.
+            # Same as the migration: before it, short_term was the default of notes, not a choice.
             row["lifetime"] = "long_term" if row["lifetime"] == "short_term" else row["lifetime"]
         yield table, row
 
 
 def tables_of(rows: Iterator[tuple[str, dict[str, Any]]]) -> Tables:
-    """Rows of a file, table by table."""
+    """Group the rows of a file by table."""
     for table, group in groupby(rows, key=lambda one: one[0]):
         values = (row for _, row in group)
         first = next(values)

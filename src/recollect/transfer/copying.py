@@ -1,4 +1,4 @@
-"""A folder of people's files, copied for a backup while they may be edited. Nothing is copied through a link."""
+"""Backup copy of a folder whose files may be edited concurrently. Links are not followed."""
 
 import os
 import shutil
@@ -12,15 +12,15 @@ from recollect.vault.files import LeftAlone, opened
 __all__ = ["copy_folder"]
 
 ATTEMPTS = 3
-"""How often a file is read that changes while it is read."""
+"""How often to read a file that changes during the copy."""
 _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
 
 
 def copy_folder(source: Path, target: Path) -> None:
-    """Copy the plain files and folders in a folder, for this user only, and have them on disk.
+    """Copy the regular files and folders in a folder, readable by this user only, and fsync them.
 
-    What vanishes meanwhile is left out, and so are links, devices, and what is there for a moment only: files that are
-    about to take the place of others, and the locks of git.
+    Skips files that vanish meanwhile, links, devices, and transient files: temporary files of atomic replacement and
+    git locks.
     """
     with file_errors(target):
         try:
@@ -37,7 +37,7 @@ def _copy_folder(root: Path, folder: Path, target: Path, *, repository: bool) ->
         inside = sorted(os.scandir(root / folder), key=lambda entry: entry.name)
     except FileNotFoundError:
         return
-    if repository:  # the objects last, so that the copy has all that anything in it names
+    if repository:  # objects last, so that the copy has every object that its refs name
         inside.sort(key=lambda entry: entry.name == "objects")
     for entry in inside:
         if entry.is_dir(follow_symlinks=False):
@@ -49,12 +49,12 @@ def _copy_folder(root: Path, folder: Path, target: Path, *, repository: bool) ->
 
 
 def _is_passing(name: str, repository: bool) -> bool:
-    """Whether a file is there for a moment only."""
+    """True for transient files: git locks and temporary files."""
     return name.endswith(".lock") if repository else name.startswith(".") and name.endswith(".tmp")
 
 
 def _copy_file(root: Path, name: Path, target: Path) -> None:
-    """Copy one file as it was at one moment; one that never stands still as it was read at last."""
+    """Copy a consistent state of one file; if it changes at every attempt, keep the last copy."""
     for _ in range(ATTEMPTS):
         try:
             with opened(root, name.as_posix()) as file:

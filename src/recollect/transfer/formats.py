@@ -1,4 +1,4 @@
-"""Which format a file or folder has, told by its content, and the one way in for all of them."""
+"""Format detection by content, and the common entry point of all imports."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ _READERS: Mapping[Format, Callable[[Path, Read], Iterator[Item]]] = {
 
 
 def recognise(path: Path) -> Format:
-    """The format of a file or folder; Invalid with the formats that there are when it is none of them."""
+    """Detect the format of a file or folder; raise Invalid, listing the supported formats, if it is unknown."""
     with file_errors(path):
         if path.is_dir():
             return _folder(path)
@@ -85,10 +85,10 @@ def import_(
     clock: Callable[[], int], format: Format | str | None = None, dry_run: bool = False, progress: Progress = quiet,
     touched: Callable[[str | None, str], None] = lambda workspace, agent: None,
 ) -> Imported:  # fmt: skip
-    """Import a file or folder of any format; the same one again adds nothing.
+    """Import a file or folder of any format. Idempotent.
 
-    `stores` gives an agent's rows in the workspace, and those in the account where they are elsewhere. `touched` is
-    told which workspace (None: the account) and agent got something.
+    `stores` returns an agent's store in the workspace, and that of the account if it is separate. `touched` is called
+    with each workspace (None: the account) and agent that was written to.
     """
     if not path.exists():
         raise ConfigError(f"there is no file {path}; give the path of one that is there")

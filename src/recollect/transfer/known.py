@@ -1,4 +1,4 @@
-"""What an agent remembers or ever did, so that importing a second time adds nothing, not even what was forgotten."""
+"""Set of all entries an agent ever had, so that a repeated import adds nothing, not even forgotten entries."""
 
 import json
 from hashlib import blake2b
@@ -11,35 +11,35 @@ PAGE = 1_000
 
 
 class Known:
-    """The names and texts that the log says were ever added. A few bytes each, however long the texts are."""
+    """Names and texts that were ever added according to the log, as 12-byte hashes."""
 
     def __init__(self, tx: Transaction) -> None:
         self._marks: set[bytes] = set()
         self.seq = 0
-        """The last operation that it knows of."""
+        """Sequence number of the last operation that was read."""
         self.read_on(tx)
 
     def read_on(self, tx: Transaction) -> None:
-        """Take note of what the log says since it was read last."""
+        """Read the additions logged since the last read."""
         while rows := tx.all("transfer.additions", seq=self.seq, limit=PAGE):
             for _, after in rows:
-                if after:  # else it was erased
+                if after:  # empty if erased
                     told = json.loads(after)
                     self.add(told.get("name"), told.get("category"), told.get("content", ""))
             self.seq = rows[-1][0]
 
     def add(self, name: str | None, category: str | None, content: str) -> None:
-        """Take note of an entry."""
+        """Add an entry."""
         self._marks.add(_text(category, content))
         if name is not None:
             self._marks.add(_mark("name", name))
 
     def has_name(self, name: str) -> bool:
-        """Whether an entry of that name was ever added."""
+        """True if an entry with that name was ever added."""
         return _mark("name", name) in self._marks
 
     def has_text(self, category: str | None, content: str) -> bool:
-        """Whether an entry with that text was ever added to the category."""
+        """True if an entry with that text was ever added to the category."""
         return _text(category, content) in self._marks
 
 

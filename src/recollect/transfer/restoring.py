@@ -1,8 +1,8 @@
-"""An export back into a home, and one home into another: exactly where an agent is not there, else what it lacks.
+"""Restore an export into a home, and copy one home to another: new agents exactly, existing ones by adding what is new.
 
-An agent is written in one transaction, with its indexes. What an existing agent has is never changed: conversations are
-compared by id, entries by id, name and text, and what was forgotten stays forgotten. Its log, signals, ledger and jobs
-stay its own.
+A new agent is written in one transaction, with its indexes. Rows of an existing agent are never changed: conversations
+are compared by id, entries by id, name and text, and forgotten entries stay forgotten. Its log, signals, ledger and
+jobs are not merged.
 """
 
 import base64
@@ -50,9 +50,9 @@ from recollect.transfer.known import Known
 __all__ = ["ACTOR", "import_", "move"]
 
 ACTOR = "import"
-"""Who the log says it was."""
+"""The actor recorded in the log."""
 Rows = Iterator[tuple[str, dict[str, Any]]]
-"""Rows of a file, each with its table."""
+"""Rows of a file as (table, row)."""
 _INDEX_NUMBERS = {
     "counters": ("documents", "flushed", "live", "tokens", "removals", "layout"),
     "journals": ("flushed", "live", "tokens", "layout"),
@@ -63,7 +63,7 @@ def import_(
     place: Place, path: Path, now: int, *, dry_run: bool = False, progress: Progress = quiet,
     touched: Callable[[str | None, str], None] = lambda workspace, agent: None,
 ) -> Imported:  # fmt: skip
-    """Restore an export. Agents that are not there become what they were; to others is added what they do not have."""
+    """Restore an export. Missing agents are restored exactly; existing ones get the rows they do not have."""
     total = 2 * path.stat().st_size if path.is_file() else 0
     whole = _stamp(path)
     sections = verified(path, lambda done: progress(path.name, min(done, total // 2), total))
@@ -74,10 +74,10 @@ def import_(
     remarks: list[str] = []
 
     def rows(section: Section) -> Rows:
-        """The rows of a section, of the file that was verified: an error if it was changed since."""
+        """Yield the rows of a section; raise Invalid if the file changed since it was verified."""
         try:
             yield from rows_of(file, section)
-        except ValueError:  # no line of a whole file is unreadable
+        except ValueError:  # every line was readable when the file was verified
             pass
         else:
             if _stamp(path) == whole:
@@ -90,7 +90,7 @@ def import_(
             def tables(section: Section = section) -> Tables:
                 return tables_of(rows(section))
 
-            # An export of a single file has the account's entries among those of the workspace.
+            # An export of a single-file home has the account's entries among those of the workspace.
             apart = database is not place.account() and all(one.workspace is not None for one in sections)
             found = account_rows.found_in(tables()) if apart else account_rows.NOTHING
             goals = [(Store(database, section.agent), section.workspace, False)]
@@ -115,17 +115,17 @@ def import_(
 
 
 def _stamp(path: Path) -> tuple[int, ...]:
-    """What changes when a file is written to or replaced."""
+    """Return device, inode, size and mtime, to detect that a file was written to or replaced."""
     with file_errors(path):
         found = path.stat()
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
 def move(source: Place, target: Place, *, progress: Progress = quiet) -> Imported:
-    """Copy everything to another home, which must be empty. Nothing is taken away from the first one.
+    """Copy everything to another home, which must be empty. The source is not changed.
 
-    An agent is copied in one transaction, so a move that was interrupted has left whole agents. Doing it again goes on
-    with the others: what the target holds counts as empty as long as it is what this would write.
+    An agent is copied in one transaction, so an interrupted move leaves complete agents. A repeated move resumes with
+    the others: agents in the target that equal what would be written do not count against emptiness.
     """
     work = list(_pieces(source, target))
     wanted = {(id(database), agent) for _, database, agent, _ in work}
@@ -152,16 +152,16 @@ def move(source: Place, target: Place, *, progress: Progress = quiet) -> Importe
 
 
 _Piece = tuple[str, Database, str, Callable[[], Tables]]
-"""What a report calls it, the database and the agent it goes to, and its rows."""
+"""Name in reports, target database, target agent, and rows."""
 
 
 def _pieces(source: Place, target: Place) -> Iterator[_Piece]:
-    """Everything of a home, and where in another one it goes. Account entries go to where that one keeps them."""
+    """Yield everything in a home with its destination in another. Account entries go where the target stores them."""
     databases = dict(databases_of(source))
     account = databases.pop(None, None)
     into_account = target.account()
     shared: set[str] = set()
-    """The agents whose account entries went together with those of a workspace."""
+    """Agents whose account entries were joined with those of a workspace."""
     for name, database in databases.items():
         assert name is not None
         into = target.workspace(name)
@@ -199,7 +199,7 @@ def _joined(own: Callable[[], Tables], account: Callable[[], Tables]) -> Tables:
 
 
 def _digests(tables: Tables) -> dict[str, int]:
-    """A fingerprint of each table that has rows, in whatever order; of vectors only whose they are."""
+    """Return an order-independent digest of each non-empty table; the content of vectors is ignored."""
     found: dict[str, int] = {}
     for table, columns, rows in tables:
         places = [place for place, name in enumerate(columns) if name != "vector"]
@@ -213,11 +213,11 @@ def _not_empty(where: str) -> str:
     return f"the target is not empty, it holds {where}; give an empty one, or use export and import"
 
 
-# An agent that is not there
+# New agents
 
 
 def _foreseen(store: Store, where: str, tables: Callable[[], Tables]) -> Part:
-    """What an import would do: all of it where the agent is new; else nobody knows before it is compared."""
+    """Predict an import: everything is added if the agent is new; otherwise only a comparison would show it."""
     present = False
     if store.exists():
         with store.read() as tx:
@@ -227,7 +227,7 @@ def _foreseen(store: Store, where: str, tables: Callable[[], Tables]) -> Part:
 
 
 def _restore(store: Store, where: str, tables: Callable[[], Tables]) -> Part | None:
-    """Write an agent's rows as they are and build the indexes; None, and nothing is changed, if it has rows already."""
+    """Write an agent's rows as they are and build its indexes; None, without changes, if it already has rows."""
     counts: dict[str, int] = {}
     content = iter(tables())
     first = next(content, None)
@@ -250,7 +250,7 @@ def _fill(store: Store, tx: Transaction, tables: Tables, counts: dict[str, int])
             continue
         more: dict[str, Iterator[Any]] = {"agent": repeat(store.agent)}
         if table == "entries":
-            more["doc"] = count(1)  # reindex gives them the same numbers: both go by the order of ids
+            more["doc"] = count(1)  # same numbers as reindex assigns: both follow the order of ids
         if table in _INDEX_NUMBERS:
             more |= {name: repeat(0) for name in _INDEX_NUMBERS[table]}
             more["analysis"] = repeat(text.ANALYSIS_VERSION)
@@ -271,7 +271,7 @@ def _counted(rows: Iterable[Row], table: str, counts: dict[str, int]) -> Iterato
 
 
 def _put_vectors(tx: Transaction, counters: Counters, columns: Sequence[str], rows: Iterable[Row]) -> None:
-    """One by one, because that also makes what the search for them needs."""
+    """Store vectors one by one, because `Vectors.put` also maintains the search structures."""
     import numpy as np
 
     from recollect.search.vectors import Vectors
@@ -291,21 +291,21 @@ _SHOWN = {
     "reminders": "reminders", "channels": "channels", "scratchpads": "scratchpad values", "embeddings": "vectors",
     "promotions": "promotions", "recall_events": "recall signals",
 }  # fmt: skip
-"""What a report tells of, and how it calls it."""
+"""Tables that a report counts, and their names in it."""
 
 
 def _figures(counts: dict[str, int]) -> dict[str, int]:
     return {shown: counts[table] for table, shown in _SHOWN.items() if counts.get(table)}
 
 
-# An agent that is there
+# Existing agents
 
 
 def _merge(
     store: Store, section: Section, rows: Callable[[Section], Rows], now: int, remarks: list[str], *, where: str,
     found: AccountRows, account: bool,
 ) -> Part:  # fmt: skip
-    """Add what an agent does not have: conversations by their id, entries by id, name and text; the rest stays."""
+    """Add missing conversations (compared by id) and entries (by id, name and text) to an agent; the rest stays."""
     merging = _Merging(store, section, rows, now, remarks, lambda entry_id: (entry_id in found.ids) is account)
     if account:
         with store.write() as work:
@@ -323,23 +323,23 @@ def _merge(
 
 
 class _Merging:
-    """One section of a file on its way into an agent that has rows already."""
+    """Merge of one section of a file into an agent that already has rows."""
 
     def __init__(
         self, store: Store, section: Section, rows: Callable[[Section], Rows], now: int, remarks: list[str],
         wanted: Callable[[str], bool],
     ) -> None:  # fmt: skip
-        """`wanted` tells by its id whether an entry goes here."""
+        """`wanted` returns True for the ids of entries that belong here."""
         self.store, self.section, self.rows, self.now, self.remarks = store, section, rows, now, remarks
         self.wanted = wanted
         self.added: dict[str, int] = {}
         self.known: dict[str, int] = {}
         self._new: set[str] = set()
-        """The conversations that were not there."""
+        """Ids of the conversations that are new here."""
         self._numbers = array("q")
-        """The numbers that their events have in the file."""
+        """Sequence numbers of their events in the file."""
         self._base = 0
-        """The last number of the journal before them."""
+        """Last sequence number of the journal before them."""
 
     def _rows(self, table: str) -> Iterator[dict[str, Any]]:
         if not self.section.counts.get(table):
@@ -381,9 +381,9 @@ class _Merging:
                 self._load(tx, "scratchpads", row)
 
     def _moved_view(self, row: dict[str, Any]) -> dict[str, Any]:
-        """The event numbers of a saved view as they are here."""
+        """Translate the event numbers of a saved view to this journal."""
         spans = json.dumps([[self._number(first), self._number(last)] for first, last in json.loads(row["spans"])])
-        # A talk of which nothing is loaded is shown from the number after its last event, which is no event of it.
+        # If nothing of a conversation is loaded, shown_from is one past its last event, so it may match no event.
         shown_from = self._base + bisect_left(self._numbers, row["shown_from"]) + 1 if row["shown_from"] else 0
         return {"spans": spans, "upto": self._number(row["upto"]), "shown_from": shown_from}
 
@@ -391,7 +391,7 @@ class _Merging:
         tx.load(table, ["agent", *row], [(self.store.agent, *row.values())])
 
     def _events(self, tx: Transaction) -> None:
-        """Events go to the end of the journal. Where one tells numbers, it tells the new ones, and the chain is new."""
+        """Append events to the journal; translate the event numbers in markers and rebuild the hash chain."""
         journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
         self._base = journal.events
         previous: dict[str, str] = {}
@@ -415,7 +415,7 @@ class _Merging:
             self._count("events", True)
 
     def _number(self, seq: int) -> int:
-        """The number that an event has here."""
+        """Return the sequence number of an event in this journal; 0 if it was not imported."""
         place = bisect_left(self._numbers, seq)
         return self._base + place + 1 if place < len(self._numbers) and self._numbers[place] == seq else 0
 
@@ -442,7 +442,7 @@ class _Merging:
                 self._count("entries", True)
 
     def _add(self, work: Work, row: dict[str, Any], name: str | None, aliases: Sequence[str]) -> None:
-        """Store an entry under its own id, and log that it was added."""
+        """Store an entry under its own id and log the addition."""
         values = {key: value for key, value in row.items() if value is not None and key != "id"}
         values |= {"tags": json.loads(row["tags"]), "concept_tags": json.loads(row["concept_tags"])}
         try:

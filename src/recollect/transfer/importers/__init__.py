@@ -1,1 +1,1 @@
-"""Other systems' files as notes and chats. A reader only reads, one item at a time; `writing` alone writes."""
+"""Import of other systems' files. Readers yield notes and chats one at a time; only `writing` writes to memory."""

@@ -1,4 +1,4 @@
-"""ChatGPT's `conversations.json`: a list of chats, each a tree of messages of which one branch is what was said."""
+"""Reader for ChatGPT's `conversations.json`: a list of chats, each a message tree with one current branch."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["read"]
 
 
 def read(path: Path, done: Read) -> Iterator[Item]:
-    """The chats, in the order of the file."""
+    """Yield the chats in file order, each with the messages of its current branch."""
     for number, found in enumerate(objects(path, done), 1):
         identity = line(found.get("conversation_id") or found.get("id"))
         mapping = found.get("mapping")
@@ -29,7 +29,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
 
 
 def _branch(chat: Mapping[str, Any], mapping: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The nodes from the root to the current one."""
+    """Return the nodes from the root to the current one; by default the newest leaf."""
     current = chat.get("current_node")
     if current not in mapping:
         leaves = [key for key, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")]
@@ -68,7 +68,7 @@ def _message(node: Mapping[str, Any]) -> Message | None:
 
 
 def _text(content: Mapping[str, Any]) -> str:
-    """What a message says in words; what else was in it is named."""
+    """Return the text of a message; other content is replaced by its type in brackets."""
     parts = content.get("parts")
     if not isinstance(parts, list):
         return clean(content.get("text") or content.get("result") or content.get("content"))

@@ -1,4 +1,4 @@
-"""Claude's `conversations.json`: a list of chats with their messages in order."""
+"""Reader for Claude's `conversations.json`: a list of chats with their messages in order."""
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -11,7 +11,7 @@ __all__ = ["read"]
 
 
 def read(path: Path, done: Read) -> Iterator[Item]:
-    """The chats, in the order of the file."""
+    """Yield the chats in file order."""
     for number, found in enumerate(objects(path, done), 1):
         identity, messages = line(found.get("uuid")), found.get("chat_messages")
         if identity is None or not isinstance(messages, list):

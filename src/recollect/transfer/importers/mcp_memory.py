@@ -1,6 +1,6 @@
-"""The MCP memory server's `memory.jsonl`: an entity becomes a note of its name, with its observations and relations.
+"""Reader for the MCP memory server's `memory.jsonl`: an entity becomes a note with its observations and relations.
 
-A relation is a line of the note it starts from, with a link to the other one: `works at [[Acme]]`.
+A relation becomes a line in the note of its source entity, with a link to the target: `works at [[Acme]]`.
 """
 
 import json
@@ -17,7 +17,7 @@ __all__ = ["read"]
 
 
 def read(path: Path, done: Read) -> Iterator[Item]:
-    """The entities. The file is read twice, and the relations are held meanwhile: they may stand behind both ends."""
+    """Yield the entities. Reads the file twice: relations may follow their entities, so they are collected first."""
     relations: dict[str, list[str]] = {}
     entities: set[str] = set()
     for row in _rows(path):

@@ -1,4 +1,4 @@
-"""mem0's memories as JSON: a list of them, or an object that holds the list as `results`."""
+"""Reader for mem0 memories as JSON: a list, or an object with the list under `results` or `memories`."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -13,7 +13,7 @@ __all__ = ["read"]
 
 
 def read(path: Path, done: Read) -> Iterator[Item]:
-    """The memories, in the order of the file."""
+    """Yield the memories in file order."""
     number = 0
     for found in objects(path, done):
         listed = [found] if "memory" in found else found.get("results", found.get("memories"))
@@ -35,7 +35,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
 
 
 def _context(memory: Mapping[str, Any]) -> str | None:
-    """Whose it was and what else was known of it."""
+    """Return user, agent, run and metadata of a memory as text; None if there are none."""
     parts = [f"{key}: {line(memory[key])}" for key in ("user_id", "agent_id", "run_id") if line(memory.get(key))]
     about = memory.get("metadata")
     if isinstance(about, Mapping) and about:

@@ -1,7 +1,8 @@
-"""A folder `.memory`: a flat file or a folder of categories per agent, `_project.md`, and saved conversations.
+"""Reader for a `.memory` folder: a flat file or a folder of category files per agent, `_project.md`, and saved
+conversations.
 
-A flat file is split at its `## ` headings, which tell the categories, and is called `.md.bak` afterwards. One that has
-been through this already, or whose agent has a folder, is left alone. Links in the folder are not followed.
+A flat file is split at its `## ` headings, which determine the categories, and is renamed to `.md.bak` afterwards. It
+is skipped if that backup exists or its agent has a folder. Symbolic links in the folder are not followed.
 """
 
 import json
@@ -37,7 +38,7 @@ _SECTIONS = {
     "handoffs": Category.HANDOFFS,
 }  # fmt: skip
 TITLE = 200
-"""Characters of a heading that are looked at for its category."""
+"""How many characters of a heading are used to find its category."""
 _HEADING = re.compile(r"^## +(.+)$", re.MULTILINE)
 _ENTRY = re.compile(r"^<!-- id:(\d{1,19}) -->[ \t]*\r?\n## ([^\r\n]*)\r?\n", re.MULTILINE)
 _TAG = re.compile(r"#(\w+)")
@@ -45,7 +46,7 @@ _TITLE = re.compile(r"\A\s*# [^\n]*\n?")
 
 
 def read(path: Path, done: Read) -> Iterator[Item]:
-    """Everything in the folder, or one flat file."""
+    """Yield everything in the folder, or in one flat file."""
     if path.is_file():
         yield from _flat(path.resolve())
         return
@@ -65,7 +66,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
 
 
 def read_conversation(path: Path, done: Read) -> Iterator[Item]:
-    """One saved conversation; a file that is damaged is told and left out."""
+    """Yield one saved conversation, or a remark if the file is damaged."""
     whole = path.resolve()
     yield from _conversation(whole.parent, whole.name)
 
@@ -86,7 +87,7 @@ def _conversation(root: Path, name: str) -> Iterator[Item]:
 
 
 def chat(found: object, stem: str) -> Chat | None:
-    """A conversation of the form {agentId, savedAt, messages: [{role, text}]}."""
+    """Parse a conversation of the form {agentId, savedAt, messages: [{role, text}]}; None if it is none."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
         return None
     agent = line(found.get("agentId")) or stem
@@ -130,7 +131,7 @@ def _flat(file: Path) -> Iterator[Item]:
 
 
 def sections(content: str) -> list[tuple[str, str]]:
-    """A flat file as (title, text); what stands before the first heading has no title."""
+    """Split a flat file into (title, text); text before the first heading has an empty title."""
     parts = _HEADING.split(content)
     parts[0] = _TITLE.sub("", parts[0])
     found = [("", parts[0]), *zip(parts[1::2], parts[2::2], strict=True)]
@@ -138,7 +139,7 @@ def sections(content: str) -> list[tuple[str, str]]:
 
 
 def category_of(title: str) -> Category:
-    """The category that a heading means, in English or Portuguese; lessons where it means none."""
+    """Return the category for a heading in English or Portuguese; lessons by default."""
     return _category(title)[1]
 
 
@@ -167,7 +168,7 @@ def _agent(root: Path, folder: str) -> Iterator[Item]:
 
 
 def entries(content: str) -> list[tuple[int | None, list[str], str]]:
-    """The entries of a category file as (time, tags, text), oldest first; text before the first one has no time."""
+    """Parse a category file into (time, tags, text), oldest first; text before the first entry has no time."""
     found = list(_ENTRY.finditer(content))
     first = _TITLE.sub("", content[: found[0].start()] if found else content)
     first = _without_rule(first)
@@ -178,21 +179,21 @@ def entries(content: str) -> list[tuple[int | None, list[str], str]]:
         date, _, tagged = entry[2].partition("·")
         tags = [tag for word in tagged.split() if (tag := word.strip("#"))]
         if text.strip():
-            # The id is the time of writing in milliseconds; files of people may have any number there.
+            # The id is usually the creation time in milliseconds; handwritten ones may be any number.
             at = int(entry[1]) if 10**12 <= int(entry[1]) < 10**13 else moment(date.rstrip())
             made.append((at, list(dict.fromkeys(tags))[:64], text))
     return ([(None, [], first)] if first.strip() else []) + made[::-1]
 
 
 def _without_rule(text: str) -> str:
-    """A text without the line of dashes at its end, and without empty lines around it."""
+    """Remove a trailing `---` line and surrounding empty lines."""
     text = text.strip("\r\n")
     before, _, last = text.rpartition("\n")
     return before.strip("\r\n") if last.rstrip(" \t") == "---" else text
 
 
 def _text(root: Path, name: str, longest: int = CONTENT_BYTES) -> str | Remark:
-    """What a file says, nothing where there is none; a remark where it must not be read or is too long."""
+    """Read a file as text, empty if it is missing; a Remark if it is unsafe to read or too long."""
     with file_errors(root / name):
         try:
             return clean((read_bytes(root, name, longest) or b"").decode("utf-8-sig", "replace"))

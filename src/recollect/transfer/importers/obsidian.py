@@ -1,6 +1,7 @@
-"""A folder of Obsidian notes, or one: the file's name is the note's, links stay, the frontmatter tells the rest.
+"""Reader for a folder of Obsidian notes, or a single note. The file name becomes the note's name, links are kept, and
+tags, aliases and dates come from the frontmatter.
 
-Only files inside the folder are read; hidden folders and links are left alone.
+Only files inside the folder are read; hidden folders and symbolic links are skipped.
 """
 
 import re
@@ -23,7 +24,7 @@ MOST_TAGS = 64
 
 
 def read(path: Path, done: Read) -> Iterator[Item]:
-    """The notes, in the order of their paths."""
+    """Yield the notes in path order."""
     path = path if path.is_dir() else path.resolve()
     root = path if path.is_dir() else path.parent
     taken: set[str] = set()
@@ -43,7 +44,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
         if not body.strip():
             yield Remark(f"{where} is empty and was left out")
             continue
-        # Links go by the file's name; where two have the same one, the second is called by its path.
+        # Links use the file name; if two files share one, the second note is named by its path.
         called = name(file.stem)
         if called is None or called in taken:
             called = name(where.with_suffix("").as_posix())
@@ -63,7 +64,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
 
 
 def markdown_files(path: Path) -> list[Path]:
-    """The markdown files of a folder, sorted; or the one file."""
+    """Return the markdown files of a folder, sorted, or the single file."""
     if path.is_file():
         return [path]
     return sorted(
@@ -74,7 +75,7 @@ def markdown_files(path: Path) -> list[Path]:
 
 
 def frontmatter(text: str) -> tuple[dict[str, list[str]], str]:
-    """The fields of the frontmatter, each as a list, and the text after it. What cannot be read stays in the text."""
+    """Return the frontmatter fields, each as a list, and the text after them. Invalid frontmatter stays in the text."""
     found = _FRONT.match(text)
     if found is None:
         return {}, text

@@ -1,4 +1,4 @@
-"""What readers share: JSON of any size piece by piece, times in any form, and text that every database can store."""
+"""Helpers of the readers: streaming JSON, timestamps in any form, and text that every database can store."""
 
 import codecs
 import json
@@ -17,13 +17,13 @@ __all__ = ["clean", "line", "moment", "name", "objects"]
 
 CHUNK = 1 << 20
 SECONDS = 100_000_000_000
-"""A number below this is a time in seconds, one above in milliseconds."""
+"""Timestamps below this are in seconds, others in milliseconds."""
 NEAR_THE_END = 16
-"""An error so close to the end of what was read may go away with the rest: a word or an escape that was cut."""
+"""A JSON error within so many characters of the buffer's end may come from a truncated literal or escape."""
 
 
 def objects(path: Path, read: Read) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON list one by one, or the one object that a file begins with. Only one is held at a time."""
+    """Yield the objects of a JSON list, or the single top-level object. Holds one at a time in memory."""
     with opened(path) as file:
         reader = _Reader(path, file, read)
         opening = reader.next_mark()
@@ -44,7 +44,7 @@ def objects(path: Path, read: Read) -> Iterator[dict[str, Any]]:
 
 
 class _Reader:
-    """A piece of a JSON text that grows as it is needed and forgets what was taken from it."""
+    """A buffer over a JSON text that reads more on demand and drops what was consumed."""
 
     def __init__(self, path: Path, file: Any, read: Read) -> None:
         self._path, self._file, self._read = path, file, read
@@ -52,7 +52,7 @@ class _Reader:
         self._decoder = json.JSONDecoder()
         self._text, self._at = "", 0
         self._taken = 0
-        """Characters that were forgotten."""
+        """Number of characters dropped from the buffer."""
 
     def _more(self, size: int) -> bool:
         piece = self._file.read(size)
@@ -62,7 +62,7 @@ class _Reader:
         return bool(piece)
 
     def next_mark(self) -> str:
-        """The next character that is no space; empty at the end."""
+        """Return the next non-space character without consuming it; empty at the end."""
         while True:
             rest = len(self._text)
             while self._at < rest and self._text[self._at] in " \t\r\n":
@@ -73,11 +73,11 @@ class _Reader:
                 return ""
 
     def skip(self) -> None:
-        """Leave one character behind."""
+        """Consume one character."""
         self._at += 1
 
     def object(self) -> dict[str, Any]:
-        """The object that begins here."""
+        """Decode the object at the current position."""
         size = CHUNK
         while True:
             try:
@@ -85,7 +85,7 @@ class _Reader:
                 return value  # type: ignore[no-any-return]
             except json.JSONDecodeError as error:
                 cut = error.msg.startswith("Unterminated string") or error.pos >= len(self._text) - NEAR_THE_END
-                # Twice as much each time, so that a long object is not read anew too often.
+                # Double the read size each time, so that a long object is not parsed too often.
                 if not cut or not self._more(size):
                     raise self.error("it ends too early" if cut else error.msg) from None
                 size *= 2
@@ -93,7 +93,7 @@ class _Reader:
                 raise self.error("it is nested too deep") from None
 
     def error(self, what: str) -> Invalid:
-        """What is wrong here."""
+        """Return an Invalid error for the current position."""
         return Invalid(
             f"{self._path} is damaged at character {self._taken + self._at:,}: {what}. What came before is imported; "
             "get a whole copy and import it, nothing comes twice"
@@ -101,7 +101,7 @@ class _Reader:
 
 
 def moment(value: object) -> int | None:
-    """A time in seconds, milliseconds or as text, in UTC milliseconds; None where it is none."""
+    """Convert a timestamp in seconds, milliseconds or text form to UTC milliseconds; None if it is invalid."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool):
             return milliseconds(round(value * 1000 if value < SECONDS else value))
@@ -111,7 +111,7 @@ def moment(value: object) -> int | None:
 
 
 def clean(value: object) -> str:
-    """Text that every database can store; nothing where the value is no text."""
+    """Return text without NUL characters and lone surrogates, which databases reject; empty if not a string."""
     if not isinstance(value, str):
         return ""
     if value.isascii():
@@ -120,13 +120,13 @@ def clean(value: object) -> str:
 
 
 def line(value: object, longest: int = NAME_LENGTH) -> str | None:
-    """Text on one line, cut where it is too long; None where nothing is left."""
+    """Return text on one line, truncated to `longest` characters; None if nothing is left."""
     shown = "".join(" " if unicodedata.category(mark) in ("Cc", "Zl", "Zp") else mark for mark in clean(value))
     return " ".join(shown.split())[:longest].strip() or None
 
 
 def name(value: object) -> str | None:
-    """A name as entries may have it; a long one is cut, and stays different from others that begin alike."""
+    """Return a valid entry name; a long one is truncated and gets a hash, so that common prefixes do not collide."""
     whole = line(value, 1_000_000)
     if whole is None or len(whole) <= NAME_LENGTH:
         return whole

@@ -1,4 +1,4 @@
-"""What the readers make of a foreign file: notes, chats and remarks. Frozen values."""
+"""Frozen values that the readers of foreign files yield: notes, chats and remarks."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ __all__ = ["Chat", "Item", "Message", "Note", "Read", "Remark", "Retire", "Skipp
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """One thing to remember. It is told apart by its name, or by its category and text where it has none."""
+    """One entry to import, identified by its name, or if it has none by category and text."""
 
     content: str
     source: str
@@ -22,24 +22,24 @@ class Note:
     context: str | None = None
     at: int | None = None
     agent: str | None = None
-    """Whose it is, where the file says so."""
+    """The agent it belongs to, if the file names one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing that was said."""
+    """One message of a chat."""
 
     text: str
     by_user: bool
     at: int | None = None
     speaker: str | None = None
     internal: bool = False
-    """Machinery, such as what a tool said."""
+    """True for messages that are not part of the visible dialogue, such as tool output."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chat:
-    """One conversation, told apart by its foreign id."""
+    """One conversation, identified by its foreign id."""
 
     id: str
     messages: Sequence[Message]
@@ -48,19 +48,19 @@ class Chat:
     started: int | None = None
     agent: str | None = None
     digest: bool = False
-    """Whether to make hand-off, decisions and lessons of it, as when a conversation ends here."""
+    """True to extract hand-off, decisions and lessons, as at the end of a conversation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something that could not be taken over, and why."""
+    """Something that could not be imported, and why."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """A file that was left alone, and why."""
+    """A file that was skipped, and why."""
 
     file: str
     why: str
@@ -68,7 +68,7 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class Retire:
-    """A file that gets another name once everything in it is written."""
+    """A file to rename once everything in it is written."""
 
     path: Path
     name: Path
@@ -76,4 +76,4 @@ class Retire:
 
 Item = Note | Chat | Remark | Skipped | Retire
 Read = Callable[[int], None]
-"""Told how many bytes were read so far."""
+"""Progress callback: called with the number of bytes read so far."""

@@ -1,8 +1,8 @@
-"""From notes and chats to memory: many in one transaction, each once, however often the file is imported.
+"""Batched, idempotent import of notes and chats into memory.
 
-A chat is told apart by its foreign id, and of one that has grown only what is new is added. A note is told apart by its
-name, or by its text. A note that nobody changed since it was imported follows the file; any other is left as it is,
-and so is what was forgotten.
+A chat is identified by its foreign id; if it has grown, only new messages are added. A note is identified by its name,
+or by its text. A note that was not changed since its import is updated from the file; any other is left as it is, and
+forgotten notes stay forgotten.
 """
 
 import secrets
@@ -31,30 +31,30 @@ from recollect.transfer.restoring import ACTOR
 __all__ = ["Writer"]
 
 NOTES = 500
-"""Notes in one transaction."""
+"""Notes per transaction."""
 MESSAGES = 2_000
-"""Messages in one transaction, about."""
+"""Approximate number of messages per transaction."""
 REMARKS = 100
-"""Remarks that are told one by one; the rest is counted."""
+"""Remarks that are reported individually; the rest are counted."""
 _REF = string.digits + string.ascii_letters
 
 
 @dataclass(slots=True)
 class _Agent:
-    """What is on its way into one agent's memory."""
+    """Pending items and counts of one agent."""
 
     stores: Sequence[Store]
-    """That of the workspace, and that of the account where it is another one."""
+    """The workspace's store, and the account's if it is a separate one."""
     known: Known
     chats: dict[str, list[str]]
-    """The conversations of a foreign chat, oldest first."""
+    """Conversation ids by foreign chat id, oldest first."""
     events: int
-    """How many events the journal had when these were read."""
+    """Length of the journal when `chats` was read."""
     notes: list[Note] = field(default_factory=list)
     waiting: list[Chat] = field(default_factory=list)
     messages: int = 0
     names: set[str] = field(default_factory=set)
-    """Names that the file has told so far."""
+    """Names seen in the file so far."""
     added: Counter[str] = field(default_factory=Counter)
     changed: Counter[str] = field(default_factory=Counter)
     there: Counter[str] = field(default_factory=Counter)
@@ -66,16 +66,16 @@ class _Agent:
 
 @dataclass(frozen=True, slots=True)
 class _Plan:
-    """What becomes of a note."""
+    """The decision for one note."""
 
     operation: Add | Write | None = None
     figures: Counter[str] | None = None
-    """Where it counts."""
+    """The counter to increment."""
     remark: str | None = None
 
 
 class Writer:
-    """Takes what a reader found and writes it; in a dry run it only counts."""
+    """Write the items of a reader in batches; a dry run only counts."""
 
     def __init__(
         self, stores: Callable[[str], Sequence[Store]], agent: str, clock: Callable[[], int], *, dry_run: bool = False
@@ -88,7 +88,7 @@ class Writer:
         self._more = 0
 
     def take(self, items: Iterable[Item]) -> None:
-        """Take everything, and have it written."""
+        """Consume all items and write them."""
         for item in items:
             match item:
                 case Remark():
@@ -111,12 +111,12 @@ class Writer:
                     self.migrated.append(item.path.name)
                     self._write_all()
                     if not self._dry:
-                        with suppress(FileNotFoundError):  # who imports it at the same time was faster
+                        with suppress(FileNotFoundError):  # a concurrent import has renamed it
                             item.path.rename(item.name)
         self._write_all()
 
     def parts(self, workspace: str) -> tuple[Part, ...]:
-        """What was done, agent by agent."""
+        """Return the counts per agent."""
         return tuple(
             Part(
                 where=f"{workspace}/{name}", added=dict(+one.added), changed=dict(+one.changed), known=dict(+one.there)
@@ -125,11 +125,11 @@ class Writer:
         )
 
     def agents(self) -> list[str]:
-        """The agents that got something."""
+        """Return the agents that were written to."""
         return [name for name, one in self._agents.items() if one.added or one.changed]
 
     def remarks(self) -> tuple[str, ...]:
-        """What could not be taken over."""
+        """Return remarks about what could not be imported."""
         return (*self._remarks, *([f"and {self._more} more of the kind"] if self._more else []))
 
     def _remark(self, text: str) -> None:
@@ -175,7 +175,7 @@ class Writer:
         now = self._clock()
         vectors = embedding.at_once(one.store, [add.content for _, add in new])
         with one.store.write() as work:
-            # Others may have written meanwhile, perhaps the same file: now nobody can, so what is decided here counts.
+            # Another writer may have imported the same file meanwhile; under the write lock, decide again.
             taken = _taken(one, work.tx, new)
             one.known.read_on(work.tx)
             for (note, add), vector in zip(new, vectors, strict=True):
@@ -190,7 +190,7 @@ class Writer:
             one.known.seq = work.counters.operations
 
     def _draft(self, one: _Agent, note: Note) -> Add | None:
-        """The entry that a note would be; None if it cannot be one, or the file had one of that name already."""
+        """Validate a note as an Add; None, with a remark, if it is invalid or its name already occurred in the file."""
         try:
             add = remember.checked(
                 Add(
@@ -210,7 +210,7 @@ class Writer:
         return add
 
     def _settle(self, one: _Agent, add: Add, plan: _Plan) -> Add | Write | None:
-        """Take note of what becomes of a note, and say what is to be done."""
+        """Record the decision for a note and return the operation to apply, if any."""
         if isinstance(plan.operation, Add):
             one.known.add(add.name, _category(add), add.content)
         if plan.figures is not None:
@@ -233,8 +233,8 @@ class Writer:
             return
         begun = []
         with one.store.database.write(one.store.agent) as tx:
-            journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # whoever appends meanwhile waits
-            if journal.events != one.events:  # somebody did before, perhaps the same chats
+            journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # blocks concurrent appenders
+            if journal.events != one.events:  # another writer appended, perhaps the same chats
                 one.chats = _chats(tx)
             for chat in taken:
                 identity = self._open(one, tx, chat) or names.new_id(
@@ -265,7 +265,7 @@ class Writer:
         figures["conversations"] += 1
 
     def _open(self, one: _Agent, tx: Transaction, chat: Chat) -> str | None:
-        """The conversation in which a chat still goes on here."""
+        """Return the chat's last conversation if it is still active."""
         before = one.chats.get(chat.id)
         if not before:
             return None
@@ -273,16 +273,16 @@ class Writer:
         return before[-1] if status == Status.ACTIVE and not ending_ else None
 
     def _new(self, one: _Agent, tx: Transaction, chat: Chat, identity: str) -> Sequence[Event]:
-        """The events of a chat that are not there yet."""
+        """Return the events of a chat that are not yet stored."""
         given: list[Event] = []
         at = chat.started
         for message in chat.messages:
-            # A message without a time was said when the one before it was.
+            # A message without a time gets that of the previous one.
             at = message.at if message.at is not None else at
             kind = EventType.USER if message.by_user else EventType.MODEL
             event = Event(type=kind, content=message.text, speaker=message.speaker, internal=message.internal)
             try:
-                # Its id tells that time, too: what was said long ago is not where the agent was last.
+                # The event id encodes that time too, so an old message does not count as the agent's latest.
                 given.append(conversations.checked(event, identity, self._clock() if at is None else at))
             except Invalid as error:
                 self._remark(f"a message of the chat {chat.id} was left out: {error}")
@@ -291,7 +291,7 @@ class Writer:
 
 
 def _chats(tx: Transaction) -> dict[str, list[str]]:
-    """The conversations of each foreign chat, oldest first."""
+    """Return conversation ids by foreign chat id, oldest first."""
     chats: dict[str, list[str]] = {}
     for chat_id, identity in tx.all("transfer.chats"):
         chats.setdefault(chat_id, []).append(identity)
@@ -299,7 +299,7 @@ def _chats(tx: Transaction) -> dict[str, list[str]]:
 
 
 def _taken(one: _Agent, tx: Transaction, drafts: Iterable[tuple[Note, Add]]) -> set[str]:
-    """Those of the names and aliases that are names in the account."""
+    """Return the names and aliases of the drafts that are taken in the account."""
     wanted = [name for note, add in drafts for name in (add.name, *note.aliases) if name is not None]
     found: set[str] = set()
     for other in one.stores[1:] if wanted else ():
@@ -309,12 +309,12 @@ def _taken(one: _Agent, tx: Transaction, drafts: Iterable[tuple[Note, Add]]) -> 
 
 
 def _plan(one: _Agent, tx: Transaction, add: Add, taken: Collection[str]) -> _Plan:
-    """What is to be done about a note: add it, write it anew, or nothing."""
+    """Decide what to do with a note: add it, update the entry, or nothing."""
     bound = None if add.name is None else entries.binding(tx, add.name)
     if bound is None:
         if add.name in taken:
             return _Plan(remark=f"{add.name!r} is a name in the account already; the note was left out")
-        # One that is known by its name was there and was forgotten.
+        # A known name without a binding belongs to a forgotten entry.
         known = one.known.has_text(_category(add), add.content) if add.name is None else one.known.has_name(add.name)
         return _Plan(None, one.there) if known else _Plan(add, one.added)
     entry = entries.get(tx, bound[0])
@@ -332,7 +332,7 @@ def _category(add: Add) -> str | None:
 
 
 def _begin(tx: Transaction, chat: Chat, identity: str, events: Sequence[Event]) -> None:
-    """Start a conversation for a chat. It is past, so no summary will be made of it; its words are in the journal."""
+    """Start a conversation for a chat. Unless digested, it is idle and gets no summary; its text is in the journal."""
     first, last = events[0].created_at, events[-1].created_at
     while not tx.run(
         "history.start", id=identity, ref_code="".join(secrets.choice(_REF) for _ in range(conversations.REF_LENGTH)),
