@@ -346,7 +346,7 @@ class _Beside:
 
 
 def _told_by_others(own: Floats, others: Flags) -> Floats:
-    """Return for each turn how far a single turn of `others` covers its word score, from 0 to 1; half of it counts as 1.
+    """Return how far a single turn of `others` covers each turn's word score, from 0 to 1; half of it counts as 1.
 
     A turn without any of the words gets 1. What only the assistant said gets 0, and so no penalty.
     """
