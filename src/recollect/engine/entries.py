@@ -113,7 +113,7 @@ class Entries:
         return entry
 
     def add(self, drafts: Sequence[Add]) -> list[Entry]:
-        """Add checked entries atomically: all, or none if a name is taken."""
+        """Add checked entries: all, or none if a name is taken."""
         parts = {
             store: {i: draft for i, draft in enumerate(drafts) if self._home_of(draft) is store}
             for store in self.stores

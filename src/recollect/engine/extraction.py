@@ -1,16 +1,16 @@
-"""What conversations leave behind without being asked: insights as notes; and summaries of categories that grow long.
+"""Two jobs: extract insights from conversations as notes, and shelve the older notes of long categories.
 
-The argument. A conversation is read again when it has changed: the hash of its last event covers all before it, so one
-look at that tells. Of a long one only what is older than the last 20 messages is read; the rest is read when it has
-aged out, or when the conversation ends. So the same line is met again and again, and it is stored once: not when the
-conversation has given it before (even if it was forgotten since), and not when a note of its category begins with the
-same 100 characters. A long conversation is trimmed: from then on its last 20 messages are what loads. The journal is
-only read, never trimmed. Notes have the time of the conversation, so that what is read late does not look new; and an
-imported conversation was no session of this agent, so it leaves no hand-off.
+The argument. A conversation is read again when it has changed, which one comparison detects: the hash of its last event
+covers all events before it. Of a long conversation only what is older than the last 20 messages is read; the rest
+follows when it has aged out, or when the conversation ends. The same line is therefore seen many times, and stored
+once: it is skipped if the conversation has yielded it before (even if the note was removed since), or if a note of its
+category starts with the same 100 characters. A long conversation is trimmed: from then on only its last 20 messages are
+loaded. The journal itself is never trimmed. Notes carry the time of the conversation, so that late extraction does not
+make them look new. An imported conversation was not a session of this agent, so it yields no hand-off.
 
-Shelving keeps a category short: the 20 newest notes stay, the others become lines of one summary, which stands just
-before them in time, so that it never is the latest note. A summary of before gives its lines to the new one. Notes with
-a name, with an open task or promoted by dreaming are neither counted nor touched. The notes themselves go to the trash.
+Shelving keeps a category short: the 20 newest notes stay, the others become lines of one summary, dated just before the
+oldest that stays, so that it is never the latest note. The lines of an earlier summary move to the new one. Notes with
+a name, with an open task or promoted by dreaming are neither counted nor touched. Shelved notes go to the trash.
 """
 
 import hashlib
@@ -47,20 +47,20 @@ __all__ = [
 ]
 
 RECENT = 20
-"""Messages at the end of a conversation that are not read while it is longer than that."""
+"""Number of latest messages that are not read yet in a longer conversation."""
 MOST, KEEP = 30, 20
-"""A category of more notes is shelved; so many stay."""
+"""A category with more than MOST notes is shelved down to KEEP."""
 LINES = 500
-"""The most lines of a summary; the oldest leave first."""
+"""Maximum lines of a summary; the oldest are dropped first."""
 COMPACTED, INSIGHT, HANDOFF = "compacted", "auto-extract", "auto-handoff"
 IMPORTED = "import"
-"""Who made the summary of a conversation that was held elsewhere and imported."""
+"""Value of `summary_by` for an imported conversation."""
 SHELVED = "shelve"
-"""The source of a summary."""
+"""Value of `source` for a summary."""
 BATCH = 50
 SHELF = 100
 SAME = 100
-"""Characters at the beginning by which two notes are the same."""
+"""Length of the prefix by which two notes count as the same, in characters."""
 LOOKED_AT = 4 * SAME
 HANDOFF_MESSAGES, HANDOFF_LENGTH = 3, 150
 PREVIEW = 200
@@ -69,7 +69,7 @@ _SUMMARY = re.compile(r"Compacted (\d{1,9}) older entries:\n")
 
 @dataclass(frozen=True, slots=True)
 class _Talk:
-    """What was found in a conversation."""
+    """The insights found in a conversation."""
 
     conversation: str
     hash: str
@@ -81,17 +81,17 @@ class _Talk:
 
 
 def beginning(content: str) -> str:
-    """What two notes that say the same share: the first 100 characters, whatever their case and white space."""
+    """Return the deduplication key of a note: its first 100 characters after normalisation."""
     return text.normalise(content[:LOOKED_AT])[:SAME]
 
 
 def stored_beginnings(tx: Transaction, category: Category) -> set[str]:
-    """How the notes of a category begin."""
+    """Return the deduplication keys of the notes of a category."""
     return {beginning(start) for (start,) in tx.all("extraction.beginnings", category=category.value, length=LOOKED_AT)}
 
 
 def given_before(tx: Transaction, conversation: str) -> Callable[[str, str], bool]:
-    """Tells of a category and a line whether the conversation has given that insight before."""
+    """Return a predicate of category and line: whether the conversation has yielded that insight before."""
     row = tx.one("extraction.seen", conversation_id=conversation)
     return _among(_seen(row[0] if row else None))
 
@@ -112,7 +112,7 @@ def _fingerprint(category: str, content: str) -> str:
 
 
 def extract(shift: Shift, store: Store) -> None:
-    """Store the insights of conversations that have changed since they were read last."""
+    """Store the insights of conversations that have changed since the last run."""
     for figure in ("conversations", "conversationsTrimmed", "extracted"):
         shift.count(figure, 0)
     after = ""
@@ -139,7 +139,7 @@ def extract(shift: Shift, store: Store) -> None:
 
 
 def _found(tx: Transaction, row: Row, now: int) -> _Talk:
-    """Read a conversation. One that ended properly has given its insights already."""
+    """Read a conversation and find its insights; none if its ending has stored them already."""
     conversation, digest, ending, stored = row
     seen = _seen(stored)
     info = history.conversation(tx, conversation)
@@ -165,12 +165,12 @@ def _found(tx: Transaction, row: Row, now: int) -> _Talk:
 
 
 def said_at(talk: Sequence[Event], now: int) -> int:
-    """When the last thing of a talk was said; now, where nothing was, or where that is said to be in the future."""
+    """Return the time of the last event of a talk, at most `now`; `now` if there is none."""
     return min(max((event.created_at or 0 for event in talk), default=now), now)
 
 
 def _store(step: Step, talks: Iterable[_Talk]) -> int:
-    """Store what is new of several conversations, and that they were read; how many notes were made."""
+    """Store new insights of several conversations, and their progress; return the number of notes added."""
     known: dict[Category, set[str]] = {}
     made = 0
     for talk in talks:
@@ -194,7 +194,7 @@ def _store(step: Step, talks: Iterable[_Talk]) -> int:
 
 
 def _hand_off(step: Step, talk: _Talk, draft: Add) -> int:
-    """One hand-off for each conversation: it is written anew while the conversation grows."""
+    """Add the hand-off of a conversation, or rewrite the existing one; return the number added."""
     ids = [entry_id for (entry_id,) in step.tx.all("extraction.handoffs_of", conversation=talk.conversation)]
     for found in entries.stored(step.tx, ids).values():
         if {COMPACTED, HANDOFF} <= set(found.entry.tags):
@@ -225,10 +225,10 @@ def _shortened(content: str, most: int) -> str:
 
 
 def shelve(shift: Shift, store: Store) -> None:
-    """Turn the older notes of every category with more than 30 into one summary, a few at a time.
+    """Replace the older notes of every category with more than 30 by one summary, in batches.
 
-    A scheduled run counts and replaces only notes that jobs made from conversations, unless the settings say otherwise:
-    what was remembered on purpose must not leave recall by itself.
+    Unless the settings say otherwise, a scheduled run counts and replaces only notes that jobs made from conversations:
+    what was remembered on purpose must not disappear from recall without a request.
     """
     everything = int(shift.requested or shift.settings.upkeep.shelved == "all")
     with shift.read(store) as tx:
@@ -244,9 +244,9 @@ def shelve(shift: Shift, store: Store) -> None:
 
 
 def _merge(step: Step, category: Category, count: int, everything: int) -> int:
-    """Replace the oldest notes of a category by a summary; the number of notes replaced."""
+    """Replace the oldest notes of a category by a summary; return the number replaced."""
     rows = step.tx.all("extraction.oldest", category=category.value, limit=count + 1, all=everything)
-    if len(rows) <= count:  # others were at it meanwhile; the next run looks again
+    if len(rows) <= count:  # changed by another writer; the next run retries
         return 0
     *old, (_, next_at) = rows
     found = entries.stored(step.tx, [entry_id for entry_id, _ in old])
@@ -255,14 +255,14 @@ def _merge(step: Step, category: Category, count: int, everything: int) -> int:
     number = count
     for summary in _summaries(step.tx, category):
         heading = _SUMMARY.match(summary.content)
-        if heading is None:  # somebody made it a text of their own
+        if heading is None:  # rewritten by hand
             continue
         number += int(heading[1])
         lines += summary.content[heading.end() :].splitlines()
         step.remove(summary, "its lines are in the new summary")
     for entry in merged:
         step.remove(entry, f"{category} has more than {MOST} notes, and it is not among the {KEEP} newest")
-    lines = list(dict.fromkeys(lines))[:LINES]  # one that was restored and shelved again has its line already
+    lines = list(dict.fromkeys(lines))[:LINES]  # a note restored and shelved again has its line already
     draft = Add(
         "\n".join([f"Compacted {number} older entries:", *lines]), category=category, tags=(COMPACTED,),
         source=SHELVED, lifetime=Lifetime.LONG_TERM, at=max(next_at - 1, 0),
@@ -272,7 +272,7 @@ def _merge(step: Step, category: Category, count: int, everything: int) -> int:
 
 
 def _summaries(tx: Transaction, category: Category) -> list[Entry]:
-    """The summaries of a category, the newest first; there is more than one after an undo or an import."""
+    """Return the summaries of a category, newest first; an undo or an import can leave more than one."""
     ids = [entry_id for (entry_id,) in tx.all("extraction.summaries", category=category.value)]
     found = [item.entry for item in entries.stored(tx, ids).values()]
     return sorted(found, key=lambda entry: (-entry.created_at, entry.id))

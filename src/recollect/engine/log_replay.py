@@ -1,7 +1,7 @@
-"""What the log of an entry says that the entry is: replaying it, comparing, and the proof that it is right.
+"""Replay the log of an entry: derive its state, compare it with the row, and prove that the log is right.
 
-An entry's row follows from its log where the log is whole. The proof is the fingerprint that the row keeps of its
-content: where the content that the log ends in has it, the log is what was written.
+If the log is complete, the row follows from it. The proof is the content hash in the row: if the content that the log
+ends in has this hash, the log is authentic.
 """
 
 import json
@@ -21,13 +21,13 @@ _LOGGED = (
     "seq", "kind", "content", "name", "category", "scope", "context", "tags", "concept_tags", "importance", "source",
     "conversation_id", "channel_id", "first_event", "last_event", "created_at",
 )  # fmt: skip
-"""The fields that only an operation changes."""
+"""Fields that change only through an operation."""
 
 State = dict[str, Any]
 
 
 def fields(row: Row) -> tuple[State, State]:
-    """What a row of the log tells of the fields before it and after it; ValueError if it cannot be read."""
+    """Return the fields before and after a log row. Raises ValueError if the row cannot be parsed."""
     told = []
     for written in row[5:7]:
         values = json.loads(written) if written else {}
@@ -38,12 +38,12 @@ def fields(row: Row) -> tuple[State, State]:
 
 
 def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> State | None:
-    """What the log makes of an entry, with what does not fit in it; None if the entry was erased or cannot be told."""
+    """Return an entry's state from its log, None if erased or unreadable; append inconsistencies to `problems`."""
     state: State = {}
     try:
         told = [fields(row) for row in rows]
     except ValueError:
-        return None  # told already, when the log was read
+        return None  # reported when the log was read
     if any(not (before or after) for before, after in told):
         return None
     for (seq, at, _, operation, *_), (before, after) in zip(rows, told, strict=True):
@@ -57,15 +57,15 @@ def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> State | N
 
 
 def differences(entry: Entry, state: State) -> dict[str, Any]:
-    """The fields in which an entry is not what its log says, as they are."""
+    """Return the fields in which an entry differs from its log, with the entry's values."""
     actual = _plain(entries.snapshot(entry))
     return {name: actual.get(name) for name in _LOGGED if state.get(name) != actual.get(name)}
 
 
 def proven(entry_id: str, row: Row | None, state: State) -> Entry | None:
-    """The entry that the log makes, with what only the row knows; None if there is no proof that the log is right.
+    """Return the entry from the log, with the fields that only the row has; None without proof that the log is right.
 
-    Without a row there is nothing that could contradict a log that is whole.
+    Without a row, nothing contradicts a complete log.
     """
     known = {name: value for name, value in state.items() if value is not None}
     try:
@@ -84,9 +84,9 @@ def proven(entry_id: str, row: Row | None, state: State) -> Entry | None:
 
 
 def removable(tx: Transaction, entry_id: str) -> tuple[entries.Stored, bool] | None:
-    """An entry that is to be removed, and whether its row can be read; None if there is none.
+    """Return an entry to be removed, and whether its row is readable; None if there is no row.
 
-    Of a row that cannot be read: the entry that its log says, else what is left of it.
+    For an unreadable row, return the entry from its log, else what the row still contains.
     """
     row = tx.one("entries.by_ids", ids=[entry_id])
     if row is None:
@@ -109,7 +109,7 @@ def removable(tx: Transaction, entry_id: str) -> tuple[entries.Stored, bool] | N
 
 
 def _fits(operation: str, before: State, after: State, state: State) -> bool:
-    """Whether what an operation found before it is what the log says until then."""
+    """Whether the `before` fields of an operation match the state that the log gives up to it."""
     if operation == "add":
         return True
     if operation in ("rename", "write") and before.keys() != after.keys():
@@ -119,5 +119,5 @@ def _fits(operation: str, before: State, after: State, state: State) -> bool:
 
 
 def _plain(values: Mapping[str, Any]) -> State:
-    """Fields as they come out of the log: lists for tuples, and nothing for what is at rest."""
+    """Normalise fields to the form in the log: lists for tuples, None for empty values."""
     return {name: list(value) if isinstance(value, tuple) else value or None for name, value in values.items()}

@@ -1,7 +1,7 @@
-"""The numbers of notes in a vault's files and on a dashboard: the moment in milliseconds, or the next free one.
+"""Numbers of notes in a vault's files and on the dashboard: the creation time in milliseconds, or the next free number.
 
-A number is stored with the note the first time that it is asked for, in a transaction, so that it is unique among the
-notes of an agent and stays the same. The vault's files use the same numbers.
+A number is assigned on first use, in a transaction, and stored with the note, so that it is stable and unique among the
+notes of an agent. The vault's files use the same numbers.
 """
 
 from collections.abc import Container
@@ -14,11 +14,11 @@ from recollect.storage.database import Transaction
 __all__ = ["numbers"]
 
 RUN = 1_000
-"""How many taken numbers are read at once."""
+"""How many used numbers are read at once."""
 
 
 def numbers(store: Store, category: Category, taken: Container[int] = ()) -> dict[str, int]:
-    """The ids of the notes of a category with their numbers; new numbers are none of those that are taken elsewhere."""
+    """Return the numbers of the notes of a category by id; new numbers avoid those in `taken`."""
     with store.read() as tx:
         found = listing.numbers(tx, category)
     if all(number is not None for number, _ in found.values()):
@@ -34,7 +34,7 @@ def numbers(store: Store, category: Category, taken: Container[int] = ()) -> dic
 
 
 def _free(tx: Transaction, number: int, taken: Container[int]) -> int:
-    """The first number from this one on that no note has."""
+    """Return the first unused number from `number` on."""
     while True:
         run = {one for (one,) in tx.all("vault.numbers_from", number=number, limit=RUN)}
         end = number + RUN

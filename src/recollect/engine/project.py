@@ -1,6 +1,6 @@
-"""What the project is about: one note in the rows that all agents of a workspace share.
+"""The project description: one note in the rows that all agents of a workspace share.
 
-A vault shows it as `_project.md`; see `vault.project`. Callers make sure that the writer may write for all agents.
+A vault shows it as `_project.md`; see `vault.project`. Callers check that the writer may write for all agents.
 """
 
 from recollect.engine import remember
@@ -17,13 +17,13 @@ NAMES = (FILE, "_project")
 
 
 def note(tx: Transaction) -> Entry | None:
-    """The note that holds the text."""
+    """Return the note with the description, or None."""
     known = next((found for found in (entries.find(tx, name) for name in NAMES) if found), None)
     return entries.get(tx, known) if known else None
 
 
 def find(*stores: Store) -> Entry | None:
-    """The note of the first store that has one: the workspace's, then the agent's own, as older versions kept it."""
+    """Return the note of the first store that has one: the workspace's, then the agent's own (older versions)."""
     for store in stores:
         with store.read() as tx:
             if (found := note(tx)) is not None:
@@ -32,9 +32,9 @@ def find(*stores: Store) -> Entry | None:
 
 
 def put(shared: Store, own: Store, content: str, *, replace: bool, now: int) -> bool:
-    """Set the workspace's text; without `replace` only if there is none, and False if there is one.
+    """Set the workspace's description; without `replace`, only if there is none. Return whether `content` was set.
 
-    An agent's own text counts as one: it becomes the workspace's then.
+    A description of the agent's own counts as existing: it becomes the workspace's.
     """
     earlier = None if replace else find(own)
     with shared.write() as work:
@@ -45,7 +45,7 @@ def put(shared: Store, own: Store, content: str, *, replace: bool, now: int) -> 
 
 
 def write(work: Work, content: str, *, actor: str, now: int) -> Entry:
-    """Write the text, in a transaction of the shared rows."""
+    """Write the description, in a transaction of the shared rows."""
     known = note(work.tx)
     if known is None:
         operation = remember.checked(Add(content, name=FILE, lifetime=Lifetime.LONG_TERM))

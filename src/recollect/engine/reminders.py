@@ -96,7 +96,7 @@ def deliver(store: Store, reminder_id: str, claim: str | None, now: int) -> bool
 
 
 def release(store: Store, reminder_id: str, claim: str | None, now: int) -> bool:
-    """Release a claim, so that the reminder can be claimed again; False if `claim` does not hold it."""
+    """Release a claim, so that it can be claimed again; False if there is none, or another caller's is valid."""
     return _changed(store, "reminders.release", id=reminder_id, claim=claim, **_claims(now))
 
 

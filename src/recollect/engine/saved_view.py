@@ -1,12 +1,12 @@
-"""The talk of a conversation as it was saved last: which messages of the journal form it.
+"""The last saved version of a conversation: which messages of the journal belong to it.
 
-A client that holds a conversation itself saves the whole list of messages again and again, and may edit, regenerate or
-drop messages in between. The journal is append-only, so a row of `saved_views` records which events are the talk now.
-A message that the journal has already is not appended again: the list is matched with what is loaded from the
-beginning, then with the journal in order; what follows the first message that is not found is appended.
+A client that owns a conversation saves the whole list of messages repeatedly, and may edit, regenerate or drop messages
+in between. The journal is append-only, so a row of `saved_views` records which events are the current talk. Messages
+already in the journal are not appended again: the list is matched with the loaded messages from the start, then with
+the journal in order; everything from the first unmatched message on is appended.
 
-Only messages are covered: user messages and model outputs that have text and are not internal. A trimmed talk loads
-its end only. The part before it stays in the talk, so that the end of the conversation does not lose it.
+Only messages are covered: user messages and model outputs that have text and are not internal. Of a trimmed talk only
+the end is loaded. The part before it still belongs to the talk, so that the ending of the conversation includes it.
 """
 
 import json
@@ -26,14 +26,14 @@ __all__ = ["last_saved", "save", "saved_messages", "trim"]
 
 
 def saved_messages(tx: Transaction, conversation: str, *, trimmed: bool = True) -> list[Event]:
-    """The messages of the talk as it was saved last; with `trimmed=False` also those that are not loaded any more."""
+    """Return the messages of the last saved talk; with `trimmed=False` also those that a trim hides."""
     view = history.saved_view(tx, conversation)
     belongs = view.loads if trimmed else view.holds
     return list(filter(belongs, _messages(tx, conversation)))
 
 
 def save(store: Store, conversation: str, given: Sequence[Event], now: int, model_id: str | None = None) -> list[Event]:
-    """Make a list of messages the talk of a conversation; the events that were appended for it."""
+    """Save a list of messages as the talk of a conversation; return the events appended to the journal."""
     with store.database.write(store.agent) as tx:
         Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # concurrent savers block until commit
         view, journal = history.saved_view(tx, conversation), list(_messages(tx, conversation))
@@ -53,7 +53,7 @@ def save(store: Store, conversation: str, given: Sequence[Event], now: int, mode
 
 
 def trim(tx: Transaction, conversation: str, keep: int) -> int:
-    """Load only the last messages of a talk from now on; how many are hidden by that. Nothing leaves the journal."""
+    """Hide all but the last `keep` messages of a talk; return how many. The journal does not change."""
     view, journal = history.saved_view(tx, conversation), list(_messages(tx, conversation))
     loaded = list(filter(view.loads, journal))
     if len(loaded) <= keep:
@@ -67,7 +67,7 @@ def trim(tx: Transaction, conversation: str, keep: int) -> int:
 
 
 def last_saved(tx: Transaction) -> ConversationInfo | None:
-    """The conversation that was saved last, or one that was started after that; archived ones do not count."""
+    """Return the conversation last saved, or a newer one started since; archived ones are ignored."""
     newest = history.conversations(tx, (Status.ACTIVE, Status.IDLE), channel=None, chat_id=None, limit=1)
     row = tx.one("history.last_saved")
     if row is None or (newest and newest[0].started_at > row[1]):
@@ -83,13 +83,13 @@ def _messages(tx: Transaction, conversation: str) -> Iterable[Event]:
 
 
 def _common(loaded: Iterable[Event], given: Sequence[Event]) -> list[Event]:
-    """The beginning that what is loaded shares with a list."""
+    """Return the loaded events that form a common prefix with the given list."""
     pairs = takewhile(lambda pair: _same(*pair), zip(loaded, given, strict=False))
     return [event for event, _ in pairs]
 
 
 def _in_order(journal: Iterable[Event], given: Sequence[Event]) -> list[Event]:
-    """The events of the journal that are the beginning of a list, in its order; others may lie between them."""
+    """Return the journal events that match a prefix of the list, in order and with gaps allowed."""
     found: list[Event] = []
     for event in journal:
         if len(found) < len(given) and _same(event, given[len(found)]):
@@ -102,7 +102,7 @@ def _same(event: Event, given: Event) -> bool:
 
 
 def _spans(messages: Sequence[int], talk: Container[int]) -> tuple[tuple[int, int], ...]:
-    """The messages of a talk as runs of those that follow each other in the conversation."""
+    """Return the messages of a talk as (first, last) runs of consecutive messages of the conversation."""
     runs = [list(run) for inside, run in groupby(messages, key=lambda seq: seq in talk) if inside]
     return tuple((run[0], run[-1]) for run in runs)
 

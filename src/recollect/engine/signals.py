@@ -1,7 +1,7 @@
-"""Recall signals: which entries were found, by what query, at which place; and which entries a context showed.
+"""Recall signals: which entries a query found, and at which rank; and which entries a context showed.
 
-Neither a recall nor a context waits for them: they are kept in memory and written by a thread a moment later, many at
-once, at the latest when the interpreter exits. A signal that is lost with its process is no lost data.
+They are off the hot path of recall and context: buffered in memory and written in batches by a thread a second later,
+at the latest when the interpreter exits. Losing signals in a crash is acceptable.
 """
 
 import atexit
@@ -20,7 +20,7 @@ __all__ = ["Signals"]
 
 AFTER_SECONDS = 1.0
 EXIT_SECONDS = 2.0
-"""How long the exit of the interpreter waits at most."""
+"""Maximum delay of the interpreter's exit, in seconds."""
 MOST = 10_000
 QUERY_LENGTH = 500
 _log = logging.getLogger("recollect.signals")
@@ -36,14 +36,14 @@ class _Signal:
 
 
 class Signals:
-    """The buffer of a home. `flush()` writes what is in it; a thread does so after a second."""
+    """The signal buffer of a home. `flush()` writes it; a thread calls that after a second."""
 
     def __init__(self) -> None:
         self._own()
         _buffers.add(self)
 
     def _own(self) -> None:
-        """What belongs to this process; a forked child starts with nothing, as its parent writes what is waiting."""
+        """Reset the per-process state. A forked child starts empty, as the parent writes the pending signals."""
         self._lock = threading.Lock()
         self._writing = threading.Lock()
         self._pending: list[_Signal] = []
@@ -52,10 +52,10 @@ class Signals:
         self._owner = os.getpid()
 
     def record(self, reader: str, query: str, found: Sequence[tuple[Store, str]], now: int) -> None:
-        """Note the hits of a recall, best first; the score of a hit is the reciprocal of its place.
+        """Buffer the hits of a recall, best first; the score of a hit is its reciprocal rank.
 
-        A hit in the store of another agent (`_shared`) only counts as an access there: that agent's rows never hold
-        the reader's query.
+        A hit in the store of another agent (`_shared`) only counts as an access there: the reader's query is never
+        stored in that agent's rows.
         """
         if self._owner != os.getpid():
             self._own()
@@ -68,7 +68,7 @@ class Signals:
             self._flush_soon()
 
     def use(self, store: Store, ids: Iterable[str], now: int) -> None:
-        """Note that entries of a store were shown: their age counts from now, and their rank stays as it is."""
+        """Buffer that entries of a store were shown: their age restarts at `now`, their rank does not change."""
         if self._owner != os.getpid():
             self._own()
         with self._lock:
@@ -83,7 +83,7 @@ class Signals:
             self._soon.start()
 
     def flush_at_exit(self) -> None:
-        """Let the thread write what is waiting now, as none can be started any more; and wait for it, but not long."""
+        """Make the existing thread flush now, as none can be started at exit; wait EXIT_SECONDS at most."""
         if self._owner != os.getpid():
             return
         with self._lock:
@@ -91,11 +91,11 @@ class Signals:
         if soon is not None:
             soon.due.set()
             soon.join(EXIT_SECONDS)
-        elif self._writing.acquire(timeout=EXIT_SECONDS):  # a flush that is under way
+        elif self._writing.acquire(timeout=EXIT_SECONDS):  # wait for a flush in progress
             self._writing.release()
 
     def flush(self) -> None:
-        """Write everything that is waiting, and bump the counts of the entries. A failure drops it and is logged."""
+        """Write all pending signals and the access counts of their entries. On failure they are dropped and logged."""
         if self._owner != os.getpid():
             self._own()
         with self._writing:
@@ -120,7 +120,7 @@ class Signals:
 
     @staticmethod
     def _write(store: Store, signals: Sequence[_Signal], shown: Mapping[int, Sequence[str]]) -> None:
-        if not store.exists():  # deleted meanwhile: writing would make it again
+        if not store.exists():  # deleted: a write would recreate it
             return
         counts: dict[str, tuple[int, int]] = {}
         for signal in signals:
@@ -131,8 +131,8 @@ class Signals:
                 entries.use(work.tx, ids, at)
             for entry_id, (times, last) in counts.items():
                 if not work.tx.run("signals.touch", id=entry_id, times=times, at=last):
-                    counts[entry_id] = 0, 0  # forgotten meanwhile: no signal may outlive its entry
-            # A question that found what is gone now may quote what was erased, by another process perhaps.
+                    counts[entry_id] = 0, 0  # removed: no signal may outlive its entry
+            # The query of a hit that is gone may quote an entry that another process has erased.
             unasked = {signal.query for signal in signals if not counts[signal.entry_id][0]}
             work.tx.many(
                 "signals.record",
@@ -150,7 +150,7 @@ class Signals:
 
 
 class _Soon(threading.Thread):
-    """Flushes a buffer after a while, or as soon as it is due."""
+    """Flushes a buffer after AFTER_SECONDS, or as soon as `due` is set."""
 
     def __init__(self, signals: Signals) -> None:
         super().__init__(name="recollect-signals", daemon=True)

@@ -1,15 +1,15 @@
-"""Turns of a conversation become text: what stands for them when they leave the window, and at the end.
+"""Summarise turns of a conversation: when they leave the window, and when the conversation ends.
 
-Models propose, values come back: nothing here writes. Without a model the sentences are chosen, not written.
+Pure functions: a model proposes, the result is returned, nothing is written. Without a model, sentences are extracted.
 
-How turns are sent. Text is counted in UTF-8 bytes, three for a token: careful for English, about right for scripts of
-three bytes a character. A quarter of the model's context holds the document, half the turns; instructions and answer
-have the rest. Turns that do not fit go in several calls, each with the document as the call before left it, and what
-comes back is the one delta from the first document to the last. The model sees turns by number, never by hash: it
-could not copy 64 digits, and an invented number is easily detected. Turns are fenced, so none can contain another.
+How turns are sent. Size is counted in UTF-8 bytes, three per token: conservative for English, about right for scripts
+of three bytes per character. A quarter of the model's context holds the document, half the turns, the rest instructions
+and answer. Turns that do not fit are sent in several calls, each with the document that the previous call produced; the
+result is one delta from the first document to the last. The model sees turns by number, not by hash: it could not copy
+64 digits reliably, and an invented number is easily detected. Turns are fenced, so none can contain another.
 
-What a model writes is cut to what a document holds rather than refused, because the same turns would give the same
-answer the next time and would never leave the window. Only an answer of the wrong form is an error.
+Model output that is too long is truncated rather than refused, because the same turns would produce the same answer
+next time and never leave the window. Only an answer of the wrong shape is an error.
 """
 
 from __future__ import annotations
@@ -38,26 +38,26 @@ from recollect.providers.base import LanguageModel, complete, json_object, promp
 __all__ = ["Closing", "Folding", "Turn", "close", "fold"]
 
 CONTEXT_TOKENS = 8_192
-"""The context of a model whose settings do not name one."""
+"""Default context size of a model, in tokens."""
 SMALLEST_CONTEXT = 2_048
-"""Below this not even the instructions leave room."""
+"""Minimum context size; with less, the instructions leave no room for turns."""
 BYTES_PER_TOKEN = 3
 TOOL_BYTES = 1_024
-"""UTF-8 bytes of a tool's result that a model sees."""
+"""Maximum UTF-8 bytes of a tool result that are sent to the model."""
 TRUNCATED = "... [truncated]"
 ARCHIVE = 4_000
-"""Characters of an archive without a model, and of a document's summary that is still added to."""
+"""Maximum characters of an archive without a model, and of a document's summary before it is shortened."""
 UPDATE = 1_000
-"""Characters that one fold without a model adds to a document."""
+"""Maximum characters that one fold without a model adds to a document."""
 SHORTENED = 2_000
-"""Characters of a document's summary after it has been shortened, and of a closing summary without a model."""
+"""Maximum characters of a shortened document summary, and of a closing summary without a model."""
 ANSWER = 8_000
-"""Characters of a summary by a model that are kept."""
+"""Maximum characters kept of a summary that a model writes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One event of a conversation, as it is summarised: role is user, assistant, tool or system."""
+    """One event of a conversation, as input to a summary; `role` is user, assistant, tool or system."""
 
     role: str
     text: str
@@ -66,7 +66,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Folding:
-    """The text of an archive, what changes in the summary document, and whether a model made it or the fallback."""
+    """The result of a fold: archive text, delta to the summary document; `by` is "model" or "fallback"."""
 
     archive: str
     delta: Delta
@@ -75,7 +75,7 @@ class Folding:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """What is kept of a conversation that has ended, and whether a model wrote the summary or the fallback."""
+    """The closing summary of a conversation with its insights; `by` is "model" or "fallback"."""
 
     summary: str
     decisions: tuple[str, ...]
@@ -84,12 +84,12 @@ class Closing:
 
 
 def _object(**fields: object) -> dict[str, object]:
-    """The JSON schema of an object that has all of these fields and no other."""
+    """Return the JSON schema of an object with exactly these fields."""
     return {"type": "object", "properties": fields, "required": list(fields), "additionalProperties": False}
 
 
 def _array(items: object) -> dict[str, object]:
-    """The JSON schema of a short list: a weak model may never find the end of a long one."""
+    """Return the JSON schema of a list of at most 20 items: a weak model may never end an unbounded one."""
     return {"type": "array", "items": items, "maxItems": 20}
 
 
@@ -117,9 +117,10 @@ def fold(
     *,
     context_tokens: int = CONTEXT_TOKENS,
 ) -> Folding:
-    """What stands for turns that leave the window: an archive's text and the delta to the lane's document.
+    """Summarise turns that leave the window into an archive's text and a delta to the lane's document.
 
-    Raises Unavailable when the model fails, is set up wrongly or answers nonsense; then nothing should change.
+    Raises Unavailable if the model fails, is misconfigured or returns a malformed answer; the caller should then change
+    nothing.
     """
     if not turns:
         raise Invalid("there are no turns to summarise")
@@ -145,10 +146,10 @@ def close(
     context_tokens: int = CONTEXT_TOKENS,
     known: Callable[[str, str], bool] = lambda category, line: False,
 ) -> Closing:
-    """What is kept of a conversation that ends. A model that fails or takes longer than `timeout` is done without.
+    """Summarise a conversation that ends. Falls back to extraction if the model fails or exceeds `timeout`.
 
-    Decisions and lessons are found in the lines of the assistant by their words; a model may add others. Those that
-    are `known`, by category and line, are left out.
+    Decisions and lessons are matched by keywords in the assistant's lines; a model may add others. Those that are
+    `known`, by category and line, are omitted.
     """
     found = extractive.insights((turn.text for turn in turns if turn.role == "assistant"), wide=True, known=known)
     if model is not None and turns:
@@ -167,7 +168,7 @@ def close(
                 by="model",
             )
         except Unavailable:
-            pass  # the deterministic one below serves as well
+            pass  # use the extractive summary below
     said = _said(turns)
     return Closing(extractive.summarise(said, SHORTENED) if said else "", found.decisions, found.lessons, "fallback")
 
@@ -176,7 +177,7 @@ def close(
 
 
 def _fold_without_model(document: SummaryDocument, turns: Sequence[Turn]) -> Folding:
-    """Sentences are quoted with the role that said them: a quote of a user must never read as an instruction."""
+    """Extract sentences, each prefixed with its role: a user's quote must never read as an instruction."""
     leads, said = _quotes(turns)
     update = extractive.summarise(said, UPDATE, leads)
     if len(document.summary) + len(update) + 2 < ARCHIVE:
@@ -187,12 +188,12 @@ def _fold_without_model(document: SummaryDocument, turns: Sequence[Turn]) -> Fol
 
 
 def _said(turns: Sequence[Turn]) -> list[str]:
-    """What people and models said. Results of tools stay out: they may hold secrets, and summaries are indexed."""
+    """Return the texts of all roles but tool: tool results may contain secrets, and summaries are indexed."""
     return _quotes(turns)[1]
 
 
 def _quotes(turns: Sequence[Turn]) -> tuple[list[str], list[str]]:
-    """The same with a lead for each text that names the role."""
+    """Return a role prefix for each text, and the texts."""
     said = [(f"{turn.role}: ", words) for turn in turns if turn.role != "tool" and (words := _storable(turn.text))]
     if turns and not said:
         said = [("", f"{len(turns)} turn(s) without words, kept in the journal.")]
@@ -200,7 +201,7 @@ def _quotes(turns: Sequence[Turn]) -> tuple[list[str], list[str]]:
 
 
 def _shortened_quotes(summary: str, most: int) -> str:
-    """A summary in fewer sentences; those of a line that begins with a role keep it."""
+    """Shorten a summary to `most` characters; sentences of a line with a role prefix keep the prefix."""
     lines = [_QUOTE.match(line) for line in summary.splitlines()]
     quotes = [(line[1] or "", line[2]) for line in lines if line is not None]
     return extractive.summarise([words for _, words in quotes], most, [lead for lead, _ in quotes])
@@ -212,7 +213,7 @@ def _shortened_quotes(summary: str, most: int) -> str:
 def _ask(
     model: LanguageModel, name: str, content: str, schema: Mapping[str, object], timeout: float | None = None
 ) -> dict[str, object]:
-    """The JSON object that the model answers to a prompt, or Unavailable."""
+    """Return the JSON object that the model answers; raise Unavailable."""
     messages = [{"role": "system", "content": prompt(name)}, {"role": "user", "content": content}]
     try:
         return json_object(complete(model, messages, schema=schema, timeout=timeout))
@@ -221,7 +222,7 @@ def _ask(
 
 
 def _batches(turns: Sequence[Turn], room: int) -> Iterator[list[str]]:
-    """The turns as they are sent, in order, each batch within so many bytes; a turn that is too long is divided."""
+    """Yield the formatted turns in order, in batches of at most `room` bytes; a turn that is too long is split."""
     batch: list[str] = []
     used = 0
     for number, turn in enumerate(turns, start=1):
@@ -236,7 +237,7 @@ def _batches(turns: Sequence[Turn], room: int) -> Iterator[list[str]]:
 
 
 def _lines(number: int, turn: Turn, room: int) -> Iterator[str]:
-    """A turn as one or more lines with its number and its role, each within the room."""
+    """Yield a turn as one or more lines with its number and role, each at most `room` bytes."""
     label = f"[{number}] {turn.role}: "
     rest = _bytes(fencing.behind_label(_cut(turn.text, TOOL_BYTES) if turn.role == "tool" else turn.text))
     while True:
@@ -248,7 +249,7 @@ def _lines(number: int, turn: Turn, room: int) -> Iterator[str]:
 
 
 def _shortened(turns: Sequence[Turn], room: int) -> list[str]:
-    """The turns as they are sent within so many bytes: the newest whole, the best sentences of the others."""
+    """Format the turns within `room` bytes: the newest in full, the others as extracted sentences."""
     lines = [line for number, turn in enumerate(turns, start=1) for line in _lines(number, turn, room // 2)]
     sizes = [len(_bytes(line)) + 2 for line in lines]
     if sum(sizes) <= room:
@@ -267,7 +268,7 @@ def _bytes(content: str) -> bytes:
 
 
 def _cut(content: str, most: int) -> str:
-    """The beginning of a text that has more than so many bytes, and a mark that it goes on."""
+    """Truncate a text to `most` bytes, with a marker if it was longer."""
     whole = _bytes(content)
     return content if len(whole) <= most else whole[:most].decode(errors="ignore") + TRUNCATED
 
@@ -276,7 +277,7 @@ def _cut(content: str, most: int) -> str:
 
 
 def _field(answer: Mapping[str, object], name: str, kind: type) -> Any:
-    """A field of a model's answer, or Unavailable when it is missing or of another kind."""
+    """Return a field of a model's answer; raise Unavailable if it is missing or of another type."""
     value = answer.get(name)
     if not isinstance(value, kind):
         raise Unavailable(f"the model's answer has {type(value).__name__} for {name!r}; expected {kind.__name__}")
@@ -284,7 +285,7 @@ def _field(answer: Mapping[str, object], name: str, kind: type) -> Any:
 
 
 def _prose(answer: Mapping[str, object], name: str, most: int) -> str:
-    """A summary in a model's answer, or Unavailable when not one letter is in it."""
+    """Return a summary of a model's answer; raise Unavailable if it contains no letter."""
     written = _clean(_field(answer, name, str), most)
     if not any(map(str.isalpha, written)):
         raise Unavailable(f"the model wrote {written[:80]!r} as {name}; expected sentences: use another model")
@@ -296,20 +297,20 @@ def _strings(answer: Mapping[str, object], name: str) -> list[str]:
 
 
 def _clean(content: str, most: int) -> str:
-    """A model's text as it can be stored, and not longer than this."""
+    """Return a model's text in storable form, shortened to `most` characters."""
     cleaned = _storable(content)
     return cleaned if len(cleaned) <= most else extractive.summarise([cleaned], most)
 
 
 def _storable(content: str) -> str:
-    """The text as valid Unicode without NUL."""
+    """Return the text as valid Unicode without NUL, stripped."""
     return _bytes(content).decode().replace("\0", "").strip()
 
 
 def _delta(answer: Mapping[str, Any], document: SummaryDocument, turns: Sequence[Turn]) -> Delta:
-    """The delta of a model, made to fit the document: the oldest facts and references make room for new ones.
+    """Convert a model's delta to one that fits the document: new facts and references evict the oldest.
 
-    Numbers of turns become hashes. What names no turn, no fact or no reference is passed over.
+    Turn numbers become hashes. Items that name an unknown turn, fact or reference are ignored.
     """
     mode = _field(answer, "mode", str)
     if mode not in MODES:
@@ -323,7 +324,7 @@ def _delta(answer: Mapping[str, Any], document: SummaryDocument, turns: Sequence
     keys = [fact.key for fact in document.facts]
     return Delta(
         mode=mode,
-        summary_update=update or None,  # a blank one would wipe out the summary
+        summary_update=update or None,  # a blank update would clear the summary
         add_references=tuple(added),
         remove_references=(
             *_known(document.referenced_sessions, _strings(answer, "remove_references")),
@@ -335,7 +336,7 @@ def _delta(answer: Mapping[str, Any], document: SummaryDocument, turns: Sequence
 
 
 def _facts(proposed: Iterable[object], turns: Sequence[Turn]) -> dict[str, Fact]:
-    """The facts that a model proposes, by their keys, cut to what a document holds."""
+    """Return the facts that a model proposes by key, truncated to the limits of a document."""
     facts: dict[str, Fact] = {}
     for one in proposed:
         if not isinstance(one, dict):
@@ -348,7 +349,7 @@ def _facts(proposed: Iterable[object], turns: Sequence[Turn]) -> dict[str, Fact]
 
 
 def _hash(number: object, turns: Sequence[Turn]) -> str | None:
-    """The hash of the turn with this number, if there is one."""
+    """Return the hash of the turn with this number, or None."""
     if isinstance(number, int) and 1 <= number <= len(turns):
         return turns[number - 1].hash
     return None
@@ -360,14 +361,14 @@ def _known(old: Iterable[str], removed: Iterable[str]) -> list[str]:
 
 
 def _leaving(old: Sequence[str], removed: Iterable[str], added: Collection[str], most: int) -> tuple[str, ...]:
-    """Which of the old ones leave: those to be removed, and the oldest if with the added ones they are too many."""
+    """Return the old items to remove: those in `removed`, and the oldest that exceed `most` with those added."""
     gone = _known(old, removed)
     staying = [one for one in old if one not in gone and one not in added]
     return (*gone, *staying[: max(len(staying) + len(added) - most, 0)])
 
 
 def _difference(before: SummaryDocument, after: SummaryDocument) -> Delta:
-    """The one delta that leads from a document to another."""
+    """Return the delta between two documents."""
     mode, update = "overwrite", after.summary
     if not before.summary or after.summary.startswith(before.summary + "\n\n"):
         mode, update = "append", after.summary[len(before.summary) :].strip()
@@ -385,7 +386,7 @@ def _difference(before: SummaryDocument, after: SummaryDocument) -> Delta:
 
 
 def _joined(found: Sequence[str], proposed: Sequence[str]) -> tuple[str, ...]:
-    """What was found and what a model adds, within the same bounds and without duplicates."""
+    """Merge found and proposed insights, within the same limits and without duplicates."""
     cut = (_clean(" ".join(one.split()), SUMMARY_LENGTH)[: extractive.INSIGHT].strip() for one in proposed)
     kept = {text.normalise(one): one for one in found}
     for one in cut:

@@ -1,4 +1,4 @@
-"""Small jobs that keep a memory in order. What they remove is derived, has expired or is of a finished conversation."""
+"""Cleanup jobs. They remove only what is derived, has expired or belongs to a finished conversation."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,13 +26,13 @@ __all__ = ["age", "checkpoints", "embed", "empty_trash", "five_steps", "reindex"
 BATCH = 500
 DAY = 86_400_000
 CHECKPOINT = 7 * DAY
-"""How long `recover()` takes a checkpoint."""
+"""How long `recover()` accepts a checkpoint."""
 RUNS = "_shared"
-"""The agent in whose rows the runs of jobs are."""
+"""The agent whose rows hold the records of runs."""
 
 
 def checkpoints(shift: Shift, store: Store) -> None:
-    """Remove checkpoints that have expired or cannot be read."""
+    """Delete checkpoints that have expired or cannot be parsed."""
     shift.count("checkpointsCleaned", 0)
     last = ""
     while True:
@@ -63,11 +63,11 @@ def _readable(documents: str) -> bool:
 
 
 def embed(shift: Shift, store: Store) -> None:
-    """Make vectors for entries that have none, up to 50 in a run. Nothing to do without an embedder."""
+    """Embed entries without a vector, up to 50 per run. Does nothing without an embedder."""
     left = embedding.BACKFILL - shift.figures["embedded"]
     if store.vectors is None or left < 1:
         return
-    if shift.dry_run:  # a model may cost something
+    if shift.dry_run:  # calling the model may cost money
         model, dim = store.vectors.model, store.vectors.dimension
         with shift.read(store) as tx:
             made = len(tx.all("vectors.missing", model=model, dim=dim, others=0, after="", limit=left))
@@ -77,8 +77,8 @@ def embed(shift: Shift, store: Store) -> None:
 
 
 def age(shift: Shift, store: Store) -> None:
-    """End conversations that died, clear what was left in others, and move those beyond the last ones to long-term
-    memory."""
+    """End stale conversations, clear leftover conversation-scope entries, and move all but the most recently ended
+    conversations to long-term memory."""
     shift.count("ended", 0)
     settings = shift.settings.conversation
     silent = shift.now - int(settings.stale_after * 3_600_000)
@@ -92,9 +92,9 @@ def age(shift: Shift, store: Store) -> None:
         return
     for conversation in dead:
         try:
-            # Without a model: nobody waits for the summary of a conversation that died.
+            # Without a model: no caller waits for the summary of a stale conversation.
             ended = ending.end(store, conversation, None, lambda: shift.now, mid_term=settings.mid_term)
-        except Conflict:  # somebody else has ended it
+        except Conflict:  # another process has ended it
             continue
         except RecollectError as error:
             shift.skip(f"the conversation {conversation} was not ended", error)
@@ -107,7 +107,7 @@ def age(shift: Shift, store: Store) -> None:
 
 
 def _clear(shift: Shift, store: Store, before: int) -> None:
-    """Remove entries of scope `conversation` that no end of a conversation will clear, to the trash."""
+    """Move to the trash the entries of scope `conversation` that no ending will clear."""
     shift.count("cleared", 0)
     last, written = "", _first_id(before)
     while True:
@@ -123,8 +123,8 @@ def _clear(shift: Shift, store: Store, before: int) -> None:
 
 
 def retain(shift: Shift, store: Store) -> None:
-    """Remove recall signals, delivered reminders and records of runs that are older than they are kept, and the text
-    of what a person forgot; what a job removed stays in the trash until a person empties it."""
+    """Delete recall signals, delivered reminders and records of runs past their retention, and the text of entries
+    removed by hand; what a job removed stays in the trash until a user empties it."""
     settings = shift.settings.upkeep
     signals, trash = shift.now - int(settings.recall_days * DAY), shift.now - int(settings.trash_days * DAY)
     while True:
@@ -145,7 +145,7 @@ def retain(shift: Shift, store: Store) -> None:
 
 
 def empty_trash(store: Store) -> int:
-    """Remove the text of everything in the trash, also of what a job put there; the number of entries."""
+    """Delete the text of all entries in the trash, also of those that a job removed; return how many."""
     rows, emptied = [0] if store.exists() else [], 0
     while rows:
         with store.write() as work:
@@ -155,19 +155,19 @@ def empty_trash(store: Store) -> int:
 
 
 def _expire(tx: Transaction, before: int, kept: Sequence[str], after: int) -> list[int]:
-    """Remove the text of some entries that were forgotten before a moment, but not by an actor in `kept`.
+    """Delete the text of a batch of entries removed before a moment, except by an actor in `kept`.
 
-    The numbers of their removals, which are greater than `after`; none when there are no more.
+    Return the sequence numbers of their removals, all greater than `after`; empty if there are no more.
     """
     rows = [seq for (seq,) in tx.all("tidying.expired", before=before, jobs=kept, after=after, limit=BATCH)]
-    # The rows stay: the numbers of the log have no gaps, and the history tells that there was an entry.
+    # The rows stay as tombstones: sequence numbers have no gaps, and the history shows that there was an entry.
     tx.run("tidying.expire", seqs=rows)
     return rows
 
 
 def _forget_runs(shift: Shift, store: Store, before: int) -> None:
-    """What has left the trash cannot be undone, so the records of that time go. First the runs: one that is there
-    can be undone as a whole."""
+    """Delete records of runs whose removals have left the trash and cannot be undone. Runs go before their changes, so
+    that an existing run can always be undone completely."""
     if not shift.dry_run:
         with store.database.write(RUNS) as tx:
             shift.count("runs", tx.run("upkeep.runs_expire", before=before))
@@ -176,13 +176,13 @@ def _forget_runs(shift: Shift, store: Store, before: int) -> None:
 
 
 def _first_id(moment: int) -> str:
-    """What ids that were made at a moment begin with."""
+    """Return the prefix of ids created at a moment."""
     written = f"{max(moment, 0):012x}"
     return f"{written[:8]}-{written[8:]}"
 
 
 def reindex(shift: Shift, store: Store) -> None:
-    """Compare both indexes with what they stand for, and make anew the one that differs."""
+    """Compare both indexes with their sources, and rebuild one that differs."""
     with shift.read(store) as tx:
         words, turns = _differences(shift, store, tx), conversation_search.check(store, tx)
     if words:
@@ -209,7 +209,7 @@ def _differences(shift: Shift, store: Store, tx: Transaction) -> list[str]:
 
 
 def vacuum(shift: Shift, stores: Sequence[Store]) -> None:
-    """Give back the space of what was removed."""
+    """Release the space of deleted rows."""
     if stores and not shift.dry_run:
         shift.count("pages", stores[0].database.tidy())
 
@@ -218,9 +218,9 @@ def vacuum(shift: Shift, stores: Sequence[Store]) -> None:
 
 
 def five_steps(run_job: Callable[[str], Run], folders: Iterable[Path], now: int) -> dict[str, Any]:
-    """Checkpoints, insights, shelves, index and legacy files in this order, with the six figures of it.
+    """Run checkpoints, insights, shelves, index and legacy files in this order; return six figures.
 
-    `run_job` runs a job by its name; `folders` are those of the workspaces' files.
+    `run_job` runs a job by name; `folders` are the folders of the workspaces' files.
     """
     done = {name: run_job(name) for name in ("checkpoints", "extract", "shelve", "reindex")}
     index = done["reindex"]
@@ -235,7 +235,7 @@ def five_steps(run_job: Callable[[str], Run], folders: Iterable[Path], now: int)
 
 
 def _clean(folder: Path) -> int:
-    """Remove what a move from flat files to folders has left behind; what cannot be removed stays."""
+    """Delete files left over by the migration from flat files to folders; skip those that cannot be deleted."""
     cleaned = 0
     with suppress(OSError):
         for path in sorted(folder.iterdir()):
@@ -247,7 +247,7 @@ def _clean(folder: Path) -> int:
 
 
 def _moved(path: Path) -> bool:
-    """Whether a file is an agent's from before it had a folder. A folder with nothing but dreams is no copy of it."""
+    """Whether a file is an agent's from before it had a folder. A folder with only dreams does not replace it."""
     agent = path.with_suffix("")
     own = path.suffix == ".md" and not path.name.startswith(("_", "."))
     return own and any((agent / f"{category}.md").is_file() for category in Category)

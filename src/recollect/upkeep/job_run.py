@@ -44,7 +44,7 @@ class Show(Protocol):
 
 @dataclass(slots=True)
 class Shift:
-    """One run of a job in one workspace. `now` is its start time, and the only time that a job uses."""
+    """One run of a job in one workspace. `now` is its start time, used throughout the run."""
 
     run: str
     job: str
