@@ -1,1 +1,1 @@
-"""The values of the domain: frozen, typed, without input or output."""
+"""Values of the domain: frozen, typed, no I/O."""

@@ -1,4 +1,4 @@
-"""Who may use a home from outside, and what a request that came twice was answered. Values only; no secret is here."""
+"""Access tokens and stored responses of idempotent requests. Values only; no secrets."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,25 +7,25 @@ from enum import StrEnum
 __all__ = ["ANY", "Answer", "Right", "Token"]
 
 ANY = "*"
-"""In the place of a name: every workspace, or every agent."""
+"""Wildcard in place of a name: every workspace, or every agent."""
 
 
 class Right(StrEnum):
-    """What a token may do. Each includes those before it."""
+    """What a token permits. Each right includes those before it."""
 
     READ = "read"
     WRITE = "write"
     ADMIN = "admin"
 
     def includes(self, other: "Right | str") -> bool:
-        """Whether who has this right also has the other one."""
+        """Return whether this right includes the other one."""
         order = list(Right)
         return order.index(self) >= order.index(Right(other))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Token:
-    """Leave to use a home: which workspace and agents, how far, and until when. Its secret is nowhere stored.
+    """Permission to use a home: which workspace and agents, which right, until when. The secret is never stored.
 
     Times are UTC milliseconds.
     """
@@ -41,9 +41,9 @@ class Token:
     revoked_at: int | None = None
 
     def allows(self, workspace: str, agent: str, right: Right | str) -> bool:
-        """Whether it covers this agent of this workspace and this right. Whether it is in force `check` has said.
+        """Return whether it covers this agent, workspace and right. `check` verifies expiry and revocation.
 
-        Asked about every workspace or agent ("*"), the answer is yes only if the token covers them all.
+        For every workspace or agent ("*"), return True only if the token covers them all.
         """
         return (
             self.workspace in (ANY, workspace)
@@ -54,7 +54,7 @@ class Token:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a request was answered, to be given again when it comes again."""
+    """The stored response of a request, replayed when the request is repeated."""
 
     status: int
     body: str

@@ -1,6 +1,6 @@
-"""The text that goes into a prompt, as values: what was chosen, where it comes from, and what could not be had.
+"""The context block of a prompt as values: the selected items, their origin, and the parts that failed.
 
-Items hold text as it was stored. `Section.lines()` is the one way from there into a prompt.
+Items hold text as stored. `Section.lines()` is the only way from there into a prompt: it fences the text.
 """
 
 from dataclasses import dataclass, field
@@ -44,7 +44,7 @@ _DAY = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """What a context holds: which sections, how much of each, and how many tokens they may take."""
+    """Configuration of a context: which sections, how many items of each, and the token budget."""
 
     budget: int = 2_000
     project: bool = True
@@ -53,34 +53,34 @@ class Profile:
     lessons: int = 2
     tasks: bool = True
     notes: int = 5
-    """How many notes without a category; of the account, the channel and the conversation."""
+    """Number of notes without a category, from the account, the channel and the conversation."""
     recovery: int = 3
-    """How many of the last messages, when there is a session to go on with."""
+    """Number of last messages to include if there is a session to resume."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """One thing that was chosen."""
+    """One selected text."""
 
     text: str
     at: int | None = None
     source: str = ""
-    """Who or what wrote it. Never the entry's name, which its writer chooses freely."""
+    """Its author. Never the entry's name, which the author chooses freely."""
     entry_id: str | None = None
     name: str | None = None
     operator: bool = False
-    """Whether the operator of the workspace wrote it, so that it is shown as it is."""
+    """True if the operator of the workspace wrote it; such text is trusted and not quoted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A part of the block: its heading and what stands under it."""
+    """One section of the block: heading and items."""
 
     name: str
     items: tuple[Item, ...]
 
     def lines(self) -> list[str]:
-        """The items as they stand in a prompt, fenced, each with its date and its source behind its text."""
+        """Render the items for a prompt, fenced, each text followed by its date and source."""
         match self.name:
             case "Project":
                 return [_about(item) for item in self.items]
@@ -96,30 +96,30 @@ class Section:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """What a new session starts with. `text` is empty when there is nothing to say."""
+    """The context block for a new session. `text` is empty if nothing was selected."""
 
     text: str
     tokens: int
-    """An estimate for the whole text."""
+    """Estimated token count of the whole text."""
     sections: tuple[Section, ...] = ()
     dropped: int = 0
-    """How many items left because the budget was too small."""
+    """Number of items dropped to stay within the budget."""
     failed: tuple[str, ...] = field(default=())
-    """Parts that could not be had, and why; the rest is there."""
+    """Parts that could not be read, with the reason; the other parts are present."""
 
     @property
     def recovering(self) -> bool:
-        """Whether there is a session to go on with."""
+        """Whether there is a session to resume."""
         return any(section.name == "Recovering previous session" for section in self.sections)
 
     def section(self, name: str) -> tuple[Item, ...]:
-        """What stands under a heading; nothing when the section is not there."""
+        """Return the items under a heading; empty if the section is absent."""
         return next((section.items for section in self.sections if section.name == name), ())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrientationDocument:
-    """The same selection as markdown for a system prompt."""
+    """The context rendered as markdown for a system prompt."""
 
     markdown: str
     context: Context
@@ -138,7 +138,7 @@ def _about(item: Item) -> str:
 
 
 def _named(item: Item) -> str:
-    """The text behind the entry's name: `refunds: within 30 days` says little without it."""
+    """Return the text prefixed with the entry's name: `refunds: within 30 days` is unclear without it."""
     return f"{item.name}: {item.text}" if item.name else item.text
 
 

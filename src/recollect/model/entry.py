@@ -1,4 +1,4 @@
-"""One piece of memory, and the closed sets its fields are drawn from."""
+"""The entry, and the enumerations its fields use."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,7 +9,7 @@ __all__ = ["Category", "Entry", "Kind", "Lifetime", "Scope"]
 
 
 class Kind(StrEnum):
-    """What an entry is. It never changes during the entry's life."""
+    """Kind of an entry. Immutable for the life of the entry."""
 
     NOTE = "note"
     ARCHIVE = "archive"
@@ -17,7 +17,7 @@ class Kind(StrEnum):
 
 
 class Category(StrEnum):
-    """What a note is for."""
+    """Purpose of a note."""
 
     DECISIONS = "decisions"
     LESSONS = "lessons"
@@ -27,7 +27,7 @@ class Category(StrEnum):
 
 
 class Scope(StrEnum):
-    """How far an entry reaches, from narrow to wide."""
+    """Where an entry is visible, from narrow to wide."""
 
     CONVERSATION = "conversation"
     CHANNEL = "channel"
@@ -36,7 +36,7 @@ class Scope(StrEnum):
 
 
 class Lifetime(StrEnum):
-    """How long an entry is meant to stay."""
+    """How long an entry is kept, from short to long."""
 
     CONVERSATION = "conversation"
     SHORT_TERM = "short_term"
@@ -46,7 +46,7 @@ class Lifetime(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One piece of memory with content. Times are UTC milliseconds."""
+    """One item of memory. Times are UTC milliseconds."""
 
     id: str
     seq: int
@@ -72,14 +72,11 @@ class Entry:
     access_count: int = 0
     content_hash: str = field(default="", repr=False)
     vault_id: int | None = field(default=None, compare=False)
-    """Its number in the files of a vault. The vault gives it after the write, so it does not make entries differ."""
+    """Its number in the files of a vault. The vault assigns it after the write, so comparisons ignore it."""
 
     @property
     def version(self) -> str:
-        """A short hash of everything that a write can change: equal as long as the entry says the same.
-
-        Being found by a recall is no change.
-        """
+        """A short hash of every field that a write can change. A recall does not change it."""
         names, tags = "\n".join(sorted(self.aliases)), "\n".join(self.tags)
         return short_hash(
             self.id, self.name or "", names, self.content_hash or self.content, self.category or "", self.scope,

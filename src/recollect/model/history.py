@@ -1,4 +1,4 @@
-"""What happened: channels, conversations and the events of the journal. Frozen values; nothing here reads or writes."""
+"""Channels, conversations and the events of the journal. Frozen values; no I/O."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ __all__ = [
 
 
 class Status(StrEnum):
-    """Where a conversation stands. It goes from active to idle to archived, or from active straight to archived."""
+    """State of a conversation. Transitions: active to idle to archived, or active directly to archived."""
 
     ACTIVE = "active"
     IDLE = "idle"
@@ -34,14 +34,14 @@ class Status(StrEnum):
 
 
 class Lane(StrEnum):
-    """A view of a conversation with its own prompt: `edge` talks with the user, `core` works in the background."""
+    """A view of a conversation with its own prompt: `edge` talks to the user, `core` works in the background."""
 
     EDGE = "edge"
     CORE = "core"
 
 
 class EventType(StrEnum):
-    """What kind of thing happened."""
+    """Type of an event."""
 
     USER = "UserMsg"
     MODEL = "ModelOutput"
@@ -52,12 +52,12 @@ class EventType(StrEnum):
 
     @property
     def role(self) -> str:
-        """The role of its message in a prompt."""
+        """The role of the event's message in a prompt."""
         return _ROLES[self]
 
     @property
     def compactable(self) -> bool:
-        """Whether a summary may stand for it."""
+        """Whether a compaction may replace the event by a summary."""
         return self in (EventType.USER, EventType.MODEL, EventType.TOOL)
 
 
@@ -85,11 +85,11 @@ class Channel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationInfo:
-    """One session of an agent in a channel, as it was when it was read. Times are UTC milliseconds."""
+    """One session of an agent in a channel, as of when it was read. Times are UTC milliseconds."""
 
     id: str
     ref_code: str
-    """Eleven characters, for links and for people."""
+    """Short identifier of eleven characters, for links and for display."""
     channel_id: str
     status: Status
     started_at: int
@@ -100,34 +100,34 @@ class ConversationInfo:
     """Other agents that share its scratchpad."""
     closing_summary: str | None = None
     summary_by: str | None = None
-    """`model`, or `fallback` where no model was there or it failed."""
+    """`model`, `fallback` if no model was available or it failed, or `import`."""
 
     @property
     def cursor(self) -> str:
-        """Its place in a list, for the page that comes after it."""
+        """The pagination cursor that follows it in a list."""
         return f"{self.started_at}-{self.id}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """One committed thing that happened in a conversation. `seq` is its number in the agent's journal, set on append.
+    """A committed event of a conversation. `seq` is its sequence number in the agent's journal, assigned on append.
 
-    The hash covers everything but the number, and the hash of the event before it in the conversation.
+    The hash covers every field except `seq`, and the hash of the previous event of the conversation.
     """
 
     type: EventType
     content: str
     lane: Lane = Lane.EDGE
     speaker: str | None = None
-    """Who said it, where that is more than the role tells."""
+    """Name of the speaker, if the role is not specific enough."""
     tool_calls: Sequence[Mapping[str, Any]] = ()
-    """What a model asked for, in the form of OpenAI's messages."""
+    """Tool calls of a model, in the format of OpenAI's messages."""
     tool_call_id: str | None = None
-    """Which call a tool's result answers."""
+    """The tool call that a tool's result answers."""
     internal: bool = False
-    """Left out of checkpoints, hand-offs and search: machinery, not talk."""
+    """Excluded from checkpoints, hand-offs and search, because it is not part of the dialogue."""
     payload: Mapping[str, Any] = field(default_factory=dict)
-    """Anything else that belongs to it, as JSON."""
+    """Additional JSON data."""
     created_at: int | None = None
     seq: int = 0
     id: str = ""
@@ -137,49 +137,49 @@ class Event:
 
     @property
     def role(self) -> str:
-        """The role of its message in a prompt."""
+        """The role of the event's message in a prompt."""
         return self.type.role
 
     @property
     def called(self) -> list[str]:
-        """Its tool calls as text, each with its arguments."""
+        """The tool calls as text, each with its arguments."""
         functions = [call["function"] for call in self.tool_calls]
         return [f"[called {function['name']}({function['arguments']})]" for function in functions]
 
     @property
     def is_message(self) -> bool:
-        """Whether it is something that was said by a user or a model, not machinery."""
+        """Whether it is a non-blank, non-internal message of a user or a model."""
         return self.type in (EventType.USER, EventType.MODEL) and bool(self.content.strip()) and not self.internal
 
 
 @dataclass(frozen=True, slots=True)
 class SavedView:
-    """Which messages of a conversation form its talk. `spans` is None for one that was never saved: all of them."""
+    """The messages that a saved conversation includes. `spans` is None if it was never saved: all of them."""
 
     spans: tuple[tuple[int, int], ...] | None = None
-    """First and last event number of each run of messages, both inclusive."""
+    """First and last sequence number of each run of messages, both inclusive."""
     upto: int = 0
-    """Messages after this event belong to the talk as well."""
+    """Messages after this event are included as well."""
     shown_from: int = 0
-    """Messages before this event were trimmed: part of the talk, but not loaded."""
+    """Messages before this event were trimmed: included, but not loaded."""
     saved_at: int | None = None
 
     def holds(self, event: Event) -> bool:
-        """Whether an event is part of the talk; one that is no message always is."""
+        """Return whether the view includes an event; an event that is not a message is always included."""
         if self.spans is None or event.seq > self.upto or not event.is_message:
             return True
         return any(first <= event.seq <= last for first, last in self.spans)
 
     def loads(self, event: Event) -> bool:
-        """Whether an event is part of the talk and was not trimmed."""
+        """Return whether the view includes an event and did not trim it."""
         return event.seq >= self.shown_from and self.holds(event)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Marker:
-    """What a compaction leaves in the journal: the archive that stands for the events up to the boundary.
+    """Record of a compaction in the journal: the archive that replaces the events up to the boundary.
 
-    `kept` are those up to the boundary that it does not stand for, because they stay in the window.
+    `kept` are the events up to the boundary that it does not replace, because they stay in the window.
     """
 
     archive_name: str
@@ -187,22 +187,22 @@ class Marker:
     boundary: int
     kept: tuple[int, ...] = ()
     folded: int = 0
-    """How many events the archive stands for."""
+    """Number of events that the archive replaces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compacted:
-    """What a compaction did: how many events an archive now stands for."""
+    """Result of a compaction: the archive and the number of events it replaces."""
 
     archive_name: str
     folded: int
     by: str
-    """`model`, or `fallback` where no model was there."""
+    """`model`, or `fallback` if no model was available."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recovery:
-    """Where an agent was when it stopped: the last things said, and what stands for those before."""
+    """State of an agent when it stopped: the last messages, and the summaries that replace earlier ones."""
 
     conversation: ConversationInfo
     events: tuple[Event, ...]
@@ -221,7 +221,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """The messages of a conversation as they were saved last."""
+    """The messages of a conversation as last saved."""
 
     events: tuple[Event, ...]
     saved_at: int
@@ -229,7 +229,7 @@ class Loaded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """A hit in the past: an event, its conversation, and what was said around it."""
+    """A hit of a conversation search: an event, its conversation, and the events around it."""
 
     event: Event
     conversation: ConversationInfo
@@ -240,13 +240,13 @@ class Turn:
 
     @property
     def speaker(self) -> str:
-        """Who said it: the name that was given, else the role."""
+        """The speaker's name if given, else the role."""
         return self.event.speaker or self.event.role
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ended:
-    """What ending a conversation left behind."""
+    """Result of ending a conversation."""
 
     conversation: ConversationInfo
     summary: str
@@ -256,6 +256,6 @@ class Ended:
     lessons: tuple[Entry, ...] = ()
     chunks: int = 0
     cleared: int = 0
-    """Entries of the conversation's own scope that were cleared away, to the trash."""
+    """Number of entries with conversation scope that were moved to the trash."""
     aged: tuple[str, ...] = ()
     """Conversations that moved to long-term memory."""

@@ -1,4 +1,4 @@
-"""Lists of entries: in which order, and from which place in it on."""
+"""Lists of entries: sort order, pagination cursor and filters."""
 
 import base64
 import json
@@ -14,25 +14,25 @@ __all__ = ["Cursor", "Removed", "Sort", "Wanted"]
 
 
 class Sort(StrEnum):
-    """What a list is ordered by."""
+    """The sort key of a list."""
 
     CREATED = "created"
     UPDATED = "updated"
     IMPORTANCE = "importance"
     NAME = "name"
-    """Entries without a name come last, whichever way the list goes."""
+    """Entries without a name come last, in either direction."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """A place in a list: behind the entry with this key and id. It stays good when that entry changes or goes."""
+    """Pagination cursor: the position after this sort key and id. Stays valid if that entry changes or is removed."""
 
     key: int | float | str | None
     id: str
 
     @classmethod
     def of(cls, entry: Entry, sort: Sort) -> "Cursor":
-        """The place behind an entry, in this order."""
+        """Return the cursor that follows an entry in this sort order."""
         key: int | float | str | None
         match sort:
             case Sort.CREATED:
@@ -46,12 +46,12 @@ class Cursor:
         return cls(key, entry.id)
 
     def text(self, sort: Sort) -> str:
-        """The cursor as one word, for an address or a form."""
+        """Encode the cursor as URL-safe base64."""
         return base64.urlsafe_b64encode(json.dumps([sort, self.key, self.id]).encode()).decode().rstrip("=")
 
     @classmethod
     def read(cls, text: str, sort: Sort) -> "Cursor":
-        """The cursor that this is the text of; Invalid if it is none, or of another order."""
+        """Decode a cursor; raise Invalid if it is malformed or of another sort order."""
         try:
             raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
             written, key, entry_id = json.loads(raw)
@@ -66,7 +66,7 @@ class Cursor:
 
 
 def _fits(key: object, sort: Sort) -> bool:
-    """Whether a list in this order can have the key in it."""
+    """Return whether the key has the type and range of this sort order."""
     if sort is Sort.NAME:
         return key is None or isinstance(key, str)
     number = isinstance(key, int | float) if sort is Sort.IMPORTANCE else isinstance(key, int)
@@ -75,7 +75,7 @@ def _fits(key: object, sort: Sort) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """An entry in the trash, as it was when it was removed, and the number of its removal in the log."""
+    """An entry in the trash, as it was when removed, and the sequence number of its removal in the operation log."""
 
     entry: Entry
     removed_at: int
@@ -84,7 +84,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """Which entries a list is of. None: whatever they are."""
+    """Filters of a list. None matches everything."""
 
     kind: Kind | None = None
     category: Category | None = None

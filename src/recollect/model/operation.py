@@ -1,4 +1,4 @@
-"""The five operations, as values, and the row that each one leaves in the operation log."""
+"""The five operations, as values, and the row that each one appends to the operation log."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ __all__ = ["Add", "Alias", "Operation", "Remove", "Rename", "Revision", "Write"]
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """Make a new entry. With a name it can be addressed by it; a taken name is a Conflict."""
+    """Create an entry, optionally addressable by a name; a name in use raises Conflict."""
 
     content: str
     name: str | None = None
@@ -29,7 +29,7 @@ class Add:
     at: Moment | None = None
     first_event: int | None = None
     last_event: int | None = None
-    """The part of the journal that an archive or a chunk stands for, by the numbers of its events."""
+    """The range of events that an archive or a chunk represents, by sequence number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Alias:
-    """Bind one more name to an entry. An alias of another entry moves; a canonical name never does."""
+    """Bind another name to an entry. An alias of another entry is moved; a canonical name never is."""
 
     target: str
     name: str
@@ -50,10 +50,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Replace an entry's content, and those of the other fields that are given.
-
-    An empty category or context takes away what is there.
-    """
+    """Update the given fields of an entry. An empty category or context clears the field."""
 
     target: str
     content: str | None = None
@@ -66,7 +63,7 @@ class Write:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete an entry and all its names. `restore()` brings it back until the trash expires."""
+    """Remove an entry and all its names. `restore()` brings it back until it expires from the trash."""
 
     target: str
 
@@ -76,7 +73,7 @@ Operation = Add | Rename | Alias | Write | Remove
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Revision:
-    """One row of the operation log: what was done to an entry, when and by whom.
+    """One row of the operation log: the operation on an entry, its time and its actor.
 
     `before` and `after` hold the fields that the operation changed; `before` is empty for an add, `after` for a remove.
     """

@@ -1,4 +1,4 @@
-"""What a recall asks for and what it gives back."""
+"""Filters and results of a recall."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ __all__ = ["Accesses", "Filters", "Hit", "Why"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Filters:
-    """Which entries may be found. Filters apply before the limit, so they never hide results that exist."""
+    """Filters of a recall. They apply before the limit, so they never hide results that exist."""
 
     scopes: tuple[Scope, ...] = (Scope.WORKSPACE, Scope.ACCOUNT)
     conversation: str | None = None
@@ -22,16 +22,16 @@ class Filters:
     since: int | None = None
     until: int | None = None
     running: bool = True
-    """Whether archives, chunks and hand-offs of conversations that have not ended may be found."""
+    """Include archives, chunks and hand-offs of conversations that have not ended."""
     private: bool = True
-    """Whether notes may be found that have no name and were not made from a conversation."""
+    """Include notes that have no name and were not extracted from a conversation."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Accesses:
-    """When an entry was found and by what query; and how alive it was at moments of its life, from the making on.
+    """The recalls that found an entry, as (time, query), and its relevance since creation, as (time, value).
 
-    At the moment of a recall the curve has two points: before it, and after it.
+    At the time of a recall the curve has two points: the value before and after it.
     """
 
     recalls: tuple[tuple[int, str], ...]
@@ -40,31 +40,31 @@ class Accesses:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Why:
-    """How a hit came to its place. A list is (rank, score in it); None where the list does not have the entry."""
+    """Explanation of a hit's rank. A list is given as (rank, score), or None if it does not contain the entry."""
 
     words: tuple[int, float] | None
-    """In the list by words: the score is BM25's."""
+    """Rank and score in the keyword list; the score is BM25."""
     vector: tuple[int, float] | None
-    """In the list by vectors: the score is the cosine."""
+    """Rank and score in the vector list; the score is the cosine similarity."""
     fused: float
-    """The score after fusing the lists: the sum of what each of them gave."""
+    """The score after fusion: the sum of the contributions of both lists."""
     words_part: float
-    """What the list by words gave."""
+    """Contribution of the keyword list."""
     vector_part: float
-    """What the list by vectors gave."""
+    """Contribution of the vector list."""
     decay: float
-    """The factor by which decay moved it."""
+    """The factor applied for decay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hit:
-    """One result of a recall; `why` is there when the recall was asked to explain."""
+    """One result of a recall; `why` is set if an explanation was requested."""
 
     entry: Entry
     score: float
     snippet: str
     agent: str = ""
-    """The owner of the entry: the agent that asked, `_shared`, or the `target_agent`."""
+    """The owner of the entry: the calling agent, `_shared`, or the `target_agent`."""
     similar: tuple[str, ...] = ()
-    """The ids of other entries found that are near this one in meaning but say something else, the newest first."""
+    """Ids of other entries found that are close in meaning but differ in content, newest first."""
     why: Why | None = None

@@ -1,4 +1,4 @@
-"""A reminder as a value: a message that is to be told at a moment. Frozen; nothing here reads or writes."""
+"""A reminder as a value: a message to deliver at a given time. Frozen; no I/O."""
 
 from dataclasses import dataclass, field
 
@@ -7,24 +7,24 @@ __all__ = ["Reminder"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reminder:
-    """A message that is due at a moment. Times are UTC milliseconds."""
+    """A message that is due at a given time. Times are UTC milliseconds."""
 
     id: str
     session_id: str
-    """The conversation that it belongs to, or an id of its own."""
+    """The conversation it belongs to, or an id of its own."""
     plugin: str | None
-    """Through what it is to be told."""
+    """Name of the plugin that delivers it."""
     recipient: str | None
     message: str
     due_at: int
     claimed_at: int | None
-    """Since when somebody is about to deliver it."""
+    """When it was claimed for delivery; the claim is a lease that expires."""
     delivered_at: int | None
     created_at: int
     claim: str | None = field(default=None, repr=False)
-    """What shows that it was claimed by whoever holds this value; only `claim()` gives one."""
+    """Secret that proves ownership of the claim; set only on reminders returned by `claim()`."""
 
     @property
     def cursor(self) -> str:
-        """Its place in a list, for the page that comes after it."""
+        """The pagination cursor that follows it in a list."""
         return f"{self.due_at}-{self.id}"

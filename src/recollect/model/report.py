@@ -1,4 +1,4 @@
-"""What a check found, and what an erasure removed."""
+"""Results of a check and of an erasure."""
 
 from dataclasses import dataclass
 
@@ -7,19 +7,19 @@ __all__ = ["Erased", "Finding", "Receipt", "Report"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that is not as it should be."""
+    """One defect found by a check."""
 
     part: str
-    """Where: `file`, `names`, `log`, `entries` or `index`."""
+    """The part of the storage: `file`, `names`, `log`, `entries` or `index`."""
     where: str
-    """The workspace and agent concerned, or the file."""
+    """The affected workspace and agent, or the file."""
     message: str
     repaired: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """The result of `home.check()`: figures, and findings (none when all is well)."""
+    """The result of `home.check()`: counts and findings (empty if no defect was found)."""
 
     entries: int
     operations: int
@@ -28,13 +28,13 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing is wrong, or everything wrong was repaired."""
+        """Whether there are no findings, or all were repaired."""
         return all(finding.repaired for finding in self.findings)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """One place that an erasure cleaned."""
+    """One place from which an erasure removed data."""
 
     place: str
     removed: int
@@ -42,12 +42,12 @@ class Erased:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """What `forget(erase=True)` removed, what it verified, and what is out of its reach."""
+    """The result of `forget(erase=True)`: what was removed, what was verified, and what is out of reach."""
 
     entry_id: str
     at: int
     removed: tuple[Erased, ...]
     verified: tuple[str, ...]
-    """The places that were searched for the text afterwards and did not hold it."""
+    """Places that were searched for the text afterwards and do not contain it."""
     remaining: tuple[str, ...] = ()
-    """Where the same text still is, and why: another entry, a server's write-ahead log, a backup."""
+    """Places where the same text remains, and why: another entry, a server's write-ahead log, a backup."""

@@ -1,4 +1,4 @@
-"""Figures about a home: how much there is, of what, and how it grows. Counts only, nothing of what was said."""
+"""Statistics of a home: counts by type and per day. Counts only, no content."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 __all__ = ["AgentStats", "ByDay", "Stats"]
 
 ByDay = tuple[tuple[int, int], ...]
-"""Days (their first millisecond, UTC) with a count each, oldest first, none left out; the last one is today."""
+"""Counts per day as (first millisecond of the day in UTC, count), oldest first, without gaps, up to today."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentStats:
-    """What one agent has in one workspace; without a workspace: in the account, where that is a store of its own."""
+    """Statistics of one agent in one workspace, or in the account if workspace is None and it is a separate store."""
 
     workspace: str | None
     agent: str
@@ -22,28 +22,28 @@ class AgentStats:
     lifetimes: Mapping[str, int]
     scopes: Mapping[str, int]
     sources: Mapping[str, int]
-    """The most frequent ones."""
+    """The most frequent sources."""
     conversations: Mapping[str, int]
     """By status."""
     events: int
     reminders: int
-    """Those that were not delivered yet."""
+    """Undelivered reminders."""
     trash: int
-    """What can be restored."""
+    """Entries that can be restored."""
     vectors: int
     operations: int
     entries_by_day: ByDay
     events_by_day: ByDay
     recalls_by_day: ByDay
-    """Entries that recalls found, as far back as that is kept."""
+    """Entries found by recalls, for as long as recall events are retained."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stats:
-    """Figures about a home or one of its workspaces."""
+    """Statistics of a home or one of its workspaces."""
 
     schema: int
-    """The version of the tables."""
+    """The schema version."""
     bytes: int
-    """On disk, with indexes."""
+    """Size on disk, including indexes."""
     agents: tuple[AgentStats, ...]

@@ -1,4 +1,4 @@
-"""What an export wrote, what an import did or would do, and the formats it can read. Frozen values."""
+"""Results of exports and imports, and the formats that an import reads. Frozen values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ __all__ = ["Exported", "Format", "Imported", "Part"]
 
 
 class Format(StrEnum):
-    """What a file or folder may be that is imported."""
+    """Format of an imported file or folder."""
 
     RECOLLECT = "recollect"
     """An export of recollect."""
@@ -30,40 +30,40 @@ class Format(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What an export wrote."""
+    """Result of an export."""
 
     path: str
     rows: int
     parts: tuple[str, ...] = ()
-    """The workspaces and agents in it, as workspace/agent."""
+    """The exported agents, as workspace/agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """What an import did for one agent. The figures are by what was counted: entries, conversations, messages, …"""
+    """Result of an import for one agent. Counts are keyed by what was counted: entries, conversations, messages, …"""
 
     where: str
     """workspace/agent."""
     added: Mapping[str, int] = field(default_factory=dict)
     changed: Mapping[str, int] = field(default_factory=dict)
     known: Mapping[str, int] = field(default_factory=dict)
-    """What was there already, and was left as it is."""
+    """Already present and left unchanged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Imported:
-    """What an import did; with `dry_run` what it would do."""
+    """Result of an import; with `dry_run`, what it would do."""
 
     format: Format
     path: str
     dry_run: bool = False
     parts: tuple[Part, ...] = ()
     remarks: tuple[str, ...] = ()
-    """What could not be taken over as it was, and why."""
+    """What could not be imported unchanged, and why."""
     migrated: tuple[str, ...] = ()
-    """Files that were taken over whole and got another name."""
+    """Files that were imported completely and then renamed."""
     skipped: tuple[str, ...] = ()
-    """Files that were left alone, because that was done before."""
+    """Files that were skipped, because they were imported before."""
 
     @property
     def changed(self) -> bool:

@@ -1,4 +1,4 @@
-"""Background work as values: what a job is, what a run of it did, and how jobs stand."""
+"""Upkeep as values: the changes of a run, its result, and the status of jobs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +9,7 @@ __all__ = ["Change", "JobStatus", "Run"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
-    """What a run did to one entry, and why. `before` and `after` are the fields that it changed."""
+    """A change that a run made to one entry, and why. `before` and `after` hold the changed fields."""
 
     what: str
     """`added`, `removed` or `changed`."""
@@ -17,7 +17,7 @@ class Change:
     label: str
     """The entry's name, or the beginning of its text."""
     reason: str
-    """A sentence for people."""
+    """A sentence for display."""
     where: str = ""
     """Workspace and agent."""
     before: Mapping[str, Any] = field(default_factory=dict)
@@ -38,32 +38,32 @@ class Run:
     figures: Mapping[str, int] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     error: str | None = None
-    """Why it failed, or where it did; what it had done before stays done."""
+    """Why or where it failed; changes made before the failure are kept."""
     problems: tuple[str, ...] = ()
-    """What was left out because it could not be read, for instance; the run did not fail for that."""
+    """What was skipped without failing the run, for instance because it could not be read."""
     dry_run: bool = False
     skipped: bool = False
-    """Another process was at it."""
+    """True if another process was running the job."""
     undone_at: int | None = None
     workspace: str = ""
-    """Where it was; empty when in several."""
+    """The workspace it ran in; empty if several."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobStatus:
-    """How a job stands in a workspace."""
+    """Status of a job in a workspace."""
 
     name: str
     workspace: str
     every: int
     """Milliseconds between two runs."""
     scheduled: bool
-    """Whether it runs by itself."""
+    """Whether the job runs automatically."""
     next_due_at: int | None
     last_run_at: int | None = None
     duration: int | None = None
     figures: Mapping[str, int] = field(default_factory=dict)
     failures: int = 0
-    """Failures in a row."""
+    """Number of consecutive failures."""
     error: str | None = None
     running: bool = False

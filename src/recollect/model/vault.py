@@ -1,4 +1,4 @@
-"""What a sync of a vault did and what it left alone, as values."""
+"""Results of a vault sync, as values."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ __all__ = ["Problem", "Report"]
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file, or a block in it, that was left alone, and why."""
+    """A file, or a block in it, that a sync skipped, and why."""
 
     path: str
     message: str
@@ -18,7 +18,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What a sync did: the files it read and wrote, the entries it added, changed and removed, and what it left."""
+    """Result of a sync: files read and written, entries added, changed and removed, and what it skipped."""
 
     read: tuple[str, ...] = ()
     written: tuple[str, ...] = ()

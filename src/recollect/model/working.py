@@ -1,4 +1,4 @@
-"""The summary document of a lane and the deltas that change it. Pure values: a bad delta changes nothing at all."""
+"""The summary document of a lane and the deltas that change it. Pure values: an invalid delta changes nothing."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -22,13 +22,13 @@ __all__ = [
 
 MODES = ("append", "overwrite")
 SUMMARY_LENGTH = 16_000
-"""Characters of the longest summary. The document is part of every prompt, so it cannot grow without end."""
+"""Maximum length of a summary in characters. The document is part of every prompt, so its size is bounded."""
 FACTS = 200
-"""The most facts in a document, and in one delta."""
+"""Maximum number of facts in a document, and in one delta."""
 KEY_LENGTH = 200
 VALUE_LENGTH = 1_000
 REFERENCES = 200
-"""The most conversations, and the most events, that a document points to."""
+"""Maximum number of conversations, and of events, that a document references."""
 
 _EVENT = re.compile(r"[0-9a-f]{64}\Z")
 _CONVERSATION = re.compile(r"[0-9A-Za-z]{11}\Z")
@@ -36,7 +36,7 @@ _CONVERSATION = re.compile(r"[0-9A-Za-z]{11}\Z")
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One thing to keep word for word, and the hash of the event that said it."""
+    """A key and value to keep verbatim, and the hash of the event it comes from."""
 
     key: str
     value: str
@@ -55,7 +55,7 @@ class Fact:
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """A fact from {"key": …, "value": …, "source_event": …}."""
+        """Parse a fact from {"key": …, "value": …, "source_event": …}."""
         fields = _fields("fact", value, ("key", "value", "source_event"))
         key = fields.get("key")
         return cls(key.strip() if isinstance(key, str) else key, fields.get("value"), fields.get("source_event"))  # type: ignore[arg-type]
@@ -63,9 +63,9 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """What changes in a summary document. Removals come before additions, so both of one key replace it.
+    """A change to a summary document. Removals apply before additions, so removing and adding a key replaces it.
 
-    A `summary_update` of None leaves the summary as it is; an empty one clears it when the mode is overwrite.
+    A `summary_update` of None keeps the summary; an empty one clears it in overwrite mode.
     """
 
     mode: str = "append"
@@ -94,7 +94,10 @@ class Delta:
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """A delta as a model or a user writes it: {"memory_delta": {…}} or what is inside. Invalid when any part is."""
+        """Parse a delta written by a model or a user: {"memory_delta": {…}} or the inner object.
+
+        Raise Invalid if any part is invalid.
+        """
         if isinstance(value, Mapping) and "memory_delta" in value:
             value = _fields("delta", value, ("memory_delta",))["memory_delta"]
         fields = _fields("memory_delta", value, cls.__slots__)
@@ -110,7 +113,7 @@ class Delta:
 
 @dataclass(frozen=True, slots=True)
 class SummaryDocument:
-    """What stands in a prompt for everything that has left the window of a lane."""
+    """The summary that replaces, in a prompt, everything that has left the window of a lane."""
 
     summary: str = ""
     facts: tuple[Fact, ...] = ()
@@ -128,7 +131,7 @@ class SummaryDocument:
                 raise Invalid(f"the {what} of a summary document hold something that is no such reference")
 
     def apply(self, delta: Delta) -> Self:
-        """The document after a delta. A delta that would make it too large is Invalid; this document never changes."""
+        """Return a new document with the delta applied; raise Invalid if it would be too large."""
         facts = {fact.key: fact for fact in self.facts if fact.key not in set(delta.remove_fact)}
         facts |= {fact.key: fact for fact in delta.add_fact}
         removed = set(delta.remove_references)
@@ -152,7 +155,7 @@ class SummaryDocument:
         return "\n\n".join(part for part in (self.summary, delta.summary_update.strip()) if part)
 
     def to_json(self) -> dict[str, Any]:
-        """The document as plain values for json."""
+        """Return the document as JSON-serialisable values."""
         return {
             "summary": self.summary,
             "facts": [{"key": fact.key, "value": fact.value, "source_event": fact.source_event} for fact in self.facts],
@@ -162,7 +165,7 @@ class SummaryDocument:
 
     @classmethod
     def read(cls, value: object) -> Self:
-        """The document that `to_json()` gave. Anything else is Corrupt: a document changes by deltas only."""
+        """Parse the output of `to_json()`; raise Corrupt for anything else: only deltas change a document."""
         try:
             fields = _fields("summary document", value, cls.__slots__)
             return cls(
@@ -175,7 +178,7 @@ class SummaryDocument:
             raise Corrupt(f"the stored summary document cannot be read: {error}") from None
 
     def render(self) -> str:
-        """The document as a model reads it, fenced; empty when there is nothing in it."""
+        """Render the document for a prompt, with its text fenced; empty if the document is empty."""
         parts = [
             f"Summary of the conversation so far:\n{fencing.quoted(self.summary)}" if self.summary else "",
             _listed("Facts:", (fencing.one_line(f"{fact.key}: {fact.value}") for fact in self.facts)),
@@ -195,7 +198,7 @@ def _matches(pattern: re.Pattern[str], value: object) -> bool:
 
 
 def _text(what: str, value: object, most: int) -> str:
-    """The value as text that can be stored, of at most so many characters."""
+    """Return the value as storable text; raise Invalid if it is longer than `most` characters."""
     text = names.plain(what, value, lines=True)
     if len(text) > most:
         raise Invalid(f"the {what} has {len(text):,} characters; at most {most:,} are allowed: make it shorter")
@@ -209,7 +212,7 @@ def _few(what: str, values: Sequence[Any], most: int) -> Sequence[Any]:
 
 
 def _fields(what: str, value: object, known: Sequence[str]) -> Mapping[str, Any]:
-    """The fields of a JSON object; a field of another name is an error, because its content would be lost."""
+    """Return the fields of a JSON object; raise Invalid for an unknown field, whose content would be lost."""
     if not isinstance(value, Mapping):
         raise Invalid(f"a {what} is a JSON object, not {type(value).__name__}")
     unknown = sorted(str(field)[:80] for field in value if field not in known)
@@ -227,12 +230,12 @@ def _list(what: str, value: object) -> Sequence[Any]:
 
 
 def _fact_key(value: object) -> Any:
-    """The key of a fact to remove: the key itself, or the fact as {"key": …}, with or without its value."""
+    """Return the key of a fact to remove, given as the key itself or as {"key": …}, with or without its value."""
     return _fields("fact", value, ("key", "value", "source_event")).get("key") if isinstance(value, Mapping) else value
 
 
 def _one_or_many(value: object) -> Sequence[Any]:
-    """A list as it is, nothing as an empty one, and anything else as the only element of one."""
+    """Return a list unchanged, None as an empty sequence, and any other value as a sequence of one."""
     if value is None:
         return ()
     return value if isinstance(value, list | tuple) else (value,)

@@ -1,4 +1,4 @@
-"""Tokens and the answers to requests: rows in, values out. Of a secret only its hash comes here."""
+"""Tokens and stored responses of idempotent requests: rows in, values out. Secrets are only handled as hashes."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ from recollect.storage.database import Row, Transaction
 __all__ = ["Request", "by_hash", "find", "finish", "insert", "request", "tokens"]
 
 Request = tuple[str, int | None, Answer | None]
-"""The fingerprint of a request, the status once it is done, and the answer where it was kept."""
+"""The fingerprint of a request, its status once finished, and its response if the body was stored."""
 
 
 def insert(tx: Transaction, token: Token, hash_: str) -> None:
@@ -22,24 +22,24 @@ def insert(tx: Transaction, token: Token, hash_: str) -> None:
 
 
 def by_hash(tx: Transaction, hash_: str) -> Token | None:
-    """The token whose secret has this hash, unless it was revoked."""
+    """Return the token whose secret has this hash, unless it was revoked."""
     row = tx.one("access.token_by_hash", hash=hash_)
     return None if row is None else _token(row)
 
 
 def find(tx: Transaction, id_or_name: str) -> Token | None:
-    """The token with this id, or the one with this name that was not revoked."""
+    """Return the token with this id, or the unrevoked token with this name."""
     row = tx.one("access.token_by_id", id=id_or_name) or tx.one("access.token_by_name", name=id_or_name)
     return None if row is None else _token(row)
 
 
 def tokens(tx: Transaction) -> list[Token]:
-    """All tokens, oldest first."""
+    """Return all tokens, oldest first."""
     return [_token(row) for row in tx.all("access.tokens")]
 
 
 def request(tx: Transaction, key: str) -> Request | None:
-    """What is known of the request with this key."""
+    """Return the stored request with this idempotency key."""
     row = tx.one("access.request", key=key)
     if row is None:
         return None
@@ -51,7 +51,7 @@ def request(tx: Transaction, key: str) -> Request | None:
 def finish(
     tx: Transaction, key: str, status: int, body: str | None, headers: Mapping[str, str], *, harmless: bool = False
 ) -> None:
-    """Store the answer of a request that is under way, but no body where that was refused and it is not harmless."""
+    """Store the response of a request in progress; omit the body if storing it was refused, unless it is harmless."""
     text = json.dumps(dict(headers), ensure_ascii=False)
     tx.run("access.request_finish", key=key, status=status, body=body, headers=text, harmless=int(harmless))
 

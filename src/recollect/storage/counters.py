@@ -1,4 +1,4 @@
-"""The last numbers an agent handed out. A writer locks the row first, so numbers are dense and in commit order."""
+"""Sequence counters of an agent. A writer locks the row first, so sequence numbers are dense and in commit order."""
 
 from dataclasses import dataclass
 from operator import attrgetter
@@ -10,7 +10,7 @@ __all__ = ["Counters"]
 
 @dataclass(slots=True)
 class Counters:
-    """One agent's counters. They only ever grow, except `live` and `tokens`, which describe what is indexed now."""
+    """One agent's counters. They only grow, except `live` and `tokens`, which describe the current index."""
 
     entries: int = 0
     operations: int = 0
@@ -19,27 +19,27 @@ class Counters:
     flushed: int = 0
     """The last document that is in a segment; later ones are in the tail."""
     live: int = 0
-    """How many documents are indexed and not removed."""
+    """Number of documents that are indexed and not removed."""
     tokens: int = 0
-    """The sum of their lengths."""
+    """Total length of those documents in tokens."""
     removals: int = 0
     """The number of the last removal."""
     layout: int = 0
-    """Changes with the set of segments; also the source of segment numbers."""
+    """Increases whenever the set of segments changes; also the source of segment numbers."""
     analysis: int = 0
-    """The version of the text analysis that made the index."""
+    """The version of the text analysis that built the index."""
     vectors: int = 0
     """The number of the last vector."""
 
     @classmethod
     def get(cls, tx: Transaction) -> "Counters":
-        """The counters as they are; all zero before the agent's first write."""
+        """Read the counters; all zero before the agent's first write."""
         row = tx.one("counters.get")
         return cls(*row) if row else cls()
 
     @classmethod
     def lock(cls, tx: Transaction, analysis: int) -> "Counters":
-        """The counters, for a writer: another writer of the same agent waits until this transaction ends."""
+        """Read and lock the counters: another writer of the same agent blocks until this transaction ends."""
         query = "counters.get" if tx.alone else "counters.lock"
         row, tx.counters = tx.counters or tx.one(query), None
         if row is None:
@@ -49,7 +49,7 @@ class Counters:
         return cls(*row)
 
     def save(self, tx: Transaction) -> None:
-        """Write the counters back."""
+        """Store the counters."""
         tx.run(
             "counters.save", entries=self.entries, operations=self.operations, documents=self.documents,
             flushed=self.flushed, live=self.live, tokens=self.tokens, removals=self.removals, layout=self.layout,

@@ -1,9 +1,8 @@
-"""The seam between recollect and a database: run a named query in a transaction, for one agent.
+"""The interface between recollect and a database: run a named query in a transaction, for one agent.
 
 Queries live in `queries/*.sql` under names such as `entries.insert`. They are written once, in the SQL that SQLite and
-PostgreSQL share: parameters are `:name`, `:name*` stands for a list inside `IN (…)`, and `:name!` for a whole number
-that must be part of the text. The agent is bound by the
-transaction, never by the caller, so no caller can forget it or choose another one.
+PostgreSQL share: parameters are `:name`, `:name*` is a list inside `IN (…)`, and `:name!` an integer that is inlined
+as a literal. The transaction binds the agent, never the caller, so no caller can forget it or pass another one.
 """
 
 import json
@@ -23,7 +22,7 @@ __all__ = [
 
 Row = tuple[Any, ...]
 FEW = 32
-"""Items of a list that are a parameter each; a database that can read JSON gets more of them as one."""
+"""Longest list whose items are bound one by one; a database that can read JSON gets a longer list as one parameter."""
 _HERE = Path(__file__).parent
 _NAME = re.compile(r"^-- (name|part): (\S+)$", re.MULTILINE)
 _LIST = re.compile(r":(\w+)\*")
@@ -36,109 +35,109 @@ class Transaction(ABC):
 
     agent: str
     generation: int = 0
-    """Changes when the database under the same location is another one than before, so that caches start anew."""
+    """Changes when the database at this location is replaced by another one, which invalidates caches."""
     ranks_vectors: bool = False
-    """Whether the database can search vectors by itself."""
+    """True if the database can run vector searches itself."""
     alone: bool = False
-    """Whether nobody else writes while this writes, so that a row need not be locked before it is read."""
+    """True if the database serialises writers, so SELECT … FOR UPDATE is unnecessary."""
     counters: Row | None = None
-    """The agent's row of counters, where it is certain what it holds without looking."""
+    """The agent's row of counters, if its cached value is known to be current."""
 
     @abstractmethod
     def all(self, query: str, /, **values: Any) -> list[Row]:
-        """The rows of a named query."""
+        """Return the rows of a named query."""
 
     @abstractmethod
     def run(self, query: str, /, **values: Any) -> int:
-        """Run a named query; the number of rows it changed."""
+        """Run a named query and return the number of rows it changed."""
 
     @abstractmethod
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Run a named query once per row of values."""
+        """Run a named query once for each row of values."""
 
     @abstractmethod
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Put whole rows into a table, as `Database.dump` gives them. Only for moving what another database held."""
+        """Bulk-load complete rows, as `Database.dump` yields them. Only for copying from another database."""
 
     def beside(self, database: "Database", agent: str, *, write: bool) -> AbstractContextManager["Transaction"]:
-        """A transaction on another database of the same home while this one is under way, and not used.
+        """Open a transaction on another database of the same home while this one is open, but not in use.
 
-        It ends with its block. Where one connection serves both databases, it is a part of this one and ends with it.
+        It ends with its block. If one connection serves both databases, it is part of this transaction and ends with
+        it.
         """
         return database.write(agent) if write else database.read(agent)
 
     def sees(self, database: "Database", agent: str) -> bool:
-        """What `Database.exists` says of another database of the same home, while this transaction is under way."""
+        """Return `Database.exists` for another database of the same home, while this transaction is open."""
         return database.exists(agent)
 
     def vector(self, values: bytes) -> Any:
-        """A vector (f32, little endian) as a parameter of a query."""
+        """Convert a vector (little-endian f32) to a query parameter."""
         return values
 
     def vector_bytes(self, raw: Any) -> bytes:
-        """A vector that a query gave, as f32, little endian."""
+        """Convert a vector returned by a query to little-endian f32."""
         return bytes(raw)
 
     def one(self, query: str, /, **values: Any) -> Row | None:
-        """The first row of a named query, or None."""
+        """Return the first row of a named query, or None."""
         rows = self.all(query, **values)
         return rows[0] if rows else None
 
 
 class Database(ABC):
-    """A place with recollect's tables. Nothing is created before the first write."""
+    """Storage with recollect's tables. Nothing is created before the first write."""
 
     @abstractmethod
     def read(self, agent: str) -> AbstractContextManager[Transaction]:
-        """A transaction that sees one consistent state. On a memory that does not exist yet it sees an empty one."""
+        """Open a snapshot: one consistent state. A memory that does not exist yet reads as empty."""
 
     @abstractmethod
     def write(self, agent: str) -> AbstractContextManager[Transaction]:
-        """A transaction that is on disk when the block ends, or has changed nothing when the block raises.
+        """Open a transaction that is on disk when the block ends, and rolled back when the block raises.
 
-        Writers of the same agent go one after the other, so numbers that a writer hands out are dense and in
-        commit order.
+        Writers of the same agent are serialised, so the sequence numbers they assign are dense and in commit order.
         """
 
     @abstractmethod
     def exists(self, agent: str) -> bool:
-        """Whether anything was ever written for the agent here (or may have been, where the agents share a file)."""
+        """Return whether anything was ever written for the agent (or may have been, if agents share a file)."""
 
     def prepare(self, agent: str) -> None:
-        """Make what a write `beside` another one cannot make itself."""
+        """Create the agent's storage ahead of a write `beside` another one, which cannot create it."""
         return None
 
     @abstractmethod
     def agents(self) -> list[str]:
-        """The agents that have rows here."""
+        """Return the agents that have rows here."""
 
     @abstractmethod
     def check(self) -> list[Finding]:
-        """What is wrong with the storage itself, below the tables."""
+        """Return the defects of the storage itself, below the level of tables."""
 
     @abstractmethod
     def scrub(self, agent: str) -> tuple[list[str], list[str]]:
-        """Make deleted rows unreadable: (places that were rewritten without them, places out of reach)."""
+        """Make deleted rows unrecoverable; return (places rewritten without them, places out of reach)."""
 
     def in_files(self, words: Sequence[str]) -> set[str]:
-        """Those of the words (in small letters) whose bytes are in its files; none where a server keeps the files."""
+        """Return the words (lowercase) whose bytes are in its files; none if a server manages the files."""
         return set()
 
     @abstractmethod
     def tidy(self) -> int:
-        """Give back the space of deleted rows, a little at a time, so that nobody waits long; how many pages."""
+        """Release the space of deleted rows in short transactions that do not block others; return the page count."""
 
     @abstractmethod
     def size(self) -> int:
-        """How many bytes it takes on disk."""
+        """Return its size on disk, in bytes."""
 
     @abstractmethod
     def dump(self, agent: str) -> AbstractContextManager[Iterator[tuple[str, list[str], Iterator[Row]]]]:
-        """Every table of the agent as (table, columns, rows), all from one state, in the order of their keys."""
+        """Yield every table of the agent as (table, columns, rows), all from one snapshot, rows in key order."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give back every connection. The database can be used again afterwards."""
+        """Release every connection. The database can be used again afterwards."""
 
 
 class Migration:
@@ -150,7 +149,7 @@ class Migration:
         self.sql = path.read_text(encoding="utf-8")
 
     def statements(self, dialect: str) -> list[str]:
-        """Its statements, one by one. A line that starts with `-- postgres: ` counts on PostgreSQL only."""
+        """Return its statements. A line that starts with `-- postgres: ` applies to PostgreSQL only."""
         lines = [line.strip().removeprefix(f"-- {dialect}: ") for line in self.sql.splitlines()]
         text = "\n".join(line for line in lines if not line.startswith("--"))
         return [part.strip() for part in text.split(";") if part.strip()]
@@ -158,13 +157,13 @@ class Migration:
 
 @cache
 def migrations() -> tuple[Migration, ...]:
-    """All migrations, in order."""
+    """Return all migrations, in order."""
     return tuple(Migration(path) for path in sorted((_HERE / "migrations").glob("*.sql")))
 
 
 @cache
 def layout() -> dict[str, str]:
-    """The tables and indexes that the migrations make, by name: TABLE or INDEX."""
+    """Return the tables and indexes that the migrations create, as name to TABLE or INDEX."""
     made: dict[str, str] = {}
     for migration in migrations():
         for verb, kind, name in _MADE.findall(migration.sql):
@@ -177,9 +176,9 @@ def layout() -> dict[str, str]:
 
 @cache
 def queries() -> dict[str, str]:
-    """All named queries: `entries.insert` is the query `insert` of `queries/entries.sql`.
+    """Return all named queries: `entries.insert` is the query `insert` of `queries/entries.sql`.
 
-    What several queries of a file have in common stands there once as `-- part: NAME`, and in them as {NAME}.
+    A fragment that several queries of a file share is defined once as `-- part: NAME` and included as {NAME}.
     """
     found: dict[str, str] = {}
     for path in sorted((_HERE / "queries").glob("*.sql")):
@@ -195,7 +194,7 @@ def queries() -> dict[str, str]:
 
 @cache
 def _parsed(query: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
-    """The SQL of a named query, and the names of its list and of its literal parameters."""
+    """Return the SQL of a named query and the names of its list and literal parameters."""
     sql = queries()[query]
     return sql, tuple(_LIST.findall(sql)), frozenset(_LITERAL.findall(sql))
 
@@ -208,18 +207,18 @@ class _Plain(dict[str, str | None]):
 
 
 plain = _Plain()
-"""The SQL of each named query that is used as it is written; None for those that `expand` must spell out."""
+"""The SQL of each named query without list or literal parameters; None for queries that need `expand`."""
 
 
 def statement(query: str) -> str:
-    """The SQL of a named query that has no list parameters."""
+    """Return the SQL of a named query that has no list parameters."""
     return queries()[query]
 
 
 def expand(query: str, values: dict[str, Any], long_list: str | None = None) -> tuple[str, dict[str, Any]]:
-    """The SQL of a named query with its list parameters spelled out, and the values that go with it.
+    """Return the SQL of a named query with its list and literal parameters expanded, and the values to bind.
 
-    Where the database can read a list from JSON, `long_list` is the SQL that does so: a long one is one parameter then.
+    If the database can read a list from JSON, `long_list` is the SQL that does so: a long list becomes one parameter.
     """
     sql, lists, literals = _parsed(query)
     for name in literals:
@@ -230,7 +229,7 @@ def expand(query: str, values: dict[str, Any], long_list: str | None = None) -> 
             sql = sql.replace(f":{name}*", long_list.format(name))
             values[name] = json.dumps(items)
             continue
-        # A list of no items must match nothing; NULL inside IN does that on both databases.
+        # An empty list must match nothing; `IN (NULL)` does that on both databases.
         sql = sql.replace(f":{name}*", ", ".join(f":{name}_{i}" for i in range(len(items))) or "NULL")
         values.update((f"{name}_{i}", item) for i, item in enumerate(items))
     return sql, values

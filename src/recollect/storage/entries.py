@@ -50,24 +50,24 @@ __all__ = [
 ]
 
 CHUNK = 500
-"""Items of a list in one query: PostgreSQL gets a parameter for each."""
+"""Longest list per query: PostgreSQL binds one parameter per item."""
 ALIASES_READ = 50
-"""Entries in the trash that are looked at for an alias, the newest of those in which the word stands by itself."""
+"""Maximum number of entries in the trash to search for an alias: the newest whose snapshot contains it as a string."""
 COLUMNS = (
     "id", "seq", "doc", "kind", "category", "scope", "lifetime", "content", "context", "tags", "concept_tags",
     "importance", "source", "conversation_id", "channel_id", "first_event", "last_event", "created_at", "updated_at",
     "accessed_at", "access_count", "content_hash", "vault_id",
 )  # fmt: skip
-"""Of a whole row, in the order in which every query gives them."""
+"""Columns of a complete row, in the order in which every query returns them."""
 BOOKKEEPING = ("lifetime", "access_count", "accessed_at")
-"""Fields that no operation changes."""
+"""Fields that change outside the five operations."""
 _ADVICE = "Run `recollect check --repair`, which mends it if the log proves what it was; else restore a backup"
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
 _kept = attrgetter(*_KEPT)
 
 
 class Stored:
-    """An entry together with the number of its document in the index."""
+    """An entry and its document number in the index."""
 
     __slots__ = ("doc", "entry")
 
@@ -76,13 +76,13 @@ class Stored:
 
 
 def content_hash(content: str) -> str:
-    """The fingerprint by which damaged content is noticed."""
+    """Return the SHA-256 of the content, which detects damage."""
     return sha256(content.encode()).hexdigest()
 
 
 def find(tx: Transaction, target: str) -> str | None:
-    """The id of the entry with this name, alias or id."""
-    # An id goes first: no name, whatever it looks like, can stand before the entry that an id means.
+    """Return the id of the entry with this name, alias or id."""
+    # Ids take precedence, so that a name that looks like an id cannot shadow the entry with that id.
     if is_id(target) and tx.one("entries.by_ids", ids=[target]):
         return target
     row = tx.one("names.find", name=target.strip())
@@ -90,18 +90,18 @@ def find(tx: Transaction, target: str) -> str | None:
 
 
 def is_known(tx: Transaction, entry_id: str) -> bool:
-    """Whether this is the id of an entry that is there, or was."""
+    """Return whether this is the id of an entry that exists or was removed."""
     return bool(tx.one("entries.by_ids", ids=[entry_id]) or tx.one("operations.last_removal", entry_id=entry_id))
 
 
 def binding(tx: Transaction, name: str) -> tuple[str, bool] | None:
-    """Whose name this is, and whether it is the canonical one."""
+    """Return the id of the entry with this name, and whether the name is canonical."""
     row = tx.one("names.find", name=name)
     return (row[0], bool(row[1])) if row else None
 
 
 def bindings(tx: Transaction, names: Sequence[str]) -> dict[str, tuple[str, bool]]:
-    """The same for those of many names that are bound."""
+    """Return the binding of each of the names that is bound."""
     rows = (
         row
         for start in range(0, len(names), CHUNK)
@@ -111,23 +111,23 @@ def bindings(tx: Transaction, names: Sequence[str]) -> dict[str, tuple[str, bool
 
 
 def stored(tx: Transaction, ids: Sequence[str]) -> dict[str, Stored]:
-    """Entries by id, with their documents; unknown ids are left out."""
+    """Return entries by id, with their document numbers; unknown ids are omitted."""
     return {found.entry.id: found for found in of_rows(tx, tx.all("entries.by_ids", ids=ids))}
 
 
 def get(tx: Transaction, entry_id: str) -> Entry | None:
-    """One entry by its id."""
+    """Return the entry with this id."""
     found = stored(tx, [entry_id])
     return found[entry_id].entry if found else None
 
 
 def with_docs(tx: Transaction, docs: Sequence[int]) -> dict[int, Entry]:
-    """Entries by the number of their document."""
+    """Return entries by document number."""
     return {found.doc: found.entry for found in of_rows(tx, tx.all("entries.by_docs", docs=docs))}
 
 
 def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
-    """The next entries in the order of their ids: the way through all of them."""
+    """Return the next entries in id order: iterates over all entries, page by page."""
     return of_rows(tx, tx.all("entries.after_id", id=entry_id, limit=limit))
 
 
@@ -135,7 +135,7 @@ def page(
     tx: Transaction, *, kind: str | None, category: str | None, scope: str | None, source: str | None,
     tag: str | None, limit: int, before: tuple[int, str],
 ) -> list[Entry]:  # fmt: skip
-    """Entries, newest first, older than the moment and id given."""
+    """Return entries, newest first, older than the given (created_at, id)."""
     passed: list[Entry] = []
     while len(passed) < limit:
         rows = tx.all(
@@ -143,7 +143,7 @@ def page(
             tag=None if tag is None else _json(tag), limit=limit, created_at=before[0], id=before[1],
         )  # fmt: skip
         found = [item.entry for item in of_rows(tx, rows)]
-        # The query looks for the tag in the text of the list, where it may also be a part of another tag.
+        # The query matches the tag as a substring of the JSON list, so compare whole tags here.
         passed += [entry for entry in found if tag is None or tag in entry.tags]
         if len(found) < limit:
             break
@@ -153,7 +153,7 @@ def page(
 
 @dataclass(frozen=True, slots=True)
 class Signs:
-    """What ranking needs to know of an entry beside its words."""
+    """Ranking inputs of an entry besides its text."""
 
     scope: Scope
     category: Category | None
@@ -164,7 +164,7 @@ class Signs:
 
 
 def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, Signs]:
-    """Those of the documents whose entries pass the filters, with what ranking needs to know of them."""
+    """Return the documents whose entries pass the filters, with their ranking inputs."""
     wanted = set(filters.tags)
     passed: dict[int, Signs] = {}
     for start in range(0, len(docs), CHUNK):
@@ -192,12 +192,12 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
 
 
 def insert(tx: Transaction, entry: Entry, doc: int, used_at: int | None = None) -> None:
-    """Store a new entry's row; names, log and index are the caller's. Without `used_at` its age is not known yet."""
+    """Store a new entry's row; the caller writes names, log and index. Without `used_at` its age is unknown."""
     tx.run("entries.insert", **_fields(entry, doc), used_at=used_at)
 
 
 def update(tx: Transaction, entry: Entry, doc: int) -> None:
-    """Store what a write may change."""
+    """Store the fields that a write may change."""
     values = _fields(entry, doc)
     changed = (
         "id",
@@ -215,7 +215,7 @@ def update(tx: Transaction, entry: Entry, doc: int) -> None:
 
 
 def adjust(tx: Transaction, entry: Entry) -> None:
-    """Store an entry's bookkeeping: what no operation changes."""
+    """Store an entry's bookkeeping fields, see BOOKKEEPING."""
     tx.run(
         "entries.adjust", id=entry.id, lifetime=str(entry.lifetime), access_count=entry.access_count,
         accessed_at=entry.accessed_at,
@@ -223,28 +223,28 @@ def adjust(tx: Transaction, entry: Entry) -> None:
 
 
 def move(tx: Transaction, entry_id: str, doc: int) -> None:
-    """Store the number of an entry's new document."""
+    """Store an entry's new document number."""
     tx.run("entries.set_doc", id=entry_id, doc=doc)
 
 
 def rename(tx: Transaction, entry: Entry, doc: int) -> None:
-    """Store what a rename changes beside the names."""
+    """Store the fields that a rename changes besides the names."""
     tx.run("entries.rename", id=entry.id, doc=doc, lifetime=str(entry.lifetime), updated_at=entry.updated_at)
 
 
 def use(tx: Transaction, ids: Sequence[str], at: int) -> None:
-    """Note that entries were used at a moment: their age counts from it, and nothing else changes."""
+    """Record the time at which entries were last used: their age counts from it; nothing else changes."""
     for start in range(0, len(ids), CHUNK):
         tx.run("entries.use", ids=ids[start : start + CHUNK], at=at)
 
 
 def snapshot(entry: Entry) -> dict[str, Any]:
-    """Everything about an entry that a restore needs, without the fields that are at rest."""
+    """Return all fields of an entry that a restore needs, omitting those that are None, zero or an empty tuple."""
     return {name: value for name, value in zip(_KEPT, _kept(entry), strict=True) if value or value == ""}
 
 
 def from_snapshot(entry_id: str, values: Mapping[str, Any]) -> Entry:
-    """The entry that a snapshot was made of."""
+    """Rebuild an entry from its snapshot."""
     fields = {
         **values,
         "kind": Kind(values["kind"]),
@@ -263,7 +263,7 @@ def from_snapshot(entry_id: str, values: Mapping[str, Any]) -> Entry:
 
 
 def log(tx: Transaction, revision: Revision) -> None:
-    """Append one row to the operation log."""
+    """Append a revision to the operation log."""
     record(
         tx, revision.seq, at=revision.at, actor=revision.actor, operation=revision.operation,
         entry_id=revision.entry_id, before=revision.before, after=revision.after,
@@ -274,7 +274,7 @@ def record(
     tx: Transaction, seq: int, *, at: int, actor: str, operation: str, entry_id: str,
     before: Mapping[str, Any] | None, after: Mapping[str, Any] | None,
 ) -> None:  # fmt: skip
-    """Append one row to the operation log: `log` for those who have no use for the Revision."""
+    """Append one row to the operation log without building a Revision."""
     tx.run(
         "operations.insert", seq=seq, at=at, actor=actor, operation=operation, entry_id=entry_id,
         before=_json(before) if before else None, after=_json(after) if after else None,
@@ -282,7 +282,7 @@ def record(
 
 
 def revisions(tx: Transaction, entry_id: str, *, legible: bool = False) -> list[Revision]:
-    """The history of an entry, oldest first; those that are `legible`, or Corrupt if one is not."""
+    """Return the revisions of an entry, oldest first; skip unreadable ones if `legible`, else raise Corrupt."""
     found = []
     for row in tx.all("operations.of", entry_id=entry_id):
         try:
@@ -294,7 +294,7 @@ def revisions(tx: Transaction, entry_id: str, *, legible: bool = False) -> list[
 
 
 def revision_rows(tx: Transaction, ids: Sequence[str]) -> dict[str, list[Row]]:
-    """The rows of the log about each of many entries, oldest first, as they are stored."""
+    """Return the raw log rows of each entry, oldest first."""
     found: dict[str, list[Row]] = {entry_id: [] for entry_id in ids}
     for start in range(0, len(ids), CHUNK):
         for row in tx.all("operations.of_each", ids=ids[start : start + CHUNK]):
@@ -303,20 +303,20 @@ def revision_rows(tx: Transaction, ids: Sequence[str]) -> dict[str, list[Row]]:
 
 
 def logged_after(tx: Transaction, seq: int, limit: int) -> list[Revision]:
-    """The operation log in order, from the row after that number."""
+    """Return a page of the operation log in order, after that sequence number."""
     return [_revision(row) for row in tx.all("operations.after", seq=seq, limit=limit)]
 
 
 def last_removal(tx: Transaction, entry_id: str) -> Revision | None:
-    """The removal that an entry in the trash can be restored from."""
+    """Return the last removal of an entry, from which it can be restored."""
     row = tx.one("operations.last_removal", entry_id=entry_id)
     return _revision(row) if row else None
 
 
 def removed_id(tx: Transaction, target: str, *, living: bool = True) -> str | None:
-    """The id of the entry in the trash with this id, or that had this name or alias when it was removed last.
+    """Return the id of the entry in the trash with this id, or with this name or alias when it was last removed.
 
-    Else, with `living`, that of a living entry that is found by the target and has been in the trash before.
+    If there is none and `living` is set, return that of an existing entry found by the target that was once removed.
     """
     if is_id(target) and tx.one("operations.last_removal", entry_id=target):
         return target
@@ -332,7 +332,7 @@ def removed_id(tx: Transaction, target: str, *, living: bool = True) -> str | No
 
 
 def _encoder() -> Callable[[Any], str]:
-    """What makes JSON of a value: the standard library's, but not set up anew for each, as every write makes two."""
+    """Return a JSON encoder: the standard library's, set up once, because every write encodes two values."""
     encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
     quick = getattr(json.encoder, "c_make_encoder", None)
     if quick is None:
@@ -386,7 +386,7 @@ def _fields(entry: Entry, doc: int) -> dict[str, Any]:
 
 
 def of_rows(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
-    """Rows of COLUMNS as entries, with their names; Corrupt if one makes no sense."""
+    """Build entries, with their names, from rows of COLUMNS; raise Corrupt if a row is invalid."""
     if not rows:
         return []
     names: dict[str, str] = {}

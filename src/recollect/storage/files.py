@@ -1,4 +1,4 @@
-"""New files that appear under their name whole or not at all, and are on disk with it."""
+"""Atomic, durable creation of files: a file appears under its name complete or not at all, and synced to disk."""
 
 import errno
 import os
@@ -17,22 +17,22 @@ __all__ = ["alone_in", "new_file", "new_folder", "publish", "sync_folder"]
 
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{32}\.new", re.DOTALL)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
-"""What file systems without hard links answer."""
+"""Errors that file systems without hard links return."""
 
 
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
-    """An empty folder for this user only, beside the target, to build it in; gone when the block ends.
+    """Create a temporary folder beside the target, private to this user (mode 0700); remove it when the block ends.
 
-    It is locked while it is in use. Folders that killed processes left are not, and are removed when the next one is
-    made beside them.
+    The folder is locked while it is in use. Folders left by killed processes are not locked, and are removed when the
+    next one is created beside them.
     """
     missing = [folder for folder in target.parents if not folder.exists()]
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in missing:
         sync_folder(folder.parent)
     aside = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.new")
-    with alone_in(target.parent):  # nobody looks for leftovers between the next steps
+    with alone_in(target.parent):  # no other process may remove the folder before it is locked
         _remove_leftovers(target.parent)
         aside.mkdir(mode=0o700)
         lock = _lock(aside)
@@ -42,14 +42,14 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
         if lock is not None:
             os.close(lock)
-        for folder in missing:  # those that were made for nothing
+        for folder in missing:  # remove created parents that stayed empty
             with suppress(OSError):
                 folder.rmdir()
 
 
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
-    """An empty file for this user only, near the target, to be filled and published; gone when the block ends."""
+    """Create an empty temporary file, private to this user, to fill and `publish`; remove it when the block ends."""
     with new_folder(target) as folder:
         aside = folder / target.name
         os.close(os.open(aside, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -57,7 +57,7 @@ def new_file(target: Path) -> Iterator[Path]:
 
 
 def _lock(folder: Path) -> int | None:
-    """Lock a folder until the number that is returned is closed; None if another process has, or on Windows."""
+    """Lock a folder until the returned descriptor is closed; return None if it is locked already, or on Windows."""
     if sys.platform == "win32":
         return None
     opened = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
@@ -70,7 +70,7 @@ def _lock(folder: Path) -> int | None:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove what killed processes left in a folder; what cannot be removed stays."""
+    """Remove temporary folders left by killed processes; ignore those that cannot be removed."""
     for found in list(folder.glob(".*.new")):
         if not _LEFTOVER.fullmatch(found.name) or found.is_symlink() or not found.is_dir():
             continue
@@ -82,7 +82,7 @@ def _remove_leftovers(folder: Path) -> None:
 
 
 def publish(aside: Path, target: Path) -> bool:
-    """Give a finished file its name, and have that on disk; False if somebody else was first."""
+    """Move a finished file to its name and sync the folder; return False if the name is taken already."""
     with alone_in(target.parent):
         try:
             os.link(aside, target)
@@ -101,7 +101,7 @@ def publish(aside: Path, target: Path) -> bool:
 
 @contextmanager
 def alone_in(folder: Path) -> Iterator[None]:
-    """A block that one process at a time is in: files appear and go there in several steps. Not on Windows."""
+    """Hold an exclusive lock on a folder: creating and removing files takes several steps. No lock on Windows."""
     if sys.platform == "win32":
         yield
         return
@@ -114,7 +114,7 @@ def alone_in(folder: Path) -> Iterator[None]:
 
 
 def sync_folder(folder: Path) -> None:
-    """Have the names in a folder on disk."""
+    """Sync a folder's directory entries to disk."""
     if os.name == "posix":
         opened = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""Rows of conversations and of the journal, and the values they stand for. The hash chain is made and proved here."""
+"""Conversations and the journal: rows to values and back. Computes and verifies the hash chain."""
 
 import hashlib
 import json
@@ -35,33 +35,33 @@ __all__ = [
 
 PAGE = 1_000
 SPARE = 16
-"""So many more events are read than are needed: some are no messages."""
+"""Extra events to read beyond the number needed, because some are not messages."""
 LONGEST = 9_223_372_036_854_775_807
 
 
 @dataclass(slots=True)
 class Journal:
-    """The last numbers of an agent's journal, in the terms of the index: its documents are the events."""
+    """Counters of an agent's journal. Named as in the index, whose documents are the events."""
 
     events: int = 0
     flushed: int = 0
-    """The last event that is in a segment of the index."""
+    """Sequence number of the last event that is in a segment of the index."""
     live: int = 0
-    """How many turns are in segments."""
+    """Number of turns in segments."""
     tokens: int = 0
-    """The sum of their lengths."""
+    """Total length of those turns in tokens."""
     layout: int = 0
     analysis: int = 0
 
     @classmethod
     def get(cls, tx: Transaction) -> "Journal":
-        """The numbers as they are; all zero before the first event."""
+        """Read the counters; all zero before the first event."""
         row = tx.one("history.journal")
         return cls(*row) if row else cls()
 
     @classmethod
     def advance(cls, tx: Transaction, count: int, analysis: int) -> "Journal":
-        """Hand out the next numbers; another one who appends waits until this transaction ends."""
+        """Reserve `count` sequence numbers; concurrent appenders block until this transaction ends."""
         row = tx.one("history.journal_advance", count=count)
         if row is None:
             tx.run("history.journal_start", analysis=analysis)
@@ -70,7 +70,7 @@ class Journal:
         return cls(*row)
 
     def save(self, tx: Transaction) -> None:
-        """Write back what the index changed."""
+        """Store the fields that the index changes."""
         tx.run(
             "history.journal_save", flushed=self.flushed, live=self.live, tokens=self.tokens, layout=self.layout,
             analysis=self.analysis,
@@ -81,7 +81,7 @@ class Journal:
 
 
 def channels(tx: Transaction, workspace: str) -> list[Channel]:
-    """The channels of the workspace, oldest first."""
+    """Return the channels of the workspace, oldest first."""
     return [
         Channel(id=name, workspace=workspace, name=name, description=description, is_default=bool(is_default),
                 created_at=created_at)
@@ -90,7 +90,7 @@ def channels(tx: Transaction, workspace: str) -> list[Channel]:
 
 
 def conversation(tx: Transaction, id_or_ref: str) -> ConversationInfo | None:
-    """The conversation with this id or ref code."""
+    """Return the conversation with this id or ref code."""
     row = tx.one("history.conversation", id=id_or_ref) or tx.one("history.by_ref", ref_code=id_or_ref)
     return None if row is None else info(row)
 
@@ -99,7 +99,7 @@ def conversations(
     tx: Transaction, statuses: Iterable[Status], *, channel: str | None, chat_id: str | None, limit: int,
     before: tuple[int, str] = (LONGEST, ""),
 ) -> list[ConversationInfo]:  # fmt: skip
-    """Conversations, newest first, older than the moment and id given."""
+    """Return conversations, newest first, older than the given (started_at, id)."""
     rows = tx.all(
         "history.conversations", statuses=[str(status) for status in statuses], channel=channel, chat_id=chat_id,
         limit=limit, started_at=before[0], id=before[1],
@@ -108,13 +108,13 @@ def conversations(
 
 
 def of_chat(tx: Transaction, chat_id: str) -> ConversationInfo | None:
-    """The newest conversation of a chat to which something can be added."""
+    """Return the newest conversation of a chat that accepts further events."""
     row = tx.one("history.of_chat", chat_id=chat_id)
     return None if row is None else info(row)
 
 
 def info(row: Row) -> ConversationInfo:
-    """A row of conversations as a value; Corrupt if it makes no sense."""
+    """Build a ConversationInfo from a row; raise Corrupt if the row is invalid."""
     identity, ref_code, channel, status, started, ended, chat, model, participants, summary, by = row
     try:
         people = json.loads(participants)
@@ -133,7 +133,7 @@ def info(row: Row) -> ConversationInfo:
 
 
 def append(tx: Transaction, first: int, previous: str, new: Sequence[Event]) -> list[Event]:
-    """Store events of one conversation under the next numbers, each chained to the one before it."""
+    """Store events of one conversation with sequence numbers from `first` on, each chained to its predecessor."""
     stored = []
     for seq, one in enumerate(new, first):
         payload = _payload(one)
@@ -144,7 +144,7 @@ def append(tx: Transaction, first: int, previous: str, new: Sequence[Event]) -> 
             previous=previous, created_at=one.created_at,
         )  # fmt: skip
         stored.append(
-            Event(  # written out, because `replace` takes three times as long
+            Event(  # spelled out, because `dataclasses.replace` takes three times as long
                 type=one.type, content=one.content, lane=one.lane, speaker=one.speaker, tool_calls=one.tool_calls,
                 tool_call_id=one.tool_call_id, internal=one.internal, payload=one.payload, created_at=one.created_at,
                 seq=seq, id=one.id, conversation_id=one.conversation_id, hash=digest, previous=previous,
@@ -155,7 +155,7 @@ def append(tx: Transaction, first: int, previous: str, new: Sequence[Event]) -> 
 
 
 def event(row: Row) -> Event:
-    """A row of events as a value; Corrupt if it makes no sense."""
+    """Build an Event from a row; raise Corrupt if the row is invalid."""
     seq, identity, conversation_id, lane, kind, content, payload, tool_call_id, digest, previous, created_at = row
     try:
         extra: dict[str, Any] = json.loads(payload) if payload else {}
@@ -170,12 +170,12 @@ def event(row: Row) -> Event:
 
 
 def events(tx: Transaction, query: str, **values: Any) -> list[Event]:
-    """The events of a named query."""
+    """Return the events of a named query."""
     return [event(row) for row in tx.all(f"history.{query}", **values)]
 
 
 def saved_view(tx: Transaction, conversation_id: str) -> SavedView:
-    """Which messages of a conversation form the talk as it was saved last."""
+    """Return the last saved view of a conversation: which of its messages it includes."""
     row = tx.one("history.saved_view", conversation=conversation_id)
     if row is None:
         return SavedView()
@@ -189,9 +189,9 @@ def saved_view(tx: Transaction, conversation_id: str) -> SavedView:
 
 
 def event_hash(previous: str, one: Event, payload: str) -> str:
-    """The hash of an event: of everything it says, and of the hash before it."""
+    """Return the hash of an event: SHA-256 over its fields, except `seq`, and the previous hash."""
     lane, kind, call, at = str(one.lane), str(one.type), one.tool_call_id or "", str(one.created_at)
-    # The lengths tell where one part ends, so that no two events look alike.
+    # Length prefixes delimit the fields, so that no two different events are framed to the same text.
     framed = (
         f"{len(previous)}:{previous}{len(one.id)}:{one.id}{len(one.conversation_id)}:{one.conversation_id}"
         f"{len(lane)}:{lane}{len(kind)}:{kind}{len(call)}:{call}{len(payload)}:{payload}{len(at)}:{at}"
@@ -201,12 +201,12 @@ def event_hash(previous: str, one: Event, payload: str) -> str:
 
 
 def written_at(event_id: str) -> int:
-    """When an event was appended, as its id tells; its time is when it happened, which may be long before."""
+    """Return when an event was appended, decoded from its id. `created_at` is when it happened, maybe long before."""
     return int(event_id[:8] + event_id[9:13], 16)
 
 
 def breaks(tx: Transaction) -> Iterable[str]:
-    """Where the journal is not what was written: gaps in the numbers, hashes that do not fit."""
+    """Verify the journal; yield a message for each gap in the sequence numbers and each hash mismatch."""
     last: dict[str, str] = {}
     expected = 1
     after = 0
@@ -230,7 +230,7 @@ def breaks(tx: Transaction) -> Iterable[str]:
 
 
 def miscounts(tx: Transaction) -> Iterable[str]:
-    """Where the last numbers of the journal are not what is in use."""
+    """Yield a message for each counter of the journal that disagrees with its events."""
     journal, last = Journal.get(tx), last_event(tx)
     if journal.events < last:
         yield f"the counter of events says {journal.events}, but {last} is in use"
@@ -241,16 +241,16 @@ def miscounts(tx: Transaction) -> Iterable[str]:
 
 
 def recount(tx: Transaction, analysis: int) -> None:
-    """Make the last number of the journal what is in use; the index over it is to be made anew then."""
+    """Set the journal's counter to its last event; the caller must then rebuild the index over the journal."""
     journal = Journal.advance(tx, 0, analysis)
-    # A process may know segments by these numbers.
+    # Do not reuse segment numbers: a process may have cached segments under them.
     journal.layout = max([journal.layout, *(segment for segment, _, _, _ in tx.all("turns.segments"))])
     journal.save(tx)
     tx.run("history.journal_set", events=last_event(tx))
 
 
 def strays(tx: Transaction) -> Iterable[str]:
-    """Conversations that cannot be read, and events whose conversation is not there."""
+    """Yield a message for each unreadable conversation, and for each missing one that has events."""
     first: dict[str, int] = {}
     after = ""
     while rows := tx.all("history.talks", after=after, limit=PAGE):
@@ -270,7 +270,7 @@ def strays(tx: Transaction) -> Iterable[str]:
 
 
 def last_event(tx: Transaction) -> int:
-    """The number of the last event of the journal; 0 if there is none."""
+    """Return the sequence number of the last event of the journal; 0 if there is none."""
     row = tx.one("history.last_event")
     return row[0] if row else 0
 

@@ -1,4 +1,4 @@
-"""Lists of entries in an order, page by page: rows in, values out."""
+"""Sorted lists of entries, page by page: rows in, values out."""
 
 import json
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _AFTER_ALL = "\U0010ffff" * (NAME_LENGTH + 1)
 def page(
     tx: Transaction, sort: Sort, descending: bool, wanted: Wanted, after: Cursor | None, limit: int
 ) -> list[Entry]:
-    """The next entries behind a place in the order, or the first ones."""
+    """Return the entries that follow the cursor, or the first page."""
     after = after or _start(sort, descending)
     values = {name: str(value) if isinstance(value, str) else value for name, value in asdict(wanted).items()}
     values["tag"] = None if wanted.tag is None else json.dumps(wanted.tag, ensure_ascii=False)
@@ -36,12 +36,12 @@ def page(
 
 
 def numbers(tx: Transaction, category: Category) -> dict[str, tuple[int | None, int]]:
-    """The ids of the notes of a category, each with its number, if it has one, and its moment; in the order written."""
+    """Return the notes of a category in the order written, as id to (number in the vault or None, timestamp)."""
     return {entry_id: (number, at) for entry_id, number, at in tx.all("listing.numbers", category=str(category))}
 
 
 def trash(tx: Transaction, before: int, limit: int) -> list[Removed]:
-    """What can be restored, newest first, of the removals before that number."""
+    """Return the entries that can be restored, newest removal first, removed before that sequence number."""
     return [
         Removed(entry=entries.from_snapshot(entry_id, json.loads(values)), removed_at=at, seq=seq)
         for seq, at, entry_id, values in tx.all("listing.trash", seq=before, limit=limit)
@@ -49,7 +49,7 @@ def trash(tx: Transaction, before: int, limit: int) -> list[Removed]:
 
 
 def merged(found: Sequence[Entry], sort: Sort, descending: bool) -> list[Entry]:
-    """Entries of several stores in one order."""
+    """Merge entries of several stores into one sorted list."""
     if sort is not Sort.NAME:
         return sorted(found, key=lambda entry: _key(entry, sort), reverse=descending)
     named = sorted((one for one in found if one.name is not None), key=lambda one: one.name or "", reverse=descending)
@@ -75,7 +75,7 @@ def _all(
     while len(passed) < limit:
         ids = [row[0] for row in tx.all(query, **values, key=after.key, id=after.id, limit=limit)]
         found = [entry for start in range(0, len(ids), CHUNK) for entry in _read(tx, ids[start : start + CHUNK])]
-        # The query looks for the tag in the text of the list, where it may also be a part of another tag.
+        # The query matches the tag as a substring of the JSON list, so compare whole tags here.
         passed += [entry for entry in found if wanted.tag is None or wanted.tag in entry.tags]
         if len(ids) < limit:
             break

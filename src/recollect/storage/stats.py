@@ -1,4 +1,4 @@
-"""Figures about an agent: rows in, values out."""
+"""Statistics of an agent: rows in, values out."""
 
 from collections import Counter
 
@@ -11,13 +11,13 @@ __all__ = ["DAYS", "of_agent"]
 
 DAY = 86_400_000
 DAYS = 90
-"""How far back growth is counted."""
+"""Number of days covered by the counts per day."""
 SOURCES = 50
-"""Sources that are named; they are free text, so there may be any number."""
+"""Maximum number of sources to list; sources are free text, so their number is unbounded."""
 
 
 def of_agent(tx: Transaction, workspace: str | None, now: int) -> AgentStats:
-    """Everything that is counted of one agent, in one state of the database."""
+    """Return the statistics of one agent, from one snapshot of the database."""
     kinds, categories, lifetimes, scopes, sources = (Counter[str]() for _ in range(5))
     for kind, category, lifetime, scope, source, count in tx.all("stats.entries"):
         kinds[kind] += count

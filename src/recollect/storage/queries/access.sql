@@ -56,7 +56,7 @@ WHERE agent = :agent AND key = :key AND status IS NULL
 -- name: answers_forget
 UPDATE requests SET body = NULL WHERE agent = :agent AND status IS NOT NULL AND body IS NOT NULL
 
--- A request under way that has a body already gets no other one.
+-- Mark requests in progress with an empty body, so that request_finish stores none.
 -- name: answers_refuse
 UPDATE requests SET body = '' WHERE agent = :agent AND status IS NULL
 

@@ -1,6 +1,6 @@
--- Queries over all agents of a file. Only the home uses them, to know whom to check and copy; never an agent.
+-- Queries over all agents of a file. Only the home uses them, to know which agents to check and copy; never an agent.
 
--- From one agent to the next, by the index: however many rows each has.
+-- Skip scan over the index: one lookup per agent, independent of the number of rows.
 -- name: agents
 WITH RECURSIVE
     counted (agent) AS (

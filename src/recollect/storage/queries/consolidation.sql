@@ -1,5 +1,5 @@
--- Short-term notes without a name (an alias is a name, too). A note that was in the trash and is back was restored by a
--- person, and stays.
+-- Short-term notes without a name or alias. A note that was restored from the trash is excluded: a user wants to keep
+-- it.
 -- part: tidied
 kind = 'note' AND lifetime = 'short_term' AND scope <> 'conversation'
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
@@ -18,6 +18,6 @@ ORDER BY id LIMIT :limit
 -- name: current
 SELECT id, used_at FROM entries WHERE agent = :agent AND id IN (:ids*) AND {tidied}
 
--- Asked for the model, a planner without statistics would go through all of its vectors.
+-- Does not filter by model: a planner without statistics would then scan all vectors of the model.
 -- name: vectors
 SELECT entry_id, model, dim, vector FROM embeddings WHERE agent = :agent AND entry_id IN (:ids*)

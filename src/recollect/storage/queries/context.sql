@@ -1,5 +1,5 @@
--- The newest entries of a category in the scopes given; with a needle only those whose text holds it. The
--- order is not that of the index over all entries, which SQLite would else go through until it has seen enough.
+-- The newest entries of a category in the given scopes; with a needle, only those whose content contains it. The
+-- sort expression avoids the index over all entries, which SQLite would otherwise scan until the limit is reached.
 -- name: newest
 SELECT id, content, created_at, source FROM entries
 WHERE agent = :agent AND category = :category
@@ -9,13 +9,13 @@ WHERE agent = :agent AND category = :category
     AND (CAST(:needle AS TEXT) IS NULL OR replace(content, CAST(:needle AS TEXT), '') <> content)
 ORDER BY created_at DESC, id || '' DESC LIMIT :limit
 
--- Hand-offs, the newest first; those that upkeep made of a part of a conversation, or of older ones, come last.
+-- Hand-offs, newest first; those that upkeep made from a part of a conversation, or from older hand-offs, come last.
 -- name: handoffs
 SELECT id, content, created_at, source FROM entries
 WHERE agent = :agent AND category = 'handoffs' AND scope = 'workspace'
 ORDER BY CASE WHEN replace(tags, '"compacted"', '') = tags THEN 0 ELSE 1 END, created_at DESC, id || '' DESC LIMIT 1
 
--- Tasks that were written without a box: they are open as long as they are there.
+-- Tasks without a checkbox: they are open as long as the entry exists.
 -- name: unboxed
 SELECT id, content, created_at, source FROM entries
 WHERE agent = :agent AND category = 'tasks' AND kind = 'note' AND source <> 'shelve'
@@ -25,7 +25,7 @@ WHERE agent = :agent AND category = 'tasks' AND kind = 'note' AND source <> 'she
     AND replace(replace(replace(content, '[ ]', ''), '[x]', ''), '[X]', '') = content
 ORDER BY created_at DESC, id || '' DESC LIMIT :limit
 
--- The newest notes without a category in the scopes given, among the newest entries: no index leads to a scope.
+-- The newest notes without a category in the given scopes, among the newest entries: there is no index over scopes.
 -- name: notes
 SELECT id, content, created_at, source FROM entries
 WHERE agent = :agent AND id IN (

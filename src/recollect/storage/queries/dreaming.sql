@@ -9,13 +9,13 @@ LEFT JOIN promotions ON promotions.agent = :agent AND promotions.entry_id = reca
 WHERE recall_events.agent = :agent
 GROUP BY recall_events.entry_id ORDER BY count(*) DESC, recall_events.entry_id LIMIT :limit
 
--- In two steps: else SQLite goes through the signals of all entries.
+-- In two steps, because SQLite would otherwise scan the signals of all entries.
 -- name: signals
 SELECT DISTINCT entry_id, query, at / 86400000 FROM recall_events WHERE agent = :agent AND id IN (
     SELECT id FROM recall_events WHERE agent = :agent AND entry_id IN (:ids*)
 )
 
--- A row far ahead was written by a clock that has gone back since.
+-- A row far in the future was written before the clock was set back.
 -- name: lately
 SELECT count(*) FROM promotions
 WHERE agent = :agent AND phase = 'deep' AND promoted_at > :since AND promoted_at < :until

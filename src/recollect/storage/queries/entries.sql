@@ -60,7 +60,7 @@ WHERE agent = :agent
 ORDER BY created_at DESC, id DESC
 LIMIT :limit
 
--- COALESCE is also there so that no index over categories is used: the few documents are found by their numbers.
+-- COALESCE also keeps the planner off the index over categories: looking up the few documents by number is faster.
 -- name: filter_docs
 SELECT doc, tags, scope, category, importance, created_at, accessed_at, access_count FROM entries
 WHERE agent = :agent AND doc IN (:docs*)

@@ -25,8 +25,8 @@ SELECT substr(content, 1, :length) FROM entries WHERE agent = :agent AND categor
 SELECT id FROM entries
 WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note'
 
--- What may be shelved: notes of the workspace that have no name and no open task, were not promoted by dreaming, and were
--- not brought back from the trash by a person. Without :all only those that a job made from a conversation.
+-- Notes that may be shelved: those of the workspace without a name or an open task that were neither promoted by
+-- dreaming nor restored from the trash by a user. Unless `all` is 1, only those that a job made from a conversation.
 -- part: shelved
 replace(content, '[ ]', '') = content
     AND (:all = 1 OR source = 'shelve' OR (source = 'conversation' AND conversation_id IS NOT NULL))
@@ -48,7 +48,7 @@ WHERE agent = :agent AND category IS NOT NULL AND kind = 'note' AND scope = 'wor
     AND {shelved}
 GROUP BY category ORDER BY category
 
--- The sum keeps SQLite from going through the notes of all categories in their order.
+-- `created_at + 0` keeps SQLite from scanning the notes of all categories in index order.
 -- name: oldest
 SELECT id, created_at FROM entries
 WHERE agent = :agent AND category = :category AND kind = 'note' AND scope = 'workspace' AND source <> 'shelve'

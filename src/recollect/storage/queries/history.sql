@@ -111,7 +111,7 @@ FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq < :before ORDER BY seq DESC LIMIT :limit
 
--- In two steps: else SQLite goes through everything that was said in the other lane.
+-- In two steps, because SQLite would otherwise scan all events of the other lane.
 -- name: events_of_lane
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND type <> :marker AND seq IN (
@@ -132,7 +132,7 @@ FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq IN 
     ORDER BY seq DESC LIMIT :limit
 ) ORDER BY seq DESC
 
--- One way through the conversation is quicker than one look for each event of the lane.
+-- One scan of the conversation is faster than one index lookup per event of the lane.
 -- name: contents_before
 SELECT DISTINCT content FROM events
 WHERE agent = :agent AND conversation_id = :conversation AND lane || '' = :lane AND seq < :before
@@ -161,7 +161,7 @@ FROM events WHERE agent = :agent AND seq > :after ORDER BY seq LIMIT :limit
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND substr(hash, 1, :length) = :hash ORDER BY seq LIMIT 2
 
--- Imported conversations were held elsewhere: the agent was not there.
+-- Excludes imported conversations: they took place elsewhere, without the agent.
 -- name: newest
 SELECT conversation_id, id FROM events WHERE agent = :agent AND conversation_id <> :beside AND conversation_id NOT IN (
     SELECT conversations.id FROM conversations WHERE conversations.agent = :agent AND summary_by = 'import'
@@ -217,8 +217,8 @@ DELETE FROM embeddings WHERE agent = :agent AND entry_id IN (
 -- name: in_conversation
 SELECT id FROM entries WHERE agent = :agent AND conversation_id = :conversation AND scope = 'conversation'
 
--- Also those that belong to no conversation and were written since this one began: a program that keeps a session by
--- hooks talks to the memory over another connection, which does not know of the conversation.
+-- Includes hand-offs without a conversation that were written since this one began: a program that records a session
+-- with hooks writes to the memory over another connection, which does not know the conversation.
 -- name: handoffs_of
 SELECT id, tags FROM entries
 WHERE agent = :agent AND category = 'handoffs' AND kind = 'note'

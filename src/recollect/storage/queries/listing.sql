@@ -1,4 +1,4 @@
--- Lists of entries in an order, from a place in it on; each order but that by importance has an index.
+-- Sorted lists of entries after a cursor; each sort order except importance has an index.
 
 -- part: wanted
 AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
@@ -45,7 +45,7 @@ WHERE agent = :agent AND (importance, id) > (:key, :id)
     {wanted}
 ORDER BY importance, id LIMIT :limit
 
--- Entries without a name follow those that have one, see below.
+-- Entries without a name follow those with one: see `unnamed` below.
 -- name: name_down
 SELECT entries.id FROM names CROSS JOIN entries
 WHERE names.agent = :agent AND names.name < :key AND names.canonical = 1
@@ -71,7 +71,7 @@ WHERE agent = :agent AND id > :id
     {wanted}
 ORDER BY id LIMIT :limit
 
--- In two steps: else SQLite goes through the whole log.
+-- In two steps, because SQLite would otherwise scan the whole log.
 -- name: trash
 SELECT seq, at, entry_id, before FROM operations
 WHERE agent = :agent AND before IS NOT NULL

@@ -4,7 +4,7 @@ SELECT entry_id, canonical FROM names WHERE agent = :agent AND name = :name
 -- name: bound
 SELECT name, entry_id, canonical FROM names WHERE agent = :agent AND name IN (:names*)
 
--- In two steps, here and elsewhere: a planner without statistics may take the agent alone for selective enough.
+-- In two steps, here and elsewhere, because a planner without statistics may assume that the agent alone is selective.
 -- name: of
 SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (
     SELECT name FROM names WHERE agent = :agent AND entry_id IN (:ids*)

@@ -19,7 +19,7 @@ ORDER BY seq DESC LIMIT 1
 -- name: removed_name
 SELECT entry_id, before FROM operations
 WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <> before
-    -- Nothing was done to it since, so it is still in the trash, and under this name.
+    -- No later operation on the entry, so it is still in the trash, under this name.
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq

@@ -2,7 +2,7 @@
 INSERT INTO reminders (agent, id, session_id, plugin, recipient, message, due_at, created_at)
 VALUES (:agent, :id, :session_id, :plugin, :recipient, :message, :due_at, :created_at)
 
--- A claim that is further ahead than one lasts was made by a clock that has gone back since.
+-- A claim further in the future than a claim lasts was made before the clock was set back.
 -- name: due
 SELECT id, session_id, plugin, recipient, message, due_at, claimed_at, delivered_at, created_at
 FROM reminders WHERE agent = :agent AND delivered_at IS NULL AND due_at <= :now

@@ -1,4 +1,4 @@
--- Counts over all of an agent's rows; asked for now and then, never on the way of a read or a write.
+-- Counts over all rows of an agent; run occasionally, never on the hot path of a read or a write.
 
 -- name: entries
 SELECT kind, category, lifetime, scope, source, count(*) FROM entries WHERE agent = :agent

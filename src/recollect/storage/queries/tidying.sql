@@ -10,8 +10,8 @@ DELETE FROM recall_events WHERE agent = :agent AND id IN (
     SELECT id FROM recall_events WHERE agent = :agent AND at < :before ORDER BY id LIMIT :limit
 )
 
--- Entries of conversations that are not active, or not there: their end has cleared them, or will never come. Neither
--- those that were written or read since a moment, nor those that were brought back from the trash.
+-- Entries with conversation scope whose conversation is not active or does not exist: the clearing at its end has
+-- already run, or will never run. Excludes entries written or read since `before`, and those restored from the trash.
 -- name: left_over
 SELECT id FROM entries
 WHERE agent = :agent AND scope = 'conversation' AND id > :after AND id < :written AND updated_at < :before
@@ -28,8 +28,8 @@ WHERE agent = :agent AND scope = 'conversation' AND id > :after AND id < :writte
     )
 ORDER BY entries.id LIMIT :limit
 
--- What is in the trash, but for what a job removed. An agent may have the name of a job: then nothing of it expires. In
--- two steps: else SQLite goes through the whole log.
+-- Entries in the trash, except those that a job removed. If an agent has the name of a job, its removals never expire.
+-- In two steps, because SQLite would otherwise scan the whole log.
 -- name: expired
 SELECT seq FROM operations
 WHERE agent = :agent AND at < :before AND before IS NOT NULL AND actor NOT IN (:jobs*)

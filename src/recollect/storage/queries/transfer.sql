@@ -1,4 +1,4 @@
--- Whether an agent has anything that an import would have to respect.
+-- Whether an agent has any data that an import must preserve.
 -- name: present
 SELECT CASE WHEN
     EXISTS (SELECT 1 FROM counters WHERE agent = :agent)

@@ -29,7 +29,7 @@ DELETE FROM turn_segments WHERE agent = :agent
 -- name: clear_postings
 DELETE FROM turn_postings WHERE agent = :agent
 
--- The number of a conversation is that of its first event.
+-- The number of a conversation is the sequence number of its first event.
 -- name: numbers
 SELECT id, (SELECT MIN(seq) FROM events WHERE events.agent = :agent AND events.conversation_id = conversations.id)
 FROM conversations WHERE agent = :agent AND id IN (:ids*)
@@ -47,7 +47,7 @@ FROM conversations WHERE agent = :agent AND id IN (:ids*) AND status IN (:status
 -- name: first
 SELECT MIN(seq) FROM events WHERE agent = :agent AND conversation_id = :conversation
 
--- Texts about a part of a conversation or all of it, by their documents.
+-- Chunks and archives, which cover a conversation or a part of it, by document number.
 -- name: spans
 SELECT doc, conversation_id, first_event, last_event FROM entries
 WHERE agent = :agent AND doc IN (:docs*) AND kind IN ('chunk', 'archive') AND conversation_id IS NOT NULL

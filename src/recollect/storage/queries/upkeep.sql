@@ -6,7 +6,7 @@ FROM jobs WHERE agent = :agent ORDER BY name
 INSERT INTO jobs (agent, name, next_due_at, failures, figures) VALUES (:agent, :name, :next_due_at, 0, '{}')
 ON CONFLICT (agent, name) DO NOTHING
 
--- A lease that reaches further than any lease does was written by a clock that has gone back since.
+-- A lease that ends later than any lease can was written before the clock was set back.
 -- name: claim
 UPDATE jobs SET lease_owner = :owner, lease_until = :until
 WHERE agent = :agent AND name = :name AND (lease_until IS NULL OR lease_until < :now OR lease_until > :until)

@@ -15,7 +15,7 @@ WHERE agent = :agent AND model = :model AND dim = :dim AND number > :number ORDE
 SELECT number, (SELECT doc FROM entries WHERE entries.agent = :agent AND entries.id = embeddings.entry_id), vector
 FROM embeddings WHERE agent = :agent AND model = :model AND dim = :dim AND number IN (:numbers*)
 
--- Subqueries, not joins: a planner without statistics may start from all vectors of the model.
+-- Subqueries instead of joins, because a planner without statistics may start from all vectors of the model.
 -- name: embedded
 SELECT doc FROM entries
 WHERE agent = :agent AND doc IN (:docs*) AND EXISTS (
@@ -30,7 +30,7 @@ SELECT doc, (
 )
 FROM entries WHERE agent = :agent AND doc IN (:docs*)
 
--- The server's own search. Without an index it is exact; with one it is as good as the list that it keeps.
+-- Vector search in the server. Exact without an index; with one, its recall depends on ef_search.
 -- name: nearest
 SELECT embeddings.number, entries.doc, embeddings.vector
 FROM embeddings JOIN entries ON entries.agent = :agent AND entries.id = embeddings.entry_id
@@ -46,7 +46,8 @@ USING hnsw ((CAST(vector AS vector(:dim!))) vector_cosine_ops) WHERE dim = :dim!
 SELECT set_config('hnsw.ef_search', :size, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('enable_indexscan', :index, true)
 
--- Entries without a vector (chunks of long ago have none for good); if others are wanted, too, also those that have one of another model.
+-- Entries without a vector, except long-term chunks, which permanently have none. If `others` is 1, also entries whose
+-- vector is of another model.
 -- name: missing
 SELECT entries.id, entries.content
 FROM entries LEFT JOIN embeddings ON embeddings.agent = :agent AND embeddings.entry_id = entries.id
@@ -65,7 +66,7 @@ WHERE entries.agent = :agent AND entries.scope <> 'account'
 -- name: some
 SELECT model, dim FROM embeddings WHERE agent = :agent AND model = :model AND dim = :dim LIMIT 1
 
--- Two look-ups in the index, however many vectors there are.
+-- Two index lookups, independent of the number of vectors.
 -- name: other_before
 SELECT model, dim FROM embeddings WHERE agent = :agent AND model <= :model AND (model < :model OR dim < :dim)
 ORDER BY agent, model, dim, number LIMIT 1
