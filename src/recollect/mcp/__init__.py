@@ -1,1 +1,1 @@
-"""The memory as an MCP server, over stdio and HTTP. It translates to one call of the library and back, nothing else."""
+"""The memory as an MCP server, over stdio and HTTP. A thin adapter: each tool makes one call of the library."""

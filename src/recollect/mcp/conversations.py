@@ -1,4 +1,4 @@
-"""The tools on the conversation that is going on: conversation, scratchpad and memory_compact."""
+"""The tools for the current conversation: conversation, scratchpad and memory_compact."""
 
 import sys
 from itertools import islice
@@ -41,7 +41,7 @@ SCRATCHPAD: Actions = {
     "clear": ((), ("key", "conversation", "owner")),
 }
 Json = Annotated[JsonValue, WithJsonSchema({"type": ["string", "number", "boolean", "null", "array", "object"]})]
-"""Any JSON, with a schema that says so: an empty schema is refused by some clients."""
+"""Any JSON value, with an explicit schema: some clients reject an empty one."""
 
 
 @with_config(STRICT)
@@ -80,7 +80,7 @@ class CompactResult(TypedDict):
 
 
 def _with_few_keys(value: object) -> object:
-    """Count the keys of a message first: else each unknown one would be an error of its own."""
+    """Limit the keys of a message before validation, because each unknown key would be an error of its own."""
     if isinstance(value, dict) and len(value) > ERRORS:
         raise ValueError(f"a message has {listed(tuple(Message.__annotations__))}, and this one {len(value):,} keys")
     return value
@@ -218,7 +218,7 @@ _ABSENT: Any = object()
 
 
 def _pad(conversation: str | None, owner: str | None, *, begin: bool) -> tuple[Scratchpad, str]:
-    """A scratchpad, and what to call its conversation; that of another owner is known by what was asked for."""
+    """Return a scratchpad and the name of its conversation; for another owner that is the name the caller gave."""
     mem = seat().memory
     if owner is not None and owner != mem.agent:
         if conversation is None:

@@ -1,4 +1,4 @@
-"""MCP over HTTP, as one route of another application. The SDK is slow to load, so that waits for the first request."""
+"""MCP over HTTP as an ASGI route of another application. The SDK is slow to import, so the first request loads it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
@@ -14,13 +14,12 @@ __all__ = ["Endpoint"]
 
 
 class Endpoint:
-    """What answers MCP at a route, while the application is within `running`.
+    """ASGI app that serves MCP at a route while the application is within `running`.
 
-    `who` is asked for every request before anything else, and what it raises goes to the exception handlers of the
-    application. It may leave the name of a token as `request.state.caller`: sessions are counted by it, and else by
-    address. `hosts` are the values of the Host header that are answered, `*` for any; by default those of the loopback
-    addresses. Sessions, which only the old revision has, are in this process alone: where several processes answer, do
-    without them.
+    `who` is called for every request before anything else; its exceptions go to the application's exception handlers.
+    It may set `request.state.caller` to the name of a token: sessions are counted per token, otherwise per address.
+    `hosts` are the accepted Host headers, `*` for any; by default the loopback names. Sessions, which exist only in the
+    old revision of the protocol, live in this process: turn them off where several processes serve.
     """
 
     def __init__(
@@ -33,7 +32,7 @@ class Endpoint:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """For the lifespan of the application: at its end, sessions end as well."""
+        """Context manager for the application's lifespan; ends all sessions on exit."""
         try:
             yield
         finally:
@@ -42,12 +41,12 @@ class Endpoint:
                 await self._serving
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
-        known = {**scope, CALLER: await self._who(Request(scope))}  # first of all: a stranger makes nothing load
+        """Handle one request."""
+        known = {**scope, CALLER: await self._who(Request(scope))}  # first: a rejected request must not load the SDK
         if self._loaded is None:
             self._loaded = asyncio.get_running_loop().create_future()
             self._serving = asyncio.create_task(self._serve(self._loaded))
-        inner = await asyncio.shield(self._loaded)  # others wait for it as well
+        inner = await asyncio.shield(self._loaded)  # other requests wait for the same future
         unfinished = False
 
         async def noting(message: Message) -> None:
@@ -56,15 +55,15 @@ class Endpoint:
             await send(message)
 
         await inner(known, receive, noting)
-        if unfinished:  # a stream that was cut off because the server stops
+        if unfinished:  # a stream that was cut off by shutdown
             await send({"type": "http.response.body", "body": b""})
 
     async def _serve(self, loaded: asyncio.Future[ASGIApp]) -> None:
-        """In a task of its own, because what the SDK begins has to end in the same one."""
+        """Load the SDK and hold its lifespan, in a separate task: it must be entered and exited in the same one."""
         try:
             inner, lifespan = await run_in_threadpool(self._load)
         except Exception as error:
-            self._loaded = None  # whoever comes next tries again
+            self._loaded = None  # the next request retries
             loaded.set_exception(error)
             return
         async with lifespan:

@@ -1,4 +1,4 @@
-"""The tools on what is remembered: memory, memory_query, memory_upsert, memory_note and memory_context."""
+"""The tools for entries: memory, memory_query, memory_upsert, memory_note and memory_context."""
 
 from typing import Annotated, Any, Literal, NotRequired
 
@@ -332,7 +332,7 @@ def memory_note(
             if scope == "conversation":
                 conversation = seat().conversation(conversation, begin=True).id
             elif category == "handoffs":
-                conversation = conversation or seat().current()  # whose end then leaves no other
+                conversation = conversation or seat().current()  # ending it then writes no second hand-off
             made = mem.remember(
                 str(content), name=name, tags=tags or (), context=context, category=category,
                 scope=scope or Scope.WORKSPACE, channel=channel, conversation=conversation,

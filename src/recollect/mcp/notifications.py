@@ -1,7 +1,8 @@
-"""What the server says unasked, in the old revision: that a resource has changed, and that a tool failed unexpectedly.
+"""Notifications from the server, in the old revision of the protocol: a resource has changed, a tool failed.
 
-Who wrote does not matter: a session with subscriptions looks twice a second whether anything is new in the memory, and
-only then reads its resources again. In the new revision there is neither; nothing is said there.
+Changes are found by polling, so any process may have written them: a session with subscriptions compares sequence
+numbers twice a second and reads its resources again only if one has moved. The new revision has neither kind, so
+nothing is sent there.
 """
 
 import asyncio
@@ -33,17 +34,17 @@ from recollect.mcp.request_context import seat
 __all__ = ["add_telling", "tell_failure"]
 
 EVERY = 0.5
-"""Seconds between two looks."""
+"""Polling interval in seconds."""
 SUBSCRIPTIONS = 100
-"""The most for one session."""
+"""Maximum number of subscriptions per session."""
 LEVEL, WATCH = "recollect.level", "recollect.watch"
-"""Where a connection keeps its level and its watch."""
+"""Keys of the log level and the watch in the connection's state."""
 LEVELS: tuple[str, ...] = get_args(LoggingLevel)
 _log = logging.getLogger("recollect.mcp")
 
 
 def add_telling(server: MCPServer[Any]) -> None:
-    """Let clients subscribe to resources, and say what they want to have in their log."""
+    """Register the handlers for subscriptions to resources and for the log level."""
 
     async def subscribe(ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
         connection = _connection(ctx.session)
@@ -61,14 +62,14 @@ def add_telling(server: MCPServer[Any]) -> None:
         _connection(ctx.session).state[LEVEL] = params.level
         return EmptyResult()
 
-    inner = server._lowlevel_server  # the server itself offers no way to add these
+    inner = server._lowlevel_server  # the public server has no way to add these
     inner.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)
     inner.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
     inner.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
 
 
 async def tell_failure(session: ServerSession, tool: str) -> None:
-    """Put into the log of a client that asked for one that a tool failed; why is in the server's own."""
+    """Send a log message about a failed tool, if the client enabled logging; the reason is in the server's log only."""
     level = _connection(session).state.get(LEVEL)
     if level is not None and LEVELS.index(level) <= LEVELS.index("error"):
         told = LoggingMessageNotificationParams(
@@ -78,17 +79,17 @@ async def tell_failure(session: ServerSession, tool: str) -> None:
 
 
 class _Watch:
-    """The resources that one session wants to hear about."""
+    """The subscriptions of one session."""
 
     def __init__(self, server: MCPServer[Any], connection: Connection) -> None:
         self._server, self._connection = server, connection
         self._task: asyncio.Task[None] | None = None
         self._last: tuple[int, int, int] | None = None
         self.seen: dict[str, str | None] = {}
-        """The resources by their addresses, each as it was last seen; None if it is gone."""
+        """Last known content by URI; None if the resource is gone."""
 
     async def add(self, uri: str) -> None:
-        """Begin to watch a resource, which has to be there."""
+        """Subscribe to a resource, which must exist."""
         try:
             content = await self._read(uri)
         except ResourceError as error:
@@ -96,7 +97,7 @@ class _Watch:
         if uri not in self.seen and len(self.seen) >= SUBSCRIPTIONS:
             full = f"a session can subscribe to {SUBSCRIPTIONS} resources, and this one has; unsubscribe from one first"
             raise MCPError(code=INVALID_PARAMS, message=full)
-        self.seen[uri], self._last = content, None  # it may have changed since it was read, so look soon
+        self.seen[uri], self._last = content, None  # it may have changed since the read, so force a poll
         if self._task is None:
             self._task = asyncio.create_task(self._run())
             self._connection.exit_stack.push_async_callback(self._end, self._task)
@@ -107,7 +108,7 @@ class _Watch:
             try:
                 if self.seen:
                     await self._look()
-            except RecollectError as error:  # the store is away for a moment
+            except RecollectError as error:  # the database is briefly unavailable
                 _log.warning("subscriptions: %s", error)
 
     async def _look(self) -> None:
@@ -135,10 +136,10 @@ class _Watch:
 
 
 def _last() -> tuple[int, int, int]:
-    """The last operation on entries of the workspace and of the account, and the last event of a conversation."""
+    """Return the sequence numbers of the last workspace operation, account operation and event."""
     mem = seat().memory
     return mem.last_change(), mem.last_change(account=True), mem.conversations.last_event()
 
 
 def _connection(session: ServerSession) -> Connection:
-    return session._connection  # the SDK keeps its state for handlers, and does not hand it to them
+    return session._connection  # holds state for handlers, but the SDK does not pass it to them

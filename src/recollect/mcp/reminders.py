@@ -1,4 +1,4 @@
-"""The tool `forge_reminder`: reminders of the agent that is connected."""
+"""The tool `forge_reminder`: reminders of the connected agent."""
 
 from typing import Annotated, Literal, NotRequired
 

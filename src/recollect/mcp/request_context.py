@@ -1,4 +1,4 @@
-"""Who a request speaks for, and which conversation it is about. No tool takes the agent as an argument."""
+"""The context of an MCP request: its caller, session and conversation. No tool takes the agent as an argument."""
 
 from collections import OrderedDict
 from collections.abc import Callable
@@ -15,9 +15,9 @@ from recollect.model.history import Status
 __all__ = ["CALLER", "SESSIONS", "Caller", "Seat", "Seats", "seat", "seated"]
 
 CALLER = "recollect.caller"
-"""Where the endpoint leaves the caller for the handlers, in the scope of a request."""
+"""Key in the ASGI scope under which the endpoint passes the caller to the handlers."""
 SESSIONS = 10_000
-"""For so many sessions the conversation is kept in mind, as many as the SDK holds open."""
+"""Number of sessions whose conversation is tracked, as many as the SDK holds open."""
 
 
 def _anybody(agent: str) -> bool:
@@ -26,16 +26,16 @@ def _anybody(agent: str) -> bool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Whose memory a request is about, and what it may do there."""
+    """The memory that a request addresses, and its rights on it."""
 
     home: Home
     workspace: str
     agent: str
     may_write: bool = True
     may_read: Callable[[str], bool] = _anybody
-    """Whether another agent may be read, beside what the memory itself allows."""
+    """Returns whether another agent may be read, in addition to what the memory itself allows."""
     conversation: str | None = None
-    """The conversation to begin with, by its id or ref code."""
+    """Id or ref code of the initial conversation."""
 
     @property
     def memory(self) -> Memory:
@@ -44,18 +44,18 @@ class Caller:
 
 
 class Seats:
-    """Which conversation each session is in, or was in last."""
+    """The current or latest conversation of each session; the least recently set are evicted."""
 
     def __init__(self) -> None:
         self._lock, self._known = Lock(), OrderedDict[tuple[str, str, str], tuple[str, bool]]()
 
     def get(self, key: tuple[str, str, str]) -> tuple[str, bool] | None:
-        """The id of the latest conversation of a session, if it had one; and whether the session is still in it."""
+        """Return the id of a session's latest conversation and whether it is still current; None if it had none."""
         with self._lock:
             return self._known.get(key)
 
     def put(self, key: tuple[str, str, str], conversation: str, *, still: bool = True) -> None:
-        """Say which conversation a session is in, or was in last."""
+        """Set the latest conversation of a session, and whether it is still current."""
         with self._lock:
             self._known.pop(key, None)
             self._known[key] = conversation, still
@@ -65,13 +65,13 @@ class Seats:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One request: its caller, and the session it belongs to (None where the protocol has none)."""
+    """The context of one request: its caller and its session (None where the protocol has none)."""
 
     caller: Caller
     session: str | None
     seats: Seats
     over_http: bool = False
-    """Whether it came from elsewhere, where nobody is to know what is where on this machine."""
+    """Whether it came over HTTP; errors then must not reveal paths of this machine."""
 
     @property
     def memory(self) -> Memory:
@@ -79,27 +79,27 @@ class Seat:
         return self.caller.memory
 
     def writing(self) -> Memory:
-        """The memory to write to; Denied where the caller may only read."""
+        """Return the memory for writing; raise Denied if the caller may only read."""
         if not self.caller.may_write:
             raise Denied("this access may only read; nothing was changed")
         return self.caller.memory
 
     def reading(self, other: str | None) -> str | None:
-        """Another agent that is to be read; Denied where the caller may not."""
+        """Return the name of another agent to read; raise Denied if the caller may not."""
         other = other and other.strip()
         if other is not None and other != self.caller.agent and not self.caller.may_read(other):
             raise Denied(f"this access does not give the right to read the agent {other!r}")
         return other
 
     def current(self) -> str | None:
-        """The conversation that this session is in, if it is in one."""
+        """Return the current conversation of the session, if any."""
         known, still = self._latest()
         return known if still else None
 
     def conversation(self, asked: str | None, *, begin: bool = False) -> Conversation:
-        """The conversation that was asked for, else that of the session: the latest one, also when it is over.
+        """Return the named conversation, otherwise the latest one of the session, even if it has ended.
 
-        With `begin`, for what adds something to it, one that is over does not count, and where there is none it begins.
+        With `begin`, for actions that write to it, an ended one does not count, and a new one is started if needed.
         """
         known = asked or (self.current() if begin else self._latest()[0])
         if known is not None:
@@ -117,20 +117,20 @@ class Seat:
         )
 
     def begun(self, conversation: Conversation) -> Conversation:
-        """Let this be the conversation of the session."""
+        """Make this the current conversation of the session."""
         key = self._key()
         if key is not None:
             self.seats.put(key, conversation.id)
         return conversation
 
     def left(self, conversation: Conversation) -> None:
-        """The session is no longer in a conversation that is over; it still is the latest one."""
+        """Mark a conversation that has ended as no longer current; it stays the latest one of the session."""
         key = self._key()
         if key is not None and self._is_latest(conversation) and conversation.status is not Status.ACTIVE:
             self.seats.put(key, conversation.id, still=False)
 
     def _latest(self) -> tuple[str | None, bool]:
-        """The latest conversation of the session, if any, and whether the session is still in it."""
+        """Return the latest conversation of the session, if any, and whether it is still current."""
         key = self._key()
         known = None if key is None else self.seats.get(key)
         return known or (self.caller.conversation, True)
@@ -139,7 +139,7 @@ class Seat:
         return self._latest()[0] in (conversation.id, conversation.ref_code)
 
     def _key(self) -> tuple[str, str, str] | None:
-        """With whose it is: a session id alone opens nothing to another agent."""
+        """Return the key of the session, with workspace and agent: the id alone gives another agent no access."""
         return None if self.session is None else (self.caller.workspace, self.caller.agent, self.session)
 
 
@@ -147,5 +147,5 @@ seated: ContextVar[Seat] = ContextVar("seated")
 
 
 def seat() -> Seat:
-    """The request that is being answered."""
+    """Return the context of the current request."""
     return seated.get()

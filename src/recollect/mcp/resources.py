@@ -1,4 +1,4 @@
-"""Resources and prompts: what a person may put into a conversation, without a tool being called; and what to type."""
+"""Resources, prompts and completion: what a user can add to a conversation without a tool call."""
 
 import logging
 from collections.abc import Callable
@@ -36,9 +36,9 @@ P = ParamSpec("P")
 R = TypeVar("R")
 RECENT = 50
 OFFERED = 100
-"""The most that may be offered for completion at once."""
+"""Maximum number of completions in one response."""
 CONVERSATIONS = 1_000
-"""Among so many, the newest, a ref code is looked for."""
+"""Number of newest conversations whose ref codes are offered for completion."""
 _log = logging.getLogger("recollect.mcp")
 ENTRY, CONVERSATION = "recollect://entry/{name}", "recollect://conversation/{ref}"
 MARKDOWN = "text/markdown"
@@ -55,8 +55,8 @@ Do not write what is there already; recall first. Then tell the user in one sent
 
 
 def add_resources(server: MCPServer[Any]) -> None:
-    """Offer entries, the context and conversations as resources."""
-    # A name is no path: whatever it holds, it is only compared with the names of entries.
+    """Register entries, the context and conversations as resources."""
+    # A name is no path, whatever it contains: it is only compared with the names of entries.
     anything = ResourceSecurity(exempt_params={"name", "ref"})
 
     @server.resource(
@@ -108,7 +108,7 @@ def add_resources(server: MCPServer[Any]) -> None:
 
 
 def add_prompts(server: MCPServer[Any]) -> None:
-    """Offer the two prompts that a session begins and ends with."""
+    """Register the two prompts for the start and the end of a session."""
 
     @server.prompt(
         title="Begin with what is remembered", description="What is known that bears on a task, and the task."
@@ -125,7 +125,7 @@ def add_prompts(server: MCPServer[Any]) -> None:
 
 
 def add_completion(server: MCPServer[Any]) -> None:
-    """Offer what can be typed: names of entries, ref codes of conversations, and open tasks as commands."""
+    """Register completion: names of entries, ref codes of conversations, and open tasks as commands."""
 
     @_told
     def offered(ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument) -> list[str]:
@@ -171,7 +171,7 @@ def _told(function: Callable[P, R]) -> Callable[P, R]:
             return function(*args, **kwargs)
         except RecollectError as error:
             raise MCPError(code=INVALID_PARAMS, message=advice(error)) from error
-        except Exception as error:  # the SDK would tell a client what it says
+        except Exception as error:  # the SDK would send its message to the client
             _log.exception("%s failed", function.__name__)
             failed = f"{function.__name__} failed unexpectedly; the log of the server says why"
             raise MCPError(code=INTERNAL_ERROR, message=failed) from error

@@ -1,4 +1,4 @@
-"""The shapes of what tools take and give, from which their schemas are made. No result holds a score."""
+"""Types of the tools' arguments and results, from which their schemas are derived. No result contains a score."""
 
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, NotRequired
@@ -41,9 +41,9 @@ TEXT = 1_000_000
 NAME = 256
 
 Line = Annotated[str, Field(min_length=1, max_length=NAME)]
-"""A name and the like: one line."""
+"""A single line, such as a name."""
 Said = Annotated[str, Field(min_length=1, max_length=TEXT)]
-"""A text of any lines."""
+"""Text of any number of lines."""
 Tags = Annotated[list[Line], Field(max_length=100, description='Words to sort it by, for example ["deploy", "ops"].')]
 ConversationRef = Annotated[
     Line, Field(description="The id or the ref code of a conversation; left out, it is the one of this session.")
@@ -145,7 +145,7 @@ class ReminderView(TypedDict):
 
 
 def recalled(hits: Sequence[Hit]) -> list[Found]:
-    """What a recall found; similar entries are named only where they are not among the results themselves."""
+    """Convert hits; similar entries are listed only if they are not results themselves."""
     shown = {hit.entry.id for hit in hits}
     found = []
     for hit in hits:
@@ -157,7 +157,7 @@ def recalled(hits: Sequence[Hit]) -> list[Found]:
 
 
 def note(entry: Entry) -> Note:
-    """An entry as tools show it."""
+    """Convert an entry."""
     made: Note = {
         "id": entry.id, "content": entry.content, "tags": [*entry.tags], "kind": str(entry.kind),
         "scope": str(entry.scope), "lifetime": str(entry.lifetime), "importance": entry.importance,
@@ -175,7 +175,7 @@ def note(entry: Entry) -> Note:
 
 
 def change(revision: Revision) -> Change:
-    """A row of the operation log as tools show it."""
+    """Convert a row of the operation log."""
     return {
         "at": iso(revision.at), "by": revision.actor, "operation": revision.operation,
         "before": dict(revision.before), "after": dict(revision.after),
@@ -183,7 +183,7 @@ def change(revision: Revision) -> Change:
 
 
 def talk(info: ConversationInfo) -> Talk:
-    """A conversation as tools show it."""
+    """Convert the description of a conversation."""
     made: Talk = {
         "ref_code": info.ref_code, "id": info.id, "status": str(info.status), "channel": info.channel_id,
         "started_at": iso(info.started_at),
@@ -202,7 +202,7 @@ def talk(info: ConversationInfo) -> Talk:
 
 
 def said(event: Event) -> SaidView:
-    """An event as tools show it."""
+    """Convert an event."""
     made: SaidView = {
         "hash": event.hash[:12], "role": event.role, "content": event.content, "at": iso(event.created_at or 0),
     }  # fmt: skip
@@ -212,7 +212,7 @@ def said(event: Event) -> SaidView:
 
 
 def reminder(one: Reminder) -> ReminderView:
-    """A reminder as tools show it."""
+    """Convert a reminder."""
     made: ReminderView = {"id": one.id, "message": one.message, "due_at": iso(one.due_at)}
     if one.delivered_at is not None:
         made["delivered_at"] = iso(one.delivered_at)

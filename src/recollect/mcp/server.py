@@ -1,4 +1,4 @@
-"""The server itself: the tools, resources and prompts together, and the two ways to reach it, stdio and HTTP."""
+"""The MCP server: tools, resources and prompts, and its two transports, stdio and HTTP."""
 
 import gc
 import io
@@ -37,15 +37,15 @@ __all__ = ["PATIENCE", "build", "over_http", "serve"]
 
 SESSION = "mcp-session-id"
 SHARE = SESSIONS // 10
-"""So many of the sessions may be one caller's."""
+"""Maximum number of sessions per caller."""
 PATIENCE = 1.0
-"""Seconds that the upkeep under way gets when the process is to end. What it has not done by then another one does."""
+"""Seconds that running upkeep gets to finish when the process exits; another process does the rest."""
 QUIET = 10.0
-"""Seconds in which a session asks for what it begins with; upkeep comes after them."""
+"""Seconds before upkeep starts, so that it does not slow down the first calls of a session."""
 SWITCH = 0.0005
-"""Seconds for which a thread may keep the interpreter while another waits, so that upkeep keeps no call waiting."""
+"""Thread switch interval in seconds, short so that upkeep does not delay calls."""
 STDIO = "stdio"
-"""What stands for the one session of a process that is talked to over its streams."""
+"""Id of the only session of a process that serves stdio."""
 INSTRUCTIONS = (
     "A memory that lasts beyond this session. Begin a task with `memory_context`, and `memory` (recall) before you "
     "answer what may depend on earlier sessions. Keep what will matter later with `memory` (remember), decisions and "
@@ -55,9 +55,9 @@ INSTRUCTIONS = (
 
 
 def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[Any]:
-    """A server that speaks for the caller; over HTTP for the one that the endpoint found for each request.
+    """Build the server for a caller; over HTTP `Endpoint` determines the caller of each request.
 
-    Without sessions there is nobody to tell anything unasked, so it offers neither subscriptions nor a log.
+    Without sessions notifications have no recipient, so it offers neither subscriptions nor logging.
     """
     seats = Seats()
 
@@ -72,7 +72,7 @@ def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[A
         except ValueError as error:
             if ctx.method != "prompts/get" or isinstance(error, ValidationError):
                 raise
-            # no such prompt, or an argument is missing: the SDK has no code for it, and takes it for a fault of ours
+            # Unknown prompt or missing argument: the SDK has no code for it and would report an internal error.
             raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
         finally:
             seated.reset(token)
@@ -84,7 +84,7 @@ def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[A
         version=recollect.__version__, tools=[*notes.TOOLS, *conversations.TOOLS, *reminders.TOOLS, *vault.TOOLS],
         middleware=[take_seat], subscriptions=False,
     )  # fmt: skip
-    root.handlers[:], root.level = handlers, level  # the SDK sets up logging for the whole process; that is the host's
+    root.handlers[:], root.level = handlers, level  # undo the SDK's logging setup, which is up to the host
     add_resources(server)
     add_prompts(server)
     add_completion(server)
@@ -94,9 +94,9 @@ def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[A
 
 
 def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = None) -> None:
-    """Serve one agent's memory on the standard streams, until stdin ends. Upkeep that is due is done meanwhile."""
+    """Serve one agent's memory on stdin and stdout until stdin ends. Due upkeep runs in the background."""
     server = build(Caller(home=home, workspace=workspace, agent=agent, conversation=conversation))
-    gc.freeze()  # what was loaded until now stays: a collection in the middle of a call need not walk through it
+    gc.freeze()  # loaded modules stay: a garbage collection during a call need not traverse them
     sys.stdin = io.TextIOWrapper(Lines(sys.stdin.buffer), encoding="utf-8", errors="replace")
     sys.setswitchinterval(SWITCH)
     home.jobs.start(after=QUIET)
@@ -109,7 +109,7 @@ def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = 
 def over_http(
     *, hosts: Sequence[str] | None = None, sessions: bool = True
 ) -> tuple[ASGIApp, AbstractAsyncContextManager[None]]:
-    """The server over streamable HTTP, as `Endpoint` has it: what answers, and what has to be entered meanwhile."""
+    """Return the ASGI app for streamable HTTP, for `Endpoint`, and its lifespan context manager."""
     security = None
     if hosts is not None:
         named = [host for host in hosts if host != "*"]
@@ -130,10 +130,10 @@ def over_http(
 
 
 class _Owned:
-    """Tells the SDK whose request it is, so that a session answers to nobody but the agent that began it.
+    """Passes the owner of a request to the SDK, so that only the agent that opened a session can use it.
 
-    Nobody may have more than a share of the sessions, so that there are some for others. Who somebody is tells the name
-    of the token that the application left as `request.state.caller`; without one the address.
+    Each caller is limited to a share of the sessions, so that some are left for others. A caller is identified by the
+    token name that the application left in `request.state.caller`, otherwise by its address.
     """
 
     def __init__(self, inner: ASGIApp, sessions: StreamableHTTPSessionManager) -> None:
@@ -143,7 +143,7 @@ class _Owned:
         agent = f"{scope[CALLER].workspace}/{scope[CALLER].agent}"
         token = scope.get("state", {}).get("caller", "-")
         who = f"the token {token!r}" if token != "-" else f"the address {(scope.get('client') or ('',))[0]}"
-        owners = self._sessions._session_owners.values()  # the SDK knows them, and has no other way to ask
+        owners = self._sessions._session_owners.values()  # the SDK has no public way to get them
         if _opens(scope) and sum(owner["subject"] == who for owner in owners) >= SHARE:
             said = f"{SHARE:,} sessions are open for {who}, and no more may be; end one of them, or come again later"
             error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=said))
@@ -155,7 +155,7 @@ class _Owned:
 
 
 class _OnlyPosts:
-    """Refuses to open a stream on which nothing would ever be told, as the protocol has it."""
+    """Rejects GET with 405, as the protocol specifies for servers without a notification stream."""
 
     def __init__(self, inner: ASGIApp) -> None:
         self._inner = inner
@@ -166,7 +166,7 @@ class _OnlyPosts:
 
 
 def _opens(scope: Scope) -> bool:
-    """Whether the SDK takes it for the first request of a session: one of the old revisions that names none."""
+    """Return whether the SDK opens a session for the request: an old revision without a session id."""
     headers = Headers(scope=scope)
     revision = headers.get(MCP_PROTOCOL_VERSION_HEADER)
     return SESSION not in headers and (revision is None or revision in HANDSHAKE_PROTOCOL_VERSIONS)

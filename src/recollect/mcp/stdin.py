@@ -1,4 +1,4 @@
-"""The lines that a client sends over stdin, mended where the SDK would drop them without an answer."""
+"""Line framing of stdin that repairs lines which the SDK would drop without a response."""
 
 import io
 import re
@@ -9,23 +9,23 @@ __all__ = ["Lines"]
 _ESCAPED = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
-"""An escaped backslash, a character of two halves, or half a character."""
+"""An escaped backslash, a surrogate pair, or a lone surrogate."""
 _PAIR = len(rb"\ud83d\ude00")
 
 
 class Lines(io.BufferedIOBase):
-    """Lines of JSON; half a character, as a model may produce it, becomes the one that stands for what is unknown."""
+    """Lines of JSON in which lone surrogates, which a model may produce, are replaced by U+FFFD."""
 
     def __init__(self, file: BinaryIO) -> None:
         self._file = file
         self._line, self._place = b"", 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def read1(self, size: int = -1, /) -> bytes:
-        """What there is of a line, up to so many bytes; nothing at the end."""
+        """Return up to `size` bytes of the current line; empty at the end of the input."""
         if self._place == len(self._line):
             self._line, self._place = _whole(self._file.readline()), 0
         start = self._place

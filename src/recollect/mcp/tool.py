@@ -1,4 +1,4 @@
-"""A tool whose arguments are exactly those of its schema, and whose errors tell a model what to do next."""
+"""Tools with strict arguments, and with errors that say what a model should do next."""
 
 import json
 import logging
@@ -38,28 +38,28 @@ LOOK: Mapping[str, str] = {
     "scratchpad": f"Its action `list` shows the keys; {_TALKS}",
     "forge_reminder": "Its action `list` shows the reminders.",
 }
-"""Where the user of a tool looks for what was not found."""
+"""Advice per tool for NotFound: where to look."""
 OUT_OF_ORDER: Mapping[type[RecollectError], str] = {
     Unavailable: "The memory, or what it needs, cannot be used right now; the log of the server says why",
     Corrupt: "The memory is damaged, nothing was read or changed",
     ConfigError: "The server is not set up for this; its log says what is wrong",
 }
-"""What is said instead where files of the machine would be named."""
+"""Replacements for messages that would reveal paths of this machine."""
 ERRORS = 20
-"""The most errors that are told at once; with more unknown arguments than that, none is looked at."""
+"""Maximum number of errors in one message; a call with more excess arguments is rejected without validation."""
 VALUES = 50_000
-"""The most commas and brackets in a list that is sent as text: no more than a body may have otherwise."""
+"""Maximum number of commas and brackets in a list that is sent as text, the same as for a REST body."""
 _log = logging.getLogger("recollect.mcp")
 
 Actions = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
-"""The actions of a tool: what each one needs, and what else it takes."""
+"""Actions of a tool, each with its required and its optional arguments."""
 
 
 def advice(error: RecollectError, tool: str = "") -> str:
-    """What a model is told about an error, perhaps one of a tool: what is wrong, and what to do next."""
+    """Return the message of an error for a model: what is wrong and what to do next, perhaps specific to a tool."""
     kind = next((kind for kind in ADVICE if isinstance(error, kind)), RecollectError)
     said = str(error).rstrip(".")
-    # What is damaged, and over HTTP also what the system said of which file, is the operator's to know.
+    # Details of damage, and over HTTP also of system errors, which name files, go to the log only.
     by_system = kind is Unavailable or (kind is ConfigError and error.__cause__ is not None)
     if kind is Corrupt or (by_system and seat().over_http):
         _log.error("%s", error)
@@ -69,7 +69,7 @@ def advice(error: RecollectError, tool: str = "") -> str:
 
 
 def checked(actions: Actions, action: str, given: Mapping[str, Any]) -> None:
-    """Refuse what the action lacks and what does not belong to it; None counts as not given."""
+    """Raise Invalid for arguments that the action lacks or does not take; None counts as not given."""
     needed, also = actions[action]
     for name in needed:
         if given.get(name) is None:
@@ -84,7 +84,7 @@ def tool(
     function: Callable[..., Any], *, title: str, reads: bool = False, destroys: bool = False, repeats: bool = False,
     outside: bool = False,
 ) -> Tool:  # fmt: skip
-    """A tool made of a function: its docstring is the description, its annotations are the schemas."""
+    """Make a tool of a function: the docstring is its description, the annotations define its schemas."""
     made = Tool.from_function(
         function, title=title, description=_flat(function.__doc__ or ""), structured_output=True,
         annotations=ToolAnnotations(
@@ -97,7 +97,7 @@ def tool(
     class Strict(known.arg_model):  # type: ignore[name-defined, misc]
         model_config = ConfigDict(
             extra="forbid", hide_input_in_errors=True
-        )  # to show it takes long, and nobody sees it
+        )  # rendering the input is slow, and it is not shown
 
     metadata = _Metadata(
         arg_model=Strict, output_schema=known.output_schema, output_model=known.output_model,
@@ -112,14 +112,14 @@ def tool(
 
 class _Metadata(FuncMetadata):
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
-        """Some clients send a list as text. Any other text stays as it is: content may well look like JSON."""
+        """Parse lists that some clients send as text. Other text stays unchanged: content may look like JSON."""
         lists = _lists(self.arg_model)
         return {name: _parsed(value) if name in lists else value for name, value in data.items()}
 
 
 @cache
 def _lists(arguments: type[BaseModel]) -> frozenset[str]:
-    """The arguments that are lists."""
+    """Return the names of the arguments that are lists."""
     return frozenset(name for name, field in arguments.model_fields.items() if "list[" in str(field.annotation))
 
 
@@ -146,7 +146,7 @@ class _Strict(Tool):
             cause = error.__cause__
             if isinstance(cause, ValidationError):
                 raise ToolError(_wrong(self, cause)) from cause
-            if type(cause) is ToolError:  # said on purpose: without the SDK's prefix
+            if type(cause) is ToolError:  # raised deliberately: omit the SDK's prefix
                 raise cause from None
             if isinstance(error, UnexpectedToolError):
                 await tell_failure(context.request_context.session, self.name)
@@ -154,7 +154,7 @@ class _Strict(Tool):
 
 
 def _plain(schema: Any) -> Any:
-    """A schema in fewer words: what may be left out is of its one type, and titles that repeat a name are gone."""
+    """Simplify a schema: optional fields get their plain type, and titles that repeat a name are removed."""
     if isinstance(schema, list):
         return [_plain(one) for one in schema]
     if not isinstance(schema, dict):
@@ -185,7 +185,7 @@ def _translated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _wrong(tool: Tool, error: ValidationError) -> str:
-    """The arguments that are wrong, in the words of the schema; values are not repeated."""
+    """Describe the invalid arguments in terms of the schema, without their values."""
     known = tool.parameters.get("properties", {})
     told = []
     for problem in error.errors(include_url=False, include_input=False)[:ERRORS]:
@@ -200,10 +200,10 @@ def _wrong(tool: Tool, error: ValidationError) -> str:
 
 
 def listed(names: tuple[str, ...]) -> str:
-    """The names of arguments, as they are told."""
+    """Format names of arguments for a message."""
     return ", ".join(f"`{name}`" for name in names)
 
 
 def _flat(text: str) -> str:
-    """A docstring without its indentation; a single line break is a space, an empty line stays."""
+    """Remove the indentation of a docstring; a single line break becomes a space, an empty line stays."""
     return "\n\n".join(" ".join(part.split()) for part in text.split("\n\n")).strip()

@@ -1,4 +1,4 @@
-"""The tools on the vault's git repository: `forge_memory_checkpoint` and `memory_history`."""
+"""The tools for the vault's git repository: `forge_memory_checkpoint` and `memory_history`."""
 
 from typing import Annotated, NotRequired
 

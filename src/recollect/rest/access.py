@@ -1,4 +1,4 @@
-"""Who may use this home, and what is in it: tokens, workspaces, agents, figures."""
+"""Tokens, workspaces, agents and statistics of a home over HTTP."""
 
 from typing import Annotated
 

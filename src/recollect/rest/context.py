@@ -1,4 +1,4 @@
-"""What goes into a prompt, over HTTP."""
+"""The context of a prompt over HTTP: project, context block, orientation."""
 
 from typing import Annotated
 

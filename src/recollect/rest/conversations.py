@@ -79,7 +79,7 @@ NO_NUL = r"^[^\x00]*$"
 Place = Annotated[
     str | None, Query(pattern=r"^[0-9]{1,15}-[0-9a-f-]{36}$", description="`next` of the page before.", max_length=52)
 ]
-"""Where a list goes on: after the moment and the id of an item, also when that is gone."""
+"""Cursor of a list: the time and id of the last item, valid even after that item is gone."""
 Ref = InPath
 """The id or the ref code of a conversation."""
 Text = Annotated[str, Field(max_length=16_000_000, pattern=NO_NUL)]

@@ -1,7 +1,8 @@
-"""The routes of a dashboard of agents under /api/memory: saved conversations, checkpoints, and notes by category.
+"""Routes under /api/memory for an existing agent dashboard: saved conversations, checkpoints, notes by category.
 
-Its words are its own: `agentId`, `chatId`, the roles `user` and `agent`, ids in milliseconds. What a body holds besides
-is left out, as a page may send more than is kept. Internal messages are machinery of the page and are never kept.
+They use the vocabulary of that dashboard: `agentId`, `chatId`, the roles `user` and `agent`, ids in milliseconds.
+Unknown fields of a body are ignored, as its page may send more than is kept. Messages marked `internal` are machinery
+of the page and are never stored.
 """
 
 import hashlib
@@ -68,7 +69,7 @@ OneAgent = Annotated[AgentId, Query(alias="agentId")]
 AgentQuery = Annotated[AgentId | None, Query(alias="agentId", description="One agent; else all that may be read.")]
 CategoryQuery = Annotated[Category | None, Query()]
 ALONE = ConfigDict(json_schema_extra={"not": {"required": ["conversations"]}})
-"""For what is described as something else than saving several conversations, which is meant wherever they are sent."""
+"""Excludes `conversations` from the schemas of the other bodies: a body with that key always means `SaveAll`."""
 
 
 # What is sent and what comes back
@@ -287,11 +288,11 @@ def save(wanted: Annotated[Wanted, Carried()], caller: Anyone) -> dict[str, Any]
             return {"ok": True, "entry": _append(memory, wanted.category, wanted.content, wanted.tags)}
         case InitProject():
             memory = _memory(caller, wanted.agentId or caller.agent, Right.WRITE)
-            caller.must(Right.WRITE, agent=ANY)  # the text is for all agents
+            caller.must(Right.WRITE, agent=ANY)  # the text applies to all agents
             return {"ok": True, "created": memory.set_project(wanted.content, replace=False)}
         case _:
             talks = wanted.conversations if isinstance(wanted, SaveAll) else [wanted]
-            memories = [_memory(caller, talk.agentId, Right.WRITE) for talk in talks]  # all, before the first is saved
+            memories = [_memory(caller, talk.agentId, Right.WRITE) for talk in talks]  # checks all rights first
             for memory, talk in zip(memories, talks, strict=True):
                 _saved(memory, talk)
             return {"ok": True, "saved": [talk.agentId for talk in talks]}
@@ -364,14 +365,14 @@ def delete(caller: Anyone, agent_id: OneAgent, category: Category, id: Annotated
 
 
 def _asked(q: Annotated[str, Query(include_in_schema=False)] = "") -> str:
-    """The question. It is described as required, but here the answer to its absence is a 400."""
+    """Return the query. The schema marks it as required, but here a missing one is a 400, not a 422."""
     if not re.match(LINES, q):
         raise HTTPException(400, "q is missing; say what to look for: /api/memory/search?q=deploy")
     return q
 
 
 def _most(limit: Annotated[str | None, Query(description="How many, 1 to 100; else 10 or 100.")] = None) -> int:
-    """A limit that nobody can understand, or that gives nothing, is the usual one."""
+    """Parse the limit; an invalid one, or one below 1, becomes the default."""
     try:
         wanted = int(limit or RESULTS)
     except ValueError:
@@ -427,7 +428,7 @@ def migrate(caller: Anyone) -> Migrated:
     vault = caller.home.vault(caller.workspace)
     try:
         there = vault.folder.is_dir()
-    except ConfigError:  # a single file, or PostgreSQL: no folder was named
+    except ConfigError:  # a single file, or PostgreSQL: no vault folder is configured
         there = False
     if not there:
         return Migrated(migrated=[], skipped=[])
@@ -444,7 +445,7 @@ def _memory(caller: Caller, agent: str, right: Right) -> Memory:
 
 
 def _agents(caller: Caller, agent: str | None) -> list[str]:
-    """The agent that was named, else all that the caller may read."""
+    """Return the named agent, otherwise all that the caller may read."""
     if agent is not None:
         caller.must(Right.READ, agent=agent)
         return [agent]
@@ -452,9 +453,9 @@ def _agents(caller: Caller, agent: str | None) -> list[str]:
 
 
 def _unnamed(agent: str, said: Sequence[Message] = ()) -> str:
-    """The chat id of a talk that has none: by its first message, as another first message means another talk.
+    """Derive a chat id for a talk without one from its first message: a different first message is a different talk.
 
-    Conversations that were migrated have the same id without a message.
+    Migrated conversations have the same id without the hash of a message.
     """
     name = f"{agent}.json"
     return f"{name}#{hashlib.sha256(said[0].text.encode()).hexdigest()[:16]}" if said else name
@@ -465,7 +466,7 @@ def _chat(agent: str, chat: str | None) -> str | None:
 
 
 def _saved(memory: Memory, talk: Talk) -> Conversation | None:
-    """The conversation whose talk this is now; None when nothing has been said yet."""
+    """Save a talk and return its conversation; None if it has no messages yet."""
     said = [message for message in talk.messages if not message.internal and message.text.strip()]
     known = _standing(memory, talk, said)
     if known is not None:
@@ -474,7 +475,7 @@ def _saved(memory: Memory, talk: Talk) -> Conversation | None:
 
 
 def _standing(memory: Memory, talk: Talk, said: Sequence[Message]) -> Conversation | None:
-    """The conversation that a talk belongs to; a new one where there is none, or where it went on after its end."""
+    """Return the conversation of a talk; start one if there is none, or if the talk continued after its end."""
     chat = talk.chatId or _unnamed(talk.agentId, said)
     info = next(iter(memory.conversations.list(chat_id=chat, limit=1)), None)
     if talk.chatId is None:
@@ -483,7 +484,7 @@ def _standing(memory: Memory, talk: Talk, said: Sequence[Message]) -> Conversati
             info = last
     if info is not None:
         known = memory.conversations.get(info.id)
-        # A page that stays open sends its talk on and on, also when that was ended long ago.
+        # A page that stays open sends the same talk repeatedly, even long after it has ended.
         if info.status is Status.ACTIVE or not said or _loaded(known)[-len(said) :] == said:
             return known
     # A page saves a talk and its checkpoint at the same moment; they are one conversation.
@@ -517,7 +518,7 @@ def _append(memory: Memory, category: Category, content: str, tags: Sequence[str
     tags = _tags(content) if tags is None else tags
     talk = None
     if category is Category.HANDOFFS and CLOSED in tags:
-        # The page hands over what its conversation leaves, while that ends or before: one of the two is enough.
+        # The page writes its own hand-off, before or while its conversation ends and writes one: keep only one.
         talk = memory.conversations.last_saved()
         left = memory.list(category=category, conversation=talk.id, limit=ALL) if talk else []
         for entry in left:
@@ -533,10 +534,10 @@ def _notes(memory: Memory, category: Category) -> list[Entry]:
 
 
 def _shown(memory: Memory, category: Category, notes: Iterable[Entry]) -> list[VaultEntry]:
-    """Notes of a category as the page has them.
+    """Convert notes of a category to the form of the page.
 
-    Here a note's id is its number: its moment in milliseconds, or the next one that is free. Only where two stores or
-    a restored note brought the same number twice it is the id of its entry.
+    A note's id is its number: its creation time in milliseconds, or the next free one. Only if two stores or a restored
+    note produced the same number twice, it is the entry's id.
     """
     numbers = memory.numbers(category)
     times = Counter(numbers.values())

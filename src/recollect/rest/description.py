@@ -1,6 +1,6 @@
-"""The description of the app for machines (OpenAPI): what the framework finds, and what holds for every route.
+"""The OpenAPI document: what the framework generates, plus what applies to every route.
 
-Links say which answer names what another route asks for, so that a program can go on from there by itself.
+OpenAPI links state which response provides a parameter of another route, so that a program can follow them.
 """
 
 from typing import Any
@@ -49,11 +49,11 @@ LINKS = {
     ("jobs_run", "run_id", "$response.body#/id"): ("jobs_undo",),
     ("access_create_token", "id_or_name", "$response.body#/token/id"): ("access_revoke_token",),
 }
-"""By the route, the parameter of others that it gives, and where that is in its answer: those others."""
+"""Target routes by source route, the parameter it provides, and where that is in the request or response."""
 
 
 def of(app: FastAPI) -> dict[str, Any]:
-    """The description of an app, made once."""
+    """Return the OpenAPI document of an app, built once."""
     if app.openapi_schema is None:
         made = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
@@ -66,7 +66,7 @@ def of(app: FastAPI) -> dict[str, Any]:
         described = {one["operationId"]: one for operations in made["paths"].values() for one in operations.values()}
         for operation in described.values():
             if "security" in operation and not app.state.needs_token:
-                operation["security"].append({})  # which says that it may be left out
+                operation["security"].append({})  # an empty requirement makes the token optional
             for parameter in operation.get("parameters", []):
                 _without_null(parameter["schema"])
         _link(described)
@@ -75,13 +75,13 @@ def of(app: FastAPI) -> dict[str, Any]:
 
 
 def _without_null(schema: dict[str, Any]) -> None:
-    """A parameter is given or not; there is no way to send null outside of a body."""
+    """Remove null from the schema of a parameter: outside of a body null cannot be sent."""
     kinds = [one for one in schema.pop("anyOf", []) if one != {"type": "null"}]
     schema.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds} if kinds else {})
 
 
 def _link(operations: dict[str, dict[str, Any]]) -> None:
-    """Say which answers lead where. What both have in their paths, as a conversation, goes along."""
+    """Add the links to the responses. Path parameters that both routes share, such as a conversation, are passed on."""
     for (origin, parameter, place), targets in LINKS.items():
         answers, taken = operations[origin]["responses"], _in_path(operations[origin])
         links = answers["201" if "201" in answers else "200"].setdefault("links", {})
@@ -95,7 +95,7 @@ def _in_path(operation: dict[str, Any]) -> set[str]:
 
 
 def _lists(value: Any) -> Any:
-    """Lists of fixed length described in the words that every reader of a description knows."""
+    """Replace `prefixItems` by `items`, which every OpenAPI tool understands."""
     if isinstance(value, list):
         return [_lists(one) for one in value]
     if not isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""Entries over HTTP: the five operations, reading, the trash, the log of changes."""
+"""Entries over HTTP: the five operations, reads, the trash, the operation log."""
 
 import sys
 from dataclasses import replace
@@ -362,7 +362,7 @@ def last_change(caller: Reader, account: OfAccount = False) -> LastChange:
 
 def _apply(caller: Caller, operation: Rename | Alias | Write | Remove, if_match: str | None) -> Response:
     version = _version(caller, operation.target, if_match)
-    if isinstance(operation, Write) and operation == Write(operation.target):  # nothing is to be different
+    if isinstance(operation, Write) and operation == Write(operation.target):  # a write without changes
         entry = caller.memory.get(operation.target)
         if version not in (None, entry.version):
             raise Stale("the entry was changed since it was read; read it again")
@@ -383,13 +383,13 @@ def _etag(entry: Entry) -> dict[str, str]:
 
 
 def _tags(header: str, *, weak: bool = False) -> list[str]:
-    """The versions that a header names. A weak one is good enough to save a transfer, but not for a change."""
+    """Return the entity tags of a header. Weak ones are valid for If-None-Match, but not for If-Match."""
     found = [part.strip() for part in header.split(",")]
     return [one.removeprefix("W/" if weak else "").strip('"') for one in found]
 
 
 def _version(caller: Caller, name_or_id: str, if_match: str | None) -> str | None:
-    """The version that an entry must have; of several the one that it has."""
+    """Return the version that If-Match requires; of several the current one, if it is among them."""
     if if_match is None or if_match.strip() == "*":
         return None
     wanted = _tags(if_match)

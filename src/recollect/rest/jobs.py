@@ -1,4 +1,4 @@
-"""Upkeep over HTTP: how jobs stand, running them, what they did, and taking it back."""
+"""Upkeep over HTTP: status of jobs, running them, their runs, and undo."""
 
 from typing import Annotated, Any
 

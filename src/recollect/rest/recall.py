@@ -1,4 +1,4 @@
-"""Recall over HTTP, and the two tools of a model in the shapes that a model sees."""
+"""Recall over HTTP, and the query and upsert tools with the same shapes that a model uses."""
 
 from typing import Annotated, Any, Literal
 
@@ -126,7 +126,7 @@ class WorkingEvent(Body):
 
 
 def _shape(body: Any) -> str:
-    """Which of these shapes a body has."""
+    """Return the discriminator of a body."""
     given = body if isinstance(body, dict) else getattr(body, "__dict__", {})
     store, mode = given.get("store", "knowledge"), given.get("mode")
     return str(mode if mode in ("session_detail", "hash") else store)

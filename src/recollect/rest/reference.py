@@ -1,4 +1,4 @@
-"""The description of all routes as a page to read: made from the OpenAPI document, with nothing from elsewhere."""
+"""The API reference as an HTML page, rendered from the OpenAPI document without external resources."""
 
 import json
 from collections.abc import Iterator
@@ -62,7 +62,7 @@ def _route(api: dict[str, Any], verb: str, path: str, operation: dict[str, Any])
 
 
 def _shape(api: dict[str, Any], schema: dict[str, Any], depth: int = 0) -> Any:
-    """What a value looks like, in short: names and kinds, to be read by people."""
+    """Summarise a schema for people: names and types."""
     if "$ref" in schema:
         schema = api["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
     kinds = [one for one in schema.get("anyOf", schema.get("oneOf", [])) if one.get("type") != "null"]

@@ -1,4 +1,4 @@
-"""Reminders over HTTP: a claim is shown by the value that claiming gave, so any process may answer."""
+"""Reminders over HTTP. A claim is proven by the value that claiming returned, so any process can handle the request."""
 
 from typing import Annotated
 
@@ -24,7 +24,7 @@ At = Annotated[
     ),
     Field(description="UTC milliseconds, RFC 3339 text, or from now on: 30s, 10m, 2h, 1d, 1w, 1h30m."),
 ]
-"""What it means, the library says."""
+"""A time in any form that the library parses."""
 
 
 class NewReminder(Body):
@@ -101,7 +101,7 @@ def cancel(id: Id, caller: Writer) -> None:
 
 
 def _shown(id: str, held: Held | None) -> Reminder:
-    """The reminder as its claim shows it. Never by its id alone: another caller may have claimed it in this process."""
+    """Build a reminder from its id and claim. The id alone is no proof: another caller of this process may hold it."""
     return Reminder(
         id=id, session_id="", plugin=None, recipient=None, message="", due_at=0, claimed_at=None, delivered_at=None,
         created_at=0, claim=held.claim if held else None,

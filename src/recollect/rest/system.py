@@ -1,4 +1,4 @@
-"""Is it alive, is it ready, how is it doing, which version."""
+"""Liveness, readiness, metrics and version."""
 
 import asyncio
 import logging
@@ -22,7 +22,7 @@ from recollect.rest.errors import OUT_OF_ORDER, described, problem
 __all__ = ["router"]
 
 AGAIN = 1.0
-"""Seconds before the database is asked again whether it is ready. Anybody may ask, so it is asked for all at once."""
+"""Seconds for which a readiness check is shared; the route is unauthenticated, so callers must not cause load."""
 
 _log = logging.getLogger("recollect.rest")
 
@@ -45,7 +45,7 @@ async def ready(request: Request) -> Response:
         state.ready = asked, stopwatch()
     try:
         await asyncio.shield(asked)
-    except RecollectError as error:  # anyone may ask, so the reason is for the log alone
+    except RecollectError as error:  # the route is unauthenticated, so the reason goes to the log only
         _log.error("not ready: %s", error)
         return problem("/readyz", 503, OUT_OF_ORDER[503], code="unavailable", headers={"Retry-After": "1"})
     return PlainTextResponse("ready\n")
@@ -65,7 +65,7 @@ def metrics(request: Request, caller: Anyone) -> Response:
 
 
 class _OfWorker(Collector):
-    """Figures that say which process they are of: else those of several would be taken for one that counts back."""
+    """Adds the label `worker`: without it, counters of several processes would look like one that decreases."""
 
     def __init__(self, figures: Collector) -> None:
         self._figures = figures

@@ -1,7 +1,7 @@
-"""Everything in and out over HTTP: export, import, backup, check, vectors.
+"""Export, import, backup, check and vectors over HTTP.
 
-What is sent lies in a temporary file that has no name any more when its first byte leaves, so nothing is left behind
-however the connection ends; what comes in lies in one until it is taken in. Neither is ever whole in memory.
+A download is a temporary file that is unlinked before its first byte is sent, so nothing is left behind however the
+connection ends; an upload is a temporary file until it is imported. Neither is ever held in memory as a whole.
 """
 
 import shutil
@@ -117,7 +117,7 @@ async def import_(
     if "content-encoding" in request.headers:
         raise HTTPException(415, "send the file as it is, without Content-Encoding; one that is packed may stay packed")
     with _room() as folder:
-        # A conversation that does not say whose it is, is that of the agent whose name its file has.
+        # A conversation that names no agent belongs to the agent that its file is named after.
         by_name = format in (None, Format.CONVERSATION)
         path = folder / (name or (f"{caller.agent}.json" if by_name else "import"))
         with path.open("wb") as file:
@@ -173,7 +173,7 @@ def flush(caller: Owner) -> None:
 
 @contextmanager
 def _room() -> Iterator[Path]:
-    """A folder for the file of one request. Errors are told without its place, which is no business of the caller."""
+    """Yield a temporary folder for one request. Its path is removed from error messages."""
     try:
         with TemporaryDirectory(prefix="recollect-") as folder:
             try:
@@ -188,7 +188,7 @@ def _room() -> Iterator[Path]:
 def _copied(home: Home, folder: Path) -> Path:
     try:
         home.backup(folder / "memory")
-    except ConfigError:  # the home is a single file, and so is its copy
+    except ConfigError:  # the home is a single file, so its copy must be one
         home.backup(folder / "memory.db")
         return folder / "memory.db"
     if not (folder / "memory").exists():
@@ -197,7 +197,7 @@ def _copied(home: Home, folder: Path) -> Path:
 
 
 def _sent(write: Callable[[Path], Path], kind: str) -> Response:
-    """An answer with the file that `write` makes in a folder."""
+    """Return a response that streams the file which `write` creates in a temporary folder."""
     with _room() as folder:
         path = write(folder)
         file = path.open("rb")
@@ -207,13 +207,13 @@ def _sent(write: Callable[[Path], Path], kind: str) -> Response:
 
 
 class Sent(StreamingResponse):
-    """A file, which is closed when it has been sent, and also when nobody takes it any more."""
+    """Streams a file and closes it at the end, also when the client disconnects."""
 
     def __init__(self, file: IO[bytes], headers: Mapping[str, str], kind: str) -> None:
         super().__init__(iter(partial(file.read, BLOCK), b""), headers=headers, media_type=kind)
         self._file = file
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Send it."""
+        """Send the file."""
         with self._file:
             await super().__call__(scope, receive, send)

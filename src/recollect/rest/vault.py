@@ -1,4 +1,4 @@
-"""The vault over HTTP: markdown files of a workspace, on the server's disk, and their history."""
+"""The vault over HTTP: the markdown files of a workspace on the server's disk, and their git history."""
 
 import logging
 import re
@@ -122,12 +122,12 @@ def migrate(request: Request, caller: Anyone) -> Imported:
 
 
 def without_places(request: Request, caller: Caller, texts: Iterable[str]) -> list[str]:
-    """Texts without where files are, which is the operator's to know where tokens are asked for; the log says it."""
+    """Redact server paths from texts when tokens are required; the full texts go to the log."""
     if not request.app.state.needs_token:
         return [*texts]
     try:
         folder = str(caller.home.vault(caller.workspace).folder)
-    except ConfigError:  # there is none, so nothing is told of it
+    except ConfigError:  # no vault folder, so no text can name it
         return [*texts]
     told = []
     for text in texts:
