@@ -1,4 +1,4 @@
-"""The command line. It translates words into one call of the library and the result into text or JSON, nothing else."""
+"""The command line. A thin adapter: a command makes one call of the library and prints the result as text or JSON."""
 
 import logging
 import os
@@ -21,32 +21,32 @@ from recollect.errors import RecollectError
 __all__ = ["main"]
 
 VALUED = ("--home", "--workspace", "--agent")
-"""The options before a command that take a value."""
+"""Global options that take a value."""
 LINE = 200
-"""Characters that a sentence about a command has at the most."""
+"""Maximum length of the short help of a command."""
 
 
 class _Remarks(logging.Handler):
-    """Shows what the library logs as one line that is safe on a terminal."""
+    """Prints log records of the library to stderr, each as one terminal-safe line."""
 
     def emit(self, record: logging.LogRecord) -> None:
         remark(for_shell(record.getMessage()))
 
 
 def main() -> int:
-    """Run one command of `sys.argv`; the exit code. No error that recollect knows ends in a traceback."""
-    # The background jobs of a script start with SIGINT ignored, and could not be interrupted at all.
+    """Run the command in `sys.argv` and return the exit code. Known errors never end in a traceback."""
+    # Background jobs of a shell script start with SIGINT ignored and could not be interrupted.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None is one that is closed
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()  # None if the stream is closed
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a terminal that lacks a letter shows a mark for it
-    logging.lastResort = _Remarks(logging.WARNING)  # unless a command sets up its own
+            stream.reconfigure(errors="replace")  # characters outside of the terminal's encoding
+    logging.lastResort = _Remarks(logging.WARNING)  # unless a command configures logging
     logging.captureWarnings(True)
     warnings.formatwarning = _warned
     try:
         code = _told()
-    except OSError:  # not even a complaint can be written
+    except OSError:  # stderr cannot be written either
         code = _drop(sys.stderr)
     return 0 if _command(sys.argv[1:]) == "hook" else code  # a hook never fails its host
 
@@ -56,7 +56,7 @@ def _told() -> int:
         code = _run()
         sys.stdout.flush()
         return code
-    except BrokenPipeError:  # whoever read the output has seen enough
+    except BrokenPipeError:  # the reader closed the pipe
         return _drop(sys.stdout)
     except OSError as error:
         _drop(sys.stdout)
@@ -65,7 +65,7 @@ def _told() -> int:
 
 
 def _command(words: Sequence[str]) -> str | None:
-    """The first word that is neither an option nor the value of one, whether it can be understood or not."""
+    """Return the first word that is neither an option nor its value, whether it is a valid command or not."""
     before = ["", *words]
     return next(
         (word for word, last in zip(words, before, strict=False) if word[:1] != "-" and last not in VALUED), None
@@ -85,7 +85,7 @@ def _run() -> int:
 
 
 def _listed(group: Any) -> Any:
-    """The same command, whose lists show a sentence about each one below it as a whole; cut, it says little."""
+    """Set the short help of all subcommands to their full first sentence, which Typer would truncate."""
     for command in getattr(group, "commands", {}).values():
         command.short_help = _listed(command).get_short_help_str(LINE)
     return group
@@ -96,7 +96,7 @@ def _takes_text(command: Any) -> bool:
 
 
 def _warned(message: Warning | str, *_: Any, **__: Any) -> str:
-    """A warning without the line of code that gave it."""
+    """Format a warning without its source line."""
     return str(message)
 
 
@@ -105,7 +105,7 @@ def _nowhere() -> TextIO:
 
 
 def _drop(stream: TextIO) -> int:
-    """Let what is still in the buffer go nowhere, so that the end of the program does not try it again."""
+    """Redirect a stream to /dev/null, so that flushing its buffer at exit does not fail again."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return 1
 

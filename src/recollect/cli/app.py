@@ -1,4 +1,4 @@
-"""The program `recollect`: its name, its options and the list of its commands."""
+"""The Typer app `recollect`: its global options and its commands."""
 
 from typing import Annotated
 
@@ -35,7 +35,7 @@ app = typer.Typer(
     name="recollect",
     help="One durable memory for AI agents, in a single SQLite file or on PostgreSQL.",
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # plain help: quick to start, easy to copy from
+    rich_markup_mode=None,  # plain help: faster to start, easier to copy
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog="\b\n"
     "Examples:\n"

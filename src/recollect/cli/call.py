@@ -1,6 +1,6 @@
-"""What every command is told beside its own arguments: where the memory is, who asks, and whether to answer in JSON.
+"""The options that all commands share: home, workspace, agent and JSON output.
 
-The options stand before the command or after it; after it wins. What is not given comes from the settings.
+They may stand before or after the command; after it wins. Options that are not given come from the settings.
 """
 
 import inspect
@@ -34,10 +34,10 @@ __all__ = [
 
 P = ParamSpec("P")
 HERE = "."
-"""The workspace that is named after the folder's project."""
+"""Stands for the workspace named after the project of the current folder."""
 ANYWHERE = ("hook", "mcp", "connect")
-"""Commands that other programs start in whatever folder they are in, and the one that has them do so: no file of that
-folder may say where memories and keys are sent."""
+"""Commands that other programs start in arbitrary folders, and `connect`, which sets those up: a settings file in such
+a folder is untrusted and must not decide where memories and keys are sent."""
 
 HomeOption = Annotated[
     str | None,
@@ -70,19 +70,19 @@ _OPTIONS: dict[str, tuple[Any, str | bool | None]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One call of the command line."""
+    """One invocation of the command line."""
 
     home: str
     named: str
-    """The workspace as it was given: a name, or `.` for that of the folder's project."""
+    """The workspace as given: a name, or `.` for that of the current folder's project."""
     agent: str
     json: bool
     settings: Settings
     folder: Path = Path()
     given: frozenset[str] = frozenset()
-    """Which of them were given as options; the others come from the settings."""
+    """Names of the options that were given; the others come from the settings."""
     wrong: str = ""
-    """Why the settings could not be read: for `doctor`, which tells it, and nobody else."""
+    """Why the settings could not be read; set for `doctor` only, which reports it."""
 
     @property
     def workspace(self) -> str:
@@ -91,7 +91,7 @@ class Call:
 
     @classmethod
     def read(cls, command: str | None, json: bool, **given: str | None) -> "Call":
-        """What was given before a command, and the settings for the rest."""
+        """Build a call from the options before the command, and the settings for the rest."""
         wrong = ""
         try:
             settings = Settings.read(trusted=command not in ANYWHERE)
@@ -103,7 +103,7 @@ class Call:
         return cls(home=home, named=named, agent=agent, json=json, settings=settings, wrong=wrong).but(**given)
 
     def but(self, **given: Any) -> "Call":
-        """The same call with those of the options that were given."""
+        """Return a copy with the given options applied."""
         told = {name: value for name, value in given.items() if value not in (None, False)}
         chosen = self.given | told.keys()
         if "workspace" in told:
@@ -111,33 +111,33 @@ class Call:
         return replace(self, **told, given=chosen)
 
     def who(self) -> list[str]:
-        """The options for a workspace and an agent that are not the usual ones."""
+        """Return the options for a workspace and an agent other than the default."""
         named = {"--workspace": self.named, "--agent": self.agent}
         return [word for option, value in named.items() if value != "default" for word in (option, value)]
 
     def line(self, *words: str) -> str:
-        """A command on the same home that works in every shell and folder; a mark stands for a password."""
+        """Return a command on the same home that works in any folder, quoted for a shell, with the password masked."""
         return shlex.join([*program(), "--home", shown(self.home), *words])
 
     @contextmanager
     def memory(self) -> Iterator[Memory]:
-        """The memory that this call is about."""
+        """Open the home and yield the memory of this call."""
         with recollect.open(self.home, settings=self.settings) as home:
             yield home.agent(self.agent, self.workspace)
 
 
 def for_agent(function: Callable[Concatenate[Call, P], None]) -> Callable[..., None]:
-    """A command on one agent's memory: it gets all four options, and its function a `Call` first."""
+    """Decorate a command on one agent's memory: adds all four options and passes a `Call` first."""
     return with_options("home", "workspace", "agent", "json")(function)
 
 
 def for_home(function: Callable[Concatenate[Call, P], None]) -> Callable[..., None]:
-    """A command on a home as a whole, which knows no workspace and no agent."""
+    """Decorate a command on a whole home, which has no workspace and no agent."""
     return with_options("home", "json")(function)
 
 
 def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command that gets these options; the others would mean nothing to it, or something else."""
+    """Decorate a command with these shared options only; the others have no meaning for it, or another one."""
 
     def made(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
@@ -145,7 +145,7 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
             call: Call = ctx.obj.but(**{name: given.pop(name) for name in names})
             function(call, **given)
 
-        # Typer reads the signature, so the shared options are written once here and not in every command.
+        # Typer reads the signature, so the shared options are defined here once instead of in every command.
         kind = inspect.Parameter.KEYWORD_ONLY
         own = [parameter.replace(kind=kind) for parameter in list(inspect.signature(function).parameters.values())[1:]]
         shared = [inspect.Parameter(n, kind, annotation=_OPTIONS[n][0], default=_OPTIONS[n][1]) for n in names]

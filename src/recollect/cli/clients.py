@@ -1,5 +1,5 @@
-"""The programs that an agent runs in, where each one keeps its MCP servers, and what is written there. Nothing here
-reads or writes a file.
+"""The supported MCP clients: where each keeps its configuration, and how a server and hooks are written there. Pure
+functions on text; nothing here reads or writes a file.
 """
 
 import shlex
@@ -26,38 +26,38 @@ __all__ = [
 
 NAME = "recollect"
 HOME = "RECOLLECT_HOME"
-"""The variable for a location that holds a password: arguments of programs are seen by everybody on the machine."""
+"""Environment variable for a location with a password: command-line arguments are visible to all local users."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Client:
-    """A program: its configuration for one user and for one project, and how a server is written there."""
+    """An MCP client: its configuration files per user and per project, and their format."""
 
     title: str
     user: str | None
-    """Relative to the home folder of the user; None where there is none."""
+    """Path of the user's configuration, relative to the home folder; None if there is none."""
     project: str | None
-    """Relative to the folder of the project."""
+    """Path of the project's configuration, relative to the project folder; None if there is none."""
     key: str = "mcpServers"
     extra: Mapping[str, Any] | None = None
-    """What an entry has beside command and args."""
+    """Fields of an entry besides command and args."""
     note: str = "Restart it, or reload its MCP servers."
     projects: bool = True
-    """Whether it is used in the folder of a project."""
+    """Whether it runs in the folder of a project."""
 
     @property
     def toml(self) -> bool:
-        """Whether its configuration is TOML; else it is JSON."""
+        """Whether its configuration is TOML, not JSON."""
         return (self.user or self.project or "").endswith(".toml")
 
     def entry(self, command: Sequence[str], env: Mapping[str, str] | None = None) -> dict[str, Any]:
-        """A server as this program writes it."""
+        """Return the configuration entry of a server."""
         entry = {**(self.extra or {}), "command": command[0], "args": [*command[1:]]}
         return entry | ({"env": {**env}} if env else {})
 
 
 def _applications() -> str:
-    """Where programs with windows keep their files, relative to the home folder."""
+    """Return the platform's folder for application data, relative to the home folder."""
     return {"darwin": "Library/Application Support", "win32": "AppData/Roaming"}.get(sys.platform, ".config")
 
 
@@ -95,15 +95,15 @@ HOOKS: Mapping[str, tuple[str, int]] = {
     "PreCompact": ("pre-compact", 15),
     "SessionEnd": ("session-end", 60),
 }
-"""The hooks of Claude Code: which command answers each, and how many seconds it may take."""
+"""Hooks of Claude Code: the argument of `recollect hook` and the timeout in seconds."""
 SETTINGS = ".claude/settings.json"
-"""Where the hooks are, relative to the home folder or to the project."""
+"""The file with the hooks, relative to the home folder or to the project."""
 
 
 def connected(client: Client, text: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
-    """The configuration with the server in it; what else somebody wrote into its entry stays."""
+    """Return the configuration with the server added; other fields that a user added to its entry stay."""
     known, entry = entry_of(client, text), client.entry(command, env)
-    if isinstance(known, Mapping) and "command" in known:  # one with a url is another kind of entry
+    if isinstance(known, Mapping) and "command" in known:  # an entry with a url is of another kind
         entry = {**known, **entry, **_environment(known, env or {})}
     if entry == known:
         return text
@@ -111,7 +111,7 @@ def connected(client: Client, text: str, command: Sequence[str], env: Mapping[st
 
 
 def _environment(known: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, Any]:
-    """The variables of an entry: those that somebody wrote, and ours; a location that we wrote once leaves."""
+    """Merge the variables of an entry with ours; a location from an earlier `connect` is removed."""
     theirs = known.get("env")
     if not isinstance(theirs, Mapping) or not (env or HOME in theirs):
         return {}
@@ -119,7 +119,7 @@ def _environment(known: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, 
 
 
 def disconnected(client: Client, text: str, before: str) -> str:
-    """The configuration without the server, or with the one that was there before."""
+    """Return the configuration without the server, or with the entry that was there before."""
     earlier = entry_of(client, before)
     if earlier is not None:
         return (set_toml if client.toml else set_json)(text, (client.key, NAME), earlier)
@@ -127,19 +127,19 @@ def disconnected(client: Client, text: str, before: str) -> str:
 
 
 def entry_of(client: Client, text: str) -> Any:
-    """What a configuration has under our name; None where there is nothing."""
+    """Return the entry under our name; None if there is none."""
     servers = (read_toml if client.toml else read_json)(text).get(client.key) if _says(text) else None
     return servers.get(NAME) if isinstance(servers, Mapping) else None
 
 
 def hook_programs(text: str) -> set[str]:
-    """The programs that our hooks start."""
+    """Return the programs that our hooks start."""
     commands = [str(hook["command"]) for event in HOOKS for _, _, hook in _ours(text, event)]
     return {shlex.split(command)[0] for command in commands if command.count("'") % 2 == command.count('"') % 2 == 0}
 
 
 def hooked(text: str, program: Sequence[str], options: Sequence[str]) -> str:
-    """The settings of Claude Code with the hooks in them, beside those of others."""
+    """Return the settings of Claude Code with our hooks added; other hooks stay."""
     for event, (word, seconds) in HOOKS.items():
         hook = {"type": "command", "command": shlex.join([*program, "hook", word, *options]), "timeout": seconds}
         ours = next(_ours(text, event), None)
@@ -152,7 +152,7 @@ def hooked(text: str, program: Sequence[str], options: Sequence[str]) -> str:
 
 
 def unhooked(text: str) -> str:
-    """The settings of Claude Code without the hooks; what is empty without them leaves, too."""
+    """Return the settings of Claude Code without our hooks and without containers that become empty."""
     for event in HOOKS:
         for place, number, _ in reversed([*_ours(text, event)]):
             alone = len(_groups(text, event)[place]["hooks"]) == 1
@@ -163,7 +163,7 @@ def unhooked(text: str) -> str:
 
 
 def _ours(text: str, event: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
-    """Our hooks for an event: the place of the group, the place in it, and the hook."""
+    """Yield our hooks for an event: index of the group, index in the group, and the hook."""
     word, _ = HOOKS[event]
     for place, group in enumerate(_groups(text, event)):
         hooks = group.get("hooks") if isinstance(group, Mapping) else None
@@ -174,12 +174,12 @@ def _ours(text: str, event: str) -> Iterator[tuple[int, int, Mapping[str, Any]]]
 
 
 def _groups(text: str, event: str) -> list[Any]:
-    """The groups of hooks for an event; none where something else stands in their place."""
+    """Return the hook groups of an event; empty if the value there is not a list."""
     hooks = read_json(text).get("hooks") if _says(text) else None
     groups = hooks.get(event) if isinstance(hooks, Mapping) else None
     return groups if isinstance(groups, list) else []
 
 
 def _says(text: str) -> bool:
-    """Whether anything is in a file."""
+    """Return whether a text is more than whitespace and a BOM."""
     return bool(text.strip("\ufeff \t\r\n"))

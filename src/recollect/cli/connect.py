@@ -1,4 +1,4 @@
-"""Connecting an agent's program to the memory: its configuration is written, and can be put back as it was."""
+"""`recollect connect`: adds the memory to the configuration of an MCP client, and can restore it."""
 
 import contextlib
 import difflib
@@ -29,23 +29,23 @@ __all__ = ["Edit", "Kept", "app"]
 app = typer.Typer()
 
 STATE = ".local/state/recollect/connect"
-"""Where it is kept what a file was before, relative to the home folder of the user."""
+"""Folder for the original contents of changed files, relative to the user's home folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What a file was before it was changed (None: not there), and what it was made."""
+    """The contents of a file before the change (None if it did not exist) and after it."""
 
     file: str
     before: str | None
     after: str
     made: list[str]
-    """Folders that were made for it."""
+    """Folders that were created for it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One file, and how its text is changed and changed back."""
+    """A file with the function that changes its text and the one that reverts the change."""
 
     file: Path
     do: Callable[[str], str]
@@ -120,7 +120,7 @@ def connect(
 
 
 def _settled(call: Call, client: Client, project: bool) -> Call:
-    """The call with the memory that is meant where none was named: one for the user, with a workspace per project."""
+    """Return the call with defaults applied: one home for the user, with a workspace per project."""
     home, workspace = call.home, call.named
     if not project:
         if "://" not in home:
@@ -160,7 +160,7 @@ def _has_password(home: str) -> bool:
 
 
 def _program(project: bool) -> list[str]:
-    """How the program is started: by its full path, as windows know no PATH; by name where others share the file."""
+    """Return the start command: its full path, as GUI programs may lack PATH; its name in files shared by a project."""
     return ["recollect"] if project and shutil.which("recollect") else program()
 
 
@@ -188,7 +188,7 @@ def _done(edit: Edit, before: str | None) -> str:
 
 
 def _undone(edit: Edit, now: str | None) -> str | None:
-    """What the file was before; where somebody changed it since, only what was added leaves."""
+    """Return the original text; if the file was changed since, its present text without our additions."""
     kept = _kept(edit.file)
     if kept is not None and kept.after == now:
         return kept.before
@@ -199,12 +199,12 @@ def _undone(edit: Edit, now: str | None) -> str | None:
 
 
 def _without(edit: Edit, now: str | None, kept: Kept | None) -> str | None:
-    """A file without what was added to it; one that is empty or gone has nothing of it."""
+    """Return a file's text without our additions; an empty or missing file has none."""
     return edit.undo(now, (kept.before if kept else None) or "") if now and now.strip("\ufeff \t\r\n") else now
 
 
 def _write_all(changes: list[tuple[Edit, str | None, str]]) -> None:
-    """Change every file, or none."""
+    """Write all files, or restore those already written and raise."""
     begun: list[tuple[Path, str | None, Kept | None]] = []
     try:
         for edit, before, after in changes:
@@ -224,9 +224,9 @@ def _write(edit: Edit, before: str | None, after: str) -> None:
     if kept is None:
         made = [str(folder) for folder in (file.parent, *file.parent.parents) if not folder.exists()]
         kept = Kept(str(file), before, after, made)
-    elif kept.after != before:  # what we added is no part of what somebody made of it
+    elif kept.after != before:  # changed since: its new original excludes our additions
         kept = replace(kept, before=_without(edit, before, kept))
-    # First the way back, then the change.
+    # Save the state for undo before the change.
     _keep(replace(kept, after=after))
     _replace(file, after)
 
@@ -241,13 +241,13 @@ def _put_back(file: Path, after: str | None) -> None:
     except OSError as error:
         raise Unavailable(f"{file} cannot be removed: {error.strerror}; it is as it was") from None
     for folder in kept.made if kept and after is None else ():
-        with contextlib.suppress(OSError):  # something else is in it by now
+        with contextlib.suppress(OSError):  # it is no longer empty
             Path(folder).rmdir()
     _state(file).unlink(missing_ok=True)
 
 
 def _replace(file: Path, text: str) -> None:
-    """Write a file in one step, with the rights it had; a link stays one."""
+    """Write a file atomically, keeping its permissions; a symlink stays one."""
     name = None
     try:
         target = file.resolve()
@@ -272,7 +272,7 @@ def _state(file: Path) -> Path:
 
 def _keep(kept: Kept) -> None:
     state = _state(Path(kept.file))
-    with contextlib.suppress(OSError):  # then it cannot be written either, which is told
+    with contextlib.suppress(OSError):  # then `_replace` fails, too, and raises
         state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _replace(state, json.dumps(asdict(kept)))
 

@@ -1,4 +1,4 @@
-"""The arguments and options that describe an entry, shared by the commands that write one."""
+"""Arguments and options that describe an entry, shared by several commands."""
 
 import re
 import sys
@@ -37,13 +37,13 @@ __all__ = [
 ]
 
 INPUT_BYTES = 100_000_000
-"""Bytes that are read from the standard input: enough for any text that the library takes, and they fit into memory."""
+"""Maximum bytes read from stdin: enough for any text that the library accepts, and small enough for memory."""
 NEWEST = 1_000
-"""Entries among which the end of an id is looked for."""
+"""Number of newest entries that are searched for an id by its end."""
 
 
 def one_of(words: type[StrEnum]) -> str:
-    """The words of a closed set, for a help text."""
+    """List the values of an enum for a help text."""
     *most, last = words
     return f"{', '.join(most)} or {last}"
 
@@ -86,12 +86,12 @@ UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help
 
 
 def identified(mem: Memory, target: str) -> str:
-    """The id of the one among the newest entries whose id ends like this, as tables show it; else what was given."""
+    """Expand a short id, as tables show it, to the full id among the newest entries; otherwise return the target."""
     return _completed(target, lambda: mem.get(target), lambda: [one.id for one in mem.list(kind=None, limit=NEWEST)])
 
 
 def identified_in_trash(mem: Memory, target: str) -> str:
-    """The same among what was forgotten last."""
+    """Expand a short id among the newest entries in the trash."""
     return _completed(
         target, lambda: mem.history(target), lambda: [one.entry.id for one in mem.trash(limit=NEWEST)]
     )  # fmt: skip
@@ -101,7 +101,7 @@ def _completed(target: str, find: Callable[[], object], ids: Callable[[], list[s
     if not re.fullmatch(f"[0-9a-f]{{{SHORT_ID}}}", target):
         return target
     try:
-        find()  # a name goes first
+        find()  # names take precedence
         return target
     except NotFound:
         found = [one for one in ids() if one.endswith(target)]
@@ -111,7 +111,7 @@ def _completed(target: str, find: Callable[[], object], ids: Callable[[], list[s
 
 
 def text_of(argument: str) -> str:
-    """The text that was given, or the standard input for `-`, without the line break that ends it."""
+    """Return the text, or for `-` the contents of stdin without the final line break."""
     if argument != "-":
         return argument
     data = sys.stdin.buffer.read(INPUT_BYTES + 1)
@@ -125,5 +125,5 @@ def text_of(argument: str) -> str:
 
 
 def examples(*commands: str) -> str:
-    """The end of a help text: commands that can be tried as they stand."""
+    """Format the epilog of a help text: commands that run as they are."""
     return "\b\n" + "\n".join(["Examples:", *(f"  recollect {command}" for command in commands)])

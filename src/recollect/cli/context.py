@@ -1,4 +1,4 @@
-"""What a new session starts with, from the command line: the block of text, or the same as markdown."""
+"""The context of a new session from the command line, as a block of text or as markdown."""
 
 from typing import Annotated
 

@@ -1,4 +1,4 @@
-"""Conversations from the command line: what was said, what it became, and the hand of the operator."""
+"""Conversations from the command line: reading, searching, appending, and their life cycle."""
 
 import json
 import sys
@@ -340,7 +340,7 @@ def _stands(call: Call, talk: Conversation, verb: str) -> None:
 
 
 def talk_of(mem: Memory, conversation: str) -> Conversation:
-    """The conversation with an id or ref code, or the newest one."""
+    """Return the conversation with an id or ref code, or the newest one for `last`."""
     if conversation != "last":
         return mem.conversations.get(conversation)
     newest = mem.conversations.list(True, limit=1)

@@ -1,4 +1,4 @@
-"""`recollect demo`: a small story. Every line of it is the answer of a real command on a real file."""
+"""`recollect demo`: a short story in which every output comes from a real command on a real file."""
 
 import json
 import os
@@ -47,7 +47,7 @@ STORY: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     ("Nothing that was done is lost.", (("note", "history", "release day"), ("check",))),
 )
 
-# Another program reads the file, with the SQLite that comes with Python: a memory is not locked into recollect.
+# A separate program reads the file with Python's own SQLite: a memory is not locked into recollect.
 LOOK = """
 import json, sqlite3, sys
 file = sqlite3.connect(sys.argv[1] + "?mode=ro", uri=True)
@@ -98,10 +98,10 @@ def demo(
 def _fill(call: Call, more: int) -> None:
     now = SystemClock().now()
     clock = FixedClock(now)
-    # Without the model of the settings: a story that is always the same cannot wait for one.
+    # Without the configured model: it would be slow, and the story must always be the same.
     settings = replace(call.settings, model=ModelSettings())
     with recollect.open(call.home, settings=settings, clock=clock) as home:
-        if home.agents(call.workspace):  # also of other agents: the jobs of the story would tidy theirs, too
+        if home.agents(call.workspace):  # of any agent: the story's jobs would tidy all of them
             raise Conflict(
                 f"something is remembered in the workspace {call.workspace!r} of {without_password(call.home)}; "
                 "examples go into an empty memory: choose another --home or --workspace"
@@ -116,7 +116,7 @@ def _fill(call: Call, more: int) -> None:
 def _look(path: Path) -> None:
     look = [sys.executable, "-I", "-S", "-c", LOOK, path.resolve().as_uri()]
     seen = subprocess.run(look, capture_output=True, check=False)
-    if seen.returncode == 0:  # a Python may come without SQLite, or with one that is too old
+    if seen.returncode == 0:  # Python may lack SQLite, or have one that is too old
         columns(("table", "rows"), [(name, str(rows)) for name, rows in json.loads(seen.stdout) if rows])
 
 
@@ -129,7 +129,7 @@ def _next(keep: Path | None) -> None:
 
 
 def _program() -> str:
-    """What to type for this program, wherever it was installed."""
+    """Return how to invoke this program, wherever it is installed."""
     if shutil.which("recollect"):
         return "recollect"
     program = Path(sys.argv[0])

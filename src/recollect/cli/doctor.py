@@ -1,4 +1,4 @@
-"""Is everything well, and what would make it better: one line a matter, with what to do about it. Changes nothing."""
+"""`recollect doctor`: health checks and suggestions, one line each, with the fix. Read-only."""
 
 import platform
 import shlex
@@ -31,7 +31,7 @@ __all__ = ["Finding", "app"]
 app = typer.Typer()
 DAY = 86_400_000
 ROOM = 1_000_000_000
-"""Bytes that should be free on the disk."""
+"""Recommended free disk space in bytes."""
 MARKS = {"good": ("✓", "green"), "better": ("·", "yellow"), "bad": ("✗", "red")}
 EXTRAS = {
     "local": ("wordllama", "entries are found by meaning, not by words alone"),
@@ -39,12 +39,12 @@ EXTRAS = {
     "postgres": ("psycopg", "several machines share a memory"),
     "git": ("pygit2", "the vault keeps its history in git"),
 }
-"""What each extra brings, and the package that shows that it is installed."""
+"""Per extra, the package that shows whether it is installed, and what the extra provides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One matter: what it is about, how it stands (good, better, bad), and what to do."""
+    """One result: its subject, its state (good, better, bad), and what to do."""
 
     about: str
     state: str
@@ -88,7 +88,7 @@ def _settings(call: Call) -> Iterator[Finding]:
 
 def _memory(call: Call, deep: bool) -> Iterator[Finding]:
     if call.wrong and "home" not in call.given:
-        return  # who knows which memory is meant
+        return  # without settings the location is unknown
     try:
         with recollect.open(call.home, settings=call.settings) as home:
             workspaces, where = home.workspaces(), shown(call.home)
@@ -111,7 +111,7 @@ def _memory(call: Call, deep: bool) -> Iterator[Finding]:
 
 
 def _connected(call: Call) -> Iterator[Finding]:
-    """What the programs of agents start, in this folder and for the user, and which memory they use."""
+    """Check what the clients of this user and folder start, and which memory they use."""
     for name, client in CLIENTS.items():
         places = {Path(client.project).absolute(): " --project"} if client.project else {}
         places |= {user_file(client.user): ""} if client.user else {}
@@ -120,7 +120,7 @@ def _connected(call: Call) -> Iterator[Finding]:
             try:
                 entry = entry_of(client, _text(file))
                 started = hook_programs(_text(hooks)) if name == "claude-code" else set[str]()
-            except Invalid:  # a file that `connect` would refuse, too
+            except Invalid:  # `connect` would reject the file, too
                 continue
             if not isinstance(entry, Mapping) or "command" not in entry:
                 continue
@@ -139,7 +139,7 @@ def _connected(call: Call) -> Iterator[Finding]:
 
 
 def _command(call: Call, *words: str) -> str:
-    """A command on this very memory, for people to copy."""
+    """Return a command on the same memory, for the user to copy."""
     usual = call.home == Settings().home
     return shlex.join(["recollect", *([] if usual else ["--home", shown(call.home)]), *words])
 

@@ -1,7 +1,7 @@
-"""Changes to configuration files as text, JSON (with comments) and TOML: one value is set, all the rest stays as it is.
+"""Format-preserving edits of JSON (with comments) and TOML text: one value is set, everything else stays unchanged.
 
-Pure: nothing here reads or writes a file. An edit is checked by reading its result again: it holds what it held before,
-and the one value; where that cannot be had, Invalid says so.
+Pure functions: nothing here reads or writes a file. Each edit is verified by parsing its result: it must equal the old
+value with the one change; otherwise Invalid is raised.
 """
 
 import json
@@ -26,22 +26,22 @@ _HEADER = re.compile(r"^[ \t]*\[\[?([^\]\n]*)\]\]?[ \t]*(?:#.*)?$", re.MULTILINE
 
 @dataclass(slots=True)
 class _Node:
-    """A value and where it stands; for an object or a list also what is in it, by key or place."""
+    """A value with its position in the text; for an object or a list also its members, by key or index."""
 
     start: int
     end: int
     value: Any
     members: "dict[str | int, tuple[int, _Node]] | None" = None
-    """Each with the place where it begins: the key of an object's."""
+    """Members with their start; in an object that is the start of the key."""
 
 
 def read_json(text: str) -> Any:
-    """The value of a JSON text, in which comments and commas before a closing bracket are allowed."""
+    """Parse JSON with comments and trailing commas."""
     return _document(text).value
 
 
 def set_json(text: str, path: Path, value: Any) -> str:
-    """The text with a value set at a path; what is missing on the way is made. A place in a list may be its end."""
+    """Set the value at a path and create missing parents. An index equal to a list's length appends."""
     whole = text if text.strip("\ufeff \t\r\n") else "{}\n"
     expected = _with(read_json(whole), path, value)
     node = _document(whole)
@@ -63,7 +63,7 @@ def set_json(text: str, path: Path, value: Any) -> str:
 
 
 def drop_json(text: str, path: Path) -> str:
-    """The text without the value at a path; unchanged if there is none."""
+    """Remove the value at a path; return the text unchanged if there is none."""
     expected = table = read_json(text)
     made = _cut(text, path)
     if made != text:
@@ -88,7 +88,7 @@ def _cut(text: str, path: Path) -> str:
     place = order.index(path[-1])
     begin, node = members[path[-1]]
     end = node.end
-    if place + 1 < len(order):  # what follows takes its place
+    if place + 1 < len(order):  # cut up to the next member
         end = members[order[place + 1]][0]
     elif place:
         before = members[order[place - 1]][1].end
@@ -103,7 +103,7 @@ def _cut(text: str, path: Path) -> str:
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text."""
+    """Parse TOML."""
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
@@ -113,7 +113,7 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def set_toml(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """The text with a table at a path, put at the end; one that is there is replaced."""
+    """Append a table at a path, replacing an existing one."""
     expected = _with(read_toml(text), path, value)
     rest = _without(text, path)
     gap = "" if not rest.strip() else "\n" if rest.endswith("\n") else "\n\n"
@@ -122,7 +122,7 @@ def set_toml(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
 
 
 def drop_toml(text: str, path: Sequence[str]) -> str:
-    """The text without a table and those inside it; unchanged if there is none."""
+    """Remove a table and its subtables; return the text unchanged if there is none."""
     expected = table = read_toml(text)
     for key in path[:-1]:
         table = table.get(key, {}) if isinstance(table, dict) else {}
@@ -138,14 +138,14 @@ def _without(text: str, path: Sequence[str]) -> str:
     for (begin, name), end in zip(headers, ends[1:], strict=True):
         part = text[begin:end]
         if name[: len(path)] == [*path]:
-            after = _REMARKS.search(part)  # what stands above the next table belongs to that one
+            after = _REMARKS.search(part)  # comments above the next table belong to it
             part = after[0] if after and "#" in after[0] else ""
         kept += part
     return kept.rstrip("\r\n") + "\n" if kept.strip() and kept != text else kept
 
 
 def _sound(made: str, expected: Mapping[str, Any], path: Sequence[str]) -> str:
-    """The text, if it says what it should; an empty table around what was dropped may be gone with it."""
+    """Return the text if it parses to the expected value, ignoring empty top-level tables; otherwise raise Invalid."""
     try:
         same = _full(read_toml(made)) == _full(expected)
     except Invalid:
@@ -209,7 +209,7 @@ def _container(text: str, start: int) -> _Node:
 
 
 def _inserted(text: str, node: _Node, key: str | int, value: Any) -> str:
-    """The text with one more member at the end of an object or a list, laid out as its neighbours are."""
+    """Append a member to an object or a list, formatted like its neighbours."""
     members = list((node.members or {}).values())
     label = f"{json.dumps(key)}: " if isinstance(key, str) else ""
     if not members:
@@ -239,7 +239,7 @@ def _dumped(value: Any, line: str, base: str, step: str) -> str:
 
 
 def _style(text: str, at: int) -> tuple[str, str, str]:
-    """How lines end here, what one step of indentation is, and the indentation of the line."""
+    """Return the line ending, the indentation step, and the indentation of the line at a position."""
     start = text.rfind("\n", 0, at) + 1
     base = text[start : len(text) - len(text[start:].lstrip(" \t"))]
     indented = re.search(r"^([ \t]+)\S", text, re.MULTILINE)
@@ -248,7 +248,7 @@ def _style(text: str, at: int) -> tuple[str, str, str]:
 
 
 def _with(known: Any, path: Path, value: Any) -> Any:
-    """A copy of a value with another one set at a path."""
+    """Return a copy of a value with another one set at a path."""
     if not path:
         return value
     key, below = path[0], path[1:]
@@ -275,7 +275,7 @@ def _key(name: str) -> str:
 
 
 def _header(text: str) -> list[str]:
-    """The keys of a header; one that is not understood belongs to nobody."""
+    """Return the keys of a table header; one that is parsed wrongly matches no path."""
     return [part.strip().strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.]+", text)]
 
 

@@ -1,4 +1,4 @@
-"""The one table from errors to exit codes."""
+"""The exit codes of errors. The only place that maps them."""
 
 from recollect.errors import (
     ConfigError,
@@ -15,9 +15,9 @@ from recollect.errors import (
 __all__ = ["EXIT_CODES", "exit_code"]
 
 EXIT_CODES: dict[type[RecollectError], int] = {
-    Invalid: 2,  # also what a misspelt option gives
+    Invalid: 2,  # also the exit code of usage errors
     NotFound: 3,
-    Stale: 9,  # before Conflict, of which it is a kind
+    Stale: 9,  # before Conflict, its base class
     Conflict: 4,
     Denied: 5,
     Unavailable: 6,
@@ -27,5 +27,5 @@ EXIT_CODES: dict[type[RecollectError], int] = {
 
 
 def exit_code(error: RecollectError) -> int:
-    """The exit code for an error; 1 for one that is not in the table."""
+    """Return the exit code of an error; 1 if it is not in the table."""
     return next((code for kind, code in EXIT_CODES.items() if isinstance(error, kind)), 1)

@@ -1,7 +1,7 @@
-"""A memory to look at: what an agent and a small team might have kept over six weeks of building a web shop.
+"""Example data: what an agent and a small team might have stored over six weeks of building a web shop.
 
-Always the same story, told up to a given moment; only ids differ. It is in story.toml, and so are the words from which
-further entries are made.
+The story is always the same and ends at a given time; only ids differ. story.toml holds it, and also the words from
+which further entries are generated.
 """
 
 import random
@@ -29,7 +29,7 @@ HELPER = "scout"
 
 
 def fill(home: Home, clock: FixedClock, agent: str, workspace: str, *, now: int, more: int = 0) -> int:
-    """Tell the story in an empty memory, and make `more` further entries; how many the agent has then."""
+    """Write the story into an empty memory, and `more` generated entries; return the agent's number of entries."""
     story = tomllib.loads((files("recollect.cli") / "story.toml").read_text(encoding="utf-8"))
     memory, scout = home.agent(agent, workspace), home.agent(HELPER, workspace)
     clock.set(now - 42 * DAY)
@@ -49,7 +49,7 @@ def fill(home: Home, clock: FixedClock, agent: str, workspace: str, *, now: int,
 
 
 def _moment(now: int, days: float) -> int:
-    """So many days before now; before today in working hours, between eight and five."""
+    """Return the time some days before now; on days before today moved into working hours, between eight and five."""
     if days < 1:
         return now - round(days * DAY)
     whole = ceil(days)
@@ -108,7 +108,7 @@ def _say(talk: Conversation, clock: FixedClock, lines: Iterable[Sequence[str]]) 
 
 
 def _today(memory: Memory, now: int) -> None:
-    """What is under way in the conversation that still goes on."""
+    """Write the current state of the conversation that is still active."""
     talk = memory.conversations.get(memory.conversations.list(limit=1)[0].id)
     memory.remember(
         "The customer behind order 4711 waits for an answer today.",
@@ -125,7 +125,7 @@ def _today(memory: Memory, now: int) -> None:
 
 
 def _generated(words: Mapping[str, Sequence[str]], count: int, now: int) -> Iterator[Add]:
-    """Entries from before the story. They are meant to stay: upkeep would soon tidy so many passing ones away."""
+    """Yield entries from before the story. They are long-term: upkeep would soon tidy away so many short-lived ones."""
     chance = random.Random(8)
     categories = [None, None, None, None, *Category]
     parts = [words[part] for part in ("who", "did", "what", "when")]

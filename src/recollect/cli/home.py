@@ -1,4 +1,4 @@
-"""The verbs on a home as a whole: check, backup and reembed."""
+"""Commands on a whole home: check, backup, reembed and compact."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,6 +1,6 @@
-"""The hooks of an agent's program: what is told to a session at its beginning, and what is kept of it at its end.
+"""Hooks of a coding agent: add context at the start of a session, and store its conversation.
 
-A hook never fails its host: it ends with 0 whatever happens, and what went wrong is on stderr.
+A hook never fails its host: it always exits with 0, and errors go to stderr.
 """
 
 import json
@@ -29,15 +29,15 @@ app = typer.Typer()
 
 EVENTS = {word: event for event, (word, _) in HOOKS.items()}
 ASIDE = ("isMeta", "isSidechain", "isCompactSummary")
-"""Marks of lines in a transcript that are no talk between user and model."""
+"""Flags of transcript lines that are not part of the conversation between user and model."""
 RELEVANT = (DECISIONS, LESSONS, NOTES)
 INSERTED = re.compile(
     r"<(/?)(system-reminder|command-(?:name|message|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
     r"|user-prompt-submit-hook|task-notification|new-diagnostics|ide_[a-z_]+)\b"
 )
-"""Where an element begins or ends that the program writes into the messages of a user by itself."""
+"""Start and end tags of elements that the host inserts into user messages."""
 MARKS = re.compile(r"</?command-args>|\A\[Request interrupted by user[^\]]*\]")
-"""What else it writes there. What was given to a command was said."""
+"""Other insertions of the host. The arguments of a command stay, because the user typed them."""
 
 
 @app.command(epilog=examples("hook session-start < /dev/null", "hook session-end < /dev/null"))
@@ -81,7 +81,7 @@ def hook(
         told = Path(folder or given.get("cwd") or "")
         with replace(call, folder=told, home=_within(told, call.home)).memory() as mem:
             text = _answer(mem, event, given, profile)
-    except Exception as error:  # whatever it is, the session must go on
+    except Exception as error:  # the session must go on
         complain(f"the hook {event} did nothing: {error}")
         return
     if text:
@@ -89,7 +89,7 @@ def hook(
 
 
 def _within(folder: Path, home: str) -> str:
-    """A relative location as one of the project's, wherever in the project the session is."""
+    """Resolve a relative location against the project folder, wherever in the project the session runs."""
     return str(folder / Path(home).expanduser()) if home.strip() and "://" not in home else home
 
 
@@ -122,11 +122,11 @@ def _answer(mem: Memory, event: str, given: Mapping[str, Any], profile: str) -> 
 
 
 def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> None:
-    """Take in what was said since, and end the conversation if the session does."""
+    """Append the new messages of the transcript, and end the conversation if the session ends."""
     known = mem.conversations.list(chat_id=session)
     active = next((mem.conversations.get(info.id) for info in known if info.status is Status.ACTIVE), None)
     if active is None and next(_new(mem, given, session), None) is None:
-        return  # it was ended before
+        return  # already ended
     here = active or mem.conversations.start(chat_id=session, resume=True)
     _take_in(mem, here, given, session)
     if not end:
@@ -138,7 +138,7 @@ def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> 
 
 
 def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
-    """The decisions, lessons and notes that answer a prompt, fenced as in a context."""
+    """Return the decisions, lessons and notes relevant to a prompt, fenced as in a context."""
     if not prompt.strip():
         return ""
     found = mem.context(prompt, profile="brief", conversation=here.id if here else None)
@@ -151,7 +151,7 @@ def _take_in(mem: Memory, here: Conversation, given: Mapping[str, Any], session:
 
 
 def _new(mem: Memory, given: Mapping[str, Any], session: str, here: str | None = None) -> Iterator[dict[str, str]]:
-    """The messages of the transcript, without those that earlier conversations of the same session have."""
+    """Yield the messages of the transcript that earlier conversations of the same session do not have."""
     messages = list(_transcript(given.get("transcript_path")))
     known: list[str] = []
     for info in reversed(mem.conversations.list(True, chat_id=session)):
@@ -164,14 +164,14 @@ def _new(mem: Memory, given: Mapping[str, Any], session: str, here: str | None =
 
 
 def _transcript(path: object) -> Iterator[dict[str, str]]:
-    """What was said, from a file of JSON lines; what is not talk between user and model is left out."""
+    """Yield the messages between user and model from a transcript in JSON Lines."""
     if not isinstance(path, str) or not Path(path).expanduser().is_file():
         return
     with Path(path).expanduser().open(encoding="utf-8", errors="replace") as file:
         for written in file:
             try:
                 told = json.loads(written)
-            except ValueError:  # the last line may be half written
+            except ValueError:  # the last line may be incomplete
                 continue
             message = told.get("message") if isinstance(told, dict) else None
             if not isinstance(message, dict) or any(told.get(mark) for mark in ASIDE):
@@ -183,15 +183,15 @@ def _transcript(path: object) -> Iterator[dict[str, str]]:
             said = (part for part in parts if isinstance(part, str))
             text = "\n".join(_by_user(part) if role == "user" else part for part in said)
             text = text.replace("\0", "").strip()
-            text = text.encode(errors="replace").decode()  # half a character would be refused
+            text = text.encode(errors="replace").decode()  # a lone surrogate would be rejected
             if role in ("user", "assistant") and text:
                 yield {"role": role, "content": text}
 
 
 def _by_user(text: str) -> str:
-    """A message without the elements that the program inserted. An element that is never closed was typed.
+    """Remove the elements that the host inserted. An element without an end tag was typed by the user.
 
-    The text is read twice, whatever is in it: once for the places where elements of each name end, once to cut.
+    Takes linear time for any text: one pass collects the end tags by name, one pass cuts.
     """
     ends: dict[str, list[int]] = {}
     marks = list(INSERTED.finditer(text))

@@ -1,4 +1,4 @@
-"""Upkeep from the command line: run what is due, run a job by name, look at what was done, and take it back."""
+"""Upkeep from the command line: run due jobs or one by name, show runs, and undo them."""
 
 from collections.abc import Mapping
 from threading import Event
@@ -20,9 +20,9 @@ __all__ = ["app"]
 app = typer.Typer(help="Upkeep: background work that tidies and can be undone.", rich_markup_mode=None)
 
 RECENT = 100
-"""Runs among which the last one that did anything is looked for: most find nothing to do."""
+"""Number of runs searched for the last one with changes: most runs find nothing to do."""
 SHOWN = 20
-"""Changes of a run that are shown; the rest is counted, and --json has them all."""
+"""Maximum number of changes shown per run; the rest is counted, and --json has all."""
 
 
 @app.callback(invoke_without_command=True)

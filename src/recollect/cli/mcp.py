@@ -1,4 +1,4 @@
-"""The memory as an MCP server on the standard streams. Nothing but the protocol goes to stdout."""
+"""`recollect mcp`: the MCP server over stdio. Only the protocol goes to stdout."""
 
 import logging
 import os
@@ -44,10 +44,10 @@ def mcp(
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(levelname)s %(message)s")
     with recollect.open(call.home, settings=call.settings) as home:
         if conversation is not None:
-            home.agent(call.agent, call.workspace).conversations.get(conversation)  # better told now than to a model
+            home.agent(call.agent, call.workspace).conversations.get(conversation)  # fail now, not in a tool call
 
         def stop(number: int, frame: object) -> None:
-            # A thread waits for stdin and cannot be woken, so the process ends here. What was acknowledged is on disk.
+            # A thread blocks on stdin and cannot be woken, so exit here. Acknowledged writes are on disk.
             home.jobs.stop(PATIENCE)
             home.close()
             os._exit(0)

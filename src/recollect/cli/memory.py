@@ -1,4 +1,4 @@
-"""The verbs on one agent's memory: remember, recall, forget."""
+"""Commands on one agent's memory: remember, recall, forget."""
 
 import sys
 from typing import Annotated
@@ -179,7 +179,7 @@ def forget(
 
 
 def _ask(mem: Memory, target: str) -> None:
-    mem.history(target)  # nothing to ask about when there is nothing to erase
+    mem.history(target)  # raises NotFound before asking
     if not sys.stdin.isatty():
         raise Invalid("erasing cannot be undone; add --yes to erase without being asked")
     print(f"Erase {line(target)!r} and its history for good? [y/N] ", end="", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Error messages of the library in the words of the command line: options and commands instead of Python names."""
+"""Translates error messages of the library for the command line: options and commands instead of Python names."""
 
 import re
 
@@ -17,9 +17,9 @@ _SURROGATE = "a lone surrogate, which is not valid Unicode; "
 
 
 def for_shell(message: str) -> str:
-    """The message with what a caller in a shell can do about it."""
+    """Return the message with the remedy in terms of the command line."""
     wrong, found, _ = message.partition(_SURROGATE)
-    if found:  # the words of a shell are in its locale
+    if found:  # arguments are decoded in the locale of the shell
         return f"{wrong}bytes that are not UTF-8; give it as UTF-8, in a locale such as C.UTF-8"
     for name, told in _NAMES.items():
         message = message.replace(name, told)

@@ -1,4 +1,4 @@
-"""The five operations on named notes, and what there is to see of them."""
+"""Commands on named notes: the five operations, lists, history, links and the trash."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -54,13 +54,13 @@ from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Rev
 __all__ = ["app"]
 
 LONGEST = 240
-"""Characters of a text that are shown of it in a history."""
+"""Maximum characters of a text shown in a history."""
 TAGS = 2
-"""Tags that are shown in a list."""
+"""Maximum number of tags shown in a list."""
 COMPARED = 2_000
-"""Words of a text up to which two are compared word by word."""
+"""Maximum total number of words of two texts that are compared word by word."""
 AROUND = 4
-"""Words on both sides of a change that are shown with it."""
+"""Words of context shown on both sides of a change."""
 
 app = typer.Typer(help="Notes by name: the five operations, and what there is to see.", rich_markup_mode=None)
 
@@ -368,7 +368,7 @@ def _row(entry: Entry) -> tuple[str, ...]:
 
 
 def _named_text(entry: Entry) -> tuple[str, str]:
-    """The name, and the first tags with the beginning of the text: more does not fit into a row."""
+    """Return the name, and the first tags with the beginning of the text, as much as fits into a row."""
     tags = " ".join(f"#{tag}" for tag in entry.tags[:TAGS])
     return line(entry.name or ""), line(f"{tags} {entry.content[:LONGEST]}")
 
@@ -428,7 +428,7 @@ def _change(revision: Revision) -> str:
 
 
 def _changes(revision: Revision) -> list[tuple[str, str]]:
-    """What a revision changed, for people: field by field where it is a write, else in one line."""
+    """Describe what a revision changed: field by field for a write, otherwise in one line."""
     before, after = revision.before, revision.after
     if revision.operation != "write" or not after:
         return [("", _cut(_change(revision)))]
@@ -436,7 +436,7 @@ def _changes(revision: Revision) -> list[tuple[str, str]]:
 
 
 def _compared(before: str, after: str) -> str:
-    """Two texts in one: [-what left-], {+what came+}, and a few words around them."""
+    """Return a word diff of two texts: [-removed-], {+added+}, and a few words of context."""
     before, after = line(before), line(after)
     old, new = before.split(), after.split()
     if before == after:
@@ -444,7 +444,7 @@ def _compared(before: str, after: str) -> str:
     if not old or not new or len(old) + len(new) > COMPARED:
         return f"{_cut(before) or 'nothing'} -> {_cut(after) or 'nothing'}"
     matcher = SequenceMatcher(None, old, new, autojunk=False)
-    if matcher.ratio() < 0.3:  # another text, of which parts are the same by chance
+    if matcher.ratio() < 0.3:  # unrelated texts that share a few words by chance
         return f"{_cut(before)} -> {_cut(after)}"
     return " ".join(_marked(matcher, old, new))
 

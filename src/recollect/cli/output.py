@@ -1,5 +1,5 @@
-"""How results are shown: JSON for programs, short text for people. Content is data: nothing in it reaches the terminal
-as a colour, a control character or a change of direction.
+"""Output: JSON for programs, short text for people. Content is data: nothing in it reaches the terminal as a colour, a
+control character or a bidirectional override.
 """
 
 import dataclasses
@@ -41,90 +41,90 @@ __all__ = [
 ]
 
 UNCUT = 1_000_000
-"""The width of an output that is not a terminal: a program that reads it gets everything."""
+"""Width where stdout is not a terminal, so that programs get uncut lines."""
 PIPED = 100
-"""The width of a table for people whose output is not a terminal."""
+"""Width of `table` where stdout is not a terminal."""
 WIDEST = 40
-"""Cells of a terminal that a column may take, except for the last one; an id has 36."""
+"""Maximum width of a column in cells, except for the last one; an id takes 36."""
 SHORT_ID = 8
-"""Characters of an id that tables show."""
+"""Length of the short ids in tables."""
 LEAST = 8
-"""Cells that the last column has at the least, if it has something to show."""
+"""Minimum width of the last column in cells, unless its values are shorter."""
 
 _ALLOWED = {ord("\n"), ord("\t")}
 _CONTROLS = {*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029}
-# Marks that turn the direction of what follows, so that a text can pose as another one.
+# Bidirectional controls, with which a text can be made to look like another one.
 _TURNS = {*range(0x202A, 0x202F), *range(0x2066, 0x206A)}
 _SHOWN = {code: f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" for code in (_CONTROLS | _TURNS) - _ALLOWED}
 _JSON = {code: f"\\u{code:04x}" for code in (_CONTROLS | _TURNS) if code >= 0x7F}
-"""What JSON lets through, although a terminal acts on it."""
+"""Characters that JSON does not escape, but a terminal interprets."""
 
 
 def document(value: Any) -> None:
-    """One JSON document: values of the library under the names of their fields, always in UTF-8."""
+    """Print one JSON document, always in UTF-8; objects of the library become objects with their field names."""
     text = json.dumps(value, default=dataclasses.asdict, ensure_ascii=False, indent=2)
     sys.stdout.flush()
     sys.stdout.buffer.write(text.translate(_JSON).encode() + b"\n")
 
 
 def safe(text: str) -> str:
-    """The text with control characters and turns of direction spelled out; tabs and line breaks stay."""
+    """Escape control characters and bidirectional controls, except for tabs and line breaks."""
     return text.replace("\r\n", "\n").translate(_SHOWN)
 
 
 def line(text: str) -> str:
-    """The text on one line, safe to show."""
+    """Return the text on one line, safe for a terminal."""
     return safe(" ".join(text.split()))
 
 
 def words(name: str) -> str:
-    """The name of a figure as people write it: checkpointsCleaned are checkpoints cleaned."""
+    """Split the name of a figure into words: checkpointsCleaned becomes checkpoints cleaned."""
     return re.sub("[A-Z]", lambda found: f" {found[0].lower()}", name)
 
 
 def counted(number: int, one: str, many: str | None = None) -> str:
-    """A number of things: 1 entry, 2 entries."""
+    """Format a count with its noun: 1 entry, 2 entries."""
     return f"{number:,} {one if number == 1 else many or f'{one}s'}"
 
 
 def on_terminal() -> bool:
-    """Whether people read the output, and no program."""
+    """Return whether stdout is a terminal."""
     return _output().is_terminal
 
 
 def breadth() -> int:
-    """How many cells fit into a row of the output."""
+    """Return the width of the output in cells."""
     return _output().width
 
 
 def padded(text: str, cells: int) -> str:
-    """The text with spaces behind it, up to so many cells: some letters take two."""
+    """Pad the text with spaces to a width in cells; wide characters take two."""
     return text + " " * (cells - cell_len(text))
 
 
 def label(entry: Entry) -> str:
-    """How an entry is addressed: by its name, else by its id."""
+    """Return the name of an entry, otherwise its id."""
     return safe(entry.name or entry.id)
 
 
 def short(entry_id: str) -> str:
-    """The end of an id, which tells entries apart; its beginning is the time. Commands accept it."""
+    """Return the end of an id, which is distinctive, unlike the timestamp at its start. Commands accept it."""
     return entry_id[-SHORT_ID:]
 
 
 def complain(message: str) -> None:
-    """One line on stderr: what went wrong and what to do."""
+    """Print an error as one line on stderr: what went wrong and what to do."""
     _errors().print(Text(f"recollect: {line(message)}"), soft_wrap=True)
 
 
 def remark(message: str, *, limit: int | None = None) -> None:
-    """A remark for people on stderr, where it does not get into the results; another one where the limit was 0."""
+    """Print a remark on stderr, separate from the results; with `limit=0` one about that limit instead."""
     told = "--limit 0 asks for nothing; give 1 or more" if limit == 0 else line(message)
     _errors().print(Text(told, "dim"), soft_wrap=True)
 
 
 def said(verb: str, entry: Entry) -> None:
-    """One line that says what was done to which entry."""
+    """Print what was done to an entry, as one line."""
     parts = [Text(f"{verb} "), Text(label(entry), "bold")]
     if entry.aliases:
         parts.append(Text(f"  also: {', '.join(map(safe, entry.aliases))}", "dim"))
@@ -132,18 +132,18 @@ def said(verb: str, entry: Entry) -> None:
 
 
 def shown(text: Text) -> None:
-    """One line as it is, on the standard output."""
+    """Print one styled line to stdout, unwrapped."""
     _output().print(text, soft_wrap=True)
 
 
 def heading(title: str, facts: str = "") -> None:
-    """The first line of something: what it is, and a few facts about it."""
+    """Print a title in bold, followed by a few facts."""
     parts = [Text(title, "bold"), *([Text(facts, "dim")] if facts else [])]
     _output().print(Text("  ").join(parts), soft_wrap=True)
 
 
 def brief(entry: Entry, text: str) -> None:
-    """An entry in short: what it is called, a few facts, and some text, wrapped on a terminal."""
+    """Print an entry in brief: name or id, a few facts, and some text, wrapped on a terminal."""
     facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10]]
     console = _output()
     heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
@@ -153,7 +153,7 @@ def brief(entry: Entry, text: str) -> None:
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> None:
-    """Names and their values, one pair a line, aligned; empty values are left out."""
+    """Print aligned names and values, one pair per line; empty values are omitted."""
     shown = [(name, value) for name, value in rows if value]
     names = max((cell_len(name) for name, _ in shown), default=0)
     console = _output()
@@ -165,7 +165,7 @@ def pairs(rows: Iterable[tuple[str, str]]) -> None:
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Columns that are cut to a readable width also where the output is not a terminal: programs have --json."""
+    """Print columns truncated to a readable width even if stdout is not a terminal: programs use --json."""
     width = breadth() if on_terminal() else PIPED
     columns(header, rows, width=width, most=width // 4)
 
@@ -173,9 +173,9 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 def columns(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, width: int | None = None, most: int | None = None
 ) -> None:
-    """Aligned columns; empty ones are left out. On a terminal the last one is cut where the line ends.
+    """Print aligned columns; empty ones are omitted. On a terminal lines are truncated to its width.
 
-    On one that is too narrow for the others, each row is shown as a pair for each column.
+    If it is too narrow for all but the last column, each row is printed as one pair per column.
     """
     console = _output()
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
@@ -198,7 +198,7 @@ def columns(
 
 
 def _errors() -> Console:
-    sys.stdout.flush()  # what was said before stands before
+    sys.stdout.flush()  # keep the order of stdout and stderr
     return _console("stderr")
 
 

@@ -1,4 +1,4 @@
-"""Small pictures in a terminal: what a person would rather look at than read."""
+"""Small plots and bar charts in the terminal."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -17,18 +17,18 @@ _BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 def room() -> int:
-    """How many columns a plot may have here, beside its figures."""
+    """Return the number of columns available for a plot besides its axis labels."""
     return min(COLUMNS, max(breadth() - 12, 10))
 
 
 def plot(values: Sequence[float], caption: str) -> None:
-    """Columns as high as their values, with the highest value at the top and a caption below."""
+    """Print a column chart with the highest value at the top and a caption below."""
     for row in drawn(values, caption):
         shown(Text(row))
 
 
 def drawn(values: Sequence[float], caption: str) -> list[str]:
-    """The lines of a plot."""
+    """Return the lines of a plot."""
     top = max(values, default=0)
     heights = [round(8 * ROWS * value / top) if top > 0 else 0 for value in values]
     label = f"{top:.3g}"
@@ -41,7 +41,7 @@ def drawn(values: Sequence[float], caption: str) -> list[str]:
 
 
 def bars(counts: Sequence[tuple[str, int]]) -> list[str]:
-    """A bar for each name, as long as its count."""
+    """Return a bar chart, one line per name."""
     most = max((count for _, count in counts), default=0)
     names = max((cell_len(name) for name, _ in counts), default=0)
     figures = max((len(f"{count:,}") for _, count in counts), default=0)
@@ -53,7 +53,7 @@ def bars(counts: Sequence[tuple[str, int]]) -> list[str]:
 
 
 def resampled(points: Sequence[tuple[int, float]], number: int) -> list[tuple[int, float]]:
-    """As many points at even distances along a curve that is given by some, straight in between."""
+    """Resample a curve to `number` evenly spaced points by linear interpolation."""
     moments = [at for at, _ in points]
     first, last = moments[0], moments[-1]
     found = []

@@ -1,4 +1,4 @@
-"""A bar on stderr for each part of a long job, where somebody can see it."""
+"""Progress bars on stderr, one for each part of a long job, if it is a terminal."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,8 +12,8 @@ __all__ = ["progress"]
 
 @contextmanager
 def progress() -> Iterator[Callable[[str, int, int], None]]:
-    """While the block runs: what to call with the part, how much of it is done, and how much there is."""
-    # Bars take a while to load, and most commands show none.
+    """Yield a callback that takes the name of a part, how much of it is done, and its total."""
+    # Imported here: it is slow to load, and most commands show no bar.
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)

@@ -1,4 +1,4 @@
-"""The scratchpad of a conversation from the command line: JSON values by key."""
+"""Scratchpads of conversations from the command line: JSON values by key."""
 
 import json
 from typing import Annotated, Any

@@ -1,4 +1,4 @@
-"""The server from the command line: where it listens, and what to do next once it does."""
+"""`recollect serve`: starts the HTTP server and prints its addresses."""
 
 import socket
 import sys
@@ -68,7 +68,7 @@ def serve(
 
 
 def _elsewhere(host: str, url: str) -> str:
-    """How other machines reach the server; nothing where they cannot."""
+    """Describe how other machines reach the server; empty if they cannot."""
     from recollect.rest.caller import is_loopback
 
     if is_loopback(host):
@@ -79,12 +79,12 @@ def _elsewhere(host: str, url: str) -> str:
 
 
 def _address() -> str:
-    """The address of this machine in its network, else its name. Nothing is sent to find out."""
+    """Return this machine's address in its network, otherwise its host name. No packet is sent."""
     try:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
             asked.connect(("192.0.2.1", 9))
             return str(asked.getsockname()[0])
-    except OSError:  # there is no network
+    except OSError:  # no network
         return socket.gethostname()
 
 
@@ -104,6 +104,6 @@ def _tell(call: Call, settings: Settings, url: str) -> None:
             "stop": "Ctrl-C",
         }
         for name, value in rows.items():
-            if value:  # on one line each, however long, so that it can be copied
+            if value:  # unwrapped, so that it can be copied
                 print(f"  {name:10}  {safe(value)}")
-    sys.stdout.flush()  # whoever started it may be waiting for this
+    sys.stdout.flush()  # the parent process may wait for this

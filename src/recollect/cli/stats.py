@@ -1,4 +1,4 @@
-"""What is in a memory, in figures and small pictures."""
+"""`recollect stats`: figures and small charts about a home."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

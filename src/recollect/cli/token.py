@@ -1,4 +1,4 @@
-"""Tokens from the command line: who may use this home through the server, how far, and until when."""
+"""Tokens from the command line: access to this home through the server, with a scope, a right and an expiry."""
 
 from typing import Annotated
 
@@ -54,7 +54,7 @@ def create(
     ] = None,
 ) -> None:
     """Make a token, and show its secret: now, and never again."""
-    # Given before the command, they narrow the token as well; what the settings name does not.
+    # Options before the command restrict the token, too; the defaults from the settings do not.
     wanted = [workspace, only_workspace, call.workspace if "workspace" in call.given else None, ANY]
     agents = [*(agent or ()), *(only_agent or ())] or [call.agent if "agent" in call.given else ANY]
     with recollect.open(call.home) as home:

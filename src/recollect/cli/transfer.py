@@ -1,4 +1,4 @@
-"""Memory that travels: export, import and move. `-` stands for the standard streams."""
+"""Export, import and move. `-` stands for stdin or stdout."""
 
 import shutil
 import sys
@@ -27,7 +27,7 @@ app = typer.Typer()
 
 STREAM = Path("-")
 SHOWN = 20
-"""Remarks that are shown; the rest is counted, and --json has them all."""
+"""Maximum number of remarks shown; the rest is counted, and --json has all."""
 
 
 @app.command(epilog=examples("export memory.jsonl", "--home team.db export team.jsonl.gz --vectors", "export -"))
@@ -48,7 +48,7 @@ def export(
     with recollect.open(call.home) as home, progress() as tell, TemporaryDirectory(prefix="recollect-") as folder:
         _refuse_nothing(home, call.home)
         done = home.export(Path(folder, "-") if path == STREAM else path, include_vectors=vectors, progress=tell)
-        if path == STREAM:  # from a file, as it is whole or not there
+        if path == STREAM:  # via a file, so that the output is complete or absent
             with open(done.path, "rb") as file:
                 shutil.copyfileobj(file, sys.stdout.buffer)
             sys.stdout.flush()
@@ -120,13 +120,13 @@ def move(
 
 @contextmanager
 def _input(home: Home, call: Call, path: Path) -> Iterator[tuple[Path, Callable[[str], str]]]:
-    """The file to read, and what turns its name into that which the caller knows."""
+    """Yield the file to read, and a function that replaces its temporary name in messages."""
     if path != STREAM:
         yield path, str
         return
-    home.agent(call.agent, call.workspace)  # whose names have to be some
+    home.agent(call.agent, call.workspace)  # validates the names
     with TemporaryDirectory(prefix="recollect-") as folder:
-        # A conversation that does not say whose it is, is that of the agent whose name its file has.
+        # A conversation that names no agent belongs to the agent that its file is named after.
         file = Path(folder, f"{call.agent}.json")
         with file.open("wb") as written:
             shutil.copyfileobj(sys.stdin.buffer, written)
@@ -134,13 +134,13 @@ def _input(home: Home, call: Call, path: Path) -> Iterator[tuple[Path, Callable[
 
 
 def _refuse_nothing(home: Home, location: str) -> None:
-    """Whoever takes a memory elsewhere has one: a location without any is a misspelt one."""
+    """Raise NotFound if the source is empty, because its location is then probably misspelt."""
     if not home.workspaces() and not home.stats().agents and not home.tokens.list(include_revoked=True):
         raise NotFound(f"nothing is stored in {shown(location)}; there is nothing to take elsewhere")
 
 
 def imported(done: Imported) -> None:
-    """What was taken in, for people."""
+    """Print the result of an import."""
     remark(f"{done.path} is of the format {done.format}")
     _table(done)
     for text in done.remarks[:SHOWN]:

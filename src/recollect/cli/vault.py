@@ -1,4 +1,4 @@
-"""The vault from the command line: keep files and memory in step, and what to tell an agent that writes files."""
+"""The vault from the command line: sync, watch, migrate, git history, and instructions for agents that write files."""
 
 from threading import Event
 from typing import Annotated

@@ -1,7 +1,7 @@
-"""Tells text from options among the words of a call, before Typer reads them.
+"""Separates text from options among the arguments, before Typer parses them.
 
-Typer takes every word that begins with a dash for an option and would refuse `remember '- [ ] call Anna'`. That word
-cannot be an option: the name of one has letters, digits and dashes only, up to the end or to an equals sign.
+Typer treats every word that begins with a dash as an option and would reject `remember '- [ ] call Anna'`. That word
+cannot be an option: the name of one has letters, digits and dashes only, up to its end or to an equals sign.
 """
 
 import re
@@ -14,7 +14,7 @@ _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9-]*(=|\Z)")
 
 
 def separated(command: Any, words: Sequence[str]) -> list[str]:
-    """The words of a call, with text that begins with a dash moved behind a `--`, in its order.
+    """Move text behind a `--`, in its order, if any of it begins with a dash; otherwise return the words unchanged.
 
     `command` is the group or command that the words are for.
     """
@@ -31,7 +31,7 @@ def separated(command: Any, words: Sequence[str]) -> list[str]:
             options.append(word)
             if word in valued:
                 options += _value(rest)
-    # A missing value must stay missing: it is not the `--`.
+    # If the last option lacks its value, `--` must not be taken for it.
     complete = not options or options[-1] not in valued
     return [*options, "--", *texts] if complete and any(map(_begins_with_dash, texts)) else list(words)
 
@@ -45,7 +45,7 @@ def _takes_value(parameter: Any) -> bool:
 
 
 def _begins_with_dash(word: str) -> bool:
-    return word.startswith("-") and word != "-"  # which is the standard input
+    return word.startswith("-") and word != "-"  # `-` is stdin
 
 
 def _is_option(word: str) -> bool:

@@ -50,7 +50,7 @@ def delete(
     A home in a single file is that one workspace: the file goes, and what the account shares with it.
     """
     with recollect.open(call.home) as home:
-        if not yes and name in home.workspaces():  # there is nothing to ask about one that is not there
+        if not yes and name in home.workspaces():  # do not ask about a missing one
             _ask(call, name)
         home.delete_workspace(name)
     if call.json:
