@@ -1,1 +1,1 @@
-"""The memory over HTTP: FastAPI routes by noun. Each only translates to one method of the library and back."""
+"""The memory over HTTP: FastAPI routes by noun. A thin adapter: each route calls one method of the library."""
