@@ -1,1 +1,1 @@
-"""What comes from outside: embedders and language models, behind the seams in `base`. Imported when asked for."""
+"""Embedders and language models, behind the protocols in `base`. Each is imported on first use."""

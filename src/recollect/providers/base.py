@@ -1,6 +1,6 @@
-"""The seams to whatever turns texts into vectors or messages into answers, and where those answers are checked.
+"""The protocols for embedders and language models, and the validation of their output.
 
-Whatever one of them does wrong ends here as Unavailable or ConfigError: nothing unchecked ever reaches a store.
+Every failure of a provider is raised here as Unavailable or ConfigError: no unvalidated output ever reaches a store.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ __all__ = [
 ]
 
 ANSWER_LENGTH = 200_000
-"""Characters of the longest answer of a language model that is taken."""
+"""Maximum length of a language model's answer, in characters."""
 
 SHOWN = 200
-"""Characters of a foreign error that a message repeats."""
+"""Maximum length of a provider's error text quoted in a message, in characters."""
 
 
 class Embedder(Protocol):
-    """Texts in, vectors out. Several threads may call it at once.
+    """Texts in, vectors out. Must be thread-safe.
 
-    `model` names everything that makes two vectors comparable: it is stored with them, and another name means that all
-    are made anew. Vectors need not have unit length; a row of zeros says that the text has no vector.
+    `model` identifies everything that makes two vectors comparable: it is stored with them, and a different name means
+    that all are recomputed. Vectors need not have unit length; a row of zeros means that the text has no vector.
     """
 
     @property
@@ -51,26 +51,26 @@ class Embedder(Protocol):
 
     @property
     def dimension(self) -> int:
-        """How many numbers a vector has."""
+        """The number of dimensions of a vector."""
         ...
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row per text, in the same order. The texts are not blank and hold no lone surrogates."""
+        """Return one row per text, in the same order. The texts are not blank and contain no lone surrogates."""
         ...
 
 
 @cache
 def prompt(name: str) -> str:
-    """The instructions in prompts/NAME.md."""
+    """Return the instructions in prompts/NAME.md."""
     return Path(__file__).with_name("prompts").joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
 
 
 class LanguageModel(Protocol):
-    """Messages in, one answer out. Several threads may call it at once."""
+    """Messages in, one answer out. Must be thread-safe."""
 
     @property
     def name(self) -> str:
-        """The name of the model, for messages to people."""
+        """The name of the model, for error messages and reports."""
         ...
 
     def complete(
@@ -80,10 +80,10 @@ class LanguageModel(Protocol):
         schema: Mapping[str, object] | None = None,
         timeout: float | None = None,
     ) -> str:
-        """The answer to messages of the form {"role": "system" | "user" | "assistant", "content": TEXT}.
+        """Answer messages of the form {"role": "system" | "user" | "assistant", "content": TEXT}.
 
-        With a JSON schema the answer should be an object of that form; whoever asks checks it. `timeout` is how many
-        seconds the whole call may take.
+        With a JSON schema the answer should be an object that conforms to it; the caller validates it. `timeout` limits
+        the whole call, in seconds.
         """
         ...
 
@@ -95,10 +95,10 @@ def complete(
     schema: Mapping[str, object] | None = None,
     timeout: float | None = None,
 ) -> str:
-    """The model's answer, neither blank nor endless, within `timeout` seconds.
+    """Return the model's answer, neither blank nor longer than ANSWER_LENGTH, within `timeout` seconds.
 
-    Raises Unavailable when the model fails, answers nonsense or takes too long, ConfigError when its settings are
-    wrong, and nothing else. A model that does not keep to the timeout is left behind in its thread.
+    Raises Unavailable if the model fails, returns an invalid answer or times out, ConfigError if its settings are
+    wrong, and nothing else. A call that exceeds the timeout is abandoned in its daemon thread.
     """
     outcome: list[str | Exception] = []
 
@@ -131,11 +131,11 @@ def complete(
 
 
 _BRACES = 20
-"""How many opening braces of an answer may turn out to be no beginning of an object."""
+"""Maximum number of opening braces tried as the start of an object."""
 
 
 def json_object(answer: str) -> dict[str, object]:
-    """The first JSON object in an answer, which may be fenced or surrounded by prose. Else Unavailable."""
+    """Return the first JSON object in an answer, which may be fenced or inside prose. Raise Unavailable if none."""
     decoder = json.JSONDecoder()
     place = answer.find("{")
     for _ in range(_BRACES):
@@ -151,10 +151,10 @@ def json_object(answer: str) -> dict[str, object]:
 
 
 def embed(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """One row of unit length per text. A row of zeros says that the text has no vector: see `rows.any(axis=1)`.
+    """Return one row of unit length per text. A row of zeros means that the text has no vector: see `rows.any(axis=1)`.
 
-    A blank text has none, and the embedder is not asked about it. Raises Unavailable when the embedder fails or
-    answers nonsense, ConfigError when its settings are wrong, and nothing else.
+    A blank text has none, and is not sent to the embedder. Raises Unavailable if the embedder fails or returns invalid
+    vectors, ConfigError if its settings are wrong, and nothing else.
     """
     import numpy as np
 
@@ -177,8 +177,8 @@ def embed(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
 
 
 def unit_rows(answer: object, count: int, embedder: Embedder) -> NDArray[np.float32]:
-    """What an embedder returned for that many texts as rows of unit length, rows of zeros kept; Unavailable if it is
-    anything but that many vectors of finite numbers in the embedder's dimension."""
+    """Validate an embedder's output and scale its rows to unit length, keeping rows of zeros. Raise Unavailable unless
+    it is `count` vectors of finite numbers in the embedder's dimension."""
     import numpy as np
 
     expected = f"expected {count} vector(s) of {embedder.dimension:,} numbers"
@@ -205,7 +205,7 @@ def unit_rows(answer: object, count: int, embedder: Embedder) -> NDArray[np.floa
             f"{embedder.model!r} returned NaN or infinity in {broken.size} of {count} vector(s), first in number "
             f"{broken[0]}; {expected}, all finite"
         )
-    # By the largest number first: the square of a very large or a very small one is out of a float's range.
+    # Divide by the largest number first: the square of a very large or very small one would overflow or underflow.
     largest = np.abs(rows).max(axis=1, keepdims=True)
     rows /= np.where(largest > 0, largest, 1)
     rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1)

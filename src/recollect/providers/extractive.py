@@ -1,12 +1,12 @@
-"""Summaries and insights without a language model: sentences and lines are chosen, never written.
+"""Extractive summaries and insights without a language model: sentences and lines are selected, never generated.
 
-The argument. A summary should say what the text keeps coming back to, and say it once. So a term weighs the more, the
-more sentences have it (stop words are gone already), and much less once a chosen sentence has it. What a sentence gains
-is the weight of its terms over the square root of its length; of several with the same terms one is enough. The
-sentence with the largest gain is taken, as long as one fits. A gain can only fall while sentences are chosen;
-therefore a heap whose top is looked at anew gives the same choice as comparing all of them each time, and the work is
-about linear. A sentence that states a decision or a lesson counts half as much again, because this is what a memory is
-asked for.
+The argument. A summary should say what the text repeats, and say it once. So the weight of a term grows with the number
+of sentences that have it (stop words are already removed), and falls sharply once a selected sentence has it. The gain
+of a sentence is the weight of its terms over the square root of its length; of several with the same terms one is
+enough. The sentence with the largest gain that fits is selected, greedily, until none fits. Gains can only fall during
+selection; therefore a heap that recomputes the gain of its top gives the same selection as comparing all sentences
+each time, in about linear time. A sentence that states a decision or a lesson counts half as much again, because that
+is what a memory is queried for.
 """
 
 from __future__ import annotations
@@ -24,23 +24,24 @@ from recollect.errors import Invalid
 __all__ = ["Insights", "insights", "summarise"]
 
 SENTENCE = 400
-"""Characters of a sentence that are used; what is longer is a list, a log or data."""
+"""Sentences are cut to this many characters; longer ones are lists, logs or data."""
 EMPHASIS = 1.5
-"""How much more a sentence counts that states a decision or a lesson."""
+"""Factor for a sentence that states a decision or a lesson."""
 ONCE = 0.3
-"""The weight of a term that one sentence has; for more sentences their logarithm is added."""
+"""Weight of a term in one sentence; the logarithm of the number of sentences is added."""
 SAID = 0.3
-"""How much of its weight a term keeps each time that a sentence with it is chosen."""
+"""Factor applied to a term's weight each time a sentence with it is selected."""
 LINE = 15
-"""A line must be longer than this to be an insight."""
+"""Minimum length of an insight's line, exclusive."""
 INSIGHT = 300
-"""Characters of an insight."""
+"""Maximum length of an insight in characters."""
 MOST = 10
-"""The most decisions, and the most lessons."""
+"""Maximum number of decisions, and of lessons."""
 
 _ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
 _CODE = re.compile(r"`[^`]*`")
-# What somebody is about to do is no decision and no lesson: up to the end of the sentence, or to a colon.
+# An announced action ("Let me check …") is neither a decision nor a lesson; matches up to the end of the sentence or a
+# colon.
 _ANNOUNCED = re.compile(
     r"(?:^|(?<=[.!?]\s))(?:[-*+]\s)?(?:(?:ok|okay|now|so|well|sure|right|great|good|first|next|hmm+)\b[,.!\s]{0,3}){0,3}"
     r"(?:let me|let's|let us|i'll|i will|i'm going to|i am going to|i need to|deixe-me|deixa eu|vou|vamos)\s"
@@ -51,7 +52,7 @@ _ANNOUNCED = re.compile(
 )
 _FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 
-# ã and ç may come as one character or as two.
+# ã and ç may be composed or decomposed.
 _A = "(?:ã|a\u0303)"
 _C = "(?:ç|c\u0327)"
 _DECISION = (
@@ -70,7 +71,7 @@ _WIDE_LESSONS = re.compile(rf"{_LESSON}|\briscos?\b", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Insights:
-    """Lines that state a decision, and lines that state a lesson, each in the order of the text."""
+    """Lines that state a decision, and lines that state a lesson, each in text order."""
 
     decisions: tuple[str, ...]
     lessons: tuple[str, ...]
@@ -78,8 +79,8 @@ class Insights:
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
-    """One sentence, the text it stands in, the characters it takes with the lead of that text, its terms, and what a
-    unit of their weight is worth."""
+    """A sentence, the index of its text, its length including that text's lead, its terms, and the factor that turns
+    their weight into its gain."""
 
     written: str
     part: int
@@ -89,9 +90,9 @@ class _Sentence:
 
 
 def summarise(texts: Sequence[str], most: int, leads: Sequence[str] = ()) -> str:
-    """The sentences that say most, in their order, in at most `most` characters. The sentences of each text are a line.
+    """Return the most informative sentences, in text order, in at most `most` characters, one line per text.
 
-    All of them when they fit. Code blocks are left out and very long sentences cut. Empty only when the texts are.
+    All sentences if they fit. Code blocks are omitted and very long sentences cut. Empty only if the texts are.
     With `leads`, one for each text, the line of a text begins with its lead.
     """
     if most < 1:
@@ -115,10 +116,11 @@ def summarise(texts: Sequence[str], most: int, leads: Sequence[str] = ()) -> str
 def insights(
     texts: Iterable[str], *, wide: bool = False, known: Callable[[str, str], bool] = lambda category, line: False
 ) -> Insights:
-    """The first ten lines that state a decision and the first ten others that state a lesson, by the words they have.
+    """Return the first ten lines that state a decision and the first ten others that state a lesson, by keywords.
 
-    Code, tables, block quotes and announcements ("Let me see …") state nothing. `wide` knows a few more words, for the
-    end of a conversation. Lines that are `known` (by category, `decisions` or `lessons`) are left out and do not count.
+    Code, tables, block quotes and announcements ("Let me see …") are ignored. `wide` adds a few keywords, for the end
+    of a conversation. Lines for which `known(category, line)` is true (category `decisions` or `lessons`) are skipped
+    and do not count.
     """
     patterns = {
         "decisions": _WIDE_DECISIONS if wide else _DECISIONS,
@@ -138,12 +140,12 @@ def insights(
 
 
 def _prose(content: str) -> Iterator[str]:
-    """The lines of a text that are no code, table or block quote, trimmed."""
+    """Yield the trimmed lines of a text that are not code, tables or block quotes."""
     before, listed, code = "", False, False
     for line in _FENCE.sub("\n", content).splitlines():
         written = line.strip()
         indented = line.startswith(("    ", "\t"))
-        # Below an item of a list, what is indented belongs to the item; elsewhere it is code after a blank line.
+        # Below a list item an indented line belongs to the item; elsewhere, after a blank line, it is code.
         code = bool(written) and indented and not listed and (code or not before)
         if written and not indented:
             listed = _ITEM.match(written) is not None
@@ -153,16 +155,16 @@ def _prose(content: str) -> Iterator[str]:
 
 
 def _stated(line: str) -> str:
-    """A line in which code and announcements are blanked out; it has the same length."""
+    """Replace code and announcements in a line with spaces of the same length."""
     for pattern in (_CODE, _ANNOUNCED):
         line = pattern.sub(lambda match: " " * len(match[0]), line)
     return line
 
 
 def _cut(line: str, match: re.Match[str]) -> str:
-    """The part of a line that is stored."""
+    """Return the part of a line to store."""
     start = 0
-    if match.end() > INSIGHT:  # cut from the front as well, or the words that make it an insight are lost
+    if match.end() > INSIGHT:  # cut from the front as well, so that the matched keyword is kept
         start = max(line.rfind(". ", 0, match.start()) + 2, match.start() - INSIGHT // 2)
     return line[start : start + INSIGHT].strip()
 
@@ -183,7 +185,7 @@ def _weights(found: Sequence[_Sentence]) -> dict[str, float]:
 
 
 def _order(found: Sequence[_Sentence]) -> list[tuple[float, int]]:
-    """A heap of (-gain, place): the largest gain first, the earlier sentence when two are equal."""
+    """Return a heap of (-gain, position): largest gain first, ties by position."""
     weights = _weights(found)
     heap = [(-_gain(one, weights), place) for place, one in enumerate(found)]
     heapq.heapify(heap)
@@ -191,12 +193,12 @@ def _order(found: Sequence[_Sentence]) -> list[tuple[float, int]]:
 
 
 def _gain(one: _Sentence, weights: dict[str, float]) -> float:
-    # fsum: the order of a set of words changes from run to run, and with it the last digit of a plain sum
+    # fsum: set order changes from run to run, and with it the last digit of a plain sum
     return math.fsum(weights[term] for term in one.terms) * one.worth
 
 
 def _chosen(found: Sequence[_Sentence], most: int) -> list[int]:
-    """The places of the sentences to keep: always the one with the largest gain that fits."""
+    """Return the positions of the sentences selected greedily by largest gain."""
     weights = _weights(found)
     heap = _order(found)
     chosen = []
@@ -208,7 +210,7 @@ def _chosen(found: Sequence[_Sentence], most: int) -> list[int]:
         if one.terms in said or one.size > room:
             continue
         now = -_gain(one, weights)
-        if now > before:  # its terms have been said since it was last looked at
+        if now > before:  # its gain fell since it was pushed: terms of it were selected
             heapq.heappush(heap, (now, place))
             continue
         chosen.append(place)

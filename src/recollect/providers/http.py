@@ -1,7 +1,7 @@
-"""One POST to an OpenAI-compatible server: retries, time limits, and errors that say what to do. It never shows a key.
+"""HTTP POST to an OpenAI-compatible server: retries, timeouts, and actionable errors. API keys are never shown.
 
-By the standard library: the openai package takes 1 s to import and 20 MB for what is one POST with our own rules for
-retries. Proxies come from the environment (http_proxy, https_proxy, no_proxy), which urllib reads by itself.
+Uses the standard library: the openai package takes 1 s to import and 20 MB for a single POST with our own retry rules.
+Proxies come from the environment (http_proxy, https_proxy, no_proxy), which urllib reads itself.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from recollect.providers.base import SHOWN
 __all__ = ["ATTEMPTS_AGAIN", "Endpoint", "Refused"]
 
 DELAYS = (1.0, 2.0, 4.0)
-"""Seconds before each retry; up to a quarter more is added by chance, so that many clients do not come back at once."""
+"""Backoff before each retry in seconds, plus up to 25% jitter so that clients do not retry in lockstep."""
 ATTEMPTS_AGAIN = len(DELAYS)
-"""The most retries there can be."""
+"""Maximum number of retries."""
 PATIENCE = 60.0
-"""The longest Retry-After that is waited for, in seconds. When the server asks for more, it is unavailable."""
+"""Longest Retry-After that is honoured, in seconds. A longer one raises Unavailable."""
 ANSWER_BYTES = 16_000_000
-"""The longest answer that is read; a batch of vectors of 16,000 numbers takes less."""
+"""Maximum size of an answer; a batch of vectors of 16,000 numbers takes less."""
 PIECE_BYTES = 65_536
-"""How much of an answer is read before the time is looked at again."""
+"""Bytes of an answer read between checks of the deadline."""
 
 _BASE_URL = re.compile(r"https?://[\w.\-\[\]:]+(/[\w.~!$&'()*+,;=:%/-]*)?", re.ASCII | re.IGNORECASE)
 
 
 class _Passing(Exception):
-    """Something that may be over in a moment, and how many seconds the server asks to wait."""
+    """A transient failure, and the Retry-After of the server in seconds."""
 
     def __init__(self, what: str, wait: float = 0.0) -> None:
         super().__init__(what)
@@ -48,22 +48,22 @@ class _Passing(Exception):
 
 
 class Refused(ConfigError):
-    """The server understood the request and does not want its texts, or its settings: nobody knows which."""
+    """The server rejected the request, for its texts or for its settings; the status does not say which."""
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirected POST would arrive as a GET without its texts."""
+    """Disables redirects: urllib would turn a redirected POST into a GET without its body."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Not followed: the answer counts as an error."""
+        """Do not follow the redirect; the response is then an error."""
 
 
 class Endpoint:
-    """One address that takes JSON and answers bytes. Several threads may use it at once.
+    """A URL that accepts JSON and returns bytes. Thread-safe.
 
-    `whose` says in errors whose settings to check ("embedder"), `settings` which ones besides the address.
-    `timeout` is how many seconds to wait for a connection and for each part of an answer. Timeouts, lost connections,
-    HTTP 429 and 5xx are tried again `retries` times, at most three.
+    Error messages use `whose` to say whose settings to check ("embedder"), and `settings` which besides the URL.
+    `timeout` is the seconds to wait for a connection and for each read. Timeouts, lost connections, HTTP 429 and 5xx
+    are retried `retries` times, at most three.
     """
 
     def __init__(
@@ -93,13 +93,13 @@ class Endpoint:
         self._clock = clock or SystemClock()
 
     def deadline(self, seconds: float | None) -> float | None:
-        """The moment that is so far away, for one or several calls of `post()`."""
+        """Return the deadline `seconds` from now, for one or several calls of `post()`."""
         return None if seconds is None else self._clock.now() + seconds * 1000
 
     def post(self, request: Mapping[str, object], *, deadline: float | None = None) -> bytes:
-        """The server's answer, after as many retries as it takes and as there are before the deadline.
+        """Return the server's answer, retrying transient failures until the retries or the deadline are exhausted.
 
-        Raises Unavailable, ConfigError when a setting is wrong, and Refused for HTTP 400, 413 and 422.
+        Raises Unavailable, ConfigError if a setting is wrong, and Refused for HTTP 400, 413 and 422.
         """
         body = json.dumps(request).encode()
         attempts = 0
@@ -118,12 +118,12 @@ class Endpoint:
                 self._sleep(delay)
 
     def shown(self, said: bytes | str) -> str:
-        """The beginning of what came back, safe to print and without the key, should the server repeat it."""
+        """Return the beginning of a response, safe to print, with the key redacted in case the server echoes it."""
         text = said if isinstance(said, str) else said[: 10 * SHOWN].decode(errors="replace")
         return repr((text.replace(self._key, "[api_key]") if self._key else text)[:SHOWN])
 
     def _post_once(self, body: bytes, deadline: float | None) -> bytes:
-        """One request: the body of its answer, _Passing, or an error that no retry can change."""
+        """Send one request and return the response body. Raise _Passing if a retry may help, else a final error."""
         headers = {"Content-Type": "application/json", "User-Agent": "recollect"}
         request = urllib.request.Request(self.url, body, headers)
         if self._key:
@@ -144,7 +144,7 @@ class Endpoint:
             raise _Passing(f"{type(reason).__name__}: {self.shown(str(reason))}") from None
 
     def _read(self, response: Any, deadline: float | None) -> bytes:
-        """The whole body of an answer; a server that sends it drop by drop is left at the deadline."""
+        """Read the whole response body; a server that trickles it is cut off at the deadline."""
         answer = bytearray()
         while piece := response.read1(PIECE_BYTES):
             answer += piece
@@ -157,7 +157,7 @@ class Endpoint:
         return bytes(answer)
 
     def _translated(self, error: HTTPError) -> Exception:
-        """An HTTP status as what it means here."""
+        """Translate an HTTP status into an exception."""
         try:
             said = self.shown(error.read(10 * SHOWN))
         except (OSError, HTTPException):
@@ -173,7 +173,7 @@ class Endpoint:
 
     @cached_property
     def _opener(self) -> urllib.request.OpenerDirector:
-        """One for all requests: it costs 70 ms to read the certificates of the machine."""
+        """The opener, cached because loading the system's certificates takes 70 ms."""
         handlers: list[urllib.request.BaseHandler] = [_NoRedirects()]
         if self.url.lower().startswith("https:"):
             handlers.append(urllib.request.HTTPSHandler(context=ssl.create_default_context()))
@@ -181,11 +181,11 @@ class Endpoint:
 
 
 def _checked_url(whose: str, base_url: str) -> str:
-    """The address of the server, or ConfigError. The message does not repeat it: a password may be in it."""
+    """Return the normalised server URL or raise ConfigError. The message omits the URL: it may contain a password."""
     url = base_url.strip().rstrip("/")
     try:
         fits = _BASE_URL.fullmatch(url) is not None and urlsplit(url).port != 0
-    except ValueError:  # a port beyond 65535, or brackets around something else than an address
+    except ValueError:  # a port above 65535, or brackets around something other than an address
         fits = False
     if not fits:
         raise ConfigError(
@@ -196,7 +196,7 @@ def _checked_url(whose: str, base_url: str) -> str:
 
 
 def _checked_key(whose: str, api_key: str | None) -> str:
-    """The key as a header can carry it, or ConfigError. An empty one is none."""
+    """Return the key, valid in a header, or raise ConfigError. An empty key means none."""
     key = (api_key or "").strip()
     if not (key.isascii() and key.isprintable()):
         raise ConfigError(f"the {whose}'s api_key holds characters that no key has, for instance a line break")
@@ -204,5 +204,5 @@ def _checked_key(whose: str, api_key: str | None) -> str:
 
 
 def _seconds(retry_after: str) -> float:
-    """Seconds to wait as the server says; 0 if it does not, or if it names a date."""
+    """Parse Retry-After in seconds; 0 if it is missing or a date."""
     return float(retry_after) if retry_after.isascii() and retry_after.isdigit() else 0.0

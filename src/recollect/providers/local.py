@@ -1,11 +1,11 @@
-"""The embedder that needs no network and no torch: static token vectors, read from the files of the wordllama wheel.
+"""The local embedder, without network or torch: static token vectors, read from the files of the wordllama wheel.
 
-The argument. A text's vector is the sum of the vectors of its tokens. A token that comes n times counts √n: with the
-plain mean the common words of a long text drown the rest (sessions of a chat: recall@5 0.73 against 0.69; short texts:
-no difference). A long text is used whole, since cutting it loses what was cut (0.61 with its first 512 tokens).
+The argument. A text's vector is the sum of the vectors of its tokens. A token that occurs n times counts √n: with the
+plain mean, common words dominate a long text (chat sessions: recall@5 0.73 against 0.69; short texts: no difference).
+A long text is embedded whole, since truncation loses recall (0.61 with the first 512 tokens).
 
-Only the wheel's two data files are used, by numpy and tokenizers. Its code is never imported: it takes three times as
-long to load and 80 MB instead of 30, sets up the program's root logger, and can ask a hub for files.
+Only the wheel's two data files are used, with numpy and tokenizers. Its code is never imported: it takes three times as
+long to load and 80 MB instead of 30, configures the program's root logger, and can download files from a hub.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ __all__ = ["LocalEmbedder", "installed"]
 
 DIMENSION = 256
 MODEL = "wordllama-256-v1"
-"""The weights l2_supercat_256 and the sum described above. Whatever changes a vector needs a new name."""
+"""The weights l2_supercat_256 and the sum described above. Any change to the vectors needs a new name."""
 PIECE = 20_000
-"""Characters that are tokenised at once: this bounds the memory that a long text takes."""
+"""Characters per tokenizer call; bounds the memory for a long text."""
 
 
 def installed() -> bool:
-    """Whether the package with the weights is there."""
+    """Return whether the package with the weights is installed."""
     return find_spec("wordllama") is not None
 
 
 class LocalEmbedder:
-    """256 dimensions, made on this machine. The files are read when the first text comes, once."""
+    """Embedder with 256 dimensions that runs on this machine. The files are loaded once, on first use."""
 
     model = MODEL
     instant = True
-    """It answers in well under a millisecond, so entries are embedded as they are written."""
+    """Embedding takes well under a millisecond, so entries are embedded as they are written."""
     dimension = DIMENSION
 
     def __init__(self) -> None:
@@ -55,13 +55,13 @@ class LocalEmbedder:
         self._loaded: tuple[Tokenizer, NDArray[np.float16]] | None = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row per text, not of unit length; an empty text gives a row of zeros."""
+        """Return one row per text, not of unit length; an empty text gives a row of zeros."""
         import numpy as np
 
         tokenizer, table = self._load()
         rows = np.zeros((len(texts), DIMENSION), np.float32)
         for row, text in zip(rows, texts, strict=True):
-            # One call per piece: a call for many would start a pool of threads in the user's process.
+            # One call per piece: a batch call would start a thread pool in the user's process.
             pieces = [
                 np.array(tokenizer.encode(text[start : start + PIECE], add_special_tokens=False).ids, np.int32)
                 for start in range(0, len(text), PIECE)
@@ -85,7 +85,7 @@ class LocalEmbedder:
 
 
 def _read() -> tuple[Tokenizer, NDArray[np.float16]]:
-    """The tokenizer and the table of token vectors, which stays on disk: only rows that are used come into memory."""
+    """Return the tokenizer and the memory-mapped table of token vectors: only the rows in use are loaded."""
     import numpy as np
     from tokenizers import Tokenizer
 
@@ -95,7 +95,7 @@ def _read() -> tuple[Tokenizer, NDArray[np.float16]]:
     folder = Path(spec.submodule_search_locations[0])
     tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
     weights = folder / "weights" / f"l2_supercat_{DIMENSION}.safetensors"
-    # A safetensors file: the length of the header, the header as JSON, the numbers.
+    # The safetensors format: length of the header, the header as JSON, the data.
     with weights.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))

@@ -1,4 +1,4 @@
-"""Any server that speaks OpenAI's protocol: vectors from POST /embeddings, answers from POST /chat/completions."""
+"""Clients for OpenAI-compatible servers: vectors from POST /embeddings, answers from POST /chat/completions."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIEmbedder", "OpenAIModel"]
 
 HURRIED = 5.0
-"""Seconds that a query may take to be embedded; recall goes on by words alone."""
+"""Timeout for embedding a query, in seconds; after it recall continues with words alone."""
 BATCH = 32
-"""Texts in one request."""
+"""Texts per request."""
 TEXT_BYTES = 16_000
-"""UTF-8 bytes of a text that are sent. OpenAI's models refuse more than 8,191 tokens, and a token has 2 to 5 bytes."""
+"""Texts are cut to this many UTF-8 bytes. OpenAI's models reject over 8,191 tokens, and a token has 2 to 5 bytes."""
 SHORT = 1_000
-"""Characters below which a text is not refused for its length: the models in use take 512 tokens or more."""
+"""A rejected text shorter than this is not too long: the models in use accept 512 tokens or more."""
 
 
 class OpenAIEmbedder:
-    """Vectors from an OpenAI-compatible server.
+    """Embedder on an OpenAI-compatible server.
 
-    `base_url` is what comes before /embeddings. `timeout` is how many seconds to wait for a connection and for each
-    part of an answer. Timeouts, lost connections, HTTP 429 and 5xx are tried again `retries` times, at most three.
+    `base_url` is the URL without /embeddings. `timeout` is the seconds to wait for a connection and for each read.
+    Timeouts, lost connections, HTTP 429 and 5xx are retried `retries` times, at most three.
     """
 
     def __init__(
@@ -74,7 +74,7 @@ class OpenAIEmbedder:
         return f"OpenAIEmbedder(url={self._endpoint.url!r}, model={self.model!r}, dimension={self.dimension})"
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row of unit length per text. A long text is cut; one that is refused while others pass gets zeros."""
+        """Return one row of unit length per text. Long texts are cut; one rejected while others pass gets zeros."""
         rows = np.zeros((len(texts), self.dimension), np.float32)
         for start in range(0, len(texts), BATCH):
             batch = [_cut(text) for text in texts[start : start + BATCH]]
@@ -83,11 +83,11 @@ class OpenAIEmbedder:
 
     @cached_property
     def for_queries(self) -> OpenAIEmbedder:
-        """The same for queries, whose askers wait: one attempt, and not for long."""
+        """A variant for queries, where the caller waits: a short timeout and no retries."""
         return self._hurried()
 
     def _batch(self, texts: list[str]) -> NDArray[np.float32]:
-        """The vectors of one batch. One text that is refused must not keep the others from theirs."""
+        """Embed one batch. A rejected text must not fail the others: they are then sent one by one."""
         if len(texts) > 1:
             try:
                 return self._vectors(texts)
@@ -105,7 +105,7 @@ class OpenAIEmbedder:
         return rows
 
     def _alone(self, text: str) -> NDArray[np.float32]:
-        """The vector of one text, as one row. If it is refused it may be too long for the model: half of it may do."""
+        """Embed one text, as one row. If it is rejected it may be too long for the model: halve it and try again."""
         while True:
             try:
                 return self._vectors([text])
@@ -115,9 +115,9 @@ class OpenAIEmbedder:
                 text = text[: len(text) // 2]
 
     def _vectors(self, texts: list[str]) -> NDArray[np.float32]:
-        """The vectors of one request, checked and in the order of the texts."""
+        """Send one request and return its vectors, validated and in the order of the texts."""
         request: dict[str, object] = {"model": self.model, "input": texts}
-        if "text-embedding-3" in self.model:  # the family that can shorten its vectors; other models refuse the word
+        if "text-embedding-3" in self.model:  # only this family can shorten its vectors; others reject the field
             request["dimensions"] = self.dimension
         answer = self._endpoint.post(request)
         try:
@@ -137,10 +137,10 @@ class OpenAIEmbedder:
 
 
 class OpenAIModel:
-    """Answers from an OpenAI-compatible server, at temperature 0.
+    """Language model on an OpenAI-compatible server, at temperature 0.
 
-    `base_url` is what comes before /chat/completions. `timeout` is how many seconds to wait for a connection and for
-    each part of an answer; the one given to `complete()` bounds the whole call, retries included.
+    `base_url` is the URL without /chat/completions. `timeout` is the seconds to wait for a connection and for each
+    read; the one given to `complete()` limits the whole call, retries included.
     """
 
     def __init__(
@@ -169,7 +169,7 @@ class OpenAIModel:
             clock=clock,
         )
         self._refused: set[str] = set()
-        """Fields of a request that this server does not take."""
+        """Request fields that this server rejects."""
 
     def __repr__(self) -> str:
         return f"OpenAIModel(url={self._endpoint.url!r}, model={self.name!r})"
@@ -181,7 +181,7 @@ class OpenAIModel:
         schema: Mapping[str, object] | None = None,
         timeout: float | None = None,
     ) -> str:
-        """The text of the answer. With a schema it is meant to be JSON of that form; the caller still checks it."""
+        """Return the text of the answer. With a schema it should be conforming JSON; the caller still validates it."""
         deadline = self._endpoint.deadline(timeout)
         without = set(self._refused)
         while True:
@@ -189,7 +189,7 @@ class OpenAIModel:
             try:
                 answer = self._endpoint.post(request, deadline=deadline)
             except Refused as refusal:
-                # A server seldom says what it refuses. Only reasoning models refuse a temperature, and they say so.
+                # Servers seldom name the rejected field. Only reasoning models reject a temperature, and they name it.
                 if "temperature" in request and "temperature" in str(refusal):
                     without.add("temperature")
                 elif "response_format" in request:
@@ -197,13 +197,13 @@ class OpenAIModel:
                 else:
                     raise
                 continue
-            self._refused |= without  # known only now: the texts could have been what it refused
+            self._refused |= without  # certain only now: the texts could have been the reason
             return self._text(answer)
 
     def _request(
         self, messages: Sequence[Mapping[str, str]], schema: Mapping[str, object] | None, without: set[str]
     ) -> dict[str, object]:
-        """What is sent, without the fields that the server does not take; the schema is then part of the prompt."""
+        """Build the request without the fields that the server rejects; the schema then moves into the prompt."""
         request: dict[str, object] = {"model": self.name, "messages": [dict(one) for one in messages], "temperature": 0}
         if schema is not None:
             written = {"name": "answer", "strict": True, "schema": dict(schema)}
@@ -214,7 +214,7 @@ class OpenAIModel:
         return {field: value for field, value in request.items() if field not in without}
 
     def _text(self, answer: bytes) -> str:
-        """The text in an answer of the protocol, or Unavailable."""
+        """Extract the text from a response, or raise Unavailable."""
         try:
             choice = json.loads(answer)["choices"][0]
             content = choice["message"]["content"]
@@ -235,12 +235,12 @@ class OpenAIModel:
 
 
 def _cut(text: str) -> str:
-    """The beginning of a text, as long as the server may take it."""
+    """Cut a text to TEXT_BYTES."""
     return text if len(text) * 4 <= TEXT_BYTES else text.encode()[:TEXT_BYTES].decode(errors="ignore")
 
 
 def _index(item: dict[str, Any], place: int) -> int:
-    """Where a vector belongs; some servers leave it out and keep the order."""
+    """Return the index of a vector; some servers omit it and keep the order."""
     index = item.get("index")
     if index is None:
         return place
@@ -250,7 +250,7 @@ def _index(item: dict[str, Any], place: int) -> int:
 
 
 def _numbers(embedding: object) -> object:
-    """The numbers of a vector, which come as a list or as base64 of 32-bit floats."""
+    """Decode a vector, sent as a list or as base64 of 32-bit floats."""
     if isinstance(embedding, str):
         return np.frombuffer(base64.b64decode(embedding, validate=True), "<f4")
     return embedding
