@@ -1,4 +1,4 @@
-"""The only place that asks the time. Times are UTC milliseconds."""
+"""The only module that reads the system clock. Times are UTC milliseconds."""
 
 import time
 from datetime import UTC, datetime
@@ -9,14 +9,14 @@ from recollect.errors import Invalid
 __all__ = ["LAST", "Clock", "FixedClock", "Moment", "SystemClock", "iso", "milliseconds", "stopwatch"]
 
 Moment = int | datetime | str
-"""A point in time as callers may give it: UTC milliseconds, a datetime, or RFC 3339 text."""
+"""A point in time as callers may pass it: UTC milliseconds, a datetime, or RFC 3339 text."""
 
 LAST = 253_402_300_799_999
-"""9999-12-31T23:59:59.999Z, the last moment that a datetime can show."""
+"""9999-12-31T23:59:59.999Z, the last millisecond that a datetime can represent."""
 
 
 class Clock(Protocol):
-    """Anything that can tell the time in UTC milliseconds."""
+    """A source of the current time in UTC milliseconds."""
 
     def now(self) -> int:
         """The current time in UTC milliseconds."""
@@ -24,7 +24,7 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's clock."""
+    """The system clock."""
 
     def now(self) -> int:
         """The current time in UTC milliseconds."""
@@ -32,7 +32,7 @@ class SystemClock:
 
 
 class FixedClock:
-    """A clock for tests: it stands still until it is moved."""
+    """A clock for tests that only moves when set or advanced."""
 
     def __init__(self, start: int = 1_767_225_600_000) -> None:
         self._now = start
@@ -42,16 +42,16 @@ class FixedClock:
         return self._now
 
     def advance(self, milliseconds: int) -> None:
-        """Move the clock; a negative number moves it back."""
+        """Advance the clock; a negative number sets it back."""
         self._now += milliseconds
 
     def set(self, milliseconds: int) -> None:
-        """Set the clock to a moment."""
+        """Set the clock to a time in UTC milliseconds."""
         self._now = milliseconds
 
 
 def milliseconds(moment: Moment) -> int:
-    """A moment as UTC milliseconds. A datetime or text without a zone is taken as UTC."""
+    """Convert a moment to UTC milliseconds. A datetime or text without a time zone is taken as UTC."""
     if isinstance(moment, bool) or not isinstance(moment, int | datetime | str):
         raise Invalid(f"a time is UTC milliseconds, a datetime or RFC 3339 text, not {type(moment).__name__}")
     if isinstance(moment, str):
@@ -71,10 +71,10 @@ def milliseconds(moment: Moment) -> int:
 
 
 def stopwatch() -> float:
-    """Seconds since a fixed moment that means nothing: the difference of two tells how long something took."""
+    """Return a monotonic time in seconds with an arbitrary origin, to measure durations."""
     return time.perf_counter()
 
 
 def iso(moment: int) -> str:
-    """UTC milliseconds as RFC 3339 text to the second, for people to read."""
+    """Format UTC milliseconds as RFC 3339 text, to the second."""
     return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

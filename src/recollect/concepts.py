@@ -1,8 +1,8 @@
-"""Concept tags: up to eight words that say what a text is about. Deterministic, no statistics, no model.
+"""Concept tags: up to eight keywords for the topic of a text. Deterministic, no statistics, no model.
 
-Three sources, in this order: words of a small glossary wherever they stand in the text, compounds such as
-`blue-green/deploy.yml`, and plain words. What says nothing (function words, file endings, dates, numbers, the words
-that every memory is full of) is left out; the first eight that are left win.
+Three sources, in this order: words of a small glossary anywhere in the text, compounds such as `blue-green/deploy.yml`,
+and plain words. Noise (function words, file extensions, dates, numbers, words common in every memory) is dropped; the
+first eight of the rest are used.
 """
 
 import re
@@ -15,9 +15,9 @@ __all__ = ["LIMIT", "chunk_tags", "concept_tags"]
 LIMIT = 8
 LONGEST = 32
 LONG_CHUNK = 64
-"""Characters; looking for compounds takes time with the square of them."""
+"""Maximum length of a chunk on the fast path: the search for compounds takes quadratic time."""
 SCANNED = 4_000
-"""Characters of a text that are looked at: what a text is about stands at its beginning."""
+"""Characters of a text that are scanned: the topic is at its beginning."""
 
 
 def _words(written: str) -> frozenset[str]:
@@ -32,7 +32,7 @@ _GLOSSARY = (
 _JOINTS = "._/-"
 _SPACES = bytes(code if chr(code).isalnum() else 32 for code in range(256))
 _NOISE = _words(
-    # what every memory is full of
+    # common in every memory
     "about agent agents answer assistant chat code context conversation data date day default details entry example "
     "file files info item items list memories memory message messages note notes number project query question record "
     "reply result results search section session sessions source summary system task tasks text thing things time "
@@ -55,7 +55,7 @@ _NOISE = _words(
     "poder por porque primero pues qual quando que quem quien qué se ser será sido siempre sin sobre solo somos son "
     "soy su sua suas são sus também también tanto tem tener tengo tenemos tiene tienen toda todas todo todos tu tudo "
     "um uma uno una unos unas usted vamos ver vez você vocês ya "
-    # endings of files
+    # file extensions
     "bmp cfg conf css csv doc docx gif htm html ini ipynb jpeg jpg json jsonl lock log md mdx mjs pdf png ppt pptx py "
     "rst sh sql svg toml ts tsv tsx txt wav xls xlsx xml yaml yml zip"
 )
@@ -69,7 +69,7 @@ _UNSURE_PIECE = re.compile("|".join(sorted({re.escape(term.split()[-1]) for term
 
 
 def chunk_tags(chunk: str) -> tuple[str, ...] | None:
-    """The tags of what stands between two spaces; None if that depends on the rest of the text, or is more work."""
+    """Return the tags of a chunk without white space; None if they depend on the context or need the slow path."""
     folded = chunk if chunk.islower() else chunk.lower()
     if len(chunk) > LONG_CHUNK or not chunk.isascii() or _UNSURE_PIECE.search(folded):
         return None
@@ -83,7 +83,7 @@ def chunk_tags(chunk: str) -> tuple[str, ...] | None:
 def concept_tags(
     text: str, limit: int = LIMIT, known: Iterable[tuple[str, ...] | None] = (None,)
 ) -> tuple[str, ...]:  # fmt: skip
-    """The concepts of a text, at most eight. `known` are the `chunk_tags` of all of it, where they are known."""
+    """Return the concept tags of a text, at most eight. `known` are the `chunk_tags` of all its chunks, if computed."""
     most = max(min(limit, LIMIT), 0)
     found: dict[str, None] = {}
     for tags in known if len(text) <= SCANNED else (None,):
@@ -101,7 +101,7 @@ def concept_tags(
     if any(map(folded.__contains__, _JOINTS)):
         for chunk in folded.split():
             found.update(dict.fromkeys(_compounds(chunk)))
-    if ascii_only:  # the same as below, but quick
+    if ascii_only:  # fast path, same result as below
         for word in _ascii_words(folded):
             if _is_quick_tag(word):
                 found[word] = None
@@ -120,15 +120,15 @@ def _ascii_words(folded: str) -> list[str]:
 
 
 def _is_quick_tag(word: str) -> bool:
-    """`_says_something` for the letters and digits of an ASCII text."""
+    """Return `_says_something` for a word of ASCII letters and digits."""
     return word not in _NOISE and ((2 < len(word) <= LONGEST and not word.isdigit()) or word in _GLOSSARY)
 
 
 def _glossary(folded: str) -> tuple[str, ...]:
-    """The words of the glossary that are in a text, as tags."""
+    """Return the glossary words in a text, as tags."""
     if not any(map(folded.__contains__, _GLOSSARY)):
         return ()
-    # Inside of other words, too (networking, gpt4o); but two letters are inside of too many.
+    # Also inside other words (networking, gpt4o), except terms of two letters, which are inside too many.
     words = _WORD.findall(folded)
     return _tags(
         term for term in _GLOSSARY if term in folded and (len(term) > 2 or not term.isascii() or term in words)
@@ -146,7 +146,7 @@ def _plain(chunk: str) -> tuple[str, ...]:
 
 
 def _tags(candidates: Iterable[str]) -> tuple[str, ...]:
-    """The candidates as tags, without those that say nothing."""
+    """Normalise candidates to tags and drop noise."""
     tags = (_EDGES.sub("", candidate).replace("_", "-").lower() for candidate in candidates)
     return tuple(tag for tag in tags if _says_something(tag))
 

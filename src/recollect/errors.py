@@ -1,13 +1,13 @@
 """Every error that recollect raises on purpose, in one tree. Surfaces map this tree in one table each.
 
     RecollectError
-    ├── NotFound      the thing asked for is not there
-    ├── Conflict      it clashes with what is there: a taken name, an illegal transition
-    │   └── Stale     it changed since it was read
-    ├── Invalid       the input is wrong; nothing was changed
-    ├── Denied        it is there, but not for this caller
+    ├── NotFound      the requested object does not exist
+    ├── Conflict      conflict with the current state: a taken name, an illegal transition
+    │   └── Stale     the object changed since it was read
+    ├── Invalid       the input is invalid; nothing was changed
+    ├── Denied        the object exists, but not for this caller
     ├── Unavailable   the store cannot be used right now: locked, full, unreachable
-    ├── Corrupt       the store is damaged; never answered with an empty memory
+    ├── Corrupt       the store is damaged; never reported as an empty memory
     └── ConfigError   a setting or a location is wrong
 
 Each message says what was asked, what was found and what to do.
@@ -27,23 +27,23 @@ __all__ = [
 
 
 class RecollectError(Exception):
-    """The root of the tree: `except RecollectError` catches everything recollect raises on purpose."""
+    """Base class: `except RecollectError` catches everything recollect raises on purpose."""
 
 
 class NotFound(RecollectError):
-    """The thing asked for is not there."""
+    """The requested object does not exist."""
 
 
 class Conflict(RecollectError):
-    """The request clashes with what is there, for instance a name that is taken."""
+    """The request conflicts with the current state, for instance a name that is taken."""
 
 
 class Stale(Conflict):
-    """The thing was changed since it was read. Nothing was changed now; read it again."""
+    """The object was changed since it was read. Nothing was changed now; read it again."""
 
 
 class Invalid(RecollectError):
-    """The input is wrong. Nothing was changed."""
+    """The input is invalid. Nothing was changed."""
 
 
 class Denied(RecollectError):
@@ -63,5 +63,5 @@ class ConfigError(RecollectError):
 
     @staticmethod
     def install(extra: str) -> str:
-        """How a missing extra is installed. No package index is named: what it has of this name may be another's."""
+        """Return how to install a missing extra. It names no package index, where this name may be another project."""
         return f"install the extra '{extra}' (from a clone: pip install '.[{extra}]')"

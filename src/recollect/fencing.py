@@ -1,25 +1,25 @@
-"""Stored text as part of a prompt: whatever it holds, it stays one item, and it is text.
+"""Escapes stored text for a prompt, so that it remains one item and plain text whatever it contains.
 
-Everything that recollect puts into a prompt passes through this module. The rules do not depend on what the text says:
+Everything that recollect puts into a prompt passes through this module. The rules do not depend on the content:
 
 1. **Characters.** Invisible characters (Unicode categories Cc and Cf, the rest of Default_Ignorable_Code_Point, the
-   tags and variation selectors that can carry hidden text) are removed; every line break of Unicode becomes `\\n`. What
-   a reader sees is then what a tokenizer sees, and nothing can hide in front of a word.
-2. **Lines.** A text is either on one line behind a lead of its caller (`- `, `[user]: `), or each of its lines has the
-   lead `> `. Headings, delimiters and roles of a prompt stand at the start of a line, and no line of an item starts
-   with anything but its lead. This holds for every spelling of a heading or role, in any language.
+   tags and variation selectors that can carry hidden text) are removed; every Unicode line break becomes `\\n`. A
+   reader then sees what a tokenizer sees, and nothing can hide in front of a word.
+2. **Lines.** A text is either on one line after a prefix from its caller (`- `, `[user]: `), or each of its lines has
+   the prefix `> `. Headings, delimiters and roles of a prompt are at the start of a line, and no line of an item starts
+   with anything but its prefix. This holds for every spelling of a heading or role, in any language.
 3. **Control tokens** of chat templates (`<|im_start|>`, `<start_of_turn>`, `<<SYS>>`, `</s>`, `[INST]`, `[|user|]`)
-   work in the middle of a line, too, so a lead is not enough. A tokenizer knows them as exact strings without white
-   space; a space behind the opening bracket breaks all of them, also those that do not exist yet, and stays readable.
-   Every `<` that could open a tag gets one; comparisons and arrows (`x <= 5`, `a <- b`) do not. Of square brackets only
-   those that open a word in capitals, a `/` or a `|` get one: templates use no others, and `[ ]`, `[User]` and links
-   stay as they are.
-4. **Labels** (a source, a speaker) stand among characters that have a meaning there, `(date, source)`: all punctuation
-   but a few marks becomes `_`, so that a label cannot end its bracket or imitate a second field.
+   work in the middle of a line, too, so a prefix is not enough. A tokenizer matches them as exact strings without white
+   space; a space after the opening bracket breaks all of them, including future ones, and stays readable. Every `<`
+   that could open a tag gets one; comparisons and arrows (`x <= 5`, `a <- b`) do not. Of square brackets only those
+   that open a word in capitals, a `/` or a `|` get one: templates use no others, and `[ ]`, `[User]` and links are
+   unchanged.
+4. **Labels** (a source, a speaker) are placed between delimiters, `(date, source)`: all punctuation but a few marks
+   becomes `_`, so that a label cannot close its bracket or imitate a second field.
 
-The project's text is written by the operator and is shown as it is, with its headings: `operator_text()` applies rules
-1 and 3, and the lead of rule 2 only to a line that says nothing but one of the reserved headings, or is a rule of
-dashes, because these are the lines that end its section.
+The project's text is written by the operator and is shown unchanged, with its headings: `operator_text()` applies rules
+1 and 3, and the prefix of rule 2 only to a line that consists of a reserved heading or of dashes, because these are the
+lines that end its section.
 """
 
 import re
@@ -30,10 +30,10 @@ __all__ = ["behind_label", "clean", "label", "one_line", "operator_text", "quote
 
 LEAD = "> "
 LABEL_LENGTH = 60
-"""Characters of a label that are shown."""
+"""Maximum length of a label in characters."""
 
-# Written out, because the tables of unicodedata differ between versions of Python and the same text must give the same
-# bytes. Line breaks are gone by then, and tabs stay.
+# Listed explicitly, because the tables of unicodedata differ between Python versions and the same text must give the
+# same bytes. Applied after splitting lines; tabs are kept.
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5"
     "\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb"
@@ -43,49 +43,49 @@ _TOKEN = re.compile(r"[<\uff1c\ufe64](?=[^\s\d=-])|[\[\uff3b](?=[/|\uff0f\uff5c]
 _DASHES = re.compile(r"\s*(?:[-\u2010-\u2015\u2212\ufe58\ufe63\uff0d]\s*){3,}\Z")
 _LABEL_MARKS = frozenset(" ._:/@+-")
 _HEADING_LENGTH = 80
-"""A longer line is no heading, whatever decorates it."""
+"""A longer line is not a heading, whatever its decoration."""
 
 
 def clean(text: str) -> str:
-    """The text without invisible characters, its lines ending in `\\n`, its control tokens broken."""
+    """Return the text without invisible characters, with `\\n` line breaks and broken control tokens."""
     return _TOKEN.sub(r"\g<0> ", _visible(text))
 
 
 def one_line(text: str) -> str:
-    """The text on one line, for a caller that puts its own lead before it."""
+    """Return the text on one line, for a caller that adds its own prefix."""
     return _TOKEN.sub(r"\g<0> ", " ".join(_visible(text).split()))
 
 
 def quoted(text: str) -> str:
-    """The text on lines of its own, each with the lead `> `."""
+    """Return the text with the prefix `> ` on each line."""
     return "\n".join(f"{LEAD}{line}".rstrip() for line in clean(text).strip().split("\n"))
 
 
 def behind_label(text: str) -> str:
-    """The text behind a label on the same line; each further line has the lead `> `."""
+    """Return the text to follow a label on the same line; each further line has the prefix `> `."""
     return quoted(text).removeprefix(LEAD.strip()).lstrip()
 
 
 def label(text: str) -> str:
-    """A short name that can stand between punctuation marks."""
+    """Return a short name that is safe between punctuation marks."""
     whole = " ".join(_visible(text).split())
     return "".join(map(_label_character, whole[:LABEL_LENGTH])) + ("…" if len(whole) > LABEL_LENGTH else "")
 
 
 def operator_text(text: str, reserved: Collection[str]) -> str:
-    """The text as it is, with the lead only on lines that would pass for the `skeleton` of a reserved heading."""
+    """Return the text cleaned, with the prefix only on dashes and on lines whose `skeleton` is a reserved heading's."""
     return "\n".join(
         f"{LEAD}{line}" if _ends_section(line, reserved) else line for line in clean(text).strip().split("\n")
     )
 
 
 def skeleton(heading: str) -> str:
-    """The letters and digits of a heading, without case, accents and decoration."""
+    """Return the letters and digits of a heading, without case, accents and decoration."""
     return "".join(filter(str.isalnum, unicodedata.normalize("NFKD", heading).casefold()))
 
 
 def _visible(text: str) -> str:
-    if text.isprintable():  # then it has neither line breaks nor characters of Cc and Cf
+    if text.isprintable():  # so it has no line breaks and no characters of Cc and Cf
         return _INVISIBLE.sub("", text) if not text.isascii() else text
     return "\n".join(_INVISIBLE.sub("", line) for line in text.splitlines())
 

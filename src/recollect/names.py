@@ -1,4 +1,4 @@
-"""Ids, and the rules for names and path segments. Pure: nothing here reads or writes."""
+"""Ids, and the rules for names and path segments. No I/O."""
 
 import hashlib
 import os
@@ -29,7 +29,7 @@ SEGMENT_LENGTH = 64
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _SEGMENT_BYTES = 200
 _TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-"""What turns the direction of the text around it, so that a name would look like another one."""
+"""Bidirectional control characters, which can make one name look like another."""
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _EDGES = re.compile(r"^[\s.]+|[\s.]+$")
 _UNSAFE = frozenset('/\\:*?"<>|')
@@ -40,22 +40,22 @@ _RESERVED = frozenset(
 
 
 class _Ids:
-    """Hands out UUIDv7s; those of one millisecond and process count up, so that ids sort in the order of making."""
+    """Generates UUIDv7s; within a millisecond and process they increment, so ids sort in the order of creation."""
 
     def __init__(self) -> None:
         self._start()
-        if hasattr(os, "register_at_fork"):  # a child must not go on where its parent does, too
+        if hasattr(os, "register_at_fork"):  # a forked child must not repeat its parent's ids
             os.register_at_fork(after_in_child=self._start)
 
     def _start(self) -> None:
         self._lock = threading.Lock()
         self._last = (-1, 0)
-        self._bits = Random().getrandbits  # its own: a program that seeds the common one gets no id twice
+        self._bits = Random().getrandbits  # a private generator: seeding the global one must not repeat ids
 
     def next(self, now: int) -> str:
         with self._lock:
             moment, random = self._last
-            # 73 random bits leave room to count up within the 74 that the form has.
+            # 73 random bits leave room to increment within the 74 of a UUIDv7.
             random = random + 1 if moment == now else self._bits(73)
             self._last = (now, random)
         return (
@@ -65,16 +65,16 @@ class _Ids:
 
 
 new_id = _Ids().next
-"""A new UUIDv7 for a moment in UTC milliseconds."""
+"""Return a new UUIDv7 for a time in UTC milliseconds."""
 
 
 def is_id(text: str) -> bool:
-    """Whether the text has the form of an id."""
+    """Return whether the text has the form of an id."""
     return _UUID.match(text) is not None
 
 
 def place(cursor: object) -> tuple[int, str]:
-    """The moment and the id that a cursor is made of: a place in a list that stays good when what was there is gone."""
+    """Parse a cursor into time and id: a position in a list that stays valid after its item is deleted."""
     found = re.fullmatch(r"([0-9]{1,15})-([0-9a-f-]{36})", cursor) if isinstance(cursor, str) else None
     if found is None:
         raise Invalid(
@@ -84,9 +84,9 @@ def place(cursor: object) -> tuple[int, str]:
 
 
 def plain(what: str, value: object, *, lines: bool = False) -> str:
-    """The value as text that every database can store: no lone surrogates, no NUL, no control characters.
+    """Return the value if it is text that every database can store: no lone surrogates, NUL or control characters.
 
-    With `lines=True` tabs and line breaks are allowed, as in content.
+    With `lines=True`, for content, only lone surrogates and NUL are rejected.
     """
     if not isinstance(value, str):
         raise Invalid(f"the {what} must be text, not {type(value).__name__}")
@@ -109,15 +109,15 @@ def plain(what: str, value: object, *, lines: bool = False) -> str:
 
 
 def is_blank(text: str) -> bool:
-    """Whether there is nothing to see in a text: white space, marks without a shape, blank letters."""
-    for character in text:  # mostly the first one tells
+    """Return whether a text has no visible character: only white space, control, format or blank characters."""
+    for character in text:  # usually the first one decides
         if not (character.isspace() or character in _BLANK_LETTERS or unicodedata.category(character) in ("Cc", "Cf")):
             return False
     return True
 
 
 def name(value: object, what: str = "name") -> str:
-    """The name, trimmed and checked: one line of 1 to 256 characters."""
+    """Return the name, trimmed and validated: one line of 1 to 256 characters."""
     trimmed = plain(what, value.strip() if isinstance(value, str) else value)
     if is_blank(trimmed):
         raise Invalid(f"the {what} is empty; give it at least one visible character")
@@ -127,7 +127,7 @@ def name(value: object, what: str = "name") -> str:
 
 
 def segment(value: object, what: str) -> str:
-    """The name of an agent or a workspace: one safe path segment, on every platform."""
+    """Validate the name of an agent or a workspace: one path segment that is safe on every platform."""
     text = name(value, what.removeprefix("an ").removeprefix("a "))
     problem = None
     if len(text) > SEGMENT_LENGTH or len(text.encode()) > _SEGMENT_BYTES:
@@ -148,7 +148,7 @@ def segment(value: object, what: str) -> str:
 
 
 def as_segment(text: str, otherwise: str) -> str:
-    """The text as the name of an agent or a workspace, as near as the rules allow; `otherwise` if nothing is left."""
+    """Convert a text to a valid name of an agent or a workspace; `otherwise` if nothing is left."""
     known = unicodedata.normalize("NFC", " ".join(text.encode(errors="replace").decode().split()))
     unsafe = (c in _UNSAFE or unicodedata.category(c) in ("Cc", "Zl", "Zp") for c in known)
     spelled = "".join("-" if bad else c for bad, c in zip(unsafe, known, strict=True))
@@ -163,5 +163,5 @@ def _cut(text: str) -> str:
 
 
 def short_hash(*parts: str) -> str:
-    """Twelve hex digits that stand for the parts, for identifiers with a length limit."""
+    """Return a hash of the parts as twelve hex digits, for identifiers with a length limit."""
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]

@@ -1,6 +1,6 @@
-"""The reads and writes that a model is given as tools, in the shapes it sees: plain mappings in and out, never a score.
+"""Reads and writes exposed to a model as tools, in the shapes it sees: plain mappings in and out, never a score.
 
-The agent is whoever owns the memory; no argument names it. What is wrong raises, as everywhere else.
+The acting agent is the owner of the memory; no argument names it. Errors are raised, as everywhere else.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,10 +36,11 @@ def query(
     """Read one of the stores of a memory: {"ok": True, "results": [{id, store, content, source_agent, created_at, …}]}.
 
     `working` is the current conversation, by words or by the hash of an event, and never another agent's. `session`
-    are past conversations: by meaning, by words, or all of one (`session_detail` with its session_id). `knowledge` is
-    what was written to stay.
+    is past conversations: by meaning, by words, or all of one (`session_detail` with its session_id). `knowledge` is
+    the long-term notes.
 
-    A conversation that has more events than the limit has `next` in its answer; give it as `after` for the next page.
+    If a conversation has more events than the limit, the result has a cursor `next`; pass it as `after` for the next
+    page.
     """
     if store not in MODES:
         raise Invalid(f"{str(store)[:80]!r} is not a store; it is one of {', '.join(MODES)}")
@@ -67,7 +68,7 @@ def query(
 def upsert(
     memory: "Memory", op: str, key: str | None = None, content: str | None = None, tags: Iterable[str] = ()
 ) -> dict[str, Any]:
-    """Write knowledge: {"ok": True, "id": …, "created": …}. `insert` with a key that is there updates it."""
+    """Write knowledge: {"ok": True, "id": …, "created": …}. `insert` with an existing key updates it."""
     if op not in OPERATIONS:
         raise Invalid(f"{str(op)[:80]!r} is not an operation; it is one of {', '.join(OPERATIONS)}")
     if op == "delete":
@@ -90,7 +91,7 @@ def upsert(
 
 
 def compact(conversation: "Conversation", lane: str = "edge") -> dict[str, Any]:
-    """Let an archive stand for the older part of a lane: {"ok": True, "started": …, "folded": …}."""
+    """Fold the older part of a lane into an archive: {"ok": True, "started": …, "folded": …}."""
     done = conversation.compact(lane)
     return {"ok": True, "started": done is not None, "folded": 0 if done is None else done.folded}
 
@@ -110,8 +111,8 @@ def _working(
 def _detail(
     memory: "Memory", session: str, target_agent: str | None, owner: str, limit: int, after: int
 ) -> dict[str, Any]:
-    """A page of everything that happened in a conversation, without the markers of compaction."""
-    # A marker stands for at least one event before it, so half of them at least are none.
+    """Return a page of the events of a conversation, without compaction markers."""
+    # A marker replaces at least one event before it, so at least half of the events are not markers.
     happened = memory.conversations.detail(session, target_agent=target_agent, limit=2 * limit + 2, after=after)
     told = [event for event in happened if event.type is not EventType.MARKER]
     page = told[:limit]
@@ -126,7 +127,7 @@ def _session(
         asked = _given(query, "query", mode)
         turns = memory.conversations.search(asked, limit=4 * limit, target_agent=target_agent, meaning=False)
         spoken = [_event(turn.event, "session") for turn in conversation_search.holding(turns, asked)[:limit]]
-        # What tools said is in the chunks of a conversation; the index of turns has what people and models said.
+        # Tool output is in the chunks of a conversation; the index of turns covers only users and models.
         blocks = memory.recall(asked, limit=limit, mode="keyword", kinds=[Kind.CHUNK], target_agent=target_agent)
         known = {one["content"] for one in spoken}
         more = [hit for hit in blocks if not any(content in hit.entry.content for content in known)]
@@ -139,7 +140,7 @@ def _session(
 
 
 def _recall_mode(mode: str) -> str:
-    """Text is words alone; what is asked by meaning falls back to words where there are no vectors."""
+    """Map `text` to keyword search, other modes to hybrid, which falls back to words where there are no vectors."""
     return "keyword" if mode == "text" else "hybrid"
 
 

@@ -1,4 +1,4 @@
-"""From a location to a Home. The only file that names concrete databases."""
+"""Opens a Home from a location. The only module that names concrete databases."""
 
 import os
 import re
@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 CONNECTION = re.compile(r"(?:^|[\s/])(?:host|hostaddr|dbname)\s*=\s*\S")
-"""How PostgreSQL's own programs may be told where to connect to: host=… dbname=…"""
+"""Detects a libpq connection string: host=… dbname=…"""
 
 
 def open_home(
@@ -51,8 +51,8 @@ def open_home(
     """Open a memory. Nothing is created before the first write.
 
     The location is a directory (account.db, and a folder per workspace), a path ending in .db (everything in that
-    file), or postgresql://… (a schema per workspace and agent). Without one it is RECOLLECT_HOME, else ./.recollect.
-    `embedder` and `model` take the place of those that the settings name; `vault` is a folder for markdown files.
+    file), or postgresql://… (a schema per workspace and agent). It defaults to RECOLLECT_HOME, else ./.recollect.
+    `embedder` and `model` override those of the settings; `vault` is a folder for markdown files.
     """
     settings = settings or Settings.read()
     if location is not None and not isinstance(location, str | os.PathLike):
@@ -67,9 +67,9 @@ def open_home(
 
 
 def shown(location: str, mark: str = "…") -> str:
-    """A location as people may see it, good from every folder: a whole path, or an address with a mark for a password.
+    """Return a location safe to display: an absolute path, or a URL with the password redacted as `mark`.
 
-    With an empty mark the address is one without a password, which can be used where that is known otherwise.
+    With an empty mark the password is omitted, and the URL stays usable where the password comes from elsewhere.
     """
     if "://" not in location:
         return str(expanded(location).absolute())
@@ -82,25 +82,25 @@ def shown(location: str, mark: str = "…") -> str:
 
 
 def without_password(location: str) -> str:
-    """A location as it was given, with a mark in place of a password."""
+    """Return a location as given, with the password redacted."""
     return shown(location) if "://" in location else location
 
 
 def program() -> list[str]:
-    """The words that start this very program from anywhere, also where it is not on the PATH."""
+    """Return the command line that starts this installation from anywhere, even if it is not on the PATH."""
     beside = shutil.which("recollect", path=str(Path(sys.executable).parent))
     return [sys.executable, "-m", "recollect"] if beside is None else [beside]
 
 
 def is_single_file(location: str) -> bool:
-    """Whether everything there is in one file, which has the workspace `default` only."""
+    """Return whether the location is a single file, which has the workspace `default` only."""
     return "://" not in location and Path(location).suffix == ".db"
 
 
 def project(folder: Path) -> str:
-    """The workspace of a folder's project: named after the top of the git work tree around it, else after itself.
+    """Return the workspace of a folder's project, named after the root of its git work tree, else after the folder.
 
-    The root of the file system and the home folder of the user are no project; there it is `default`.
+    It is `default` for the root of the file system and for the user's home folder.
     """
     here, user = expanded(folder).resolve(), Path.home().resolve()
     above = (one for one in (here, *here.parents) if one != user and os.path.exists(one / ".git"))
@@ -109,7 +109,7 @@ def project(folder: Path) -> str:
 
 
 def _model(settings: Settings) -> LanguageModel | None:
-    """The language model that the settings name, if they do."""
+    """Return the language model that the settings name, if any."""
     chosen = settings.model
     if chosen.name is None:
         return None
@@ -119,19 +119,19 @@ def _model(settings: Settings) -> LanguageModel | None:
 
 
 def _limits(settings: Settings) -> Limits:
-    """How much a window may hold."""
+    """Return the limits of a window."""
     return Limits(settings.window.events, settings.window.compact_at, settings.model.context_tokens)
 
 
 def _decay(settings: Settings) -> DecayConfig:
-    """How fast entries fade: the preset's rates, and those that the settings give for a scope."""
+    """Return the decay rates: those of the preset, overridden by the settings of a scope."""
     preset = DecayConfig.table() if settings.decay.preset == "table" else DecayConfig()
     rates = {scope: rate for scope in map(str, Scope) if (rate := getattr(settings.decay, scope)) is not None}
     return replace(preset, **rates, decay_conversation="conversation" in rates)
 
 
 def _embedder(settings: Settings) -> Embedder | None:
-    """The embedder that the settings ask for: the local one where it is installed, unless they say otherwise."""
+    """Return the embedder that the settings name; by default the local one, if it is installed."""
     chosen = settings.embedder
     if chosen.kind == "openai":
         from recollect.providers.openai import OpenAIEmbedder
@@ -160,7 +160,7 @@ def _place(where: str) -> "Directory | SingleFile | Server":
         )
     path = expanded(where)
     try:
-        mode = path.stat().st_mode  # asked once: another process may be making it
+        mode = path.stat().st_mode  # one call: another process may be creating it
     except (FileNotFoundError, NotADirectoryError):
         mode = 0
     except OSError as error:
@@ -177,13 +177,13 @@ def _place(where: str) -> "Directory | SingleFile | Server":
 
 
 def _refuse_misread(path: Path) -> None:
-    """Refuse what means something else elsewhere, and would become a directory of that name here."""
+    """Reject locations that mean something else to other programs and would become a directory here."""
     if path.name == ":memory:":
         raise ConfigError(
             ":memory: is no location, as recollect keeps everything on disk; give a path, for a trial one in a "
             "temporary folder"
         )
-    if CONNECTION.search(str(path)):  # which may hold a password, so it is not shown
+    if CONNECTION.search(str(path)):  # it may contain a password, so it is not shown
         raise ConfigError(
             "the location looks like the parameters of a PostgreSQL connection; write them as "
             "postgresql://USER:PASSWORD@HOST/DATABASE"
@@ -196,7 +196,7 @@ def _refuse_misread(path: Path) -> None:
 
 
 def _is_plain(path: str) -> bool:
-    """Whether a path can be handed to the operating system and to a database."""
+    """Return whether a path is valid for the operating system and a database."""
     try:
         return "\0" not in path and bool(path.encode())
     except UnicodeEncodeError:
@@ -204,7 +204,7 @@ def _is_plain(path: str) -> bool:
 
 
 class SingleFile:
-    """Everything in one file: the workspace `default` and the account."""
+    """A home in one file: the workspace `default` and the account."""
 
     def __init__(self, path: Path) -> None:
         self._database = SqliteDatabase(path)
@@ -214,7 +214,7 @@ class SingleFile:
         return self._database
 
     def workspace(self, name: str) -> Database:
-        """The file; it has one workspace."""
+        """The file; `default` is its only workspace."""
         if name != "default":
             raise Invalid(
                 f"a single file holds the workspace 'default' only, not {name!r}; open a directory for several"
@@ -222,18 +222,18 @@ class SingleFile:
         return self._database
 
     def workspaces(self) -> list[str]:
-        """The one workspace, once there is a file."""
+        """List the one workspace, once the file exists."""
         return ["default"] if self._database.path.exists() else []
 
     def delete(self, workspace: str) -> None:
-        """Remove the file and its log."""
+        """Remove the file and its write-ahead log."""
         self._database.remove()
 
     def vault(self, workspace: str) -> None:
-        """A single file has no folder."""
+        """Return None: a single file has no vault folder."""
 
     def vaults(self) -> list[str]:
-        """A single file has none."""
+        """Return no vaults: a single file has none."""
         return []
 
     def backup(self, target: Path) -> None:
@@ -252,7 +252,7 @@ class SingleFile:
 
 
 class Directory:
-    """account.db, and workspaces/<name>/memory.db."""
+    """A home in a directory: account.db, and workspaces/<name>/memory.db."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -271,21 +271,21 @@ class Directory:
         )
 
     def workspaces(self) -> list[str]:
-        """The folders that have a memory in them."""
-        # A log without its file counts, too: what is damaged must not look as if it had never been.
+        """List the folders that contain a memory."""
+        # A write-ahead log without its file counts, too: a damaged workspace must not look as if it never existed.
         return sorted({path.parent.name for path in self._path.glob("workspaces/*/memory.db*")})
 
     def delete(self, workspace: str) -> None:
         """Remove the workspace's folder."""
         self.workspace(workspace).close()
         self._workspaces.pop(workspace, None)
-        try:  # in one step, so that nobody sees a part of it
+        try:  # atomic, so that no other process sees part of it
             os.rename(self._path / "workspaces" / workspace, self._path / f".{uuid.uuid4().hex}.deleted")
         except FileNotFoundError:
-            pass  # somebody else was first
+            pass  # another process was first
         except OSError as error:
             raise Unavailable(f"the workspace {workspace} cannot be removed: {error.strerror}; try again") from error
-        for folder in self._path.glob(".*.deleted"):  # also what a killed process left
+        for folder in self._path.glob(".*.deleted"):  # also leftovers of a killed process
             shutil.rmtree(folder, ignore_errors=True)
 
     def vault(self, workspace: str) -> Path:
@@ -293,23 +293,23 @@ class Directory:
         return self._path / "workspaces" / workspace / "vault"
 
     def vaults(self) -> list[str]:
-        """The workspaces that have a folder `vault`."""
+        """List the workspaces that have a folder `vault`."""
         return sorted(path.parent.name for path in self._path.glob("workspaces/*/vault") if path.is_dir())
 
     def _vaults(self) -> list[Path]:
-        """The vaults that lie in this directory; a link leads to one that does not."""
+        """Return the vault folders inside this directory; a symlink leads to one outside."""
         return [one for one in self._path.glob("workspaces/*/vault") if one.is_dir() and not one.is_symlink()]
 
     def backup(self, target: Path) -> None:
-        """Copy every file into a new directory of the same layout, with the vaults that lie in this one."""
+        """Copy every file into a new directory of the same layout, including the vaults inside this one."""
         if _is_plain(str(target)) and any(target.resolve().is_relative_to(one.resolve()) for one in self._vaults()):
             raise ConfigError(f"{target} lies in a vault, which is copied itself; choose a path outside of it")
         with _new_directory(target) as aside:
             for database in (self._account, *(self.workspace(name) for name in self.workspaces())):
                 if database.path.exists():
                     database.backup(aside / database.path.relative_to(self._path))
-            # After the databases: what a file says that its database does not know yet is an edit, which is taken in.
-            # The other way round a note that came in between would be missing in its file, and that is a removal.
+            # After the databases: a file newer than its database is an edit, which the next sync takes in. In the other
+            # order a note written in between would have no file, and sync would treat it as a removal.
             for vault in self._vaults():
                 copy_folder(vault, aside / vault.relative_to(self._path))
 
@@ -320,7 +320,7 @@ class Directory:
 
 
 class Server:
-    """A PostgreSQL database: a schema per workspace and agent, and one for the account."""
+    """A home in a PostgreSQL database: a schema per workspace and agent, and one for the account."""
 
     def __init__(self, url: str) -> None:
         try:
@@ -347,7 +347,7 @@ class Server:
         return self._workspaces[name]
 
     def workspaces(self) -> list[str]:
-        """The workspaces that have an agent."""
+        """List the workspaces that have an agent."""
         return sorted({workspace for workspace, _ in self._server.owners()})
 
     def delete(self, workspace: str) -> None:
@@ -355,14 +355,14 @@ class Server:
         self._server.drop_workspace(workspace)
 
     def vault(self, workspace: str) -> None:
-        """A server has no folder."""
+        """Return None: a server has no vault folder."""
 
     def vaults(self) -> list[str]:
-        """A server has none."""
+        """Return no vaults: a server has none."""
         return []
 
     def backup(self, target: Path) -> None:
-        """Copy everything into a new directory of SQLite files: a home that opens without a server."""
+        """Copy everything into a new directory of SQLite files, a home that opens without a server."""
         with _new_directory(target) as aside:
             copy = Directory(aside)
             databases: list[tuple[Database, SqliteDatabase]] = [(self._account, copy.account())]
@@ -376,13 +376,13 @@ class Server:
                 copy.close()
 
     def close(self) -> None:
-        """Give back every connection."""
+        """Close every connection."""
         self._server.close()
 
 
 @contextmanager
 def _new_directory(target: Path) -> Iterator[Path]:
-    """A directory to fill, which becomes the target when the block ends well and is gone when it does not."""
+    """Yield a temporary path for the directory; rename it to the target on success, remove it on an error."""
     if not _is_plain(str(target)):
         raise ConfigError(f"{str(target)!r} is no path for a backup; give one without NUL bytes, in valid Unicode")
     if target.suffix == ".db":
