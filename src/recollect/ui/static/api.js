@@ -1,11 +1,11 @@
-// The only place that talks to the server: one function per request, errors as Problem.
+// HTTP client; no other module sends requests, except feed.js and autosave.js. Errors are raised as Problem.
 
-/** Which memory the page shows; every request names it. `right` is what the caller may do, `login` counts the logins that were asked for. */
+/** The memory that the page shows; sent with every request. `right` is the caller's right, `login` counts login prompts. */
 export const who = { workspace: null, agent: null, right: "admin", login: 0 };
 
 export const may = (right) => ["read", "write", "admin"].indexOf(who.right) >= ["read", "write", "admin"].indexOf(right);
 
-/** What went wrong. `status` is 0 when the server could not be reached. */
+/** A failed request. `status` is 0 if the server could not be reached. */
 export class Problem extends Error {
   constructor(status, detail) {
     super(detail);
@@ -15,11 +15,11 @@ export class Problem extends Error {
 
 export const events = new EventTarget();
 
-const LIMIT = 30_000; // milliseconds for what only reads: an answer that does not come by then will not come
+const LIMIT = 30_000; // timeout of reads, in milliseconds
 const AWAY = "The server cannot be reached. Nothing is lost; this page tries again by itself.";
 const UNDONE = "The server cannot be reached, so most likely nothing was changed. Look, and try again when the connection is back.";
 
-/** The address of a route with its parameters; empty ones are left out. */
+/** Return the URL of a route with its query parameters; empty ones are omitted. */
 export function address(path, query = {}) {
   const search = new URLSearchParams();
   for (const [name, value] of Object.entries({ workspace: who.workspace, agent: who.agent, ...query })) {
@@ -29,7 +29,7 @@ export function address(path, query = {}) {
   return text ? `${path}?${text}` : path;
 }
 
-/** Ask the server. Gives {body, etag, location}; raises a Problem, or an AbortError when the signal said so. What writes may take as long as it takes. */
+/** Send a request. Returns {body, etag, location}; throws a Problem, or an AbortError if the signal aborts. Writes have no timeout. */
 export async function ask(method, path, { query, body, signal, etag, reads = method === "GET", limit = reads ? LIMIT : 0 } = {}) {
   const headers = { accept: "application/json" };
   if (body !== undefined) headers["content-type"] = "application/json";
@@ -43,7 +43,7 @@ export async function ask(method, path, { query, body, signal, etag, reads = met
     });
     const type = answer.headers.get("content-type") ?? "";
     read = answer.status === 204 ? null : await (type.includes("json") ? answer.json() : answer.text());
-    if (answer.ok && typeof read === "string") throw new Error("not an answer of recollect"); // for instance the login page of a proxy
+    if (answer.ok && typeof read === "string") throw new Error("not an answer of recollect"); // e.g. the login page of a proxy
   } catch (error) {
     if (signal?.aborted) throw error;
     events.dispatchEvent(new Event("unreachable"));
@@ -62,14 +62,14 @@ export async function ask(method, path, { query, body, signal, etag, reads = met
 export const get = async (path, query, signal) => (await ask("GET", path, { query, signal })).body;
 export const post = async (path, body = {}, options = {}) => (await ask("POST", path, { body, ...options })).body;
 
-/** A list as the server gives it: a page with a cursor, or everything at once. */
+/** Normalise a list response: a page with a cursor, or a plain array. */
 export const page = (answer) =>
   Array.isArray(answer) ? { items: answer, next: null } : { items: answer?.items ?? [], next: answer?.next ?? null };
 
 export const entry = (id) => `/v1/entries/${encodeURIComponent(id)}`;
 export const conversation = (ref) => `/v1/conversations/${encodeURIComponent(ref)}`;
 
-/** Run the newest call only: one that is still under way is given up. */
+/** Return a runner that aborts its pending call when a newer one starts. */
 export function latest() {
   let controller = null;
   return async (run) => {

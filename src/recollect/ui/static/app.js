@@ -1,4 +1,4 @@
-// The frame: who is asking, which memory, which view, the keys, the theme, and the line to the server.
+// The frame: session, selected memory, routing, keyboard shortcuts, theme, and the feed from the server.
 
 import { ask, events as network, get, may, page, who } from "./api.js";
 import { button, dialog, dropUndos, failed, field, h, icon, keepFocus, kept, many, select, set, tick, toast, undo, waiting } from "./dom.js";
@@ -20,29 +20,29 @@ const VIEWS = {
 };
 const KEYS = [["/", "Search"], ["j  ↓", "Next in the list"], ["k  ↑", "Previous in the list"], ["Enter", "Open it"], ["Esc", "Back to the list"], ["e", "Edit the entry"], ["n", "New entry"],
   ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g x", "Context preview"], ["g r", "Reminders"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
-const BATCH = 120; // milliseconds in which changes are taken together
+const BATCH = 120; // milliseconds during which changes are batched
 const MINUTE = 60_000;
-const RETRY = 2_000; // milliseconds until a start that failed is tried again
+const RETRY = 2_000; // milliseconds until a failed start is retried
 const NO_COOKIE = "The token is good, but the browser did not keep the cookie. Allow cookies for this page; where a proxy brings TLS, open it over HTTPS.";
 
 const main = document.getElementById("main"), offline = document.getElementById("offline"), tools = document.getElementById("tools");
 let view = null, name = null, session = null, agents = [], workspaces = [], lost = false, starts = 0;
 
-// Who, and which memory
+// Session and memory
 
-/** A request that is about no memory, and changes none. */
+/** Options of a read-only request that names no memory. */
 const alone = { query: { workspace: null, agent: null }, reads: true };
 
-/** Whether the token of a session is good for a memory. */
+/** True if the session's token grants access to a memory. */
 const allowed = ({ workspace, agent }, of = session) => [workspace, "*"].includes(of.workspace) && (of.agents.includes("*") || of.agents.includes(agent));
 
-/** An address leads to a memory that the token is not for: say so, and stay with what it is for. */
+/** Report that the token has no access to the memory of an address, and fall back to one that it has access to. */
 function elsewhere({ workspace, agent }, of = session) {
   toast(`This token is not for the memory of ${agent} in ${workspace}.`, { bad: true });
   if (!allowed(who, of)) Object.assign(who, standard);
 }
 
-/** Start, also after a login. Of several starts only the newest goes on; one that fails shows why, and tries again. */
+/** Start the page, also after a login. A newer start cancels older ones; a failed start shows the error and retries. */
 async function begin({ entered = false } = {}) {
   const mine = ++starts, address = location.hash;
   try {
@@ -51,7 +51,7 @@ async function begin({ entered = false } = {}) {
     const refused = identify(found);
     await memories();
     if (mine !== starts) return;
-    if (location.hash !== address) return begin({ entered }); // it may lead to another memory
+    if (location.hash !== address) return begin({ entered }); // the address changed: it may name another memory
     start(found, refused);
   } catch (error) {
     if (mine !== starts) return;
@@ -61,15 +61,15 @@ async function begin({ entered = false } = {}) {
   }
 }
 
-/** Take over the rights of a session, and choose the memory to show. Returns whether the address names one that the token is not for. */
+/** Apply the rights of a session and select the memory to show. Returns true if the token has no access to the address's memory. */
 function identify(found) {
   who.right = found.right;
   who.everybody = found.agents.includes("*");
   who.everywhere = who.everybody && found.workspace === "*";
   standard.workspace = found.workspace === "*" ? found.default_workspace : found.workspace;
   standard.agent = who.everybody || found.agents.includes(found.default_agent) ? found.default_agent : found.agents[0];
-  const { query } = read(), bare = /^#?\/?$/.test(location.hash); // any other address says whose memory it is
-  for (const key of ["workspace", "agent"]) { // what was chosen before may have been chosen with another token
+  const { query } = read(), bare = /^#?\/?$/.test(location.hash); // any other address names its memory
+  for (const key of ["workspace", "agent"]) { // an earlier choice may have been made with another token
     const before = bare ? kept.get(key) : null;
     who[key] = query[key] ?? (before !== null && allowed({ ...standard, [key]: before }, found) ? before : standard[key]);
   }
@@ -78,14 +78,14 @@ function identify(found) {
   return refused;
 }
 
-/** Show the page for a session. From here on the address leads the way. */
+/** Show the page for a session. From here on the address determines what is shown. */
 function start(found, refused) {
   session = found;
   const { view: first, parts, query: { agent, workspace, ...rest } } = read();
   if ((refused || !workspace) && workspaces.length && !workspaces.includes(who.workspace)) who.workspace = standard.workspace;
-  // An agent that does not remember anything is shown only when it was asked for, or when nobody does.
+  // Show an empty agent only if the address names it, or if all agents are empty.
   if ((refused || !agent) && !agents.includes(who.agent)) who.agent = agents.includes(standard.agent) || !agents.length ? standard.agent : agents[0];
-  // An address without an agent means the usual one, so this one says whose memory it is.
+  // An address without an agent means the default agent, so name the agent explicitly.
   history.replaceState(null, "", refused ? href([first]) : href([first, ...parts], rest));
   document.body.classList.remove("outside");
   frame();
@@ -93,14 +93,14 @@ function start(found, refused) {
   route();
 }
 
-/** Read which workspaces there are, and which agents are in the chosen one. */
+/** Load the workspaces, and the agents of the selected one. */
 async function memories() {
   const of = who.workspace, list = (answer) => (Array.isArray(answer) ? answer : answer.items);
   const found = await Promise.all([get("/v1/workspaces").then(list), get("/v1/agents", { agent: null }).then(list)]);
   if (of === who.workspace) [workspaces, agents] = found;
 }
 
-/** What is shown belongs to a memory that is left: nothing of it stays to be read or pressed under the name of another. */
+/** Remove everything shown of the current memory, so that none of it appears under the name of the next one. */
 function clear() {
   leaving();
   dropUndos();
@@ -108,18 +108,18 @@ function clear() {
   set(main, waiting());
 }
 
-/** Ask for a token; `why` says what was wrong with the last one. */
+/** Show the login form; `why` is the error of the previous attempt. */
 function login(why = "") {
-  starts++; // one that is under way would take the form away
-  who.login++; // and an answer that is under way is about a token that is given up
+  starts++; // a pending start would replace the form
+  who.login++; // ignore the 401 of pending requests: they used the old token
   feed.close();
   clear();
-  offline.hidden = true; // what is to be done now is said below
+  offline.hidden = true; // the form says what to do
   for (const box of document.querySelectorAll("dialog[open]")) box.close();
   document.body.classList.add("outside");
   const token = h("input", { type: "password", autocomplete: "current-password", required: true, placeholder: "rcl_…", autofocus: true, spellcheck: "false" });
   const problem = h("p", { class: "problem", role: "alert", hidden: !why }, why);
-  session = name = null; // so that no address leads past it
+  session = name = null; // so that no navigation bypasses the form
   let busy = false;
   set(main, h("form", { class: "login stack", onsubmit: async (event) => {
     event.preventDefault();
@@ -141,7 +141,7 @@ function login(why = "") {
 
 async function logout() {
   const before = session;
-  session = null; // what is answered with 401 meanwhile must not show a login that the reload takes away
+  session = null; // a 401 meanwhile must not show a login form that the reload would discard
   try {
     await ask("DELETE", "/v1/session", alone);
   } catch (error) {
@@ -151,7 +151,7 @@ async function logout() {
   location.reload();
 }
 
-/** Show another memory, in the same view. */
+/** Switch to another memory in the same view. */
 function choose(change) {
   Object.assign(who, change);
   kept.set("workspace", who.workspace);
@@ -160,12 +160,12 @@ function choose(change) {
   keepFocus(tools, frame);
   feed.open({ anew: true });
   const address = href([read().view]);
-  if (address === location.hash) route(); // it was chosen already, and is shown again
+  if (address === location.hash) route(); // same address: no hashchange event
   else go(address);
 }
 
 async function chooseWorkspace(workspace) {
-  clear(); // before another one is named: what is written meanwhile would go there
+  clear(); // before `who` changes: a write from the old view would go to the new workspace
   who.workspace = workspace;
   try {
     await memories();
@@ -176,16 +176,16 @@ async function chooseWorkspace(workspace) {
   if (session && who.workspace === workspace) choose({ workspace, agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
 }
 
-/** Those who began to remember since are there to be chosen, too. */
+/** Refresh the agents and workspaces to choose from. */
 async function others() {
   const before = [workspaces, agents];
-  try { await memories(); } catch { return; } // those that are known can still be chosen
+  try { await memories(); } catch { return; } // keep the known ones
   if (!session) return;
   if (JSON.stringify([workspaces, agents]) === JSON.stringify(before)) return;
   const agent = document.querySelector("#tools [aria-label=Agent]"), workspace = document.querySelector("#tools [aria-label=Workspace]");
   if (!agent || !workspace !== workspaces.length < 2) return void keepFocus(tools, frame);
   for (const [box, values, value] of [[agent, agents, who.agent], [workspace, workspaces, who.workspace]]) {
-    if (box) set(box, among(values, value).map(([key, text]) => h("option", { value: key, selected: key === value }, text))); // in its place: it may be open
+    if (box) set(box, among(values, value).map(([key, text]) => h("option", { value: key, selected: key === value }, text))); // in place: the select may be open
   }
 }
 
@@ -242,7 +242,7 @@ function route() {
     leaving();
     name = known;
     view = new VIEWS[name][1](main);
-    if (!first && !tools.contains(document.activeElement)) main.focus({ preventScroll: true }); // there one may be about to choose another agent
+    if (!first && !tools.contains(document.activeElement)) main.focus({ preventScroll: true }); // keep the focus in the toolbar: the user may be selecting another agent
   }
   document.title = `${VIEWS[name][0]} · ${who.agent} · recollect`;
   mark();
@@ -262,24 +262,24 @@ function help() {
   dialog("Keys", () => h("dl", { class: "keys" }, KEYS.map(([keys, text]) => h("div", {}, h("dt", {}, keys.split(/ +/).map((key) => h("kbd", {}, key))), h("dd", {}, text)))));
 }
 
-// What happens elsewhere
+// Changes by other clients
 
 let waitingChanges = [], everything = false, looking = null, own = null;
 
-/** Show these changes soon; none of them in particular: anything may have changed. */
+/** Schedule a refresh for these changes; an empty list means that anything may have changed. */
 function soon(changes) {
   everything ||= !changes.length;
   waitingChanges.push(...changes);
   if (view && looking !== view) look(view);
 }
 
-/** One look after the other: however much happens, each comes to its end and is shown, and none is missed. */
+/** Refresh a view serially: under load each refresh completes before the next starts, and no change is missed. */
 async function look(at) {
   looking = at;
   try {
     while (looking === at && (everything || waitingChanges.length)) {
       await new Promise((done) => { setTimeout(done, BATCH); });
-      if (view !== at) return; // the next one looks for itself
+      if (view !== at) return; // a new view loads its own data
       const taken = everything ? [] : waitingChanges;
       [waitingChanges, everything] = [[], false];
       await at.refresh(taken);
@@ -292,7 +292,7 @@ async function look(at) {
 const seen = new Set();
 let due = [];
 
-/** Tell of what is due; of many that are due together once. */
+/** Show a toast for each due reminder; a single one if more than three are due together. */
 function reminded({ id }) {
   if (seen.has(id)) return;
   seen.add(id);
@@ -325,9 +325,9 @@ const feed = new Feed((kind, data) => {
     others();
     if (session) view ? view.refresh() : route();
   }
-}, async () => { // a token that is no longer good leads to the login, another one to what that is for
+}, async () => { // an expired token leads to the login, a different one to a memory that it has access to
   const before = session, now = await get("/v1/session", alone.query).catch(() => null);
-  if (session !== before) return true; // a login or another start came first
+  if (session !== before) return true; // superseded by a login or another start
   if (!now) return false;
   session = now;
   if (allowed(who)) return false;
@@ -337,14 +337,14 @@ const feed = new Feed((kind, data) => {
   return true;
 });
 
-// What this page writes comes back through the feed. Where it does not (the line is lost, or it is a reminder), look anyway.
+// The page's own writes come back through the feed. If not (connection lost, or a reminder), refresh after a delay.
 network.addEventListener("changed", () => {
   clearTimeout(own);
   own = setTimeout(() => soon([]), 600);
 });
 network.addEventListener("login", () => { if (session) login(); });
 
-// The keys
+// Keyboard shortcuts
 
 let went = false;
 
@@ -365,7 +365,7 @@ addEventListener("keydown", (event) => {
   if (done) event.preventDefault();
 });
 
-// On a low screen the list takes the room of what stands above it, once one is in the list.
+// On a low screen, scrolling or focusing the list hides the controls above it.
 main.addEventListener("scroll", ({ target }) => { if (target.matches?.(".endless")) target.parentElement.scrollTop = target.scrollTop > 0 ? main.scrollHeight : 0; }, true);
 main.addEventListener("focusin", ({ target }) => { if (target.matches(".endless :focus-visible")) target.closest(".side").scrollTop = main.scrollHeight; });
 
@@ -374,5 +374,5 @@ addEventListener("hashchange", route);
 setInterval(tick, MINUTE);
 addEventListener("pagehide", () => feed.close());
 addEventListener("pageshow", (event) => { if (event.persisted && session) feed.open(); });
-document.getElementById("loading").removeAttribute("id"); // loading.js watches until the page has started
+document.getElementById("loading").removeAttribute("id"); // tells loading.js that the page has started
 begin();

@@ -1,24 +1,24 @@
-// For any chat page: keeps what is said in recollect while it is said.
+// Autosave for any chat page: saves the conversation to recollect while it goes on.
 //
 //   <script crossorigin src="http://127.0.0.1:8377/static/autosave.js"></script>
 //   const saving = recollect.autosave({ agentId: "ana", chatId: "chat-7", messages: () => chat.messages });
 //   …
-//   await saving.close();   // the talk is over: hand-off, decisions and lessons are kept
+//   await saving.close();   // end of the conversation: hand-off, decisions and lessons are extracted
 //
 // A message is {role: "user" | "agent", text, internal?}; {role: "assistant", content} works as well, also with a list of
-// parts. Other roles, and internal messages, never leave the page. What is new is saved as a checkpoint: at the start,
-// every 30 seconds, and once more when the page goes away.
+// parts. Other roles and internal messages are never sent. New messages are saved as a checkpoint: at the start, every
+// 30 seconds, and when the page is hidden or closed.
 
 (() => {
   const EVERY = 30_000;
-  const LIMIT = 30_000; // milliseconds after which an answer is not waited for any more; four times that where the server writes the hand-off
-  const BEACON = 60_000; // bytes that a browser surely sends from a page that goes away
+  const LIMIT = 30_000; // request timeout in milliseconds; four times that when the server writes the hand-off
+  const BEACON = 60_000; // bytes that every browser sends from a closing page
   const home = new URL("../", document.currentScript.src);
 
   const ROLES = { user: "user", agent: "agent", assistant: "agent" };
   const size = (text) => new Blob([text]).size;
 
-  /** The words of a message: a text, or those of its parts that are text. */
+  /** Return the text of a message: a string, or its text parts joined. */
   const words = (content) => [content].flat().map((part) => (/text$/.test(part?.type ?? "text") ? part?.text ?? part : null))
     .filter((text) => text && typeof text === "string").join("\n");
 
@@ -27,8 +27,8 @@
     .map((one) => ({ role: ROLES[one.role], text: words(one.text ?? one.content) }))
     .filter((one) => one.text.trim());
 
-  /** Begin to save. Options: agentId, messages (a list, or a function that gives it), chatId, modelId, workspace, token,
-      every (milliseconds), saved(answer), failed(error). Gives {save, close, recover, stop}. */
+  /** Start saving. Options: agentId, messages (a list, or a function that returns it), chatId, modelId, workspace, token,
+      every (milliseconds), saved(answer), failed(error). Returns {save, close, recover, stop}. */
   function autosave({ agentId, messages, chatId, modelId, workspace, token, every = EVERY, saved = () => {}, failed = () => {} }) {
     let known = [], sent = "", under = Promise.resolve(), closed = false;
     const talk = () => spoken((typeof messages === "function" ? messages() : messages) ?? []);
@@ -43,7 +43,7 @@
     const same = (one, other) => one.role === other?.role && one.text === other.text;
     const isNew = (said) => said.length !== known.length || !said.every((one, place) => same(one, known[place]));
 
-    // Cookies go to the page's own server only; elsewhere it is the token that counts.
+    // Cookies are sent to the page's own origin only; other origins need the token.
     async function ask(url, more, limit = LIMIT) {
       const late = new AbortController(), timer = setTimeout(() => late.abort(new Error("the server does not answer")), limit);
       try {
@@ -55,8 +55,8 @@
       }
     }
 
-    // One after the other: a slow answer must not be overtaken by the next one. It is the whole talk that is sent, as
-    // the server then knows for sure what is new in it.
+    // Requests are serialised: a later one must not overtake a slow one. The whole conversation is sent, so that the
+    // server can determine reliably which messages are new.
     function save(more = {}) {
       const done = under.then(async () => {
         try {
@@ -67,7 +67,7 @@
           saved(answer);
           return answer;
         } catch (error) {
-          failed(error); // it is tried again with the next one
+          failed(error); // retried with the next save
           if (more.close) throw error;
           return null;
         }
@@ -76,8 +76,8 @@
       return done;
     }
 
-    /** What a page that goes away can still send: all, or the oldest that are not saved yet, as many as fit. They begin
-        at a message that was said once only, so that the server finds their place; else nothing can be sent. */
+    /** Return the messages that a closing page can still send: all, or the oldest unsaved ones that fit. They start at a
+        message that occurs only once, so that the server can locate them; otherwise nothing can be sent. */
     function last(said) {
       const sizes = said.map((one) => size(JSON.stringify(one)) + 1);
       let room = BEACON - size(body([]));
@@ -97,11 +97,11 @@
       const said = talk();
       if (!isNew(said)) return;
       const fitting = last(said), text = body(fitting);
-      if (text === sent) return; // a page goes away in several steps, and each of them tells
+      if (text === sent) return; // closing a page fires several events
       sent = text;
-      if (fitting.at(-1) !== said.at(-1)) save(); // which gets through when the page is merely hidden
+      if (fitting.at(-1) !== said.at(-1)) save(); // succeeds if the page is only hidden
       if (!fitting.length) return;
-      // A beacon carries no token, and none goes to another origin; there a request that outlives the page does the same.
+      // A beacon cannot carry a token or go to another origin; use a keepalive request there.
       if (token || home.origin !== location.origin) ask(address(), { method: "POST", body: text, keepalive: true }).catch(() => {});
       else navigator.sendBeacon(address(), new Blob([text], { type: "application/json" }));
     }
@@ -121,15 +121,15 @@
     return {
       /** Save now. */
       save: () => save(),
-      /** The talk is over: save it, and let the server write the hand-off, the decisions and the lessons. Rejected when
-          it cannot be saved, and when there is no hand-off because somebody else ended it, or set it idle. */
+      /** End the conversation: save it and have the server write hand-off, decisions and lessons. Rejects if it cannot be
+          saved, or if there is no hand-off because it was ended, archived or set idle elsewhere. */
       async close() {
         const answer = await save({ close: true });
         closed ||= answer?.closed === true;
         if (answer && !closed) throw new Error("the talk is saved, but without a hand-off: it was ended, archived or set idle elsewhere before");
         stop();
       },
-      /** What the agent last said and heard, from the last seven days; null when there is nothing. */
+      /** Return the agent's last checkpoint of the past seven days; null if there is none. */
       async recover() {
         const url = address();
         url.searchParams.set("agentId", agentId);

@@ -1,13 +1,13 @@
-// Building what is seen, always as nodes. Text goes in as text: nothing here ever parses HTML.
+// DOM helpers. Everything is built as nodes and text is inserted as text: nothing here parses HTML.
 
 const SVG = "http://www.w3.org/2000/svg";
 
-/** An element: `h("p", {class: "x", onclick: f}, "text", [more])`. Empty children are left out. */
+/** Create an element: `h("p", {class: "x", onclick: f}, "text", [more])`. Empty children are omitted. */
 export function h(tag, props, ...children) {
   return fill(document.createElement(tag), props, children);
 }
 
-/** The same for SVG. */
+/** Create an SVG element. */
 export function s(tag, props, ...children) {
   return fill(document.createElementNS(SVG, tag), props, children);
 }
@@ -23,7 +23,7 @@ function fill(node, props, children) {
   return node;
 }
 
-/** Append children: nodes, text, lists of them; nothing for null, undefined and false. */
+/** Append children: nodes, text, or lists of them; null, undefined and false are skipped. */
 export function add(node, ...children) {
   for (const child of children.flat(Infinity)) {
     if (child !== null && child !== undefined && child !== false) node.append(child);
@@ -31,7 +31,7 @@ export function add(node, ...children) {
   return node;
 }
 
-/** Put new children in the place of the old ones. */
+/** Replace all children. */
 export function set(node, ...children) {
   node.replaceChildren();
   return add(node, ...children);
@@ -57,12 +57,12 @@ const ICONS = {
   leave: "M10 4H5v16h5M14 8l4 4-4 4M18 12H9",
 };
 
-/** A small drawing that says nothing to a screen reader: the text beside it, or the label of its button, does. */
+/** Create an icon, hidden from screen readers: the adjacent text or the button's label describes it. */
 export function icon(name) {
   return s("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, s("path", { d: ICONS[name] }));
 }
 
-/** Run something that somebody asked for; if it fails, now or later, say so. */
+/** Run a user action; show a toast if it throws or rejects. */
 async function attempt(run) {
   try {
     await run();
@@ -71,7 +71,7 @@ async function attempt(run) {
   }
 }
 
-/** A button. With `label` alone it shows text; with an icon and `quiet` the label is only spoken and shown on hover. Pressed again before it is done, it does nothing. */
+/** Create a button. It shows `label`; with an icon and `quiet` the label is only an accessible name and tooltip. Clicks while its action runs are ignored. */
 export function button(label, run, { icon: drawn, kind = "", quiet = false, key, ...props } = {}) {
   let busy = false;
   const press = async (event) => {
@@ -88,12 +88,12 @@ export function button(label, run, { icon: drawn, kind = "", quiet = false, key,
   );
 }
 
-/** A field with its label. */
+/** Create a labelled form field. */
 export function field(label, control, hint) {
   return h("label", { class: "field" }, h("span", { class: "label" }, label), control, hint && h("span", { class: "hint" }, hint));
 }
 
-/** A select of [value, text] pairs. */
+/** Create a select from [value, text] pairs. */
 export function select(pairs, value, onchange, props = {}) {
   const made = h("select", { ...props, onchange: (event) => onchange(event.target.value) },
     pairs.map(([key, text]) => h("option", { value: key }, text)));
@@ -109,23 +109,23 @@ const dated = new Intl.DateTimeFormat(undefined, { day: "numeric", month: "short
 const clock = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
 const relative = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 
-/** A moment in a few words: how long ago, or the day. */
+/** Format a timestamp as relative time, or as a date if it is not recent. */
 export function ago(at) {
   const past = Date.now() - at;
   const sign = past < 0 ? 1 : -1, size = Math.abs(past);
-  if (size < 45_000) return past < -5_000 ? "in a moment" : "just now"; // clocks are not quite the same everywhere
+  if (size < 45_000) return past < -5_000 ? "in a moment" : "just now"; // tolerates clock skew
   if (size < 3_600_000) return relative.format(sign * Math.round(size / 60_000), "minute");
   if (size < DAY) return relative.format(sign * Math.round(size / 3_600_000), "hour");
   if (size < 7 * DAY) return relative.format(sign * Math.round(size / DAY), "day");
   return new Date(at).getFullYear() === new Date().getFullYear() ? date.format(at) : dated.format(at);
 }
 
-/** A moment in full. */
+/** Format a timestamp in full. */
 export function moment(at) {
   return `${dated.format(at)}, ${clock.format(at)}`;
 }
 
-/** A <time>: a few words, which go with the time, and the whole moment on hover. */
+/** Create a <time> element with relative text that `tick` updates, and the full timestamp on hover. */
 export function time(at, says = ago) {
   if (at === null || at === undefined) return null;
   const made = h("time", { datetime: new Date(at).toISOString(), title: moment(at) }, says(at));
@@ -133,7 +133,7 @@ export function time(at, says = ago) {
   return made;
 }
 
-/** Say of all moments that are shown how long ago they are now. */
+/** Update the relative text of all <time> elements. */
 export function tick() {
   for (const node of document.querySelectorAll("time")) {
     const now = node.says?.(Date.parse(node.dateTime));
@@ -143,13 +143,13 @@ export function tick() {
 
 export const day = (at) => dated.format(at);
 
-/** How long ago, and the time of day. */
+/** Format a timestamp as relative time and time of day. */
 export const agoAt = (at) => `${ago(at)}, ${clock.format(at)}`;
 export const number = (value, digits = 0) =>
   value.toLocaleString(undefined, { minimumFractionDigits: digits, maximumFractionDigits: digits });
 export const many = (count, one, more) => `${number(count)} ${count === 1 ? one : more}`;
 
-/** How long something takes, in words. */
+/** Format a duration. */
 export function span(milliseconds) {
   if (milliseconds < 1_000) return `${Math.round(milliseconds)} ms`;
   if (milliseconds < 60_000) return `${Math.round(milliseconds / 1_000)} s`;
@@ -157,15 +157,15 @@ export function span(milliseconds) {
   return milliseconds < 2 * DAY ? `${Math.round(milliseconds / 3_600_000)} h` : `${Math.round(milliseconds / DAY)} days`;
 }
 
-// Messages, questions, and what is going on
+// Toasts, dialogs and progress
 
 const undos = [];
 
-/** A message at the edge of the page; with `undo` a button, which also the key `u` presses. */
+/** Show a message at the edge of the page; with `undo`, with an undo button and the shortcut `u`. */
 export function toast(text, { undo, bad = false } = {}) {
   const place = document.getElementById("toasts");
   const took = { run: null, leave: () => leave() };
-  let from = null; // what had the focus before the message had it
+  let from = null; // the element that had the focus before the toast
   const leave = () => {
     clearTimeout(took.timer);
     const held = made.contains(document.activeElement);
@@ -184,25 +184,25 @@ export function toast(text, { undo, bad = false } = {}) {
     made.append(button("Undo", took.run, { kind: "link", key: "u" }));
   }
   made.append(button("Close", leave, { icon: "close", quiet: true }));
-  if (!undo) [...place.children].find((one) => one.textContent === made.textContent)?.remove(); // said again, it stands once
+  if (!undo) [...place.children].find((one) => one.textContent === made.textContent)?.remove(); // replace an equal message
   while (place.childElementCount > 2) place.firstElementChild.remove();
   place.append(made);
   wait();
 }
 
-/** Undo what the newest message offers to undo; false when there is nothing. */
+/** Run the undo of the newest message; false if there is none. */
 export function undo() {
   const last = undos.at(-1);
   last?.run();
   return last !== undefined;
 }
 
-/** What could be undone belongs to a memory that is no longer shown. */
+/** Drop all undos: they belong to a memory that is no longer shown. */
 export function dropUndos() {
   for (const one of [...undos]) one.leave();
 }
 
-/** A dialog: `build(close)` gives its content. Resolves with what `close` was given; with nothing when it was left. */
+/** Show a modal dialog; `build(close)` returns its content. Resolves to the argument of `close`, or undefined if dismissed. */
 export function dialog(title, build, { wide = false } = {}) {
   return keepFocus(document.body, () => new Promise((resolve) => {
     const box = h("dialog", { class: wide ? "dialog wide" : "dialog", "aria-label": title });
@@ -216,11 +216,11 @@ export function dialog(title, build, { wide = false } = {}) {
     box.showModal();
     const first = box.querySelector("[autofocus]");
     first?.focus();
-    first?.select?.(); // what stands in a field is there to be replaced
+    first?.select?.(); // select the text of a field, ready to be replaced
   }));
 }
 
-/** Ask before something is done; true when it may be. */
+/** Ask for confirmation; resolves to true if confirmed. */
 export function ask(title, text, yes, kind = "strong") {
   return dialog(title, (close) => h("div", { class: "stack" }, [text].flat().map((one) => h("p", {}, one)),
     h("div", { class: "row end" }, button("Cancel", () => close(false)), button(yes, () => close(true), { kind, autofocus: true }))));
@@ -236,7 +236,7 @@ export function askText(title, label, value, yes) {
   });
 }
 
-/** Draw `root` anew, now or when the promise of `draw` is kept: the control that had the focus has it again, or the one with its name, or the heading. */
+/** Run `draw`, which redraws `root` and may be async, and restore the focus: to the same control, else one with its name, else the heading. */
 export function keepFocus(root, draw) {
   const had = document.activeElement;
   if (!had || had === document.body || !root.contains(had)) return draw();
@@ -244,7 +244,7 @@ export function keepFocus(root, draw) {
   const alike = (wanted) => [...root.querySelectorAll(had.tagName)].filter((node) => name(node) === wanted);
   const called = name(had), place = alike(called).indexOf(had);
   const back = () => {
-    if (document.activeElement !== document.body && document.activeElement !== null) return; // it was not lost, or is elsewhere now
+    if (document.activeElement !== document.body && document.activeElement !== null) return; // the focus was not lost, or has moved
     const again = had.isConnected ? [had] : alike(called);
     const to = again[Math.min(place, again.length - 1)] ?? again[0] ?? root.querySelector("h1, h2");
     if (/^H\d$/.test(to?.tagName)) to.tabIndex = -1;
@@ -256,21 +256,21 @@ export function keepFocus(root, draw) {
   return drawn;
 }
 
-/** What is shown while something is on its way, where nothing was before. */
+/** Create a placeholder for content that is loading. */
 export const waiting = (text = "Loading…") => h("p", { class: "empty waiting", role: "status" }, text);
 
-/** Say in a place that something is on its way, once that takes long. Gives what is to be called when it is there. */
+/** Show a loading text in `place` after a delay. Returns a function that cancels it. */
 export function slowly(place) {
   const timer = setTimeout(() => set(place, "Loading…"), 300);
   return () => clearTimeout(timer);
 }
 
-/** What is shown when something could not be had. */
+/** Create an error message, with a retry button if `again` is given. */
 export function failed(error, again) {
   return h("div", { class: "empty", role: "alert" }, h("p", {}, error.message), again && button("Try again", again));
 }
 
-/** Copy text, and say so. */
+/** Copy text to the clipboard and show a toast. */
 export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -280,8 +280,8 @@ export async function copy(text) {
   }
 }
 
-/** The browser's storage, where it is switched on. */
+/** localStorage, or a no-op if it is disabled. */
 export const kept = {
   get(key) { try { return localStorage.getItem(`recollect.${key}`); } catch { return null; } },
-  set(key, value) { try { localStorage.setItem(`recollect.${key}`, value); } catch { /* then it is forgotten */ } },
+  set(key, value) { try { localStorage.setItem(`recollect.${key}`, value); } catch { /* not stored */ } },
 };

@@ -1,17 +1,17 @@
-// What happens elsewhere, as it happens. The browser reconnects by itself and says where it stopped; when it gives up, we do.
+// Live feed of changes (server-sent events). The browser reconnects and resumes by itself; when it gives up, this does.
 
 import { address, events as network } from "./api.js";
 
 const KINDS = ["operation", "event", "reminder", "ping"];
 const WAITS = [1_000, 2_000, 5_000, 10_000];
-const SILENCE = 40_000; // milliseconds without a word, after which the line is lost: the server says something every 15 seconds
-const PATIENCE = 1_000; // milliseconds until the page is shown although the feed has not begun
+const SILENCE = 40_000; // milliseconds without an event after which the connection counts as lost: the server pings every 15 seconds
+const PATIENCE = 1_000; // milliseconds to wait for the feed before the page is shown without it
 
 /**
- * Follow the feed of the chosen memory. `told(kind, data)` for each thing; `state("live" | "lost")` when that changes.
+ * Follow the feed of the selected memory. Calls `told(kind, data)` per event and `state("live" | "lost")` on changes.
  *
- * Who waits for `beginning`, where there is one, misses nothing: the feed tells all that happens later. It does not last
- * for ever; a feed that begins after it tells "late", and what was read before must be read again.
+ * A reader that awaits `beginning`, if set, misses no change: the feed delivers everything that happens later. It times
+ * out; a feed that starts after the timeout sends "late", and data that was read before must be read again.
  */
 export class Feed {
   #source = null;
@@ -23,12 +23,12 @@ export class Feed {
   #begins = null;
   beginning = null;
 
-  /** `refused()` is asked when the server does not let us in, before it is tried again; true when it saw to it. */
+  /** `refused()` is called when the connection is closed, before the retry; it resolves to true if it handled that. */
   constructor(told, state, refused) {
     this.told = told;
     this.onstate = state;
     this.refused = refused;
-    // A page that nobody sees needs no connection of its own; browsers allow few per server.
+    // Disconnect hidden pages: browsers allow few connections per server.
     document.addEventListener("visibilitychange", () => {
       if (document.hidden) this.#close();
       else if (this.#wanted) this.open();
@@ -36,7 +36,7 @@ export class Feed {
     network.addEventListener("unreachable", () => { if (this.#wanted) this.#become("lost"); });
   }
 
-  /** Begin to follow, or follow another memory. */
+  /** Connect, or with `anew` follow another memory from now on. */
   open({ anew = false } = {}) {
     this.#wanted = true;
     if (anew) this.#anew();
@@ -45,7 +45,7 @@ export class Feed {
     this.#listen();
     source.onopen = () => { this.#tries = 0; this.#listen(); this.#become("live"); };
     source.onerror = async () => {
-      this.#begins?.(); // it will not be soon
+      this.#begins?.(); // do not keep readers waiting for the reconnect
       if (source.readyState !== EventSource.CLOSED) return this.#become("lost");
       this.#later();
       if (!(await this.refused()) && this.#source === source) this.#become("lost");
@@ -57,7 +57,7 @@ export class Feed {
         this.#last = event.lastEventId || this.#last;
         this.#begins?.();
         if (first && !this.beginning) this.told("late", {});
-        this.#become("live"); // also when a single request had failed and the line itself never did
+        this.#become("live"); // also after a failed request that did not affect the feed's connection
         if (kind !== "ping") this.told(kind, JSON.parse(event.data));
       });
     }
@@ -86,7 +86,7 @@ export class Feed {
     this.#timer = setTimeout(() => this.open(), WAITS[Math.min(this.#tries++, WAITS.length - 1)]);
   }
 
-  /** A line may die without a word: who hears nothing for long begins anew. */
+  /** Restart the watchdog: a connection may die silently, so reconnect after a long silence. */
   #listen() {
     clearTimeout(this.#timer);
     this.#timer = setTimeout(() => { this.#become("lost"); this.open(); }, SILENCE);

@@ -1,4 +1,4 @@
-// A list of any length: rows of one height, of which only those in view exist. More is asked for before the end is reached.
+// Virtual list: rows of equal height, of which only those in view exist. More are fetched before the end is reached.
 
 import { h } from "./dom.js";
 
@@ -11,9 +11,9 @@ export class EndlessList {
   #ended = true;
   #height = 0;
   #current = null;
-  #place = null; // which one was open last
+  #place = null; // the row that was open last
 
-  /** `row(item)` makes the link of a row, `key(item)` says which it is, `more()` fetches what follows. */
+  /** `row(item)` creates the link of a row, `key(item)` returns its key, `more()` fetches the next page. */
   constructor({ row, key, more, label }) {
     this.row = row;
     this.key = key;
@@ -25,7 +25,7 @@ export class EndlessList {
 
   get items() { return this.#items; }
 
-  /** Show these; with `keep` the place in the list stays. */
+  /** Replace the items; with `keep`, keep the scroll position. */
   set(items, { ended = true, keep = false } = {}) {
     const focused = this.#focused(), at = this.#items.findIndex((item) => this.key(item) === focused);
     this.#items = items;
@@ -36,24 +36,24 @@ export class EndlessList {
     this.#draw();
     if (focused === null) return;
     const row = this.#rows.get(focused) ?? this.#rows.get(items.length ? this.key(items[Math.min(at, items.length - 1)]) : null);
-    row?.firstElementChild.focus({ preventScroll: true }); // or what took its place
+    row?.firstElementChild.focus({ preventScroll: true }); // or the row that replaced it
   }
 
-  /** Add these at the end. */
+  /** Append items. */
   extend(items, { ended }) {
     this.#items = this.#items.concat(items);
     this.#ended = ended;
     this.#draw();
   }
 
-  /** Say which one is open. */
+  /** Mark the open row. */
   mark(key) {
     this.#current = key;
     this.#place = key ?? this.#place;
     for (const [one, row] of this.#rows) this.#marked(row, one);
   }
 
-  /** Focus the row so many further than the focused one, or the one that is or was open; the first when there is none. */
+  /** Move the focus by `step` rows, from the focused row or the one that is or was open; else focus the first. */
   move(step) {
     if (!this.#items.length) return;
     const from = this.#focused() ?? this.#place;
@@ -69,10 +69,10 @@ export class EndlessList {
     this.focus(at >= 0 ? at : Math.min(this.#items.length - 1, Math.ceil(this.node.scrollTop / this.#rowHeight())));
   }
 
-  /** Whether it is to be seen: on a small screen what is open covers it. */
+  /** True if the list is visible: on a small screen the detail pane covers it. */
   get shown() { return this.node.offsetParent !== null; }
 
-  /** Bring a row into view and focus it. */
+  /** Scroll to a row and focus it. */
   focus(index) {
     if (!this.#items.length) return;
     const height = this.#rowHeight(), top = index * height;
@@ -84,7 +84,7 @@ export class EndlessList {
     this.#rows.get(this.key(this.#items[index]))?.firstElementChild.focus({ preventScroll: true });
   }
 
-  /** The item whose row has the focus. */
+  /** Return the item whose row has the focus. */
   focused() {
     const key = this.#focused();
     return key === null ? null : this.#items.find((item) => this.key(item) === key) ?? null;
@@ -116,7 +116,7 @@ export class EndlessList {
         row = h("div", { class: "slot", role: "listitem" }, this.row(item));
         this.#marked(row, key);
         this.#rows.set(key, row);
-        // In the order of the list, which is the order in which Tab and screen readers go.
+        // In list order, because Tab and screen readers follow DOM order.
         const before = index > first ? this.#rows.get(this.key(this.#items[index - 1])) : null;
         if (before) before.after(row);
         else this.inner.prepend(row);

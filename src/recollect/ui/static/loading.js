@@ -1,10 +1,10 @@
-// Shows an error and a retry when a file of the page cannot be loaded or run. No module, because it must work when those do not.
+// Shows an error and a retry button if a file of the page fails to load or run. Not a module: it must work when modules do not.
 
-const STARTS = 30_000; // milliseconds after which the page should have started
+const STARTS = 30_000; // milliseconds after which a page that has not started counts as failed
 
 function failedToStart() {
   if (document.readyState === "loading") return addEventListener("DOMContentLoaded", failedToStart);
-  const place = document.getElementById("loading"); // app.js takes the id away when it runs
+  const place = document.getElementById("loading"); // app.js removes the id when it runs
   if (!place) return;
   const again = document.createElement("button");
   again.type = "button";

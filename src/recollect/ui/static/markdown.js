@@ -1,13 +1,13 @@
-// Markdown as nodes. What was remembered may come from anywhere, so no HTML in it is HTML here, a link goes to
-// http, https or mailto and nowhere else, and images are only links. No text may keep the page busy either: nothing
-// here looks at the same characters again and again, however long the text is.
+// Markdown renderer that builds nodes. Content is untrusted: HTML is shown as text, links go only to http, https and
+// mailto, and images become links. Running time is bounded too: no character is scanned over and over, however long
+// the text is.
 
 import { h } from "./dom.js";
 
 const LONGEST = 200_000;
 const DEEPEST = 12;
 
-/** The text as nodes. `name(text)` gives where a [[name]] leads, or null. */
+/** Render a text as nodes. `name(text)` returns the address of a [[name]], or null. */
 export function markdown(text, { name = () => null } = {}) {
   const cut = text.length > LONGEST;
   const made = h("div", { class: "prose" }, blocks(lines(cut ? text.slice(0, LONGEST) : text), { name }, 0));
@@ -82,10 +82,10 @@ function blocks(all, links, depth) {
 
 const verbatim = (all) => h("pre", { tabindex: 0 }, h("code", {}, all.join("\n")));
 
-/** A heading. The page has the first two levels for itself. */
+/** Create a heading. The first two levels are reserved for the page. */
 const heading = (level, text, links) => h(`h${Math.min(6, level + 2)}`, {}, inline(text, links));
 
-/** The text of a heading without the # that may close it. */
+/** Remove the closing # of a heading. */
 function titled(text) {
   const bare = text.trimEnd();
   let end = bare.length;
@@ -95,7 +95,7 @@ function titled(text) {
 
 const starts = (line) => FENCE.test(line) || HEADING.test(line) || RULE.test(line) || QUOTE.test(line) || ITEM.test(line);
 
-/** Whether a table begins here: a row, and below it the line that says that it is a head. */
+/** True if a table starts here: a row followed by a delimiter row. */
 const tabled = (all, at) => ROW.test(all[at]) && COLUMNS.test(all[at + 1] ?? "");
 
 function listed(all, at, links, depth) {
@@ -123,7 +123,7 @@ function listed(all, at, links, depth) {
   return [list, at];
 }
 
-/** A box in front of a task; it only shows, the text is what is changed. */
+/** Create the checkbox of a task, read-only: the text is the source. */
 function task(inner) {
   const found = /^\[([ xX])\] /.exec(inner[0]);
   if (!found) return null;
@@ -141,14 +141,14 @@ function table(head, rows, links) {
     h("tbody", {}, rows.map((row) => h("tr", {}, cells(row).map((one) => h("td", {}, inline(one, links))))))));
 }
 
-// Inside a line
+// Inline markup
 
 const SPECIAL = /[\\`*_~[!<h\n]/g;
 const ADDRESS = /https?:\/\/[^\s<>"'`\]]+/y;
 const ANGLE = /<((?:https?:\/\/|mailto:)[^\s<>]+)>/y;
 const MARKS = [["***", "em", "strong"], ["___", "em", "strong"], ["**", "strong"], ["__", "strong"], ["~~", "del"], ["*", "em"], ["_", "em"]];
 
-/** Whether an address is one that a link may have. */
+/** True if a link may have this URL. */
 export const safe = (link) => /^(?:https?:\/\/|mailto:)[^\s\u0000-\u001f]+$/i.test(link);
 
 const anchor = (link, content) => h("a", { href: link, target: "_blank", rel: "noopener noreferrer" }, content);
@@ -161,7 +161,7 @@ function inline(text, links, depth = 0) {
     if (node !== null) nodes.push(node);
     at = plain = end;
   };
-  // Where a mark was found, or was not, holds until that place is passed: looking again each time would take forever.
+  // Cache where a mark occurs next until that position is passed: searching every time would be quadratic.
   const closing = (mark, from) => {
     if (!(next.get(mark) >= from)) {
       const found = text.indexOf(mark, from);
@@ -225,11 +225,11 @@ function bracket(text, at, links, depth, put, closing) {
   if (text[stop] !== ")" || label.includes("\n\n")) return;
   const link = text.slice(end + 2, stop).trim().replace(/\s+["'(].*$/, "").replace(/^<(.*)>$/, "$1");
   const shown = depth < DEEPEST && !image ? inline(label, links, depth + 1) : label;
-  // A link that leads elsewhere than it may is no link: its text stays, and what it wanted can be seen.
+  // An unsafe link is rendered as its text, with the URL as tooltip.
   put(safe(link) ? anchor(link, shown) : h("span", { class: "nolink", title: link }, shown), stop + 1);
 }
 
-/** [[name]], [[name|text]], [[name#part]]: to another entry. */
+/** Render [[name]], [[name|text]] or [[name#part]] as a link to another entry. */
 function inside(inner, links) {
   const [target, ...text] = inner.split("|");
   const shown = text.join("|").trim() || target.trim();
@@ -246,7 +246,7 @@ function web(text, at, put) {
   if (link.length > 10) put(anchor(link, link), at + link.length);
 }
 
-/** An address in a sentence without what belongs to the sentence; a bracket that was opened in the address is its own. */
+/** Strip trailing punctuation of the sentence from a bare URL; keep a closing bracket that was opened within it. */
 function address(found) {
   let end = found.length, open = found.split("(").length - found.split(")").length;
   while (".,;:!?)*_~".includes(found[end - 1]) && !(found[end - 1] === ")" && open >= 0)) {

@@ -1,8 +1,8 @@
-// Small drawings, each with a sentence that says the same for those who do not see it.
+// Small SVG charts, each with an equivalent sentence for screen readers.
 
 import { day, h, many, number, s } from "./dom.js";
 
-/** How present an entry is over time, with a dot for each time it was recalled. */
+/** Draw an entry's decay over time, with a dot per recall. */
 export function decayCurve({ curve = [], recalls = [] }) {
   if (curve.length < 2) return h("p", { class: "hint" }, "It is too young to have a past.");
   const width = 640, height = 150, left = 34, right = 8, top = 10, bottom = 24;
@@ -33,7 +33,7 @@ export function decayCurve({ curve = [], recalls = [] }) {
   ));
 }
 
-/** Why a hit is where it is: what each list says, what they give together, and what time makes of it. */
+/** Draw the ranking of a hit: the score of each list, the fused score, and the effect of decay. */
 export function whyPicture({ why, score, place, best }) {
   const whole = Math.max(best, why.fused, 1e-9), nothing = (given) => given / whole < 0.005;
   const rows = [
@@ -64,7 +64,7 @@ export function whyPicture({ why, score, place, best }) {
     ]))), h("p", { class: "hint" }, "Each list is one way to look. Ranks and scores are put together, then time, importance and use move the result a little: a factor of 1 changes nothing.")];
 }
 
-/** Days as bars: [[at, count], …]. */
+/** Draw a bar per day: [[at, count], …]. */
 export function bars(days, { title, unit, units }) {
   const total = days.reduce((sum, [, count]) => sum + count, 0);
   const most = Math.max(1, ...days.map(([, count]) => count));
@@ -84,7 +84,7 @@ export function bars(days, { title, unit, units }) {
   ));
 }
 
-/** Parts of a whole as one bar: [[name, size, class], …]. */
+/** Draw parts of a whole as one stacked bar: [[name, size, class], …]. */
 export function stacked(parts, whole, label) {
   let at = 0;
   return s("svg", { viewBox: "0 0 1000 16", class: "picture stacked", preserveAspectRatio: "none", role: "img", "aria-label": label },

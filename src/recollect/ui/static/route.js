@@ -1,11 +1,11 @@
-// Addresses of views: everything that is seen can be linked to, and the back button goes where one was.
+// Hash routing: every state of the page has an address, so it can be linked to and the back button works.
 
 import { who } from "./api.js";
 
-/** The memory that is shown when an address names none. */
+/** The default memory, shown if an address names none. */
 export const standard = { workspace: null, agent: null };
 
-/** Read an address: #/view/part/part?key=value */
+/** Parse an address: #/view/part/part?key=value */
 export function read(hash = location.hash) {
   const [path, search = ""] = hash.replace(/^#\/?/, "").split("?");
   const [view, ...parts] = path.split("/").map(decoded);
@@ -16,7 +16,7 @@ function decoded(part) {
   try { return decodeURIComponent(part); } catch { return part; }
 }
 
-/** An address; empty values are left out, and the memory is named when it is not the usual one. */
+/** Build an address; empty values are omitted, and the memory is named only if it is not the default. */
 export function href(parts, query = {}) {
   const search = new URLSearchParams();
   const where = Object.fromEntries(["workspace", "agent"].map((key) => [key, who[key] !== standard[key] ? who[key] : null]));
@@ -25,7 +25,7 @@ export function href(parts, query = {}) {
   return `#/${[parts].flat().map(encodeURIComponent).join("/")}${text ? `?${text}` : ""}`;
 }
 
-/** Go there, at once: what is chosen next builds on it. With `replace` without a step for the back button. */
+/** Navigate synchronously: the next navigation builds on this one. With `replace`, without a history entry. */
 export function go(address, { replace = false } = {}) {
   if (address === location.hash) return;
   history[replace ? "replaceState" : "pushState"](null, "", address);

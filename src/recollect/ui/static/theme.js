@@ -2,4 +2,4 @@
 try {
   const chosen = localStorage.getItem("recollect.theme");
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
-} catch { /* storage may be switched off; then the system's theme is used */ }
+} catch { /* storage may be disabled: use the system's theme */ }

@@ -1,29 +1,29 @@
-// Words: those of a query marked in a text, and what is different between two texts.
+// Text utilities: query highlighting, excerpts, and diffs.
 
 import { h } from "./dom.js";
 
 const WORD = /[\p{L}\p{N}]+/gu;
 const fold = (text) => text.normalize("NFD").replace(/\p{M}+/gu, "").toLowerCase();
 
-/** Words that are everywhere, so that marking them shows nothing. Search leaves them out, too. */
+/** Stop words: not highlighted, as search ignores them too. */
 const COMMON = new Set(`the and for are was were been has have had does did can will would should could not but you your our his her its their them
   they this that these those there then than from into with without what when where which who whom whose why how all any some
   para por com uma que não foi são ele ela seu sua`.split(/\s+/).map(fold));
 
-/** The words of a query, folded as search folds them. Very short and very common ones only when there is nothing else. */
+/** Return the words of a query, folded as search folds them. Short words and stop words only if there are no others. */
 export function needles(query) {
   const words = [...new Set((fold(query).match(WORD) ?? []))];
   const telling = words.filter((word) => (word.length > 2 || !/^[a-z]+$/.test(word)) && !COMMON.has(word));
   return telling.length ? telling : words;
 }
 
-/** Whether a text has all the words that are looked for, also as parts of others. */
+/** True if a text contains all query words, also as substrings. */
 export function holds(text, wanted) {
   const folded = fold(text);
   return wanted.every((word) => folded.includes(word));
 }
 
-/** Whether a word is one of those looked for: it begins so, or shares a stem. */
+/** True if a word matches a query word: by prefix, or by stem. */
 function meant(word, wanted) {
   const folded = fold(word);
   return wanted.some((one) => {
@@ -33,7 +33,7 @@ function meant(word, wanted) {
   });
 }
 
-/** The text as nodes, with the words that were looked for in <mark>. */
+/** Return the text as nodes, with the query words in <mark>. */
 export function marked(text, wanted) {
   if (!wanted.length) return [text];
   const nodes = [];
@@ -47,16 +47,16 @@ export function marked(text, wanted) {
   return nodes;
 }
 
-/** Markdown without its marks, for where there is room for a line only. Spaces come first and links have a longest length, so that no text takes long. */
+/** Strip Markdown markup, for single-line display. Spaces are collapsed first and link length is bounded, so no regex backtracks for long. */
 const plain = (text) => text.replace(/[^\S\n]+/g, " ").replace(/^ {0,3}(?:#{1,6} +|> ?|[-*+] +(?:\[[ xX]\] )?|\|?[ :|-]+\|$)/gm, "").replace(/\*\*|__|`+|~~/g, "")
   .replace(/\[\[([^[\]|\n]{0,300}\|)?([^[\]\n]{0,300})\]\]/g, "$2").replace(/!?\[([^[\]\n]{0,300})\]\([^)\n]{0,500}\)/g, "$1").replace(/ *\| */g, " · ");
 
 const LETTERS = new Intl.Segmenter();
 
-/** The last place, at most `at`, that is not inside an emoji or a letter with its accents. */
+/** Return the last index, at most `at`, that does not split a grapheme cluster. */
 const between = (text, at) => LETTERS.segment(text).containing(at)?.index ?? text.length;
 
-/** The part of a text around the first word that was looked for, on one line. */
+/** Return the part of a text around the first query word, on one line. */
 export function excerpt(text, wanted, width = 240) {
   const flat = plain(text.slice(0, 20_000)).replace(/\s+/g, " ").trim();
   let at = 0;
@@ -71,7 +71,7 @@ export function excerpt(text, wanted, width = 240) {
 
 const LONGEST = 6_000;
 
-/** The differences between two texts: [kind, text] with kind "same", "gone" or "new". By words; by lines when long. */
+/** Diff two texts: [kind, text] with kind "same", "gone" or "new". By words; by lines if long. */
 export function difference(before, after) {
   let a = before.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
   let b = after.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
@@ -88,7 +88,7 @@ export function difference(before, after) {
   return joined(parts);
 }
 
-/** Myers' shortest edit script; two texts that have too little in common are simply replaced. */
+/** Myers' shortest edit script; texts with too little in common are replaced as a whole. */
 function middle(a, b) {
   const whole = [...a.map((text) => ["gone", text]), ...b.map((text) => ["new", text])];
   if (!a.length || !b.length || a.length + b.length > LONGEST) return whole;
@@ -122,7 +122,7 @@ function walked(a, b, trail, depth) {
   return parts.reverse();
 }
 
-/** Neighbours of one kind as one, and a lone space between changes counted to them: phrases read better than confetti. */
+/** Merge neighbours of one kind, and a lone space between changes into them: phrases read better than single words. */
 function joined(parts) {
   const runs = [];
   for (const [index, [kind, text]] of parts.entries()) {
@@ -151,7 +151,7 @@ function joined(parts) {
   return made;
 }
 
-/** The difference of two texts as nodes; long stretches that stayed the same are cut short. */
+/** Return the diff of two texts as nodes; long unchanged stretches are shortened. */
 export function diffNodes(before, after) {
   const parts = difference(before, after);
   return h("div", { class: "diff" }, parts.map(([kind, text], index) => {
