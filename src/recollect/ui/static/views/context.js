@@ -1,11 +1,11 @@
-// What an agent would get at the start of a session: the block for a command, section by section, and what had to leave.
+// Context view: the block an agent would get at the start of a session, by section, and what the budget cut.
 
 import { get, latest, post } from "../api.js";
 import { button, copy, failed, field, h, keepFocus, many, number, set, time } from "../dom.js";
 import { stacked } from "../pictures.js";
 import { go, href } from "../route.js";
 
-const PAUSE = 300; // milliseconds after the last key before the block is asked for
+const PAUSE = 300; // debounce of the request, in milliseconds
 const short = (text) => text.replace(/\n{2,}/g, "\n").trim();
 const tokens = (text) => Math.ceil(text.length / 4);
 
@@ -31,7 +31,7 @@ export class ContextView {
     set(root, this.page);
   }
 
-  /** Offer the profiles to choose from; what fails is asked for again by the next refresh. */
+  /** Load the profiles; on failure the next refresh retries. */
   async #profiles() {
     this.#offered = true;
     try {
@@ -49,10 +49,10 @@ export class ContextView {
     return { command: this.command.value.trim(), profile: this.profile.value === "default" ? "" : this.profile.value, budget: this.budget.value };
   }
 
-  /** What is shown follows what is typed, and until it does, it is said to be old. The address follows when it is asked for. */
+  /** Refresh after input; until then mark the block as outdated. The address changes only on submit. */
   #typed() {
     clearTimeout(this.timer);
-    this.#newest(() => undefined); // an answer that is under way is one to another question
+    this.#newest(() => undefined); // abort the pending request: its input is outdated
     this.#wanted = this.#fields();
     this.#outdated("This block is for what was typed before …");
     this.timer = setTimeout(() => this.refresh(), PAUSE);
@@ -81,7 +81,7 @@ export class ContextView {
     this.profile.value = query.profile || "default";
     this.budget.value = query.budget ?? "";
     this.#wanted = { ...query, budget: this.budget.value };
-    if (!this.#opened && !document.activeElement?.closest("#tools")) this.command.focus(); // so that what is typed is a command, and no keys
+    if (!this.#opened && !document.activeElement?.closest("#tools")) this.command.focus(); // so that typing enters a command instead of triggering shortcuts
     this.#opened = true;
     await this.refresh();
   }
@@ -93,7 +93,7 @@ export class ContextView {
     try {
       const found = await this.#newest((signal) => Promise.all([
         post("/v1/context", { ...wanted, ...(query.budget && { budget: Number(query.budget) }) }, { signal, reads: true }),
-        post("/v1/context", { ...wanted, budget: 1_000_000 }, { signal, reads: true }), // without a limit: the difference is what had to leave
+        post("/v1/context", { ...wanted, budget: 1_000_000 }, { signal, reads: true }), // practically unlimited: the difference is what the budget cut
       ]));
       if (found) keepFocus(this.page, () => this.#show(...found));
     } catch (error) {
@@ -106,7 +106,7 @@ export class ContextView {
 
   #show(block, whole) {
     this.#old(false);
-    const said = JSON.stringify([block, whole]), same = said === this.#shown; // what is the same stays: somebody may be reading it
+    const said = JSON.stringify([block, whole]), same = said === this.#shown; // do not redraw unchanged content: the user may be reading it
     this.#shown = said;
     if (!block.text && !whole.text) {
       set(this.total);

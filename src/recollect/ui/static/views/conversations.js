@@ -1,4 +1,4 @@
-// Conversations: which there were, what was said, what stands for the part that left the window, and how one ends.
+// Conversations view: list and search, transcript, summary of what left the window, and ending a conversation.
 
 import { Problem, conversation as at, entry as entryAt, get, latest, may, page, post } from "../api.js";
 import { add, ago, agoAt, ask, button, failed, h, icon, keepFocus, many, moment, select, set, slowly, time, toast, waiting } from "../dom.js";
@@ -10,11 +10,11 @@ import { notesOf } from "./memory.js";
 
 const PAGE = 100;
 const SCREEN = 30; // rows that fill any screen
-const MOST = 1_000; // what the server gives at once
-const EVERY = 20_000; // milliseconds between two looks: no feed tells of a scratchpad, a checkpoint or a status
-const BEFORE = 20; // events shown above a turn that was searched for
-const AHEAD = 800; // pixels before the end of what is there, at which more is fetched
-const END = Number.MAX_SAFE_INTEGER; // no event has so high a number
+const MOST = 1_000; // maximum page size of the server
+const EVERY = 20_000; // polling interval in milliseconds: the feed does not cover scratchpads, checkpoints and statuses
+const BEFORE = 20; // events shown before a turn that was found by search
+const AHEAD = 800; // distance in pixels from the end at which more is fetched
+const END = Number.MAX_SAFE_INTEGER; // greater than any sequence number
 const STATUSES = [["", "All"], ["active", "Active"], ["idle", "Idle"], ["archived", "Archived"]];
 
 export class ConversationsView {
@@ -25,12 +25,12 @@ export class ConversationsView {
   #info = null;
   #cursor = null;
   #all = [];
-  #round = 0; // how often another list was asked for
+  #round = 0; // counts list changes, to discard late pages of an old list
   #listed = null;
   #loading = null;
   #showing = null;
   #following = Promise.resolve();
-  #first = END; // the numbers of the first and the last event that are shown
+  #first = END; // sequence numbers of the first and last event shown
   #last = 0;
   #busy = 0;
   #top = 0;
@@ -57,7 +57,7 @@ export class ConversationsView {
     const wanted = Object.fromEntries(["q", "status", "channel"].map((key) => [key, query[key] ?? ""]));
     const changed = JSON.stringify(wanted) !== JSON.stringify(this.#query);
     this.#query = wanted;
-    if (!this.timer && this.search.value.trim() !== wanted.q) this.search.value = wanted.q; // what is being typed stays
+    if (!this.timer && this.search.value.trim() !== wanted.q) this.search.value = wanted.q; // do not overwrite pending input
     this.channel.value = wanted.channel;
     const [ref = null, turn = null] = parts, focused = document.activeElement;
     const left = this.#open && !ref && (focused === document.body || this.detail.contains(focused));
@@ -79,7 +79,7 @@ export class ConversationsView {
     }
   }
 
-  /** Offer the channels to choose from; what fails is asked for again by the next refresh. */
+  /** Load the channels; on failure the next refresh retries. */
   async #channels() {
     this.#offered = true;
     try {
@@ -93,7 +93,7 @@ export class ConversationsView {
 
   async refresh(changes = []) {
     if (!this.#offered) this.#channels();
-    while (this.#showing) await this.#showing; // what was told meanwhile is perhaps not in it
+    while (this.#showing) await this.#showing; // the pending load may not include these changes
     const mine = changes.some((one) => one.conversation_id === this.#info?.id);
     if (this.pane && (!changes.length || mine)) await this.#follow();
     while (this.#loading) await this.#loading;
@@ -103,7 +103,7 @@ export class ConversationsView {
 
   key(event) {
     const step = { j: 1, ArrowDown: 1, k: -1, ArrowUp: -1 }[event.key];
-    if (step) { // in what is open the arrows scroll
+    if (step) { // in the transcript, arrow keys scroll
       if (!this.list.shown || (event.key.startsWith("Arrow") && this.detail.contains(document.activeElement))) return false;
       this.list.move(step);
       return true;
@@ -143,7 +143,7 @@ export class ConversationsView {
     }
   }
 
-  /** Open the best of what was typed, also when that was not asked for yet. */
+  /** Open the best result for the current search text, even if its request is still pending. */
   async #openFirst() {
     if (this.timer) {
       clearTimeout(this.timer);
@@ -185,7 +185,7 @@ export class ConversationsView {
     }
   }
 
-  /** What follows in the list; of one status as many as fill a screen, which the server does not sort out. */
+  /** Fetch the next page; with a status filter, which the server lacks, as many pages as fill a screen. */
   async #page(cursor, limit, signal) {
     const { status, channel } = this.#query, items = [];
     let next = cursor;
@@ -197,7 +197,7 @@ export class ConversationsView {
     return { items, next };
   }
 
-  /** What was there already and comes after these. */
+  /** Return the loaded conversations that come after these. */
   #beyond(items) {
     const known = new Set(items.map((one) => one.id)), last = items.at(-1).started_at;
     return this.#all.filter((one) => !known.has(one.id) && one.started_at <= last);
@@ -215,7 +215,7 @@ export class ConversationsView {
       const { node, inner, items: before } = this.list, height = inner.offsetHeight / before.length, first = Math.floor(node.scrollTop / height), top = before[first]?.key;
       const place = keep && !this.list.atTop ? items.findIndex((item) => item.key === top) : -1;
       this.list.set(items, { ended: !this.#cursor, keep });
-      if (place >= 0) node.scrollTop += (place - first) * height; // what came above moves nothing
+      if (place >= 0) node.scrollTop += (place - first) * height; // keep the position when rows were added above
     }
     this.#listed = said;
     this.#mark();
@@ -223,7 +223,7 @@ export class ConversationsView {
   }
 
   #mark() {
-    const ref = this.#info?.ref_code ?? this.#open; // an address may name it by its id
+    const ref = this.#info?.ref_code ?? this.#open; // the address may contain the id instead
     this.list.mark(this.#turn ? `${ref}/${this.#turn}` : ref);
   }
 
@@ -236,7 +236,7 @@ export class ConversationsView {
 
   async #more() {
     const round = this.#round, found = await this.#page(this.#cursor, PAGE).catch(() => null);
-    if (!found || round !== this.#round) return; // scrolling on tries again
+    if (!found || round !== this.#round) return; // further scrolling retries
     const known = new Set(this.#all.map((one) => one.id)), more = found.items.filter((one) => !known.has(one.id));
     this.#cursor = found.next;
     this.#all = this.#all.concat(more);
@@ -298,12 +298,12 @@ export class ConversationsView {
     return get(`${at(this.#open)}/events`, query).then(page);
   }
 
-  /** What stands above the transcript. */
+  /** Fetch what is shown above the transcript: summary, scratchpad and checkpoint. */
   #told(ref) {
     return Promise.all([get(`${at(ref)}/summary`).catch(() => null), get(`${at(ref)}/scratchpad`).catch(() => ({})), get(`${at(ref)}/checkpoint`).catch(() => null)]);
   }
 
-  /** More is fetched when one comes near it, in both directions. Who reads what stands above the transcript is left there. */
+  /** Fetch more near either end of the transcript, but not while the user reads what is above it. */
   #scrolled() {
     const before = this.#top, top = (this.#top = this.detail.scrollTop);
     if (!this.pane || this.#busy) return;
@@ -313,7 +313,7 @@ export class ConversationsView {
     else if (top > before && this.after.querySelector("button") && end < view.bottom + AHEAD) this.#reach("after");
   }
 
-  /** Fetch what was said before or after what is shown; one after the other, so that nothing is shown twice. */
+  /** Fetch the events before or after those shown; serialised, so that none is shown twice. */
   #fetch(way) {
     const pane = this.pane;
     this.#busy += 1;
@@ -334,7 +334,7 @@ export class ConversationsView {
     }
   }
 
-  /** Put what was said before, newest first as it comes, above what is shown, which stays where it is; unless one reads what stands above that. */
+  /** Prepend earlier events, which arrive newest first. Keeps the scroll position, unless the user reads what is above the transcript. */
   #earlier({ items, next }) {
     const view = this.detail.getBoundingClientRect(), asked = this.before.contains(document.activeElement);
     const below = this.events.querySelector(":scope > :not([data-lone])"), place = below?.getBoundingClientRect().top;
@@ -342,7 +342,7 @@ export class ConversationsView {
     this.events = h("div");
     this.calls = new Map();
     for (const event of [...items].reverse()) this.#append(event);
-    for (const lone of whole.querySelectorAll("[data-lone]")) { // results whose calls had not been there
+    for (const lone of whole.querySelectorAll("[data-lone]")) { // tool results whose calls were not loaded before
       const call = this.calls.get(lone.dataset.lone);
       if (!call || call.querySelector(".result")) continue;
       call.append(lone.querySelector(".result"));
@@ -366,7 +366,7 @@ export class ConversationsView {
     for (const { seq } of items) [this.#first, this.#last] = [Math.min(this.#first, seq), Math.max(this.#last, seq)];
   }
 
-  /** What was said since, and how it stands now; one after the other, so that the newest is what stays. */
+  /** Fetch new events and the current state; serialised, so that the newest state wins. */
   #follow() {
     return (this.#following = this.#following.then(() => this.#catchUp()));
   }
@@ -381,10 +381,10 @@ export class ConversationsView {
       this.#stand(info, told);
       if (!this.after.querySelector("button")) await this.#fetch("after");
       if (end && pane === this.pane) this.detail.scrollTop = this.detail.scrollHeight;
-    } catch { /* the next thing that happens tries again */ }
+    } catch { /* the next change retries */ }
   }
 
-  /** What there is to know about it and what can be done, where that is new. What is read further down stays where it is. */
+  /** Redraw header, facts and closing summary if they changed. Keeps the scroll position of the transcript. */
   #stand(info, told) {
     const text = JSON.stringify([info, told]);
     this.#info = info;
@@ -439,7 +439,7 @@ export class ConversationsView {
         may("write") && info.status !== "archived" && button("Save a checkpoint", save, { kind: "small" })));
   }
 
-  // What was said
+  // Transcript
 
   #append(event) {
     if (event.type === "CompactMarker") return void this.events.append(this.#marker(event));

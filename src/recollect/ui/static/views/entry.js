@@ -1,4 +1,4 @@
-// One entry: what it says, what it is called, where it comes from, how it fades, what was done to it, what it is tied to.
+// Entry pane: content, names, origin, decay, history and links of one entry.
 
 import { ask, entry as at, get, may, page } from "../api.js";
 import { askText, button, failed, h, keepFocus, many, moment, number, set, time, toast, waiting } from "../dom.js";
@@ -21,22 +21,22 @@ export class EntryPane {
   #turn = 0;
   #trashed = false;
   #explaining = false;
-  #showing = null; // it is on its way
-  #said = null; // what is said in place of an entry
-  #tie = null; // draws what the entry is tied to
-  #sought = false; // a question was chosen here: what explains it is brought into view when it is there
+  #showing = null; // promise of the pending load
+  #said = null; // what is shown instead of an entry: a removal or an error
+  #tie = null; // draws the links of the entry
+  #sought = false; // a query was selected here: scroll to its explanation once it is drawn
 
-  /** `why(id)` gives the hit that an entry was, or the search that did not find it; `closed()` and `gone()` are told when it is to leave. */
+  /** `why(id)` returns the entry's hit, or the search that did not find it; `closed()` is called on Back, `gone()` once it is forgotten. */
   constructor({ why, closed, gone }) {
     this.why = why;
     this.closed = closed;
     this.gone = gone;
   }
 
-  /** The id of the entry that is shown, by whatever name it was asked for. */
+  /** The id of the entry shown, even if it was requested by name. */
   get id() { return this.#entry?.id ?? this.#id; }
 
-  /** Show an entry; with `trashed` it is one of the trash. */
+  /** Show an entry; `trashed` if it was opened from the trash. */
   async show(root, id, { trashed = false } = {}) {
     this.root = root;
     this.#id = id;
@@ -47,7 +47,7 @@ export class EntryPane {
     set(root, waiting());
     const showing = (this.#showing = this.#load().finally(() => { if (this.#showing === showing) this.#showing = null; }));
     await showing;
-    if (this.#id !== id) return null; // something else is shown by now
+    if (this.#id !== id) return null; // superseded by another entry
     if (this.editNext && this.#entry) this.edit();
     else this.root.querySelector("h1")?.focus({ preventScroll: true });
     this.editNext = false;
@@ -55,29 +55,29 @@ export class EntryPane {
     return this.id;
   }
 
-  /** Nothing is shown any more; an answer that is under way is not shown either. */
+  /** Reset the pane and discard pending responses. */
   leave() {
     this.#turn++;
     this.#id = this.#entry = null;
     this.#editing = false;
   }
 
-  /** Something happened elsewhere; nothing in particular: anything may have. */
+  /** Refresh after changes by other clients; an empty list means that anything may have changed. */
   async follow(changes) {
     const id = this.#id;
-    while (this.#showing) await this.#showing; // what was told meanwhile is perhaps not in it
-    if (this.#id !== id || id === null) return; // what is shown by now was asked for later
+    while (this.#showing) await this.#showing; // the pending load may not include these changes
+    if (this.#id !== id || id === null) return; // another entry was loaded later than the changes
     if (!changes.length || changes.some((one) => one.entry_id && (!this.#entry || one.entry_id === this.#entry.id))) await this.#reload();
     else if (this.#entry && changes.some((one) => one.entry_id)) await this.#relink();
   }
 
-  /** What it links to, and what links to it, is written elsewhere. */
+  /** Reload links and backlinks, which depend on other entries. */
   async #relink() {
     const tie = this.#tie, found = await get(`${at(this.#entry.id)}/links`).catch(() => null);
     if (found && tie === this.#tie) tie(found);
   }
 
-  /** Read it again, because something happened to it. What is being written stays. */
+  /** Reload the entry after a change. While it is edited, only show a notice. */
   async #reload() {
     await forgetting(this.id);
     if (this.#id === null) return;
@@ -89,7 +89,7 @@ export class EntryPane {
       : "It was changed elsewhere meanwhile. Saving will show both.";
   }
 
-  /** Say why the search that is shown found it, or that it did not. */
+  /** Explain why the current search found the entry, or that it did not. */
   explain() {
     const why = this.root?.querySelector("#why"), asked = this.root?.querySelector("[aria-controls=why]");
     if (!why || !this.#entry) return;
@@ -107,7 +107,7 @@ export class EntryPane {
 
   edit() {
     if (!this.#entry || !may("write") || this.#editing) return;
-    this.#turn++; // an answer that is under way does not take the form away
+    this.#turn++; // a pending response must not replace the form
     this.#editing = true;
     this.#explaining = false;
     const done = async () => {
@@ -132,11 +132,11 @@ export class EntryPane {
     }
     const parts = found ? ["links", "accesses", "history"].map((part) => get(`${at(id)}/${part}`)) : [], all = Promise.allSettled(parts);
     const again = this.root.querySelector("article") !== null;
-    if (again) await all; // what is read stays until all of the new is there
+    if (again) await all; // keep the current content until everything is loaded
     if (turn !== this.#turn) return;
     const said = found ? null : JSON.stringify(removal ?? problem.message), same = said !== null && said === this.#said;
     this.#said = said;
-    if (same) return; // nobody is to be told the same again
+    if (same) return; // do not announce the same message twice
     const scroll = this.root.scrollTop, folds = new Map([...this.root.querySelectorAll("details")].map((one) => [one.dataset.part, one.open]));
     this.#entry = found?.body ?? null;
     this.#etag = found?.etag;
@@ -150,13 +150,13 @@ export class EntryPane {
     this.root.scrollTop = scroll;
   }
 
-  /** How an entry was forgotten; nothing when it was not, or when there is no way back. */
+  /** Return the removal from the history; null if the entry was not removed or cannot be restored. */
   async #removal(id) {
     const last = page(await get(`${at(id)}/history`).catch(() => null)).items.at(-1);
     return last?.operation === "remove" ? last : null;
   }
 
-  /** An entry that was forgotten: what it said, and the way back. */
+  /** Show a forgotten entry: its content, and a button to restore it. */
   #forgotten({ entry_id: id, before, actor, at: when }) {
     const was = { ...before, id };
     const back = () => restore(was, () => { this.#trashed = false; return this.#load(); }, { undo: true });
@@ -204,15 +204,15 @@ export class EntryPane {
     revisions.then((found) => own(past, this.#history(page(found).items))).catch(missing(past));
   }
 
-  /** The questions that found it, newest first. Each leads to its search, with this entry open beside it. */
+  /** List the queries that found the entry, newest first. Each links to its search, with this entry open. */
   #recalledBy({ recalls = [] }) {
     const asked = new Map(), { scope, conversation_id: conversation, channel_id: channel } = this.#entry;
-    const within = scope === "conversation" ? { scope, conversation } : scope === "channel" ? { scope, channel } : {}; // elsewhere it is not found
+    const within = scope === "conversation" ? { scope, conversation } : scope === "channel" ? { scope, channel } : {}; // other scopes do not find it
     for (const [when, query] of [...recalls].reverse()) if (query) asked.set(query, [...(asked.get(query) ?? []), when]);
     if (!asked.size) return h("p", { class: "hint" }, "No question on record has found it. Search for it, and “Why this?” shows how it came to its place.");
     const seek = (query) => {
       this.#explaining = this.#sought = true;
-      if (this.why(this.#entry.id)?.query === query) this.explain(); // the search is there already
+      if (this.why(this.#entry.id)?.query === query) this.explain(); // the search is already loaded
     };
     return h("details", { class: "recalls", "data-part": "recalls" }, h("summary", {}, h("h3", {}, "Recalled by"), ` ${many(asked.size, "question", "questions")}`),
       h("p", { class: "hint" }, "Choose one to ask it again and to see why it finds this."),
@@ -294,7 +294,7 @@ export class EntryPane {
     ];
   }
 
-  /** Put the fields back that a change replaced. It is a change like any other: nothing is lost by it. */
+  /** Restore the fields that a change replaced. This is a regular change itself, so nothing is lost. */
   async #revert(one) {
     const entry = this.#entry, fields = FIELDS.filter((field) => field in one.before);
     try {

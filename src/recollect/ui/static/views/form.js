@@ -1,4 +1,4 @@
-// Writing an entry: the form for a new one and for a change, and what to do when somebody else was faster.
+// Entry form for creating and editing, with conflict resolution; forgetting and restoring entries.
 
 import { Problem, ask, entry as at, may, who } from "../api.js";
 import { askText, button, dialog, field, h, select, set, toast } from "../dom.js";
@@ -9,15 +9,15 @@ export const CATEGORIES = ["decisions", "lessons", "tasks", "projects", "handoff
 const SINGULAR = { decisions: "Decision", lessons: "Lesson", tasks: "Task", projects: "Project", handoffs: "Handoff" };
 export const called = (category) => SINGULAR[category] ?? category;
 
-/** What was typed and not saved, by entry, and what it was typed over: going away and coming back loses nothing. */
+/** Unsaved input by entry, with the version it is based on, so that leaving and returning loses nothing. */
 const drafts = new Map();
 addEventListener("beforeunload", (event) => { if (drafts.size) event.preventDefault(); });
-let writing = null; // the form that is on the page, and the key of its draft
+let writing = null; // the current form and the key of its draft
 
-/** Whether something was typed over an entry and not saved. */
+/** True if an entry has unsaved input. */
 export const hasDraft = (id) => drafts.has(id);
 
-/** The form is left, on whatever way: say so when something in it was not saved. */
+/** Handle leaving the form in any way; show a message if it has unsaved input. */
 export function leaving() {
   if (writing?.form.isConnected && drafts.has(writing.key)) toast("Not saved. What you typed is there when you come back.");
   writing = null;
@@ -25,14 +25,14 @@ export function leaving() {
 
 export const FIELDS = ["content", "tags", "context", "category", "importance"];
 const same = (one, other) => JSON.stringify(one ?? "") === JSON.stringify(other ?? "");
-/** A value of an entry as one line of text. */
+/** Return a field's value as one line of text. */
 export const shown = (value) => (Array.isArray(value) ? value.join(", ") : String(value ?? ""));
 
 const tagsOf = (text) => [...new Set(text.split(",").map((one) => one.replace(/^#/, "").trim()).filter(Boolean))];
 
 const ID = /\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
-/** What the server says went wrong, with the entries that it names as links. */
+/** Return an error message as nodes, with entry ids as links. */
 export function explained(error) {
   const ids = [...error.message.matchAll(ID)];
   let end = 0;
@@ -44,10 +44,10 @@ export function explained(error) {
   return [parts, error.message.slice(end)];
 }
 
-/** What gives fields their old values again; an empty one takes away a category or a context that was not there. */
+/** Return the patch that restores the previous values; an empty string removes a category or context. */
 export const reversed = (fields, was) => Object.fromEntries(fields.map((field) => [field, was[field] ?? ""]));
 
-/** Tell of a change of these fields, with an undo. */
+/** Show a toast for a change of these fields, with an undo. */
 export function tellChange(text, id, fields, was, etag) {
   toast(text, { undo: async () => {
     await ask("PATCH", at(id), { body: reversed(fields, was), etag });
@@ -55,7 +55,7 @@ export function tellChange(text, id, fields, was, etag) {
   } });
 }
 
-/** The form. `entry` is null for a new one. `saved(entry, etag)` and `left()` are told how it ended. */
+/** Create the form. `entry` is null for a new one. Calls `saved(entry, etag)` or `left()` at the end. */
 export function entryForm({ entry, etag, saved, left }) {
   const key = entry?.id ?? `new ${who.workspace} ${who.agent}`;
   const draft = drafts.get(key), current = etag;
@@ -83,10 +83,10 @@ export function entryForm({ entry, etag, saved, left }) {
     field("Context", context), problem,
     h("div", { class: "row end" }, h("span", { class: "hint grow" }, "Ctrl+Enter saves, Esc leaves."), button("Cancel", leave), save));
   const fields = [name, content, category, tags, context, importance, scope].filter(Boolean);
-  const original = new Map(fields.map((one) => [one, one.value])); // as the browser has it: a slider rounds, a text has other line ends
+  const original = new Map(fields.map((one) => [one, one.value])); // as normalised by the browser: a slider rounds, a textarea changes line ends
   if (draft) {
     for (const one of fields) one.value = draft.typed[one.name] ?? one.value;
-    etag = draft.etag; // so that a change that came after it is not overwritten unasked
+    etag = draft.etag; // so that a later change is not overwritten silently
     kept.hidden = false;
   }
   tellImportance();
@@ -120,7 +120,7 @@ export function entryForm({ entry, etag, saved, left }) {
     left();
   }
 
-  let saving = false; // the button is not disabled meanwhile: it would lose the focus
+  let saving = false; // a disabled button would lose the focus
 
   async function submit(event) {
     event.preventDefault();
@@ -137,7 +137,7 @@ export function entryForm({ entry, etag, saved, left }) {
     }
   }
 
-  /** Somebody forgot it in the meantime. Back as it was, it can be saved; back as something else, saving shows both. */
+  /** Offer to restore an entry that was forgotten meanwhile. If it changed before, saving then shows both versions. */
   function gone() {
     set(problem, "It was forgotten in the meantime. What you typed is still here. ", button("Bring it back", () => restore(entry, () => {
       problem.hidden = true;
@@ -147,12 +147,12 @@ export function entryForm({ entry, etag, saved, left }) {
   }
 
   function complain(error) {
-    problem.toggleAttribute("data-away", error.status === 0); // so that it leaves when the server is back
+    problem.toggleAttribute("data-away", error.status === 0); // hidden again when the server is back
     set(problem, explained(error));
     problem.hidden = false;
   }
 
-  /** What the form says; what was not touched stays exactly as it was. */
+  /** Return the values of the form; untouched fields keep their original value exactly. */
   function values() {
     const given = (one, value) => [one.name, one.value === original.get(one) ? was[one.name] : value];
     return Object.fromEntries([given(content, content.value), given(tags, tagsOf(tags.value)), given(importance, Number(importance.value)), given(category, category.value), given(context, context.value.trim())]);
@@ -186,7 +186,7 @@ export function entryForm({ entry, etag, saved, left }) {
     saved(now, made);
   }
 
-  /** What both sides did, field by field. A field that was not touched here stays as theirs. */
+  /** Show both versions, field by field. Fields that were not edited here keep the other side's value. */
   function both(theirs) {
     const mine = values(), touched = (field) => !same(mine[field], was[field]);
     const lines = FIELDS.filter((field) => field !== "content" && !same(mine[field], theirs[field])).map((field) => h("p", { class: "changed" }, `${field[0].toUpperCase()}${field.slice(1)}: theirs `,
@@ -199,7 +199,7 @@ export function entryForm({ entry, etag, saved, left }) {
     return [texts, lines];
   }
 
-  /** Somebody else wrote it in the meantime: both are shown, and nothing is overwritten unasked. */
+  /** Resolve a concurrent change: show both versions, and overwrite nothing without consent. */
   async function conflict() {
     const { body: theirs, etag: newest } = await ask("GET", at(entry.id));
     const choice = await dialog("It was changed in the meantime", (close) => h("div", { class: "stack" },
@@ -211,7 +211,7 @@ export function entryForm({ entry, etag, saved, left }) {
       saved(theirs, newest);
     } else if (choice === "mine") {
       etag = newest;
-      await write(newest, theirs); // an undo brings theirs back
+      await write(newest, theirs); // undo restores theirs
     } else complain(new Error("Not saved: the entry was changed in the meantime. Saving again shows both."));
   }
 
@@ -220,12 +220,12 @@ export function entryForm({ entry, etag, saved, left }) {
   return form;
 }
 
-const going = new Map(); // what is on its way into the trash: the button for it may have been drawn anew
+const going = new Map(); // pending deletions by id: the button may have been redrawn meanwhile
 
-/** Wait until an entry that is on its way into the trash is there. */
+/** Return the promise of an entry's pending deletion, if any. */
 export const forgetting = (id) => going.get(id);
 
-/** Forget an entry, with a way back. */
+/** Forget an entry, with an undo. */
 export async function forget(entry, done) {
   if (going.has(entry.id)) return;
   const removed = ask("DELETE", at(entry.id));
@@ -241,7 +241,7 @@ export async function forget(entry, done) {
   done?.();
 }
 
-/** Bring an entry back from the trash, under another name when its own was taken; with `undo` there is a way back. */
+/** Restore an entry from the trash, under another name if its own is taken; `undo` offers to forget it again. */
 export async function restore(entry, done, { undo = false } = {}) {
   let body = {};
   for (;;) {
@@ -259,5 +259,5 @@ export async function restore(entry, done, { undo = false } = {}) {
   }
 }
 
-/** A row that says what one may not do, where the token only reads. */
+/** Create a hint if the token is read-only. */
 export const readOnly = () => (may("write") ? null : h("p", { class: "hint" }, "This token may read and not change anything."));

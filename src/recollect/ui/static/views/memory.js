@@ -1,4 +1,4 @@
-// The memory: search as you type, filters, an endless list, and beside it the entry that is open.
+// Memory view: incremental search, filters, a virtual list, and the open entry beside it.
 
 import { Problem, conversation, get, latest, may, page, post } from "../api.js";
 import { ago, button, h, icon, many, select, set, slowly, time } from "../dom.js";
@@ -10,11 +10,11 @@ import { CATEGORIES, called, entryForm, leaving, readOnly, restore } from "./for
 import { welcome } from "./welcome.js";
 
 const PAGE = 100;
-const FIRST = 20; // results that are asked for at first: more than a screen shows
-const PAUSE = 60; // milliseconds after the last key before a search is sent
-const MOST = 1_000; // results that a search gives at most
-const EVERY = 20_000; // milliseconds between two looks at working notes: no feed tells of them
-const NEW = Symbol("new"); // the form is open: its address has a part more than that of an entry, which may be called anything
+const FIRST = 20; // results of the first request: more than fit on a screen
+const PAUSE = 60; // debounce of the search, in milliseconds
+const MOST = 1_000; // maximum number of search results
+const EVERY = 20_000; // polling interval of working notes, in milliseconds: the feed does not cover them
+const NEW = Symbol("new"); // the form for a new entry is open; its address has an extra part, because an entry may have any name
 const DAY = 86_400_000;
 const FILTERS = ["q", "category", "kind", "scope", "conversation", "channel", "source", "tag", "since", "until", "sort", "in"];
 const SPANS = [["", "Any time"], ["1", "Last 24 hours"], ["7", "Last 7 days"], ["30", "Last 30 days"], ["90", "Last 90 days"], ["range", "From … to …"]];
@@ -22,7 +22,7 @@ const SORTS = [["", "Newest"], ["-created", "Oldest"], ["updated", "Last changed
 const KINDS = [["", "Any kind"], ["note", "Notes"], ["archive", "Archives"], ["chunk", "Chunks"]];
 const SCOPES = [["", "Any scope"], ["workspace", "Workspace"], ["account", "Account"], ["channel", "Channel"], ["conversation", "Conversation"]];
 
-/** Rows hold what they show: a page of long entries is not kept whole. */
+/** Reduce an entry to what its row shows, so that long entries are not held in memory. */
 function slim(entry, more = {}) {
   return { id: entry.id, name: entry.name, content: entry.content.slice(0, 600), category: entry.category, kind: entry.kind,
     scope: entry.scope, tags: entry.tags ?? [], source: entry.source, created_at: entry.created_at, updated_at: entry.updated_at,
@@ -35,7 +35,7 @@ export class MemoryView {
   #open = undefined;
   #hits = new Map();
   #notes = null;
-  #searched = null; // the search that the hits are of, and how many were asked for
+  #searched = null; // the search that produced the hits, their number, and whether they are all
   #cursor = null;
   #wanted = [];
   #asked = 0;
@@ -68,12 +68,12 @@ export class MemoryView {
     set(this.root, this.split);
   }
 
-  /** Show what an address says. */
+  /** Show the state of an address. */
   async update({ parts, query }) {
     const wanted = Object.fromEntries(FILTERS.map((key) => [key, query[key] ?? ""]));
     const changed = JSON.stringify(wanted) !== JSON.stringify(this.#query);
     if (changed) this.#query = wanted;
-    if (!this.timer && this.search.value.trim() !== wanted.q) this.search.value = wanted.q; // what is being typed stays
+    if (!this.timer && this.search.value.trim() !== wanted.q) this.search.value = wanted.q; // do not overwrite pending input
     const id = parts.length < 2 ? parts[0] || null : may("write") ? NEW : null;
     if (id !== this.#open) leaving();
     if (changed) {
@@ -95,22 +95,22 @@ export class MemoryView {
     }
   }
 
-  /** Something was changed elsewhere, or the connection came back. */
+  /** Refresh after changes by other clients, or after a reconnect. */
   async refresh(changes = []) {
     if (!changes.length) this.#notes = null;
     await Promise.all([this.#open && this.#open !== NEW && this.pane.follow(changes), this.list.atTop ? this.#load({ keep: true }) : this.#changed()]);
   }
 
-  /** Look for working notes that were written elsewhere. */
+  /** Poll for working notes written by other clients. */
   async #look() {
     if (document.hidden || !this.#notesWanted() || !this.list.atTop) return;
     const notes = await this.#workingNotes(true).catch(() => null), known = this.list.items.filter((one) => one.working);
     if (notes && JSON.stringify(notes) !== JSON.stringify(known)) await this.#load({ keep: true });
   }
 
-  /** What the keys do here; true when one was taken. */
+  /** Handle a shortcut; true if it was handled. */
   key(event) {
-    // What is open is scrolled with the arrows; and a list that nobody sees has nothing to go through.
+    // In the open entry, arrow keys scroll; and a hidden list is not navigated.
     if (/^(j|k|Arrow(Down|Up))$/.test(event.key) && (!this.list.shown || (event.key.length > 1 && this.detail.contains(document.activeElement)))) return false;
     switch (event.key) {
       case "j": case "ArrowDown": this.list.move(1); return true;
@@ -131,7 +131,7 @@ export class MemoryView {
     go(href(["memory", "entry", "new"], this.#query));
   }
 
-  // What is typed and chosen
+  // Input
 
   #typed() {
     clearTimeout(this.timer);
@@ -155,7 +155,7 @@ export class MemoryView {
     }
   }
 
-  /** Open the first that is found by what stands in the field now. */
+  /** Open the first result for the current search text. */
   async #openFirst() {
     if (this.timer) {
       clearTimeout(this.timer);
@@ -177,7 +177,7 @@ export class MemoryView {
     return item.working ? href(["conversations", item.ref]) : href(["memory", item.id], this.#query);
   }
 
-  /** The trash is opened whole: what was typed and chosen before was meant for what is remembered. */
+  /** Open the trash without search text and filters: those were meant for the memory. */
   #toTrash(open) {
     clearTimeout(this.timer);
     this.timer = null;
@@ -231,21 +231,21 @@ export class MemoryView {
       typed("source", "Source", "sources"), typed("tag", "Tag", "tags"),
       data("sources", this.#known.sources), data("tags", this.#known.tags),
       FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
-    if (focused !== null) (this.side.querySelector(`[data-name="${focused}"]`) ?? this.search).focus(); // what is no longer there leaves it to the field
+    if (focused !== null) (this.side.querySelector(`[data-name="${focused}"]`) ?? this.search).focus(); // a removed control passes the focus to the search field
     const chosen = FILTERS.filter((key) => !["q", "in", "category", "sort"].includes(key) && q[key]).length;
     this.search.placeholder = q.in === "trash" ? "Search the trash" : "Search the memory";
-    this.filters.hidden = this.toggle.hidden = q.in === "trash"; // there only what is typed narrows the list
+    this.filters.hidden = this.toggle.hidden = q.in === "trash"; // the trash has a text search only
     this.toggle.lastChild.textContent = chosen ? `Filters (${chosen})` : "Filters";
   }
 
-  /** Which conversation, or which channel. */
+  /** Create the select for a conversation or a channel. */
   #within(key, all, path, query, option) {
     const made = select([["", all]], "", (value) => this.#choose({ [key]: value }), { "aria-label": key[0].toUpperCase() + key.slice(1), "data-name": key });
-    get(path, query).catch(() => []).then((answer) => { // without an answer there is at least what was chosen
+    get(path, query).catch(() => []).then((answer) => { // on failure, offer at least the current choice
       for (const [value, text] of page(answer).items.map(option)) made.append(h("option", { value }, text));
       const chosen = this.#query[key];
       made.value = chosen;
-      if (made.value !== chosen) { made.append(h("option", { value: chosen }, chosen)); made.value = chosen; } // one that is not among those
+      if (made.value !== chosen) { made.append(h("option", { value: chosen }, chosen)); made.value = chosen; } // not in the list
     });
     return made;
   }
@@ -257,13 +257,13 @@ export class MemoryView {
     return { since: q.since ? new Date(`${q.since}T00:00`).getTime() : null, until: end };
   }
 
-  // Asking
+  // Requests
 
   #load({ keep = false } = {}) {
     return (this.loading = this.#ask(keep));
   }
 
-  /** Ask for the list anew; true when it came. */
+  /** Reload the list; true on success. */
   async #ask(keep) {
     const q = this.#query;
     this.#wanted = needles(q.q);
@@ -296,7 +296,7 @@ export class MemoryView {
     return { items: items.map((one) => slim(one)), next };
   }
 
-  /** So many of the entries that the filters let through, in the order that was chosen. */
+  /** Fetch up to `limit` entries with the current filters and sort order. */
   async #page(cursor, limit, signal) {
     const q = this.#query, [field, down] = q.sort.startsWith("-") ? [q.sort.slice(1), false] : [q.sort || "created", q.sort !== "name"];
     return page(await get("/v1/entries", { limit, cursor, category: q.category, kind: q.kind, scope: q.scope, source: q.source, tag: q.tag,
@@ -314,7 +314,7 @@ export class MemoryView {
     return { items: sorted(items, q.sort), next: hits.length === limit && limit < MOST ? String(limit) : null };
   }
 
-  /** Remember what a search found, for those who ask why. Nothing: it is not searched, or the answer is not there yet. */
+  /** Keep the hits of a search, to explain them. `searched` is null if there is no search, or no response yet. */
   #found(searched, hits = []) {
     const best = Math.max(...hits.map((hit) => hit.why?.fused ?? 0));
     this.#searched = searched;
@@ -322,7 +322,7 @@ export class MemoryView {
     this.pane.explain();
   }
 
-  /** A recall finds entries of one conversation or channel. Those of all are looked through here: there are few. */
+  /** Search entries of all conversations or channels: recall covers a single one, so filter here. There are few. */
   async #filtered(signal) {
     const found = [];
     let next = null;
@@ -347,13 +347,13 @@ export class MemoryView {
     return holds(`${item.name ?? ""} ${item.content}`, this.#wanted);
   }
 
-  /** A working note has no category, kind, tag, source or time that a filter could ask for. */
+  /** True if working notes belong in the list: they have no category, kind, tag, source or time to filter by. */
   #notesWanted() {
     const q = this.#query;
     return q.scope === "conversation" && !["in", "category", "kind", "tag", "source", "since", "until"].some((key) => q[key]);
   }
 
-  /** The working notes of the chosen conversation, or of the newest; asked for once, and `anew` from time to time. */
+  /** Return the working notes of the selected conversation, or of the newest ones; cached unless `anew` is set. */
   async #workingNotes(anew = false) {
     const of = this.#query.conversation;
     if (anew || this.#notes?.of !== of) this.#notes = { of, asked: this.#askNotes(of) };
@@ -386,14 +386,14 @@ export class MemoryView {
         this.list.extend(found.items.filter((one) => !known.has(one.id)), { ended: !found.next });
         this.#learn(found.items);
       }
-      if (!this.#stale) this.#tell(this.list.items.length, !this.#cursor); // else the line that offers what is new stays
+      if (!this.#stale) this.#tell(this.list.items.length, !this.#cursor); // otherwise keep the offer to show what is new
     } catch (error) {
       this.list.set(this.list.items, { ended: true, keep: true });
       this.#failed(error);
     }
   }
 
-  /** Sources and tags that were seen, to choose from. */
+  /** Collect sources and tags as suggestions for the filters. */
   #learn(items) {
     const before = this.#known.tags.size + this.#known.sources.size;
     for (const item of items) {
@@ -407,7 +407,7 @@ export class MemoryView {
     }
   }
 
-  // Showing
+  // Rendering
 
   #tell(count, ended) {
     const q = this.#query;
@@ -431,9 +431,9 @@ export class MemoryView {
     return q ? [h("p", {}, `Nothing in the trash matches “${q}”.`), button("Show all of the trash", () => this.#toTrash(true))] : "The trash is empty.";
   }
 
-  /** The first screen of an empty memory takes the whole page; anything else has the list and, beside it, an entry. */
+  /** Show the welcome screen of an empty memory on the whole page, or the list with an entry beside it. */
   #whole(empty) {
-    // Its own part of the page: an answer may come when another view, perhaps of another agent, is there already.
+    // Write only to this view's node: a response may arrive when another view is already shown.
     if (empty) set(this.split, h("section", { class: "whole" }, welcome(() => this.create())));
     else if (this.side.parentNode !== this.split) set(this.split, this.side, this.detail);
   }
@@ -496,7 +496,7 @@ export class MemoryView {
 
 const lists = (why) => [why.words && `words ${why.words[0]}`, why.vector && `meaning ${why.vector[0]}`].filter(Boolean).join(" · ");
 
-/** The values of a scratchpad, however they are given: as a mapping, or as a list of keys and values. */
+/** Return the values of a scratchpad as [key, value] pairs, from a mapping or a list of keys and values. */
 export function notesOf(pad) {
   const values = pad?.items ?? pad?.values ?? pad ?? {};
   return Array.isArray(values) ? values.map((one) => [one.key, one.value]) : Object.entries(values);

@@ -1,10 +1,10 @@
-// Reminders: what is past due and what is to come; one can be made and taken back. Delivering them is the agents' work.
+// Reminders view: list pending reminders, create and cancel them. Delivery is left to the agents.
 
 import { ask, get, latest, may, page, post } from "../api.js";
 import { ago, button, failed, field, h, many, moment, set, time, toast } from "../dom.js";
 
 const PAGE = 100;
-const EVERY = 20_000; // milliseconds between two looks: no feed tells of a reminder that somebody else made
+const EVERY = 20_000; // polling interval in milliseconds: the feed does not cover reminders created by other clients
 const HOUR = 3_600_000;
 
 export class RemindersView {
@@ -30,7 +30,7 @@ export class RemindersView {
 
   async update() { await this.refresh(); }
 
-  /** Entries and conversations that changed are of no interest here. */
+  /** Reload, unless the changes are those of entries and conversations. */
   async refresh(changes = []) {
     if (changes.length) return;
     try {
@@ -56,7 +56,7 @@ export class RemindersView {
   }
 
   async #create() {
-    if (this.#busy) return; // pressed twice, made once
+    if (this.#busy) return; // ignore double clicks
     this.#busy = true;
     try {
       const made = await post("/v1/reminders", { message: this.message.value.trim(), at: new Date(this.when.value).getTime() });
@@ -83,7 +83,7 @@ export class RemindersView {
     await this.refresh();
   }
 
-  /** Drawn only when something is different, and then what had the focus has it again, or what took its place. */
+  /** Redraw if something changed, and restore the focus to the same button or the one that took its place. */
   #draw() {
     const now = Date.now(), said = JSON.stringify([this.#items.map((one) => [one.id, one.claimed_at, one.due_at <= now, ago(one.due_at)]), this.#next]);
     if (said === this.#shown) return;
@@ -105,7 +105,7 @@ export class RemindersView {
   }
 }
 
-/** A moment as a field of date and time has it: in the time of this place. */
+/** Format a timestamp for a datetime-local field, in local time. */
 function local(at) {
   return new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
 }

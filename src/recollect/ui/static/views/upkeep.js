@@ -1,11 +1,11 @@
-// Upkeep: the jobs, what their runs did and how to take it back; how the memory grows; whether it is in good order.
+// Upkeep view: jobs, their runs with undo, growth of the memory, and health checks.
 
 import { get, latest, may, page, post, who } from "../api.js";
 import { button, failed, h, keepFocus, many, number, set, span, time, toast, waiting } from "../dom.js";
 import { bars } from "../pictures.js";
 import { href } from "../route.js";
 
-const EVERY = 20_000; // milliseconds between two looks: no feed tells of a run that changed nothing
+const EVERY = 20_000; // polling interval in milliseconds: the feed does not cover runs without changes
 const DOES = {
   checkpoints: "removes checkpoints that are too old", extract: "keeps decisions and lessons of conversations", shelve: "makes one summary of many old notes",
   embed: "makes vectors that are missing", consolidate: "promotes, merges and prunes short-term notes", dream: "lets what matters grow into MEMORY.md",
@@ -39,11 +39,11 @@ export class UpkeepView {
       return void set(this.figures, h("div", { class: "empty" }, h("p", {}, "Upkeep is for tokens with the right “admin”."),
         h("p", { class: "hint" }, `This one ${may("admin") ? "is not for all agents" : `may ${who.right}`}. On the server's machine, `, h("code", {}, "recollect token create NAME --right admin"), " makes one that may do this, too.")));
     }
-    this.runs.hidden = this.health.hidden = !who.everywhere; // they are about all workspaces
+    this.runs.hidden = this.health.hidden = !who.everywhere; // they cover all workspaces
     await Promise.all([this.#stats(), this.#jobs(), this.#runs()]);
   }
 
-  /** Show something unless it is there already: what somebody is about to press must not be replaced by its like. */
+  /** Draw a value unless it is unchanged: a control that the user is about to press must not be replaced. */
   #put(place, value, draw) {
     const text = JSON.stringify(value);
     if (this.shown.get(place) === text) return;
@@ -56,7 +56,7 @@ export class UpkeepView {
   }
 
   #failed(place, error, again) {
-    if (error.status === 0 && this.shown.has(place)) return; // the frame says so; what is there stays until the server is back
+    if (error.status === 0 && this.shown.has(place)) return; // the frame reports it; keep the content until the server is back
     this.shown.delete(place);
     set(place, failed(error, again));
   }
@@ -158,7 +158,7 @@ export class UpkeepView {
 
 const PAST = { added: "added", removed: "removed", changed: "changed" };
 
-/** What a run did, in a few words. */
+/** Summarise what a run did. */
 function did(run) {
   const figures = Object.entries(run.figures).filter(([, value]) => value).map(([name, value]) => `${name.replaceAll("_", " ")} ${number(value)}`);
   return figures.join(", ") || (run.changes.length ? many(run.changes.length, "change", "changes") : "nothing to do");

@@ -1,18 +1,18 @@
-// The first screen of an empty memory: how to connect an agent, and how to write the first entry by hand.
+// Welcome screen of an empty memory: how to connect an agent, and how to write the first entry by hand.
 
 import { get, may, who } from "../api.js";
 import { button, copy, h, set } from "../dom.js";
 
-const EVERY = 5_000; // milliseconds between two looks for workspaces in which something is remembered by now
+const EVERY = 5_000; // polling interval for workspaces that are not empty, in milliseconds
 
 const word = (text) => (/^[\w.:/@=-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`);
 const line = (...words) => words.map(word).join(" ");
 const json = (entry) => JSON.stringify({ mcpServers: { recollect: entry } }, null, 2);
 
-/** The options that name this memory where it is not the usual one. */
+/** Return the command line options for this memory; none for the default. */
 const named = () => ["workspace", "agent"].flatMap((key) => ((who[key] ?? "default") === "default" ? [] : [`--${key}`, who[key]]));
 
-/** On the server's own machine, by the program that serves this page and on the same home. */
+/** Instructions for the server's machine, with the program that serves this page and its home. */
 const local = ({ home, program }) => [
   ["A program that speaks MCP", "Claude Code, Cursor and others: the first command says which are known, the second connects one. " +
     (named().includes("--workspace") || home.endsWith(".db") ? "" : "Each project gets a workspace of its own, named after its folder."),
@@ -21,7 +21,7 @@ const local = ({ home, program }) => [
     json({ command: program[0], args: [...program.slice(1), "mcp", "--home", home, ...named()] })],
 ];
 
-/** From anywhere, through this server. */
+/** Instructions for other machines, through this server. */
 const remote = (token) => {
   const where = new URLSearchParams(named().length ? { workspace: who.workspace, agent: who.agent } : {}).toString();
   const url = `${location.origin}/mcp${where && "?"}${where}`, header = token ? { headers: { Authorization: "Bearer rcl_…" } } : {};
@@ -43,7 +43,7 @@ const ways = ({ home, program, needs_token: token }) => [
     `  -H 'content-type: application/json' \\\n${token ? "  -H 'authorization: Bearer rcl_…' \\\n" : ""}  -d '{"content": "We deploy on Tuesdays."}'`],
 ];
 
-/** The screen; `write()` begins the first entry. */
+/** Create the screen; `write()` opens the form for the first entry. */
 export function welcome(write) {
   const agent = who.agent ?? "default", workspace = who.workspace ?? "default";
   const others = h("p", { class: "lead", role: "status" }), examples = h("span", { class: "hint" }), shown = h("div", { class: "ways" });
@@ -64,7 +64,7 @@ export function welcome(write) {
     const links = found.filter((one) => one !== workspace).map((one) => h("a", { href: `#/memory?${new URLSearchParams({ workspace: one })}` }, one));
     set(others, links.length ? ["Something is remembered in ", links.flatMap((link, place) => (place ? [", ", link] : [link])), "."] : []);
   });
-  const look = () => Promise.all([shown.childElementCount || explain(), link()]).catch(() => {}); // the next look tries again
+  const look = () => Promise.all([shown.childElementCount || explain(), link()]).catch(() => {}); // retried with the next poll
   look();
   const looking = setInterval(() => (node.isConnected ? look() : clearInterval(looking)), EVERY);
   return node;
