@@ -1,28 +1,28 @@
-"""The one text analysis: words, stems and stop words of content and queries, sentences, snippets, token estimates.
+"""Text analysis: tokenizer, stemming and stop words for content and queries, sentences, snippets, token estimates.
 
-Pure functions. Both databases index the terms made here, so this module must never ask a database, a file, the
-locale or the clock: the same text gives the same terms everywhere.
+Pure functions. Both databases index the terms produced here, so this module must never depend on a database, a file,
+the locale or the clock: the same text gives the same terms everywhere.
 """
 
 # How a text becomes terms
 #
-# The text is cut at white space into chunks. What a chunk means is worked out once and kept in a bounded cache, because
-# real text repeats its words: a warm analysis is a split and one dictionary look-up per word.
+# The text is split at white space into chunks. The analysis of a chunk is kept in a bounded cache, because real text
+# repeats its words: a warm analysis is a split and one dictionary lookup per word.
 #
-# A chunk is folded character by character: compatibility forms, case and accents go, everything that is neither part
-# of a word nor a joint of an identifier becomes a space. What is left holds three kinds of units:
+# A chunk is folded character by character: compatibility forms, case and accents are removed, and everything that is
+# neither part of a word nor a joint of an identifier becomes a space. The result has three kinds of units:
 #
-# - words, dropped when they are stop words and otherwise stemmed. Every chunk keeps its terms in both languages, and a
-#   text takes one side for all its words: the language with more words that only it has in its stop list. Content
-#   is indexed in one language only; a query asks for the stems of both, so a wrong guess costs a variant, not a match.
-# - compounds (identifiers, paths, addresses, versions): the whole as it stands, then its parts as words.
-# - runs of a script that is written without spaces: characters and overlapping pairs. A query asks for the pairs only.
+# - words, dropped if they are stop words and otherwise stemmed. Every chunk has its terms in both languages, and a text
+#   uses one language for all its words: the one with more stop words that are exclusive to it. Content is indexed in
+#   one language only; a query searches the stems of both, so a wrong guess costs a variant, not a match.
+# - compounds (identifiers, paths, addresses, versions): the whole unchanged, then its parts as words.
+# - runs of a script without spaces: characters and overlapping bigrams. A query searches the bigrams only.
 #
-# Emoji are terms of their own, one per character (without skin tones, joiners and selectors); other symbols are not.
-# A query has no syntax: quotes, stars, colons, brackets and the words AND, OR, NEAR are cut or read like any text.
+# Each emoji is a term, one per character (without skin tones, joiners and selectors); other symbols are not.
+# A query has no syntax: quotes, stars, colons, brackets and the words AND, OR, NEAR are treated like any text.
 #
-# Everything is linear in the length of the text, hostile input included. Two things would not be: normalising a flood
-# of combining marks (it sorts them by insertion), so accents go before anything here is normalised; and a pattern that
+# Everything is linear in the length of the text, hostile input included. Two things would not be: normalising a long
+# run of combining marks (an insertion sort), so accents are removed before any normalisation here; and a pattern that
 # can start inside its own match, so the patterns below start only where a unit starts.
 
 import re
@@ -54,10 +54,10 @@ __all__ = [
 ]
 
 ANALYSIS_VERSION: int = 1
-"""Stored with an index; it changes when the same text gives other terms, and an index of another version is stale."""
+"""Stored with an index. Increment it when the same text gives other terms: an index of another version is stale."""
 
 _TERM_LIMIT = 64
-_COMPOUND_LIMIT = 512  # what is longer is data (base64, a token), and its parts would only be noise
+_COMPOUND_LIMIT = 512  # anything longer is data (base64, a token), and its parts would only be noise
 T = TypeVar("T")
 _CACHE_LIMIT = 200_000
 
@@ -66,8 +66,8 @@ def _words(written: str) -> frozenset[str]:
     return frozenset(written.split())
 
 
-# Stop words are written without accents and apostrophes, as they are compared. Left out on purpose: words that carry
-# the point of a note (never, always, down, off, done) or are names of things (may, ai, ti).
+# Stop words are written without accents and apostrophes, as they are compared. Excluded on purpose: words that carry
+# the meaning of a note (never, always, down, off, done) or are names of things (may, ai, ti).
 _ENGLISH_STOPS = _words("""
     a about above after again against all almost along already also although am among an and another any anybody anyone
     anything are around as at be because been before being below beside besides between beyond both but by can cannot
@@ -84,7 +84,8 @@ _ENGLISH_STOPS = _words("""
     wont wouldnt
 """)
 # Portuguese stop words that are words or names in English texts too: OS, EU, NAS, num, logo, todo, "an era", "we ate".
-# They go when a text is Portuguese, but they are no evidence for it, and a query that is in doubt keeps them.
+# They are dropped from Portuguese texts, but are no evidence for the language, and a query of unknown language keeps
+# them.
 _PORTUGUESE_SHARED_STOPS = _words("""
     ante ate contra das dos e era eram eras es eu for ha la logo nas nos num os sem ser si sob somos tal tao ter todo
     todos tu vos
@@ -106,20 +107,21 @@ _PORTUGUESE_STOPS = _PORTUGUESE_SHARED_STOPS | _words("""
     tiveram toda todas tua tuas tudo um uma umas uns vai vamos vao varias varios voce voces vou
 """)
 _STOPS_IN_DOUBT = _ENGLISH_STOPS | (_PORTUGUESE_STOPS - _PORTUGUESE_SHARED_STOPS)
-# English counts up, Portuguese down; a word of both lists says nothing.
+# Votes for the language: +1 English, -1 Portuguese; a word in both lists has none.
 _VOTES = dict.fromkeys(_ENGLISH_STOPS - _PORTUGUESE_STOPS, 1) | dict.fromkeys(
     _PORTUGUESE_STOPS - _PORTUGUESE_SHARED_STOPS - _ENGLISH_STOPS, -1
 )
-# A tilde, composed with any letter or by itself: of the two languages only Portuguese has it, and a short note may have
-# no stop word. All letters count, because only then composed and decomposed text always say the same.
+# A tilde, composed with any letter or combining: of the two languages only Portuguese has it, and a short note may have
+# no stop word. All letters are listed, so that composed and decomposed text always give the same vote.
 _TILDE = re.compile("[\u0303ÃÑÕãñõĨĩŨũȬȭṌṍṎṏṸṹṼṽẪẫẴẵẼẽỄễỖỗỠỡỮữỸỹ]")
 
 # The order of folding and stemming, measured on 112 Portuguese word families in singular, plural, gender and tense,
-# each form typed with and without its accents: share of the 553 pairs of forms of one family that get the same term.
-#   stem, then fold 0.64   fold, then stem 0.69   fold, mend the ending, stem, fold 0.94
-# Snowball needs the accents of -ção, -ência, -ível and -ável to see the suffix, so folding first loses it and folding
-# last tells "informacao" from "informação"; it also leaves most plurals in -ões, -ais, -veis, -ns and of short words
-# ("erros"). Mending the ending of the folded word makes both spellings and both numbers one word. First match counts.
+# each form with and without its accents: share of the 553 pairs of forms of one family that get the same term.
+#   stem, then fold 0.64   fold, then stem 0.69   fold, restore the ending, stem, fold 0.94
+# Snowball needs the accents of -ção, -ência, -ível and -ável to recognise the suffix, so folding first loses it and
+# folding last separates "informacao" from "informação"; it also misses most plurals in -ões, -ais, -veis, -ns and of
+# short words ("erros"). Restoring the ending of the folded word conflates both spellings and both numbers. The first
+# match applies.
 _PORTUGUESE_ENDINGS = (
     ("coes", "ção"),
     ("cao", "ção"),
@@ -133,39 +135,39 @@ _PORTUGUESE_ENDINGS = (
     ("encias", "ência"),
     ("encia", "ência"),
     ("ns", "m"),
-    ("n", "m"),  # token, plugin: only borrowed words end so, and their plural must not become another word
+    ("n", "m"),  # token, plugin: only loanwords end so, and their plural must give the same term
     ("mos", "mos"),
     ("as", "a"),
     ("os", "o"),
 )
 _UNACCENT = str.maketrans("áãçêí", "aacei")
 
-# Letters without a decomposition that lose their stroke all the same, and marks that stand for another one.
+# Letters that Unicode does not decompose but that are folded anyway, and marks that are variants of another one.
 _SPECIAL = (
     {"ø": "o", "ł": "l", "đ": "d", "ð": "d", "ħ": "h", "ŧ": "t", "\u0131": "i", "þ": "th", "æ": "ae", "œ": "oe"}
     | dict.fromkeys("\u2018\u2019\u02bc", "'")
     | {"\u2010": "-", "\u2044": "/", "\u200b": " "}
-    | dict.fromkeys("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f", "")  # letters and marks nobody sees
+    | dict.fromkeys("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f", "")  # invisible letters and marks
 )
-_PART_MARK = "\x1f"  # stands where camelCase starts a new part; it is white space, so no chunk brings one along
+_PART_MARK = "\x1f"  # separates the parts of camelCase; it is white space, so no chunk contains one already
 _KEPT = frozenset("-_./@\\+#'" + _PART_MARK)
-_KANA_VOICING = 8  # the combining class of the marks that make another syllable, not an accent
+_KANA_VOICING = 8  # combining class of the voicing marks, which change the syllable and are not accents
 
 
 class _Folding(dict[int, str]):
-    """A table for str.translate() that learns a character when it meets it. A fold never depends on the neighbours."""
+    """A table for str.translate(), filled on first use of each character. Folding is context-free."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
         if unicodedata.category(character) in ("Cn", "Co", "Cs"):
-            return " "  # not kept: a million code points without meaning must not fill the memory
+            return " "  # not cached: a million unassigned code points must not fill the memory
         caseless = unicodedata.normalize("NFKD", character).casefold()
         self[code] = folded = "".join(map(_fold_character, caseless))
         return folded
 
 
 def _fold_character(character: str) -> str:
-    """What one decomposed, caseless character leaves in the folded text: itself, another, a space or nothing."""
+    """Fold one decomposed, caseless character: to itself, another, a space or nothing."""
     if character in _KEPT:
         return character
     if character in _SPECIAL:
@@ -185,7 +187,7 @@ def _fold_character(character: str) -> str:
 
 
 class _Shapes(dict[int, str]):
-    """A table for str.translate() that shows only case: u(pper), l(ower), m(arks and other invisibles), o(ther)."""
+    """A table for str.translate() that maps to case classes: u(pper), l(ower), m(arks and invisible), o(ther)."""
 
     def __missing__(self, code: int) -> str:
         character = chr(code)
@@ -196,7 +198,7 @@ class _Shapes(dict[int, str]):
             shape = "m"
         elif character.isupper():
             shape = "u"
-        elif character.islower() and character.upper() != character:  # a letter without capital stays in upper case
+        elif character.islower() and character.upper() != character:  # a letter without a capital form is "o"
             shape = "l"
         else:
             shape = "o"
@@ -206,29 +208,29 @@ class _Shapes(dict[int, str]):
 
 _FOLDING = _Folding()
 _SHAPES = _Shapes()
-# getUserName, HTTPServer; but not the plural of an acronym (APIs), hence two small letters after the capital.
+# getUserName, HTTPServer; but not the plural of an acronym (APIs), hence two lower-case letters after the capital.
 _NEW_PART = re.compile("lm*(?=u)|um*(?=um*lm*l)")
 
 # Scripts written without spaces: Thai, Lao, Myanmar, Hangul, Khmer, Tai; kana, bopomofo, Han and Yi. The ranges may be
-# wide, because whatever in them is no letter has become a space.
+# wide, because folding has turned everything in them that is not a letter into a space.
 _UNSPACED = (
     "\u0e01-\u0eff\u1000-\u109f\u1100-\u11ff\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf"
     "\u3005-\ua4cf\ua960-\ua97f\ua9e0-\ua9ff\uaa60-\uaadf\uac00-\ud7ff\uf900-\ufaff"
     "\U0001aff0-\U0001b2ff\U00020000-\U0003ffff"
 )
 _RUNS = re.compile(f"([{_UNSPACED}]+)")
-_LETTERS = r"[^ \-_./@\\+#']+"  # folding leaves nothing else that is not part of a word
+_LETTERS = r"[^ \-_./@\\+#']+"  # after folding, every other character is part of a word
 _SPELLED = f"{_LETTERS}(?:'{_LETTERS})*"
 _TOKEN = re.compile(rf"({_SPELLED}(?:(?:_*[-./@\\]_*|_+){_SPELLED})*+)((?:\+\+|\#)(?!{_LETTERS}))?")
 _CLITIC = re.compile(r"'(?:s|ll|ve|re|d|m)(?=\Z|[-_./@\\])")
 _PATH_JOINT = re.compile(r"_*[/\\@]_*")
 _NAME_JOINT = re.compile(r"_*[-.]_*|_+")
-# Digits part from three letters or more: server2 and sha256sum have parts; s3, k8s and hexadecimal do not.
+# Digits are split from three letters or more: server2 and sha256sum have parts; s3, k8s and hexadecimal do not.
 _PART_JOINT = re.compile(rf"{_PART_MARK}|(?<=[^\W\d_]{{3}})(?=\d)|(?<=\d)(?=[^\W\d_]{{3}})")
 _ANY_JOINT = re.compile(rf"[-_./@\\]|{_PART_JOINT.pattern}")
 _ABBREVIATIONS = frozenset(("e.g", "i.e", "p.ex"))
 
-# The kinds of units: a word by itself, a word inside a compound, a whole that is no word, a run of unspaced script.
+# The kinds of units: a standalone word, a word inside a compound, a whole (compound, C++), a run of unspaced script.
 _WORD, _PART, _WHOLE, _RUN = range(4)
 
 
@@ -237,7 +239,7 @@ def _fold(text: str) -> str:
 
 
 def _mark_parts(chunk: str) -> str:
-    """The chunk with a mark before every capital that starts a new part of a camelCase name."""
+    """Insert a separator before every capital that starts a new part of a camelCase name."""
     if chunk == chunk.lower():
         return chunk
     cuts = [match.end() for match in _NEW_PART.finditer(chunk.translate(_SHAPES))]
@@ -247,20 +249,20 @@ def _mark_parts(chunk: str) -> str:
 
 
 def _is_plain(chunk: str) -> bool:
-    """Whether it is one word, as it stands."""
+    """Return whether a chunk is one word of lower-case ASCII letters."""
     return chunk.isascii() and chunk.isalpha() and chunk.islower()
 
 
 def _units(chunk: str) -> Iterator[tuple[int, str]]:
-    """Words, compounds with their parts, and runs of unspaced script of a text, in order, folded but not stemmed."""
-    if _is_plain(chunk):  # the same as below, but quick
+    """Yield the words, compounds with their parts, and runs of unspaced script, in order, folded but not stemmed."""
+    if _is_plain(chunk):  # fast path, same result as below
         yield _WORD, chunk[:_TERM_LIMIT]
         return
     folded = _fold(_mark_parts(chunk))
     if folded.isascii():
         yield from _spaced_units(folded)
         return
-    folded = unicodedata.normalize("NFC", folded)  # kana and Hangul come apart in folding
+    folded = unicodedata.normalize("NFC", folded)  # folding decomposes kana and Hangul
     for index, piece in enumerate(_RUNS.split(folded)):
         if index % 2:
             yield _RUN, piece
@@ -273,7 +275,7 @@ def _spaced_units(folded: str) -> Iterator[tuple[int, str]]:
         token, sign = match.groups()
         if "'" in token:
             token = _CLITIC.sub("", token).replace("'", "")
-        if sign == "++" or (sign and len(token) == 1):  # C++ and C#, but not the end of a heading#
+        if sign == "++" or (sign and len(token) == 1):  # C++ and C#, but not a trailing heading#
             yield _WHOLE, token.replace(_PART_MARK, "")[: _TERM_LIMIT - len(sign)] + sign
         if _ANY_JOINT.search(token) is None:
             yield _WORD, token[:_TERM_LIMIT]
@@ -282,7 +284,7 @@ def _spaced_units(folded: str) -> Iterator[tuple[int, str]]:
 
 
 def _compound(token: str) -> Iterator[tuple[int, str]]:
-    """The whole, each segment of a path or address, each name in a segment and each part of a name."""
+    """Yield the whole, each segment of a path or address, each name in a segment and each part of a name."""
     segments = _PATH_JOINT.split(token)
     if len(segments) > 1:
         yield _WHOLE, token.replace(_PART_MARK, "")[:_TERM_LIMIT]
@@ -290,7 +292,7 @@ def _compound(token: str) -> Iterator[tuple[int, str]]:
         names = _NAME_JOINT.split(segment)
         if len(names) > 1:
             yield _WHOLE, segment.replace(_PART_MARK, "")[:_TERM_LIMIT]
-            # e-mail, wi-fi, to-do and re-index are as often written together.
+            # e-mail, wi-fi, to-do and re-index are as often written as one word.
             if len(names) == 2 and len(names[0]) <= 3 and "-" in segment and "".join(names).isalpha():
                 yield _PART, "".join(names)[:_TERM_LIMIT]
         for name in names:
@@ -302,7 +304,7 @@ def _compound(token: str) -> Iterator[tuple[int, str]]:
 
 
 class _Stemmers(threading.local):
-    """Snowball stemmers of the running thread: one object must not serve two threads at once."""
+    """Thread-local Snowball stemmers, which are not thread-safe."""
 
     def __init__(self) -> None:
         self.english = Stemmer.Stemmer("english", 0).stemWord
@@ -328,7 +330,7 @@ def _portuguese(word: str) -> str:
 
 
 def _characters_and_pairs(run: str) -> Iterator[str]:
-    shared: dict[str, str] = {}  # a long run has few different pairs: keep each of them once
+    shared: dict[str, str] = {}  # a long run has few distinct pairs: intern them
     for first, second in pairwise(run):
         yield shared.setdefault(first, first)
         yield shared.setdefault(first + second, first + second)
@@ -340,37 +342,37 @@ def _tilde_vote(chunk: str) -> int:
 
 
 Chunk = tuple[int, tuple[str, ...], str, tuple[str, ...] | None]
-"""What a chunk means: its vote for a language, its terms in English, itself, and its tags if it has its own."""
+"""The analysis of a chunk: language vote, terms in English, the chunk itself, and its tags (see `chunk_tags`)."""
 
 
 class _Terms(dict[str, tuple[str, ...]]):
-    """The terms of chunks in Portuguese, worked out when a text in Portuguese has one that is new."""
+    """Cache of the Portuguese terms of chunks, filled on first use in a Portuguese text."""
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
         return _learned(self, chunk, _in_language(chunk, _PORTUGUESE_STOPS, _portuguese))
 
 
 class _Chunks(dict[str, Chunk]):
-    """What chunks mean, worked out when a chunk is first met.
+    """Cache of chunk analyses, filled on first use.
 
-    Safe for threads without a lock: a look-up, a store and clear() are each atomic, and two threads that learn the
-    same chunk at the same time store the same thing.
+    Thread-safe without a lock: a lookup, a store and clear() are each atomic, and two threads that analyse the same
+    chunk at the same time store equal values.
     """
 
     def __missing__(self, chunk: str) -> Chunk:
         tags = chunk_tags(chunk)
         terms: tuple[str, ...]
-        if _is_plain(chunk) and len(chunk) <= _TERM_LIMIT:  # the same as below, but quick
+        if _is_plain(chunk) and len(chunk) <= _TERM_LIMIT:  # fast path, same result as below
             vote, terms = _VOTES.get(chunk, 0), () if chunk in _ENGLISH_STOPS else (_english(chunk),)
         else:
             vote = sum(_VOTES.get(unit, 0) for kind, unit in _units(chunk) if kind == _WORD) or _tilde_vote(chunk)
             terms = _in_language(chunk, _ENGLISH_STOPS, _english)
-        # Many thousands of these are kept, and most are looked up cold: one object less is time saved.
+        # Many thousands of these are cached, and most lookups miss the CPU cache: sharing one object saves time.
         return _learned(self, chunk, (vote, tags if tags == terms else terms, chunk, tags))
 
 
 def _learned(known: dict[str, T], chunk: str, entry: T) -> T:
-    if len(chunk) <= _TERM_LIMIT:  # long ones hardly come twice
+    if len(chunk) <= _TERM_LIMIT:  # long ones rarely repeat
         if len(known) >= _CACHE_LIMIT:
             known.clear()
         known[chunk] = entry
@@ -378,7 +380,7 @@ def _learned(known: dict[str, T], chunk: str, entry: T) -> T:
 
 
 def _in_language(chunk: str, stops: Container[str], stem: Callable[[str], str]) -> tuple[str, ...]:
-    """The terms of a chunk in one language."""
+    """Return the terms of a chunk in one language."""
     terms: list[str] = []
     for kind, unit in _units(chunk):
         if kind == _WHOLE:
@@ -397,7 +399,7 @@ _itself = itemgetter(2)
 
 
 def chunks(text: str) -> list[Chunk]:
-    """What the chunks of a text mean, for those who want to know more than one thing of it."""
+    """Return the chunk analyses of a text, for callers that need more than its terms."""
     return list(map(_CHUNKS.__getitem__, text.split()))
 
 
@@ -408,17 +410,17 @@ def _terms_in_order(found: Sequence[Chunk]) -> Iterator[str]:
 
 
 def analyse(text: str) -> list[str]:
-    """The terms of a piece of content, in order and with repetitions."""
+    """Return the terms of a piece of content, in order and with repetitions."""
     return list(_terms_in_order(chunks(text)))
 
 
 def terms(text: str) -> dict[str, int]:
-    """How often each term of `analyse(text)` occurs, in order of first appearance."""
+    """Return the frequency of each term of `analyse(text)`, in order of first appearance."""
     return count(chunks(text))
 
 
 def count(found: Sequence[Chunk]) -> dict[str, int]:
-    """The `terms` of a text of which the chunks are known."""
+    """Return `terms()` of a text from its `chunks()`."""
     counts: dict[str, int] = {}
     for term in _terms_in_order(found):
         counts[term] = counts.get(term, 0) + 1
@@ -426,11 +428,11 @@ def count(found: Sequence[Chunk]) -> dict[str, int]:
 
 
 def query_terms(text: str) -> list[tuple[str, ...]]:
-    """A query as groups of alternatives, one group per distinct word, in order of first appearance.
+    """Return a query as groups of alternative terms, one group per distinct word, in order of first appearance.
 
-    The first term of a group is the word in the language of the query (English when in doubt), the second, if it
-    differs, the same word in the other language. A group whose first term is already asked for is left out. Empty
-    when nothing but stop words and punctuation is asked.
+    The first term of a group is the stem in the language of the query (English when in doubt), the second, if it
+    differs, the stem in the other language. A group whose first term is in an earlier group is omitted. Empty if the
+    query has only stop words and punctuation.
     """
     units: list[tuple[int, str]] = []
     vote = 0
@@ -459,7 +461,7 @@ def query_terms(text: str) -> list[tuple[str, ...]]:
 
 
 def _alternatives(word: str, *, portuguese_first: bool) -> tuple[str, ...]:
-    """The word's stems, without the one of a language whose content never has it because it is a stop word there."""
+    """Return the word's stems in both languages, except a language in which it is a stop word and never indexed."""
     found = [] if word in _ENGLISH_STOPS else [_english(word)]
     if word not in _PORTUGUESE_STOPS:
         found.append(_portuguese(word))
@@ -469,12 +471,12 @@ def _alternatives(word: str, *, portuguese_first: bool) -> tuple[str, ...]:
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a language model counts: a quarter of the characters, rounded up."""
+    """Estimate the tokens of a language model: a quarter of the characters, rounded up."""
     return (len(text) + 3) // 4
 
 
 def normalise(text: str) -> str:
-    """The text as it is compared with others: compatibility forms and case folded, white space collapsed."""
+    """Normalise a text for comparison: fold compatibility forms and case, collapse white space."""
     if text.isascii():
         return " ".join(text.lower().split())
     text = few_marks(text)
@@ -483,7 +485,7 @@ def normalise(text: str) -> str:
 
 
 def few_marks(text: str) -> str:
-    """The text with at most 30 combining marks in a row: normalising a longer row takes quadratic time."""
+    """Truncate runs of combining marks to 30: normalising a longer run takes quadratic time."""
     marks = "".join(character for character in set(text) if unicodedata.combining(character))
     if not marks:
         return text
@@ -491,7 +493,7 @@ def few_marks(text: str) -> str:
     return re.sub(f"({row}{{30}}){row}+", r"\1", text)
 
 
-# A sentence ends at a mark before white space or at an East Asian mark. The look-behind tries a row of marks only once.
+# A sentence ends at a mark before white space or at an East Asian mark. The look-behind tries a run of marks only once.
 _STOP_MARKS = ".!?\u2026"
 _EAST_ASIAN_STOP_MARKS = "\u3002\uff01\uff1f\uff61"
 _SENTENCE_END = re.compile(
@@ -505,7 +507,7 @@ _SHORTENED = _words("""
 
 
 def sentences(text: str) -> list[str]:
-    """The sentences of a text, trimmed, none empty. A line ends one too, unless the next goes on in lower case."""
+    """Split a text into trimmed, non-empty sentences. A line ends one, too, unless the next starts in lower case."""
     blocks: list[list[str]] = []
     open_block = False
     for line in text.splitlines():
@@ -529,7 +531,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _is_shortened(block: str, start: int, end: re.Match[str]) -> bool:
-    """Whether the dot belongs to an abbreviation or an initial (Dr. J. Silva, 3 p.m. today) and ends nothing."""
+    """Return whether a dot is part of an abbreviation or initial (Dr. J. Silva, 3 p.m. today) and ends no sentence."""
     if end.group() != ".":
         return False
     before = block[max(start, end.start() - 8) : end.start()].rpartition(" ")[2].lstrip("(\"'")
@@ -542,11 +544,11 @@ _LONG_WORD = 16
 
 
 def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
-    """Up to `width` characters around the first word of the query that the text has, up to `before` ahead of it.
+    """Return up to `width` characters around the first query word found in the text, up to `before` ahead of it.
 
-    A text that is no longer is there as a whole; else it is cut between words, unless they are long. Words are compared
-    without case and accents, in the order of the query, stop words only when there is nothing else. When no word is
-    there as typed, a word that begins like one of the query's terms counts; else the text's beginning.
+    A text no longer than that is returned whole; else it is cut between words, unless they are long. Words are compared
+    without case and accents, in query order; stop words only if there is nothing else. If no word occurs as typed, a
+    word that starts with one of the query's stems matches; else the snippet is the beginning of the text.
     """
     if len(text) <= width:
         return text.strip()
@@ -554,7 +556,7 @@ def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
     folded = _fold(text)
     places = chain(
         (_find(folded, word, inside=True) for word in typed),
-        (_find(folded, stem, inside=not stem.isascii()) for stem in stems),  # unspaced scripts show no word starts
+        (_find(folded, stem, inside=not stem.isascii()) for stem in stems),  # unspaced scripts have no word boundaries
     )
     at = next((place for place in places if place >= 0), 0)
     place = _unfolded_index(text, at)
@@ -571,7 +573,7 @@ def snippet(text: str, query: str, width: int = 120, before: int = 30) -> str:
 
 @lru_cache(maxsize=16)  # the hits of one recall share a query, and a query may be long
 def _needles(query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What to look for in a folded text: the words of the query as typed, and the terms they stand for."""
+    """Return the search strings for a folded text: the query's words as typed, and their stems."""
     pieces = _RUNS.split(_fold(query))
     words = [_CLITIC.sub("", match.group())[:_TERM_LIMIT] for piece in pieces for match in _TOKEN.finditer(piece)]
     typed = [word for word in words if word.replace("'", "") not in _STOPS_IN_DOUBT] or words
@@ -580,7 +582,7 @@ def _needles(query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def _find(folded: str, word: str, *, inside: bool) -> int:
-    """Where the word starts a word of the text, else where it stands at all if it may be inside one, else -1."""
+    """Return where the word starts a word of the text; else, if `inside`, its first occurrence anywhere; else -1."""
     first = at = folded.find(word)
     while at > 0 and folded[at - 1].isalnum():
         at = folded.find(word, at + 1)
@@ -588,11 +590,11 @@ def _find(folded: str, word: str, *, inside: bool) -> int:
 
 
 def _unfolded_index(text: str, at: int) -> int:
-    """The index in the text of what stands at `at` in the folded text."""
+    """Map an index in the folded text to the index in the original text."""
     if text.isascii():
         return at
     start = 0
-    block = 4096  # most of the way in strides, because folding one by one is slow
+    block = 4096  # large strides first, because folding one character at a time is slow
     while start < len(text):
         length = len(_fold(text[start : start + block]))
         if at >= length:
