@@ -23,7 +23,7 @@ export class Feed {
   #begins = null;
   beginning = null;
 
-  /** `refused()` is called when the connection is closed, before the retry; it resolves to true if it handled that. */
+  /** `refused()` is called when the server rejects the connection, before the retry; resolves to true if it handled that. */
   constructor(told, state, refused) {
     this.told = told;
     this.onstate = state;
