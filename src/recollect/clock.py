@@ -38,7 +38,7 @@ class FixedClock:
         self._now = start
 
     def now(self) -> int:
-        """The time it was last set to."""
+        """Return the time that was set."""
         return self._now
 
     def advance(self, milliseconds: int) -> None:

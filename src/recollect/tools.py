@@ -112,7 +112,7 @@ def _detail(
     memory: "Memory", session: str, target_agent: str | None, owner: str, limit: int, after: int
 ) -> dict[str, Any]:
     """Return a page of the events of a conversation, without compaction markers."""
-    # A marker replaces at least one event before it, so at least half of the events are not markers.
+    # A marker covers at least one event before it, so at least half of the events are not markers.
     happened = memory.conversations.detail(session, target_agent=target_agent, limit=2 * limit + 2, after=after)
     told = [event for event in happened if event.type is not EventType.MARKER]
     page = told[:limit]

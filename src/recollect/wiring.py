@@ -210,11 +210,11 @@ class SingleFile:
         self._database = SqliteDatabase(path)
 
     def account(self) -> Database:
-        """The file."""
+        """Return the file."""
         return self._database
 
     def workspace(self, name: str) -> Database:
-        """The file; `default` is its only workspace."""
+        """Return the file; `default` is its only workspace."""
         if name != "default":
             raise Invalid(
                 f"a single file holds the workspace 'default' only, not {name!r}; open a directory for several"
@@ -260,11 +260,11 @@ class Directory:
         self._workspaces: dict[str, SqliteDatabase] = {}
 
     def account(self) -> SqliteDatabase:
-        """The account's file."""
+        """Return the account's file."""
         return self._account
 
     def workspace(self, name: str) -> SqliteDatabase:
-        """The workspace's file."""
+        """Return the workspace's file."""
         found = self._workspaces.get(name)
         return found or self._workspaces.setdefault(
             name, SqliteDatabase(self._path / "workspaces" / name / "memory.db")
@@ -289,7 +289,7 @@ class Directory:
             shutil.rmtree(folder, ignore_errors=True)
 
     def vault(self, workspace: str) -> Path:
-        """The folder `vault` beside the workspace's file."""
+        """Return the folder `vault` beside the workspace's file."""
         return self._path / "workspaces" / workspace / "vault"
 
     def vaults(self) -> list[str]:
@@ -337,11 +337,11 @@ class Server:
         self._workspaces: dict[str, PostgresDatabase] = {}
 
     def account(self) -> Database:
-        """The account's schema."""
+        """Return the account's schema."""
         return self._account
 
     def workspace(self, name: str) -> Database:
-        """The workspace's schemas."""
+        """Return the workspace's schemas."""
         if name not in self._workspaces:
             self._workspaces[name] = self._make(name)
         return self._workspaces[name]

@@ -43,7 +43,7 @@ K = 60
 FUSIONS = ("weighted", "rrf")
 
 
-# What the length of the entries decides
+# Weights that depend on the length of entries
 
 
 def vector_weight(average: float) -> float:

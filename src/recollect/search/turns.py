@@ -92,7 +92,7 @@ class Weights:
     """Vector similarity, times `ranking.vector_weight()`. [people 0.9 / 0.6, assistant 7.9 / 5.2]"""
 
 
-# What a question asks for
+# Parsing of questions
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +222,7 @@ def tells_time(content: str) -> bool:
     return not _TIME_WORDS.isdisjoint(_WORD.findall(start.lower())) or _LONE_YEAR.search(start) is not None
 
 
-# What speaks for a turn
+# Scoring of turns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
