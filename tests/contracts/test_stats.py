@@ -32,7 +32,7 @@ def test_a_home_with_nothing_in_it_has_figures(home: Home) -> None:
 def test_every_agent_is_counted_by_itself(home: Home, clock: FixedClock) -> None:
     ana, ben = home.agent("ana"), home.agent("ben")
     ana.remember("We deploy on Tuesdays", name="deploy day", category="decisions", source="retrospective")
-    ana.remember("passing")
+    ana.remember("passing", lifetime="short_term")
     ana.remember("gone", name="gone")
     ana.remember("gone twice", name="twice")
     ana.forget("gone")

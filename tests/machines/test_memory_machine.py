@@ -184,24 +184,25 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @initialize(content=contents)
     def a_first_entry(self, content: str) -> None:
-        self.add(content, None, "note", "workspace")
+        self.add(content, None, "note", "workspace", None)
 
     @rule(
         content=contents,
         name=st.none() | names,
         kind=st.sampled_from(["note", "note", "archive", "chunk"]),
         scope=st.sampled_from(["workspace", "workspace", "account"]),
+        lifetime=st.sampled_from([None, "short_term"]),
     )
-    def add(self, content: str, name: str | None, kind: str, scope: str) -> None:
-        draft = Add(content, name=name, kind=kind, scope=scope)
+    def add(self, content: str, name: str | None, kind: str, scope: str, lifetime: str | None) -> None:
+        asked = lifetime if kind == "note" and name is None else None
+        draft = Add(content, name=name, kind=kind, scope=scope, lifetime=asked)
         if name is not None and self.model.owner(name) is not None:
             with pytest.raises(Conflict):
                 self.mem.apply(draft)
             return
-        kept = kind == "archive" or (kind == "note" and name is not None)
-        lifetime = "mid_term" if kind == "chunk" else "long_term" if kept else "short_term"
+        lives = "mid_term" if kind == "chunk" else asked or "long_term"
         now = self.clock.now()
-        self.made(self.mem.apply(draft), Note(content, kind, scope, lifetime, now, now, name))
+        self.made(self.mem.apply(draft), Note(content, kind, scope, lives, now, now, name))
 
     @rule(place=places, name=names)
     def rename(self, place: int, name: str) -> None:
@@ -273,7 +274,7 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(content=contents)
     def replace_what_is_in_the_trash(self, content: str) -> None:
         name = next(iter(self.model.trash.values())).name
-        self.add(content, name, "note", "workspace")
+        self.add(content, name, "note", "workspace", None)
 
     # What must be so after each step
 

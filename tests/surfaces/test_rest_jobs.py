@@ -15,11 +15,12 @@ OWN_MACHINE_ONLY = ("/v1/compact", "/v1/vault/migrate", "/api/memory/compact", "
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Server]:
-    """A server over a directory with the workspaces `default` and `other`, and the same note twice in each."""
+    """A server over a directory with the workspaces `default` and `other`, and the same short-term note twice in each."""
+    note = "We deploy on Tuesdays, never on a Friday."
     with recollect.open(tmp_path / "home") as home:
         for workspace in ("default", "other"):
             for _ in range(2):
-                home.agent("ana", workspace).remember("We deploy on Tuesdays, never on a Friday.", category="decisions")
+                home.agent("ana", workspace).remember(note, category="decisions", lifetime="short_term")
         with serving(home) as running:
             yield running
 
