@@ -226,9 +226,14 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule(key=names, content=contents, tags=tags)
     def upsert(self, key: str, content: str, tags: tuple[str, ...]) -> None:
+        owner = self.model.owner(key)
+        if owner is not None and self.model.living[owner].kind != "note":
+            with pytest.raises(Conflict):
+                self.mem.upsert(key, content, tags=tags)
+            return
         entry = self.mem.upsert(key, content, tags=tags)
         now = self.clock.now()
-        if self.model.owner(key) is None:
+        if owner is None:
             self.made(entry, Note(content, "note", "workspace", "long_term", now, now, key, tags=tags))
         else:
             self.model.write(key, content, tags or None, now)

@@ -37,7 +37,7 @@ def knowledge(entry: Entry) -> Entry:
     if entry.kind is Kind.NOTE and entry.category is not Category.HANDOFFS:
         return entry
     what = "hand-off" if entry.kind is Kind.NOTE else str(entry.kind)
-    raise Conflict(f"{entry.name or entry.id!r} is a {what} of a conversation, not knowledge; use another key")
+    raise Conflict(f"{entry.name or entry.id!r} is not knowledge but the {what} of a conversation; use another key")
 
 
 def checked(operation: Operation) -> Operation:
