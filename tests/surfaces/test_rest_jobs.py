@@ -15,7 +15,7 @@ OWN_MACHINE_ONLY = ("/v1/compact", "/v1/vault/migrate", "/api/memory/compact", "
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Iterator[Server]:
-    """A server over a directory with the workspaces `default` and `other`, and the same short-term note twice in each."""
+    """A server over a directory with the workspaces `default` and `other`, each with one short-term note twice."""
     note = "We deploy on Tuesdays, never on a Friday."
     with recollect.open(tmp_path / "home") as home:
         for workspace in ("default", "other"):
