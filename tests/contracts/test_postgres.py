@@ -294,7 +294,7 @@ def test_an_erasure_does_not_wait_for_who_reads_the_table(
         reader("SELECT count(*) FROM entries")
         receipt = mem.forget(entry.id, erase=True)
         assert any("keeps the deleted rows for an open transaction; erase again" in one for one in receipt.remaining)
-        assert receipt.verified == ("entries", "operation log")
+        assert receipt.verified == ("entries", "operation log", "every table")
     with home._place._server.connection(None) as connection:  # type: ignore[attr-defined]
         assert connection.execute("SHOW lock_timeout").fetchone() == ("0",)
     assert f"tables and indexes of schema {ANA}" in mem.forget(entry.id, erase=True).verified

@@ -1203,7 +1203,7 @@ def test_upkeep_that_is_due_is_done_while_a_session_goes_on(tmp_path: Path) -> N
     with recollect.open(tmp_path / ".recollect") as home:
         mem = home.agent("default")
         for _ in range(2):
-            mem.remember("The harbour opens at eight")
+            mem.remember("The harbour opens at eight", lifetime="short_term")
         with subprocess.Popen(
             [sys.executable, "-m", "recollect", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.PIPE, cwd=tmp_path, env=environment(),
