@@ -42,8 +42,7 @@ def main() -> int:
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # characters outside of the terminal's encoding
     logging.lastResort = _Remarks(logging.WARNING)  # unless a command configures logging
-    logging.captureWarnings(True)
-    warnings.formatwarning = _warned
+    warnings.showwarning = _log_warning
     try:
         code = _told()
     except OSError:  # stderr cannot be written either
@@ -95,9 +94,9 @@ def _takes_text(command: Any) -> bool:
     return any(parameter.param_type_name == "argument" for parameter in command.params)
 
 
-def _warned(message: Warning | str, *_: Any, **__: Any) -> str:
-    """Format a warning without its source line."""
-    return str(message)
+def _log_warning(message: Warning | str, *_: Any, **__: Any) -> None:
+    """Log a warning without its source line. `logging.captureWarnings` would bypass the handler of last resort."""
+    logging.getLogger("py.warnings").warning("%s", message)
 
 
 def _nowhere() -> TextIO:
