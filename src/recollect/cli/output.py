@@ -137,19 +137,21 @@ def shown(text: Text) -> None:
 
 
 def heading(title: str, facts: str = "") -> None:
-    """Print a title in bold, followed by a few facts."""
+    """Print a title in bold, followed by a few facts: on the same line if they fit, else below, wrapped."""
+    console = _output()
+    if facts and cell_len(title) + 2 + cell_len(facts) > console.width:
+        console.print(Text(title, "bold"), soft_wrap=True)
+        _indented(Text(facts, "dim"))
+        return
     parts = [Text(title, "bold"), *([Text(facts, "dim")] if facts else [])]
-    _output().print(Text("  ").join(parts), soft_wrap=True)
+    console.print(Text("  ").join(parts), soft_wrap=True)
 
 
 def brief(entry: Entry, text: str) -> None:
     """Print an entry in brief: name or id, a few facts, and some text, wrapped on a terminal."""
     facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10]]
-    console = _output()
     heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
-    for row in Text(line(text)).wrap(console, max(console.width - 2, 20)):
-        row.rstrip()
-        console.print(Text("  ") + row, soft_wrap=True)
+    _indented(Text(line(text)))
 
 
 def pairs(rows: Iterable[tuple[str, str]]) -> None:
@@ -195,6 +197,13 @@ def columns(
         whole = Text("  ").join(cells)
         whole.truncate(width, overflow="ellipsis")
         console.print(whole, soft_wrap=True)
+
+
+def _indented(text: Text) -> None:
+    console = _output()
+    for row in text.wrap(console, max(console.width - 2, 20)):
+        row.rstrip()
+        console.print(Text("  ") + row, soft_wrap=True)
 
 
 def _errors() -> Console:
