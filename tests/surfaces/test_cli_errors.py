@@ -128,16 +128,16 @@ def test_a_failed_check_says_so_for_a_broken_file(cli: Command) -> None:
 
 
 @pytest.fixture
-def long_list(cli: Command) -> list[str]:
+def long_output(cli: Command) -> list[str]:
     """The arguments of a command whose output is far longer than a pipe holds."""
     with recollect.open(cli.folder / "m.db") as home:
         home.agent("default").remember("word " * 190_000)
-    return ["--home", "m.db", "note", "list"]
+    return ["--home", "m.db", "note", "changes"]
 
 
 @pytest.mark.parametrize("more", [[], ["--json"]])
-def test_a_reader_that_has_seen_enough_is_no_error(cli: Command, long_list: list[str], more: list[str]) -> None:
-    with cli.start(*long_list, *more) as process:
+def test_a_reader_that_has_seen_enough_is_no_error(cli: Command, long_output: list[str], more: list[str]) -> None:
+    with cli.start(*long_output, *more) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.read(1)
@@ -168,8 +168,8 @@ def interrupts(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("interrupts")
-def test_an_interrupted_command_is_quiet(cli: Command, long_list: list[str]) -> None:
-    with cli.start(*long_list) as process:
+def test_an_interrupted_command_is_quiet(cli: Command, long_output: list[str]) -> None:
+    with cli.start(*long_output) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.read(1)  # it is writing now, and cannot end before we read on
