@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 from surfaces.server import Server, serving, settings
-from surfaces.test_rest_guard import is_problem
+from surfaces.test_rest_middleware import is_problem
 
 import recollect
 from recollect.mcp.server import build

@@ -25,7 +25,7 @@ import pytest
 from postgres import wait_for
 from prometheus_client import CollectorRegistry
 from surfaces.server import Server, client, serving, settings
-from surfaces.test_rest_guard import is_problem
+from surfaces.test_rest_middleware import is_problem
 from surfaces.test_serve import started
 
 import recollect
