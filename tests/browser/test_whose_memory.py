@@ -134,6 +134,41 @@ def test_a_workspace_and_an_agent_can_be_chosen_at_once(guarded: Server, visit: 
     expect(rows).to_contain_text("Written by bob.")
 
 
+def test_a_workspace_can_be_chosen_while_the_page_waits_for_the_feed(guarded: Server, visit: Visit) -> None:
+    page = visit(guarded, allowed=("401",), prepare=lambda page: page.clock.install(time=0))
+    page.clock.pause_at(3_600)
+    page.route("**/v1/feed*", lambda route: None)
+    log_in(page, guarded.home.tokens.create("admin", right="admin")[1])
+    expect(page.get_by_label("Workspace")).to_be_visible()
+    held = list[Route]()
+    page.route("**/v1/agents*", lambda route: held.append(route))
+    with page.expect_request("**/v1/agents?workspace=shop"):
+        page.get_by_label("Workspace").select_option("shop")
+    page.clock.run_for(2_000)  # the page stops waiting for the feed
+    page.clock.resume()
+    page.unroute("**/v1/feed*")
+    for route in list(held):
+        route.continue_()
+    expect(page.locator(".entry-row")).to_contain_text("Prices include tax.")
+    expect(page.get_by_label("Workspace")).to_have_value("shop")
+
+
+def test_a_workspace_that_could_not_be_loaded_is_shown_when_the_connection_is_back(
+    guarded: Server, visit: Visit
+) -> None:
+    page = visit(guarded, allowed=("401", "ERR_FAILED"))
+    log_in(page, guarded.home.tokens.create("admin", right="admin")[1])
+    rows = page.locator(".entry-row")
+    expect(rows).to_contain_text("Written by bob.")
+    page.route("**/v1/agents*", lambda route: route.abort())
+    page.get_by_label("Workspace").select_option("shop")
+    expect(page.get_by_text("The server cannot be reached.")).to_be_visible()
+    page.unroute("**/v1/agents*")
+    guarded.home.agent("bob").remember("The feed is still connected.")
+    expect(rows).to_contain_text("Prices include tax.")
+    expect(page.get_by_label("Workspace")).to_have_value("shop")
+
+
 def test_agents_can_be_gone_through_with_the_arrows(server: Server, visit: Visit) -> None:
     for name in ("bob", "carol", "default"):
         server.home.agent(name).remember(f"Of {name}.")

@@ -221,10 +221,16 @@ function mark() {
   }
 }
 
+/** The memory that an address names. */
+const named = ({ query: { agent = standard.agent, workspace = standard.workspace } } = read()) => ({ agent, workspace });
+
+/** True while a workspace is selected that the address does not name yet, because its agents are not loaded. */
+const choosing = () => who.workspace !== named().workspace;
+
 function route() {
   if (!session) return;
   const where = read(), known = Object.hasOwn(VIEWS, where.view) ? where.view : "memory";
-  const { agent = standard.agent, workspace = standard.workspace } = where.query;
+  const { agent, workspace } = named(where);
   if (!allowed({ agent, workspace })) {
     elsewhere({ agent, workspace });
     history.replaceState(null, "", href([known]));
@@ -236,7 +242,7 @@ function route() {
     keepFocus(tools, frame);
     feed.open({ anew: true });
   }
-  if (feed.beginning) return void feed.beginning.then(route);
+  if (feed.beginning) return void feed.beginning.then(() => { if (!choosing()) route(); });
   if (known !== name || !view) {
     const first = name === null;
     leaving();
@@ -323,7 +329,7 @@ const feed = new Feed((kind, data) => {
     toast("Connected again.");
     for (const one of document.querySelectorAll(".problem[data-away]")) one.hidden = true;
     others();
-    if (session) view ? view.refresh() : route();
+    if (session) view ? view.refresh() : choosing() ? chooseWorkspace(who.workspace) : route();
   }
 }, async () => { // an expired token leads to the login, a different one to a memory that it has access to
   const before = session, now = await get("/v1/session", alone.query).catch(() => null);
