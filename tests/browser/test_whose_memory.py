@@ -128,10 +128,13 @@ def test_a_workspace_and_an_agent_can_be_chosen_at_once(guarded: Server, visit: 
     page.get_by_label("Workspace").select_option("default")
     page.get_by_label("Agent").select_option("bob")
     expect(rows).to_contain_text("Written by bob.")
-    with page.expect_request("**/v1/feed*"):  # now that it is known who is in there, it is chosen once more
-        for route in list(held):
-            route.continue_()
-    expect(rows).to_contain_text("Written by bob.")
+    page.get_by_role("link", name="his own").click()
+    expect(page.locator(".content")).to_have_text("Written by bob.")
+    for route in list(held):
+        route.continue_()
+    expect(page.get_by_label("Agent")).to_contain_text("carol")  # the agents of the workspace are known by now
+    expect(page.locator(".content")).to_have_text("Written by bob.")
+    expect(page.get_by_label("Agent")).to_have_value("bob")
 
 
 def test_a_workspace_can_be_chosen_while_the_page_waits_for_the_feed(guarded: Server, visit: Visit) -> None:

@@ -173,7 +173,9 @@ async function chooseWorkspace(workspace) {
     if (session && who.workspace === workspace) set(main, failed(error, () => chooseWorkspace(workspace)));
     return;
   }
-  if (session && who.workspace === workspace) choose({ workspace, agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
+  if (!session || who.workspace !== workspace) return;
+  if (view && !choosing() && agents.includes(who.agent)) return void keepFocus(tools, frame); // an agent selected meanwhile is shown
+  choose({ workspace, agent: agents.includes(who.agent) ? who.agent : agents[0] ?? standard.agent });
 }
 
 /** Refresh the agents and workspaces to choose from. */
