@@ -45,7 +45,7 @@ def test_every_agent_finds_what_is_shared_beside_its_own_entries(
 
 def test_a_hit_names_the_owner_of_its_entry(home: Home, mem: Memory, shared: Memory) -> None:
     shared.remember("trunk is the release branch", lifetime="long_term")
-    mem.remember("ana has a release branch", lifetime="long_term")
+    mem.remember("ana has a release branch", name="branch")
     owners = {hit.entry.content: hit.agent for hit in mem.recall("release branch")}
     assert owners == {"trunk is the release branch": SHARED, "ana has a release branch": "ana"}
     assert {hit.agent for hit in home.agent("dev").recall("release branch", target_agent="ana")} == {"ana"}
