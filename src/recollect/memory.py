@@ -52,7 +52,7 @@ FUSIONS = ("weighted", "rrf")
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all memories of a home have in common."""
+    """What all memories of a home share."""
 
     clock: Clock
     decay: DecayConfig
@@ -72,7 +72,7 @@ class Shared:
 
 
 class Memory:
-    """What one agent remembers in one workspace. Made by `home.agent(name)`."""
+    """The memory of one agent in one workspace, returned by `home.agent(name)`."""
 
     def __init__(
         self, agent: str, workspace: Store, account: Store, shared: Shared, other: Callable[[str], Store], *,
@@ -113,7 +113,13 @@ class Memory:
         lifetime: Lifetime | str | None = None,
         at: Moment | None = None,
     ) -> Entry:
-        """Remember a note. It is on disk when this returns. A name makes it addressable; a taken one is a Conflict."""
+        """Store a note and return it. The write is durable when this returns.
+
+        A name makes the note addressable: `get`, links and operations accept it. A note without a name gets the
+        lifetime of the setting `remember.lifetime` unless `lifetime` is given. `at` sets the time of creation.
+
+        Raises Conflict if the name is taken, and Invalid if a value is malformed or exceeds its limit.
+        """
         if conversation is not None:
             conversation, implied = self._within(conversation, channel)
             channel = implied if scope == Scope.CHANNEL else channel
@@ -125,10 +131,12 @@ class Memory:
         )  # fmt: skip
 
     def remember_many(self, drafts: Iterable[Add]) -> list[Entry]:
-        """Remember many entries, a thousand per transaction.
+        """Store many entries, 1,000 per transaction, and return them.
 
-        A sequence is checked whole before anything is written, also whether a name is taken; an iterator is checked
-        batch by batch.
+        A sequence is validated completely before the first write, including the names; an iterator is validated batch
+        by batch.
+
+        Raises Conflict if a name is taken, and Invalid if a draft is not an `Add` or has a bad value.
         """
         if not isinstance(drafts, Iterable):
             raise Invalid(f"remember_many takes a list of Add values, not {type(drafts).__name__}")
@@ -144,10 +152,13 @@ class Memory:
         return made
 
     def upsert(self, key: str, content: str, *, tags: Iterable[str] = (), if_version: str | None = None) -> Entry:
-        """Write knowledge under a key: made if it is new, rewritten if it is there.
+        """Create the note named `key`, or replace its content. Empty `tags` leave the tags of an existing note
+        unchanged.
 
-        With `if_version` it is only ever rewritten, and Stale if it was changed since. Conflict where the key is the
-        name or id of an archive, a chunk or a hand-off.
+        With `if_version` the note must exist and have that version.
+
+        Raises Stale if the note has another version, NotFound if `if_version` is given and there is no such note, and
+        Conflict if the key is the name or id of an archive, a chunk or a hand-off.
         """
         key, tags = names.name(key, "key"), remember.tag_list(tags)
         add = Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM)
@@ -162,9 +173,12 @@ class Memory:
         return self.apply(Write(known.id, content=content, tags=tags or None), if_version=if_version)
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
-        """Apply one operation; the entry as it is afterwards (for a remove: as it was).
+        """Apply one operation and return the entry after it; for a `Remove`, the entry before it.
 
-        With `if_version` (an entry's `version`) it is Stale, and nothing is done, if the entry was changed since.
+        With `if_version` the entry must have that `version`.
+
+        Raises NotFound if there is no such entry, Conflict if a name is taken, Stale if the entry has another version,
+        and Invalid if a value is malformed. Nothing is changed then.
         """
         if_version = _text(if_version, "version")
         operation = self._draft(operation) if isinstance(operation, Add) else remember.checked(operation)
@@ -173,7 +187,7 @@ class Memory:
         return entry
 
     def _draft(self, value: object) -> Add:
-        """A checked Add; a note without a name has the lifetime of the settings unless it asks for one."""
+        """Validate an `Add`. A note without a name gets the lifetime of the settings unless it has one."""
         if not isinstance(value, Add):
             raise Invalid(f"remember_many takes Add values, not {type(value).__name__}; write Add('content', name=…)")
         draft = remember.checked(value)
@@ -186,11 +200,14 @@ class Memory:
     @overload
     def forget(self, name_or_id: str, *, erase: Literal[True], if_version: str | None = None) -> Receipt: ...
     def forget(self, name_or_id: str, *, erase: bool = False, if_version: str | None = None) -> bool | Receipt:
-        """Forget an entry; False when there is none. `restore()` brings it back until the trash expires.
+        """Move an entry to the trash; return False if there is none. `restore()` brings it back until the trash
+        expires.
 
-        With `erase=True` the text is gone for good, from every table, index, log and free page, also when it is in the
-        trash already; the receipt says what was removed and verified. With `if_version` it is Stale if the entry was
-        changed since.
+        With `erase=True` the text is removed permanently, also from the trash: from every table, index, log and free
+        page. The receipt lists what was removed and verified.
+
+        Raises Stale if `if_version` is given and the entry has another version; with `erase=True`, NotFound if there is
+        no such entry.
         """
         target = names.name(name_or_id, "name or id")
         if not erase:
@@ -219,7 +236,10 @@ class Memory:
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
-        """Bring a forgotten entry back under its old id and name; Conflict if the name was taken meanwhile."""
+        """Restore a forgotten entry with its id, under its old name or under `name`.
+
+        Raises NotFound if no such entry is in the trash, and Conflict if the name is taken.
+        """
         entry = self._entries.restore(names.name(name_or_id, "name or id"), name)
         self._show(entry.category)
         return entry
@@ -249,15 +269,17 @@ class Memory:
         explain: bool = False,
         record: bool = True,
     ) -> list[Hit]:
-        """Find entries by their words and, where there is an embedder, by their meaning; best first.
+        """Search entries by their words and, if an embedder is configured, by their meaning. Return hits, best first.
 
-        Mode `keyword` is words alone, `vector` meaning alone (an error without an embedder), `hybrid` both. `category`
-        is one or several. Entries of a conversation or a channel are found only when that conversation or channel is
-        given. Entries of the agent `_shared` are found by every agent of the workspace. A filter never hides results
-        that exist. `target_agent` reads another agent's knowledge; such reads are recorded. With `prefix` and `fuzzy`
-        (0.2 is usual) a word also stands for longer or similar words, which count less: for search as you type. With
-        `explain` each hit says why it is where it is. With `record=False` it leaves no trace: what is found does not
-        count as used, as when somebody only looks around.
+        `mode` is `keyword` (words only), `vector` (meaning only) or `hybrid` (both). Entries of a conversation or a
+        channel are found only if that conversation or channel is passed. Entries of the agent `_shared` are found by
+        every agent of the workspace. Filters apply before the limit, so they never hide results. `target_agent`
+        searches the knowledge of another agent; the access is logged. `prefix` and `fuzzy` (0.2 is typical) also match
+        longer and similar words, at a lower weight, for search as you type. `explain` sets `why` on each hit. With
+        `record=False` no recall signal is stored, so the entries found do not count as used.
+
+        Raises Invalid if a value is unknown or malformed, Denied if `target_agent` is given with scopes that exclude
+        the workspace scope, and ConfigError if `mode` is `vector` and there is no embedder.
         """
         self._look()
         if mode not in MODES:
@@ -297,12 +319,18 @@ class Memory:
         return [hit for _, hit in found]
 
     def get(self, name_or_id: str) -> Entry:
-        """The entry with this name, alias or id, of this agent or else of `_shared`; NotFound if there is none."""
+        """Return the entry with this name, alias or id, of this agent or else of `_shared`.
+
+        Raises NotFound if there is none.
+        """
         self._look()
         return self._entries.seen(names.name(name_or_id, "name or id"))
 
     def links(self, name_or_id: str) -> Links:
-        """The [[links]] of an entry to others, those of others to it, and those that lead nowhere."""
+        """Return the `[[links]]` of an entry, its backlinks, and its links without a target.
+
+        Raises NotFound if there is no such entry.
+        """
         self._look()
         return links(self._entries.stores, names.name(name_or_id, "name or id"))
 
@@ -325,11 +353,13 @@ class Memory:
         before: Moment | Entry | None = None,
         after: Entry | str | None = None,
     ) -> list[Entry]:
-        """Entries, newest first; with `sort` by another field, the greatest first, but names from A to Z.
+        """Return entries, newest first. Other sort orders put the greatest first, but names in alphabetical order.
 
-        For the next page give the last entry of this one as `after`, with the same sort and filters; or its cursor, as
-        `Cursor.of(entry, sort).text(sort)` makes it. `before` does the same where the newest come first, and takes a
-        moment, too.
+        For the next page, pass the last entry of this page as `after`, with the same sort and filters, or its cursor
+        `Cursor.of(entry, sort).text(sort)`. `before` does the same for lists with the newest first, and also accepts a
+        time.
+
+        Raises Invalid if a value is unknown, malformed, or a cursor of another sort order.
         """
         self._look()
         limit, sort = _limit(limit, "entries"), remember.member(Sort, sort, "sort")
@@ -364,9 +394,9 @@ class Memory:
         return listing.merged(found, sort, down)[:limit]
 
     def numbers(self, category: Category | str) -> dict[str, int]:
-        """The notes of a category by their ids, each with its number: that in the vault's file, and on a dashboard.
+        """Return the number of each note in a category, by id: the number used in vault files and on dashboards.
 
-        The number is the note's moment in milliseconds, or the next one that is free. It never changes.
+        It is the creation time in milliseconds, or the next free number. It never changes.
         """
         self._look()
         wanted, found = remember.member(Category, category, "category"), dict[str, int]()
@@ -375,9 +405,10 @@ class Memory:
         return found
 
     def trash(self, *, limit: int = 100, before: int | None = None) -> Sequence[Removed]:
-        """What was forgotten and can be restored, newest first. For the next page give the last `seq` as `before`.
+        """Return forgotten entries that can be restored, newest first. For the next page, pass the last `seq` as
+        `before`.
 
-        Where the account is a store of its own, its removals come after the workspace's, with negative numbers.
+        If the account is a store of its own, its removals follow those of the workspace and have negative numbers.
         """
         limit, end = min(_limit(limit, "entries"), 1_000_000), LAST if before is None else _number(before, "before")
         found: Sequence[Removed] = []
@@ -391,20 +422,23 @@ class Memory:
         return found
 
     def empty_trash(self) -> int:
-        """Remove the text of everything in the trash for good; how many entries. Nothing can bring it back."""
+        """Permanently remove the text of everything in the trash; return the number of entries. Cannot be undone."""
         return sum(tidying.empty_trash(store) for store in self._entries.stores)
 
     def accesses(self, name_or_id: str) -> Accesses:
-        """When an entry was found by recalls, by which queries, and how alive it was from its making until now."""
+        """Return when recalls found an entry, for which queries, and its relevance over time.
+
+        Raises NotFound if there is no such entry.
+        """
         self._signals.flush()
         store, entry = self._entries.holder(names.name(name_or_id, "name or id"))
         return ageing.accesses(store, entry, self._decay, self._clock.now())
 
     def changes(self, after: int = 0, *, limit: int = 100, account: bool = False) -> Sequence[Revision]:
-        """What was done to the entries of this workspace, in order, after the operation with that number.
+        """Return the operations on entries of this workspace with a sequence number greater than `after`, in order.
 
-        With `account` what was done to those of the account, whose log has numbers of its own. In a single file there
-        is one log for both, the workspace's; the account's is empty there, so that nothing is told twice.
+        With `account=True`, return those of the account, whose log has its own numbers. In a single file there is one
+        log for both, the workspace's; the log of the account is empty there, so that no operation is listed twice.
         """
         seq, limit = _number(after, "after"), min(_limit(limit, "operations"), 1_000_000)
         store = self._log(account)
@@ -414,7 +448,7 @@ class Memory:
             return entries.logged_after(tx, seq, limit)
 
     def last_change(self, *, account: bool = False) -> int:
-        """The number of the last operation in that log, 0 before the first; quick, to be asked often."""
+        """Return the sequence number of the last operation in the log, 0 if it is empty. Cheap enough to poll."""
         store = self._log(account)
         if store is None:
             return 0
@@ -422,11 +456,14 @@ class Memory:
             return Counters.get(tx).operations
 
     def _log(self, account: bool) -> Store | None:
-        """The store whose log is meant; None for the account's, where it has none of its own."""
+        """Return the store that holds the log; None for the account if it has no log of its own."""
         return self._workspace if not account else self._account if self._account is not self._workspace else None
 
     def history(self, name_or_id: str) -> Sequence[Revision]:
-        """What was done to an entry, oldest first; also for one that was forgotten."""
+        """Return the operations on an entry, oldest first; also for a forgotten entry.
+
+        Raises NotFound if there is and was no such entry.
+        """
         self._look()
         target = names.name(name_or_id, "name or id")
         for find in (entries.find, entries.removed_id):
@@ -450,7 +487,7 @@ class Memory:
         limit: int = 10,
         after: int = 0,
     ) -> dict[str, Any]:
-        """Read a store (working, session, knowledge) in the shape that a model's tool has; see `recollect.tools`."""
+        """Read a store (`working`, `session` or `knowledge`) as the tool `memory_query` does."""
         return tools.query(
             self, store, mode, query, hash=hash, session_id=session_id, conversation=conversation,
             target_agent=target_agent, limit=limit, after=after,
@@ -461,11 +498,13 @@ class Memory:
     def context(
         self, command: str, *, budget: int | None = None, profile: str = "default", conversation: str | None = None
     ) -> Context:
-        """The block that a new session starts with: project, last hand-off, what was decided and learned about the
-        command, open tasks, and where the last session stopped; within the profile's budget, or the one given.
+        """Return the context block for a new session, within a token budget.
 
-        It reads what a recall reads: entries of the workspace, the account and `_shared`, and with a conversation
-        those of it and its channel.
+        It contains the project description, the last hand-off, decisions and lessons relevant to `command`, open tasks,
+        and the last messages of an interrupted session. It reads the same entries as `recall`. `budget` overrides that
+        of the profile.
+
+        Raises NotFound if there is no such profile.
         """
         self._look()
         known = self._profiles.get(names.name(profile, "profile"))
@@ -487,23 +526,23 @@ class Memory:
     def orient(
         self, command: str, *, budget: int | None = None, profile: str = "default", conversation: str | None = None
     ) -> OrientationDocument:
-        """The same selection as markdown for a system prompt; a model, if there is one, may narrow it."""
+        """Return the same selection as markdown for a system prompt. A language model, if configured, may narrow it."""
         chosen = self.context(command, budget=budget, profile=profile, conversation=conversation)
         return context.orient(chosen, command, self._model)
 
     def project(self) -> str | None:
-        """What the project is about, for all agents of the workspace; None if that was never set.
+        """Return the project description, shared by all agents of the workspace; None if it is not set.
 
-        A vault shows it as `_project.md`. A context begins with it.
+        A vault shows it as `_project.md`. A context starts with it.
         """
         self._look()
         found = project.find(self._other(SHARED), self._workspace)
         return None if found is None else found.content.strip()
 
     def set_project(self, content: str, *, replace: bool = True) -> bool:
-        """Set what the project is about, for all agents of the workspace; True if the text was written.
+        """Set the project description for all agents of the workspace; return whether it was written.
 
-        With `replace=False` it is written only if there is no text yet.
+        With `replace=False` it is written only if there is none yet.
         """
         content = names.plain("content", content, lines=True)
         if not content.strip():
@@ -518,13 +557,13 @@ class Memory:
     # The past
 
     def recover(self) -> Recovery | None:
-        """Where this agent was when it stopped: its last messages and summaries. None after seven days."""
+        """Return where this agent stopped: its last messages and summaries. None after seven days."""
         return recover(self._workspace, self._clock.now())
 
     # Where things are
 
     def _within(self, conversation: str | None, channel: str | None) -> tuple[str | None, str | None]:
-        """A conversation by its id, also where its ref code was given; and the channel that it implies."""
+        """Resolve a conversation given by id or ref code to its id, and the channel that it implies."""
         conversation, channel = _text(conversation, "conversation"), _text(channel, "channel")
         if conversation is not None:
             with self._workspace.read() as tx:
@@ -536,7 +575,7 @@ class Memory:
     # The files
 
     def _show(self, category: Category | None, *, everywhere: bool = False) -> None:
-        """Let the vault show what was written, where there is one. Its troubles are told, and fail no write."""
+        """Update the vault after a write, if there is one. Errors are logged and never fail the write."""
         try:
             vault = self._vault(make=True)
             if vault is not None:
@@ -554,7 +593,7 @@ class Memory:
             _log.warning("the vault does not show what the project is about: %s", error)
 
     def _look(self, agent: str | None = None) -> None:
-        """Take in edits of the vault's files before a read: of another agent, or of this one and `_shared`."""
+        """Read edited vault files before a read: those of another agent, or of this one and `_shared`."""
         try:
             vault = self._vault()
             if vault is not None:
@@ -564,7 +603,7 @@ class Memory:
             _log.warning("what was edited in the vault is not taken in: %s", error)
 
     def _closed(self, conversation: str) -> None:
-        """Let the vault show what a conversation left, and commit it."""
+        """Write the entries that a conversation left to the vault, and commit them."""
         try:
             vault = self._vault(make=True)
             if vault is not None:
@@ -573,7 +612,7 @@ class Memory:
             _log.warning("the vault does not show what a conversation left: %s", error)
 
     def _left_in_files(self, entry_id: str, pieces: Sequence[str]) -> Sequence[str]:
-        """Take an erased entry out of the files; where pieces of its text still are."""
+        """Remove an erased entry from the vault's files; return the places where its text remains."""
         self._show(None, everywhere=True)
         if self._folder is None:
             return ()
@@ -587,9 +626,9 @@ class Memory:
 def search_notes(
     memories: Sequence[Memory], query: str, *, limit: int, categories: Iterable[Category], fuzzy: float
 ) -> list[Hit]:
-    """Find notes of several agents of a workspace by words, their beginnings and slips; best first by one measure.
+    """Search notes of several agents of a workspace by words, with prefix and fuzzy matching; return hits, best first.
 
-    For callers who may read all of these memories. Every hit counts as found by its own agent.
+    For callers that may read all of these memories. Each hit is recorded as found by its own agent.
     """
     if not memories:
         return []
