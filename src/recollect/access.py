@@ -1,7 +1,7 @@
-"""The facade of access: tokens for those who use a home from outside, and answers to requests that come twice.
+"""The facade of access: tokens for callers from outside, and idempotency of requests.
 
-A secret is shown once, when its token is made; what is stored is its SHA-256, which is enough for one that was drawn at
-random. Both belong to the home, not to an agent.
+A secret is shown once, when its token is created. Only its SHA-256 is stored, which is enough for a random secret.
+Tokens and requests belong to the home, not to an agent.
 """
 
 import secrets
@@ -37,7 +37,7 @@ UNKNOWN = 0
 
 
 class Tokens:
-    """The tokens of a home, as `home.tokens`."""
+    """The access tokens of a home, as `home.tokens`."""
 
     def __init__(self, store: Store, clock: Clock, background: Background) -> None:
         self._store, self._clock, self._background = store, clock, background
@@ -50,7 +50,10 @@ class Tokens:
         self, name: str, *, workspace: str = ANY, agents: Iterable[str] = (ANY,), right: Right | str = Right.WRITE,
         expires: Moment | None = None,
     ) -> tuple[Token, str]:  # fmt: skip
-        """Make a token; with it comes its secret, which nobody can ask for again. A name in use is a Conflict."""
+        """Create a token and return it with its secret, which cannot be read again.
+
+        Raises Conflict if the name is taken, and Invalid if `expires` is in the past.
+        """
         now = self._clock.now()
         ends = None if expires is None else milliseconds(expires)
         if ends is not None and ends <= now:
@@ -68,12 +71,15 @@ class Tokens:
         return token, secret
 
     def list(self, include_revoked: bool = False) -> list[Token]:
-        """The tokens, oldest first; also those that were revoked, if you like."""
+        """Return the tokens, oldest first, without revoked ones unless `include_revoked` is set."""
         with self._store.read() as tx:
             return [token for token in access.tokens(tx) if include_revoked or token.revoked_at is None]
 
     def revoke(self, id_or_name: str) -> Token:
-        """End a token: at once in this process, within five seconds in others. There is no way back."""
+        """Revoke a token permanently: at once in this process, within five seconds in others.
+
+        Raises NotFound if there is no such token.
+        """
         target = names.name(id_or_name, "name or id")
         with self._store.read() as tx:  # asking creates nothing
             known = access.find(tx, target)
@@ -88,7 +94,7 @@ class Tokens:
         return revoked or known
 
     def check(self, secret: str) -> Token | None:
-        """The token that a secret belongs to; None if there is none, or it was revoked or has expired."""
+        """Return the token of a secret; None if there is none, or if it was revoked or has expired."""
         if not isinstance(secret, str) or not secret.startswith(PREFIX):
             return None
         key, now = _hash(secret), self._clock.now()
@@ -111,12 +117,12 @@ class Tokens:
         return token
 
     def any(self) -> bool:
-        """Whether there is a token in force."""
+        """Return whether there is a token that is valid now."""
         with self._store.read() as tx:
             return tx.one("access.token_in_force", now=self._clock.now()) is not None
 
     def _note(self, token: Token, now: int) -> None:
-        """Write down that a token was used, aside: nobody waits for it, and its failure is no refusal."""
+        """Record in the background that a token was used; the request neither waits for it nor fails with it."""
 
         def write() -> None:
             with self._store.database.write(self._store.agent) as tx:
@@ -126,20 +132,20 @@ class Tokens:
 
 
 class UnderWay(Conflict):
-    """The same request came before, under the same key, and is not done yet."""
+    """A request with the same idempotency key is in progress."""
 
 
 class Requests:
-    """Requests that must not be done twice, by a key that the caller chose, as `home.requests`. Kept for a day."""
+    """Idempotent requests by a key that the caller chooses, as `home.requests`. They are kept for 24 hours."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def begin(self, key: str, fingerprint: str) -> Answer | None:
-        """None for a new request, which is then under way; the answer for one that was done already.
+        """Begin a request. Return None if it is new, or the stored answer if it was completed before.
 
-        A Conflict when the key came with another fingerprint, when the request is still under way or was broken off,
-        when it failed so that nobody knows whether it was done, and when its answer is not kept.
+        Raises Conflict if the key belongs to a request with another fingerprint, if that request is in progress or was
+        interrupted, if it failed with an unknown outcome, or if its answer was not stored.
         """
         key, fingerprint, now = _key(key), names.name(fingerprint, "fingerprint"), self._clock.now()
         with self._store.database.write(self._store.agent) as tx:
@@ -173,25 +179,26 @@ class Requests:
     def finish(
         self, key: str, status: int, body: str, headers: Mapping[str, str] | None = None, *, harmless: bool = False
     ) -> None:
-        """Keep the answer of a request that is under way; nothing, if it no longer is.
+        """Store the answer of a request in progress; do nothing if there is none.
 
-        Where something was erased meanwhile, which may be in it, only the status is kept, unless it is `harmless`.
+        If an entry was erased in the meantime, the body may contain its text: only the status is stored then, unless
+        `harmless`.
         """
         key, kept = _key(key), len(body.encode()) <= LONGEST_BODY
         with self._store.database.write(self._store.agent) as tx:
             access.finish(tx, key, status, body if kept else None, headers or {}, harmless=harmless)
 
     def fail(self, key: str) -> None:
-        """Say of a request under way that it failed, and may be done or not. Its key stays taken as if it was done."""
+        """Record that a request failed with an unknown outcome. Its key stays in use."""
         key = _key(key)
         with self._store.database.write(self._store.agent) as tx:
             access.finish(tx, key, UNKNOWN, None, {})
 
     def forget_answers(self) -> tuple[int, Sequence[str]]:
-        """Forget what was answered, but not that it was done: a text that is erased may be in it.
+        """Remove all stored answers, but not the keys, because an answer may contain erased text.
 
-        What is under way now may have seen it, too: its answer will not be kept. How many answers, and the
-        places where they may still be read.
+        Answers of requests in progress will not be stored either. Return the number of answers, and the places that may
+        still contain them.
         """
         if not self._store.exists():
             return 0, ()
@@ -203,7 +210,7 @@ class Requests:
         return forgotten, erasing.scrub(self._store)[1] if without else ()
 
     def drop(self, key: str) -> None:
-        """Forget a request that is under way, because nothing was done; it may come again."""
+        """Remove a request in progress that did nothing, so that it can be sent again."""
         key = _key(key)
         with self._store.database.write(self._store.agent) as tx:
             tx.run("access.request_drop", key=key)

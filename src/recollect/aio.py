@@ -47,7 +47,7 @@ S = TypeVar("S")
 
 
 def _forward(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[Any, P], Awaitable[R]]:
-    """The method of the same name and parameters that runs in a worker thread."""
+    """Return the method of the same name and parameters that runs in a worker thread."""
 
     @wraps(method)
     async def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -57,7 +57,7 @@ def _forward(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[Any
 
 
 class _Around(Generic[S]):
-    """Something whose methods run in worker threads."""
+    """Wrapper of an object whose methods run in worker threads."""
 
     def __init__(self, inner: S) -> None:
         self._inner = inner
@@ -70,23 +70,23 @@ class AsyncChannels(_Around[Channels]):
     list = _forward(Channels.list)
 
     async def default(self) -> Channel:
-        """The channel of conversations that name none."""
+        """Return the channel of conversations that are started without one."""
         return await asyncio.to_thread(lambda: self._inner.default)
 
 
 class AsyncScratchpad(_Around[Scratchpad]):
-    """`Scratchpad`, awaitable: the methods of a mapping by name."""
+    """`Scratchpad`, awaitable: the operations of a mapping as methods."""
 
     get = _forward(Scratchpad.get)
     pop = _forward(Scratchpad.pop)
     clear = _forward(Scratchpad.clear)
 
     async def set(self, key: str, value: Any) -> None:
-        """Store a value, which must be JSON."""
+        """Store a JSON value."""
         await asyncio.to_thread(self._inner.__setitem__, key, value)
 
     async def all(self) -> dict[str, Any]:
-        """Every value by its key."""
+        """Return all values by key."""
         return await asyncio.to_thread(lambda: dict(self._inner))
 
 
@@ -121,17 +121,17 @@ class AsyncConversation(_Around[Conversation]):
     end = _forward(Conversation.end)
 
     async def info(self) -> ConversationInfo:
-        """Everything about it, as it is now."""
+        """Return all properties of the conversation, read now."""
         return await asyncio.to_thread(lambda: self._inner.info)
 
     async def saved(self) -> Recovery | None:
-        """Its checkpoint, as long as it is kept: the one that was saved last."""
+        """Return the checkpoint saved last; None if there is none or it has expired."""
         return await asyncio.to_thread(lambda: self._inner.saved)
 
     async def events(
         self, after: Event | int | None = None, *, before: Event | int | None = None, limit: int = LONGEST
     ) -> list[Event]:
-        """The events in order; with `after` those that follow an event; with `before` those before it, newest first."""
+        """Return the events in order; `after` an event, or `before` it with the newest first."""
         return await asyncio.to_thread(lambda: [*self._inner.events(after, before=before, limit=limit)])
 
 
@@ -154,16 +154,16 @@ class AsyncConversations(_Around[Conversations]):
         participants: Iterable[str] = (),
         resume: bool = False,
     ) -> AsyncConversation:
-        """Begin a conversation; with `resume` only if none of that chat id is active."""
+        """Start a conversation; with `resume`, return the active one of that chat id if there is one."""
         start = self._inner.start
         return AsyncConversation(await asyncio.to_thread(start, channel, chat_id, model_id, participants, resume))
 
     async def get(self, id_or_ref: str) -> AsyncConversation:
-        """The conversation with this id or ref code."""
+        """Return the conversation with this id or ref code."""
         return AsyncConversation(await asyncio.to_thread(self._inner.get, id_or_ref))
 
     async def scratchpad(self, id_or_ref: str, owner: str | None = None) -> AsyncScratchpad:
-        """The scratchpad of a conversation, one's own or that of an owner who named this agent as a participant."""
+        """Return the scratchpad of an own conversation, or of one of `owner` in which this agent is a participant."""
         return AsyncScratchpad(await asyncio.to_thread(self._inner.scratchpad, id_or_ref, owner))
 
 
@@ -272,7 +272,7 @@ class AsyncHome(_Around[Home]):
     close = _forward(Home.close)
 
     async def agent(self, name: str, workspace: str = "default") -> AsyncMemory:
-        """The memory of an agent in a workspace."""
+        """Return the memory of an agent in a workspace."""
         return AsyncMemory(await asyncio.to_thread(self._inner.agent, name, workspace))
 
     async def __aenter__(self) -> Self:

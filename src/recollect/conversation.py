@@ -75,10 +75,10 @@ class Talk:
 
 @dataclass(slots=True)
 class _Failures:
-    """How often in a row a lane could not be compacted, and how many events are appended before the next try.
+    """Consecutive failures to compact a lane, and how many events to append before the next attempt.
 
-    The next event tries again; then the wait doubles, up to the length of a window. So a short outage costs nothing,
-    and a model that stays down is asked about once per window.
+    The next event tries again; then the wait doubles, up to the length of a window. A short outage costs nothing, and a
+    model that stays down is called about once per window.
     """
 
     count: int = 0
@@ -94,28 +94,31 @@ class _Failures:
 
 
 class Channels:
-    """The channels of a workspace."""
+    """The channels of a workspace, as `mem.channels`."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
 
     @property
     def default(self) -> Channel:
-        """The channel of conversations that name none."""
+        """The channel of conversations that are started without one."""
         return next(channel for channel in self.list() if channel.is_default)
 
     def create(self, name: str, description: str = "") -> Channel:
-        """Make a channel; Conflict when there is one of that name."""
+        """Create a channel and return it.
+
+        Raises Conflict if the name is taken.
+        """
         talk = self._talk
         return conversations.create_channel(talk.shared, talk.workspace, name, description, talk.clock.now())
 
     def list(self) -> list[Channel]:
-        """All channels, oldest first."""
+        """Return all channels, oldest first."""
         return conversations.channels(self._talk.shared, self._talk.workspace)
 
 
 class Conversations:
-    """The conversations of one agent."""
+    """The conversations of one agent, as `mem.conversations`."""
 
     def __init__(self, talk: Talk) -> None:
         self._talk = talk
@@ -128,11 +131,13 @@ class Conversations:
         participants: Iterable[str] = (),
         resume: bool = False,
     ) -> "Conversation":
-        """Begin a conversation. Some that fell silent long ago are ended first, as their processes must have died;
-        the job `age` ends the others.
+        """Start a conversation.
 
-        With `resume` the conversation of the chat id that is still active is given, and one is begun only if there is
-        none; processes that ask at once get the same one.
+        With `resume=True`, return the active conversation of `chat_id` instead if there is one; concurrent calls get
+        the same one. Up to ten stale conversations are ended first, because their process must have died; the job `age`
+        ends the others.
+
+        Raises NotFound if there is no such channel, and Invalid if `resume` is set without a `chat_id`.
         """
         talk = self._talk
         if resume:
@@ -153,7 +158,10 @@ class Conversations:
         return Conversation(talk, info)
 
     def get(self, id_or_ref: str) -> "Conversation":
-        """The conversation with this id or ref code; NotFound if this agent has none."""
+        """Return the conversation with this id or ref code.
+
+        Raises NotFound if this agent has none.
+        """
         return Conversation(self._talk, conversations.find(self._talk.store, id_or_ref))
 
     def list(
@@ -165,9 +173,9 @@ class Conversations:
         limit: int = 100,
         before: ConversationInfo | str | None = None,
     ) -> Sequence[ConversationInfo]:
-        """Conversations, newest first; archived ones only when asked for.
+        """Return conversations, newest first, without archived ones unless `include_archived` is set.
 
-        For the next page give the last one of this page as `before`, or its `cursor`.
+        For the next page, pass the last one of this page as `before`, or its `cursor`.
         """
         statuses = [status for status in Status if include_archived or status is not Status.ARCHIVED]
         return conversations.listed(
@@ -188,10 +196,13 @@ class Conversations:
         until: Moment | None = None,
         meaning: bool = True,
     ) -> Sequence[Turn]:
-        """The turns of conversations that answer a query, best first; with unit="conversation" one for each of them.
+        """Search the turns of conversations and return them, best first; with `unit="conversation"` the best turn of
+        each.
 
-        `target_agent` searches another agent's past conversations, never those that still go on; it is recorded.
-        With `meaning=False` only words count, also where there is an embedder.
+        `target_agent` searches past conversations of another agent, never active ones; the access is logged. With
+        `meaning=False` only words count, even if an embedder is configured.
+
+        Raises Invalid if a value is unknown or malformed.
         """
         query = names.plain("query", query, lines=True)
         store, statuses = self._whose(target_agent, "conversations.search", query)
@@ -205,8 +216,12 @@ class Conversations:
     def detail(
         self, id_or_ref: str, *, target_agent: str | None = None, limit: int = history.LONGEST, after: int = 0
     ) -> Sequence[Event]:
-        """Everything that happened in a conversation, or after the event of a number; of another agent's only in one
-        that has ended."""
+        """Return the events of a conversation, optionally those after a sequence number.
+
+        Conversations of `target_agent` can be read after they have ended; the access is logged.
+
+        Raises NotFound if there is no such conversation, and Denied if it belongs to another agent and is active.
+        """
         store, statuses = self._whose(target_agent, "conversations.detail", id_or_ref)
         info = conversations.find(store, id_or_ref)
         if info.status not in statuses:
@@ -214,23 +229,26 @@ class Conversations:
         return [*conversations.events(store, info.id, _count(after, "events"), _count(limit, "events"))]
 
     def journal(self, after: int = 0, *, limit: int = 100) -> Sequence[Event]:
-        """What happened in any conversation of this agent, in order, after the event with that number."""
+        """Return events of all conversations of this agent with a sequence number greater than `after`, in order."""
         with self._talk.store.read() as tx:
             number, most = _count(after, "events"), min(_count(limit, "events"), history.LONGEST)
             return history.events(tx, "journal_after", after=number, limit=most)
 
     def last_event(self) -> int:
-        """The number of the last event in that journal, 0 before the first; quick, to be asked often."""
+        """Return the sequence number of the last event in the journal, 0 if it is empty. Cheap enough to poll."""
         with self._talk.store.read() as tx:
             return history.Journal.get(tx).events
 
     def last_saved(self) -> ConversationInfo | None:
-        """The conversation that was saved last, or one that was started after that; archived ones do not count."""
+        """Return the conversation saved last, or one started after that; None if none. Skips archived ones."""
         with self._talk.store.read() as tx:
             return saved_view.last_saved(tx)
 
     def scratchpad(self, id_or_ref: str, owner: str | None = None) -> "Scratchpad":
-        """The scratchpad of a conversation: one's own, or that of an owner who named this agent as a participant."""
+        """Return the scratchpad of a conversation: an own one, or one of `owner` in which this agent is a participant.
+
+        Raises NotFound if there is no such conversation, and Denied if this agent is not a participant.
+        """
         talk = self._talk
         other = access_policy.other_agent(talk.store, owner)
         if other is None:
@@ -239,7 +257,7 @@ class Conversations:
         return Scratchpad(theirs, talk.clock, access_policy.participant(theirs, talk.store.agent, id_or_ref).id)
 
     def _whose(self, target_agent: str | None, call: str, query: str) -> tuple[Store, tuple[Status, ...]]:
-        """Whose conversations are read, and those of which status may be."""
+        """Return the store to read, and the statuses of conversations that may be read in it."""
         talk = self._talk
         other = access_policy.other_agent(talk.store, target_agent)
         if other is None:
@@ -248,11 +266,11 @@ class Conversations:
         return talk.other(other), statuses
 
     def end_stale(self) -> Sequence[Ended]:
-        """End the conversations in which nothing has happened for longer than `conversation.stale_after`."""
+        """End the conversations without events for longer than the setting `conversation.stale_after`."""
         return self._end_stale(history.LONGEST)
 
     def _end_stale(self, limit: int) -> Sequence[Ended]:
-        """Look at so many conversations that may be dead, and end those that are."""
+        """Check up to `limit` quiet conversations, and end those that are stale."""
         talk = self._talk
         dead, alive = ending.stale(talk.store, talk.clock.now() - int(talk.settings.stale_after * HOUR), limit)
         if alive:
@@ -270,7 +288,7 @@ class Conversations:
 
 
 class Conversation:
-    """One conversation of an agent. Made by `conversations.start()` or `.get()`."""
+    """One conversation of an agent, returned by `conversations.start()` and `conversations.get()`."""
 
     def __init__(self, talk: Talk, info: ConversationInfo) -> None:
         self._talk, self._info = talk, info
@@ -282,38 +300,42 @@ class Conversation:
 
     @property
     def id(self) -> str:
-        """Its id."""
+        """The id."""
         return self._info.id
 
     @property
     def ref_code(self) -> str:
-        """Eleven characters that stand for it, for links and for people."""
+        """A short id of eleven characters, for links and for display."""
         return self._info.ref_code
 
     @property
     def info(self) -> ConversationInfo:
-        """Everything about it, as it is now."""
+        """All properties of the conversation, read now."""
         return conversations.find(self._talk.store, self.id)
 
     @property
     def status(self) -> Status:
-        """Where it stands now."""
+        """The current status: active, idle or archived."""
         return self.info.status
 
     @property
     def saved(self) -> Recovery | None:
-        """Its checkpoint, as long as it is kept: the one that `checkpoint()` or `end()` saved last."""
+        """The checkpoint saved last by `checkpoint()` or `end()`; None if there is none or it has expired."""
         return conversations.saved(self._talk.store, self.id)
 
     @property
     def scratchpad(self) -> "Scratchpad":
-        """Its temporary values."""
+        """The scratchpad: JSON values by key."""
         return Scratchpad(self._talk.store, self._talk.clock, self.id)
 
     # The journal
 
     def append(self, event: Event | Iterable[Event]) -> Event | list[Event]:
-        """Append an event, or several that are written together. They are on disk when this returns."""
+        """Append an event, or several in one transaction, and return what was stored. The write is durable when this
+        returns.
+
+        Raises Conflict if the conversation has ended, and Invalid if an event is malformed.
+        """
         now = self._talk.clock.now()
         if isinstance(event, Event) or not isinstance(event, Iterable):
             return self._append([conversations.checked(event, self.id, now)])[0]
@@ -328,7 +350,7 @@ class Conversation:
         lane: Lane | str = Lane.EDGE,
         internal: bool = False,
     ) -> Event:
-        """Append what a user said."""
+        """Append a message of the user."""
         return self._one(EventType.USER, text, lane, at, speaker=speaker, internal=internal)
 
     def assistant(
@@ -341,27 +363,30 @@ class Conversation:
         lane: Lane | str = Lane.EDGE,
         internal: bool = False,
     ) -> Event:
-        """Append what a model answered, with the tools it called."""
+        """Append a message of the model, with its tool calls."""
         return self._one(EventType.MODEL, text, lane, at, speaker=speaker, tool_calls=tool_calls, internal=internal)
 
     def tool(self, text: str, tool_call_id: str, *, at: Moment | None = None, lane: Lane | str = Lane.EDGE) -> Event:
-        """Append the result of a tool; the call must be there."""
+        """Append the result of a tool call.
+
+        Raises Invalid if the conversation has no such call.
+        """
         return self._one(EventType.TOOL, text, lane, at, tool_call_id=tool_call_id)
 
     def instruct(self, text: str, *, lane: Lane | str = Lane.EDGE) -> Event:
-        """Append an instruction that the system gives in between."""
+        """Append an instruction of the system between messages."""
         return self._one(EventType.INSTRUCTION, text, lane, None)
 
     def job(self, text: str) -> Event:
-        """Append the start of a job of the lane `core`."""
+        """Append the start of a job in the lane `core`."""
         return self._one(EventType.JOB, text, Lane.CORE, None)
 
     def extend(self, messages: Iterable[Mapping[str, Any]], *, lane: Lane | str = Lane.EDGE) -> list[Event]:
-        """Append what is new in a list of OpenAI messages; sending the same list again appends nothing.
+        """Append the new messages of a list in OpenAI's format; the same list again appends nothing.
 
-        The list may be the whole talk or its end. System messages are left out: they are the prompt's, not the talk's.
-        So are those without any text or call; models do answer nothing at times. A message may say that it is
-        `internal`, and when it was: `created_at`, `timestamp` or `at`, as UTC milliseconds or RFC 3339 text.
+        The list may be the whole conversation or its end. System messages and messages without text or tool calls are
+        skipped. A message may set `internal`, and its time as `created_at`, `timestamp` or `at` (UTC milliseconds or
+        RFC 3339 text).
         """
         lane = member(Lane, lane, "lane")
         now = self._talk.clock.now()
@@ -380,10 +405,12 @@ class Conversation:
         return []
 
     def save(self, messages: Iterable[Mapping[str, Any]], *, model_id: str | None = None) -> None:
-        """Make a list of messages what `load()` gives, for a client that holds the talk itself and sends it whole.
+        """Replace the messages that `load()` returns, for a client that holds the conversation and sends it whole.
 
-        Messages that were edited, regenerated or dropped leave the talk and stay in the journal. A message that is in
-        the journal already is not appended again. Messages have a role (`user`, or `assistant` or `agent`) and text.
+        Messages that were edited, regenerated or dropped are no longer loaded, and stay in the journal. Messages that
+        are in the journal are not appended again. Each message has a role (`user`, `assistant` or `agent`) and text.
+
+        Raises Invalid if a message has tool calls or is the result of one; use `extend()` for those.
         """
         now = self._talk.clock.now()
         said = [one for one in map(_event, messages) if one is not None]
@@ -394,7 +421,7 @@ class Conversation:
         self._stored(stored)
 
     def load(self) -> Loaded:
-        """The messages that were saved last, and those that were appended since."""
+        """Return the messages saved last, and those appended since."""
         with self._talk.store.read() as tx:
             found = saved_view.saved_messages(tx, self.id)
             at = history.saved_view(tx, self.id).saved_at
@@ -404,9 +431,11 @@ class Conversation:
     def events(
         self, after: Event | int | None = None, *, before: Event | int | None = None, limit: int = history.LONGEST
     ) -> Iterator[Event]:
-        """The events in order; with `after` those that follow an event, or its number.
+        """Iterate over the events in order, optionally those after an event or a sequence number.
 
-        With `before` those that precede it, newest first; a number that is higher than any gives them from the end.
+        With `before`, iterate over those before it, newest first; a number greater than any starts at the end.
+
+        Raises Invalid if both `after` and `before` are given.
         """
         most = _count(limit, "events")
         if before is None:
@@ -416,18 +445,21 @@ class Conversation:
         return conversations.events_back(self._talk.store, self.id, _place(before), most)
 
     def event(self, reference: str) -> Event:
-        """The event with this hash, or with a hash that begins so."""
+        """Return the event with this hash, or with a unique prefix of it.
+
+        Raises NotFound if there is none.
+        """
         return conversations.referenced(self._talk.store, self.id, reference)
 
     def find(self, query: str, *, limit: int = 10) -> list[Turn]:
-        """The events of this conversation that hold words of a query, also results of tools; best first."""
+        """Return the events of this conversation that contain words of the query, tool results included; best first."""
         words = names.plain("query", query, lines=True)
         return conversation_search.within(self._talk.store, self._info, words, limit=_count(limit, "hits"))
 
     # Working memory
 
     def window(self, lane: Lane | str = Lane.EDGE) -> list[Event]:
-        """The events of a lane that no archive stands for."""
+        """Return the events of a lane that are not replaced by an archive."""
         with self._talk.store.read() as tx:
             return conversations.window(tx, self.id, member(Lane, lane, "lane"))[1]
 
@@ -440,10 +472,10 @@ class Conversation:
         identity: Mapping[str, str] | None = None,
         context: object | None = None,
     ) -> list[dict[str, Any]]:
-        """The prompt of a lane as OpenAI messages.
+        """Return the prompt of a lane as messages in OpenAI's format.
 
-        `identity` maps the names of identity files (USER.md, SOUL.md, SOUL-CORE.md) to their text; without it they are
-        read from the agent's folder in the vault. `context` is what `mem.context()` gave, or any text.
+        `identity` maps the names of identity files (USER.md, SOUL.md, SOUL-CORE.md) to their text; by default they are
+        read from the agent's folder in the vault. `context` is the result of `mem.context()`, or any text.
         """
         lane = member(Lane, lane, "lane")
         with self._talk.store.read() as tx:
@@ -459,9 +491,9 @@ class Conversation:
         )
 
     def replay(self, lane: Lane | str = Lane.EDGE) -> list[dict[str, Any]]:
-        """What is left of a lane's past: the text of its latest archive, then every event of the window.
+        """Return what remains of a lane: the text of its latest archive, then every event of the window, as messages.
 
-        An archive that is gone is a placeholder that names it.
+        An archive that was removed is replaced by a placeholder with its name.
         """
         lane = member(Lane, lane, "lane")
         with self._talk.store.read() as tx:
@@ -475,12 +507,15 @@ class Conversation:
         return prompt.replay(name, archive, window)
 
     def summary(self, lane: Lane | str = Lane.EDGE) -> SummaryDocument:
-        """The summary document of a lane: what stands for everything that has left its window."""
+        """Return the summary document of a lane, which stands for everything that has left its window."""
         with self._talk.store.read() as tx:
             return conversations.lane_state(tx, self.id, member(Lane, lane, "lane")).document
 
     def apply_delta(self, lane: Lane | str, delta: Delta | Mapping[str, Any]) -> SummaryDocument:
-        """Change the summary document of a lane; a delta that is wrong in any part changes nothing."""
+        """Apply a delta to the summary document of a lane and return the new document.
+
+        Raises Invalid if any part of the delta is wrong; nothing is changed then.
+        """
         lane = member(Lane, lane, "lane")
         change = delta if isinstance(delta, Delta) else Delta.read(delta)
         with self._talk.store.write() as work:  # as compaction does, so that neither undoes what the other did
@@ -490,31 +525,40 @@ class Conversation:
         return changed.document
 
     def compact(self, lane: Lane | str = Lane.EDGE) -> Compacted | None:
-        """Let an archive stand for what was said before the newest user message; None when there is nothing to do.
+        """Replace the events before the newest user message by an archive; None if there is nothing to compact.
 
-        Raises Unavailable when the model fails; then everything is as it was.
+        Raises Unavailable if the language model fails; nothing is changed then.
         """
         return self._compact(member(Lane, lane, "lane"), asked=True)
 
     def checkpoint(self) -> None:
-        """Save where the conversation stands, so that `mem.recover()` finds it for seven days from now."""
+        """Save the current position, so that `mem.recover()` returns it for the next seven days."""
         with self._talk.store.database.write(self._talk.store.agent) as tx:
             conversations.checkpoint(tx, self.id, self._talk.clock.now())
 
     # Its life
 
     def idle(self) -> None:
-        """Say that it has ended, and do nothing else. Conflict unless it is active."""
+        """Set the status to idle, without the steps of `end()`.
+
+        Raises Conflict if the conversation is not active.
+        """
         self._become(Status.IDLE)
 
     def archive(self) -> None:
-        """Put it away: it leaves the usual lists. Conflict when it is archived already."""
+        """Set the status to archived, which hides the conversation from lists.
+
+        Raises Conflict if it is archived already.
+        """
         self._become(Status.ARCHIVED)
 
     def end(self) -> Ended:
-        """End it: summary, hand-off, decisions and lessons, chunks; its own entries are cleared, and it is idle.
+        """End the conversation: summary, hand-off, decisions and lessons, chunks; remove its own entries and set it
+        idle.
 
-        Each step is done once; calling this again after a crash goes on where it stopped. Conflict when it has ended.
+        Each step runs exactly once: a call after a crash resumes where the first one stopped.
+
+        Raises Conflict if the conversation has ended.
         """
         talk = self._talk
         ended = ending.end(
@@ -549,7 +593,7 @@ class Conversation:
         return stored
 
     def _stored(self, stored: Sequence[Event]) -> None:
-        """Compact the lanes that have grown, where they are full."""
+        """Compact the lanes that have grown, if they are full."""
         for lane in {event.lane for event in stored}:
             try:
                 self._grown(lane, [event for event in stored if event.lane is lane])
@@ -557,7 +601,7 @@ class Conversation:
                 _log.warning("the lane %s of %s could not be compacted: %s", lane, self.ref_code, error)
 
     def _grown(self, lane: Lane, added: Sequence[Event]) -> None:
-        """Compact the window when it may be full. Other processes append, too, so the first time it is read."""
+        """Compact the window if it may be full. Other processes append too, so the first call reads its size."""
         limits = self._limits(lane)
         failures = self._talk.failures.get((self.id, lane))
         if failures is not None and not failures.due(len(added)):
@@ -577,7 +621,7 @@ class Conversation:
                 self._talk.background.run((self.id, lane), lambda: self._compact(lane, asked=False))
 
     def _limits(self, lane: Lane) -> Limits:
-        """The limits of a window beside what the last prompt had around it, or beside the identity files."""
+        """Return the limits of a window, minus the tokens around it in the last prompt, or of the identity files."""
         around = self._talk.around.get((self.id, lane))
         if around is None:
             files = prompt.identity_files(self._talk.folder, lane).values()
@@ -609,7 +653,7 @@ class Conversation:
 
 
 class Scratchpad(MutableMapping[str, Any]):
-    """The temporary values of a conversation: JSON by key. They stay when it is archived; `clear()` removes them."""
+    """Temporary values of a conversation: a mutable mapping of JSON values by key. They stay when it is archived."""
 
     def __init__(self, store: Store, clock: Clock, conversation: str) -> None:
         self._store, self._clock, self._conversation = store, clock, conversation
@@ -661,7 +705,7 @@ class Scratchpad(MutableMapping[str, Any]):
 
 
 def _event(message: Mapping[str, Any]) -> Event | None:
-    """An OpenAI message (or one with `text`) as an event; None for a system message, and for one that says nothing."""
+    """Convert an OpenAI message (or one with `text`) to an event; None for a system message and for a blank one."""
     if not isinstance(message, Mapping):
         raise Invalid(f"a message is a mapping with role and content, not {type(message).__name__}")
     role, content = message.get("role"), _text(message.get("content", message.get("text")))
@@ -682,7 +726,7 @@ def _event(message: Mapping[str, Any]) -> Event | None:
 
 
 def _text(content: object) -> str:
-    """The text of a message: as it is, or the texts of its parts."""
+    """Return the text of a message: its content, or the texts of its parts."""
     if content is None or isinstance(content, str):
         return content or ""
     if isinstance(content, Iterable):

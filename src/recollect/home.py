@@ -1,4 +1,4 @@
-"""Everything one installation holds: one account and its workspaces. Hands out a Memory per workspace and agent."""
+"""A home: one account and its workspaces. Returns a `Memory` per workspace and agent."""
 
 import json
 import logging
@@ -45,30 +45,30 @@ _log = logging.getLogger("recollect.home")
 
 
 class Place(Protocol):
-    """Where a home's rows live: a directory, a single file, or a PostgreSQL database."""
+    """Where the rows of a home are stored: a directory, a single file, or a PostgreSQL database."""
 
     def account(self) -> Database:
-        """The database of the account's entries."""
+        """Return the database of the account's entries."""
         ...
 
     def workspace(self, name: str) -> Database:
-        """The database of a workspace; Invalid if the place cannot have one of that name."""
+        """Return the database of a workspace; raise Invalid if it cannot have that name here."""
         ...
 
     def workspaces(self) -> list[str]:
-        """The workspaces that exist."""
+        """Return the workspaces that exist."""
         ...
 
     def delete(self, workspace: str) -> None:
-        """Remove a workspace with everything in it."""
+        """Delete a workspace with everything in it."""
         ...
 
     def vault(self, workspace: str) -> Path | None:
-        """The folder for the workspace's files, where there is one by default."""
+        """Return the default folder for the workspace's files, if there is one."""
         ...
 
     def vaults(self) -> list[str]:
-        """The workspaces whose default folder for files exists, also those that hold nothing else yet."""
+        """Return the workspaces whose default folder for files exists, including those that hold nothing else."""
         ...
 
     def backup(self, target: Path) -> None:
@@ -76,12 +76,14 @@ class Place(Protocol):
         ...
 
     def close(self) -> None:
-        """Give back every connection and file."""
+        """Close all connections and files."""
         ...
 
 
 class Home:
-    """One installation. Made by `recollect.open()`; a context manager that closes itself."""
+    """One installation: an account and its workspaces. Returned by `recollect.open()`; a context manager that closes
+    itself.
+    """
 
     def __init__(
         self, place: Place, clock: Clock, embedder: Embedder | None = None, decay: DecayConfig | None = None, *,
@@ -108,7 +110,10 @@ class Home:
         self._stores: dict[tuple[int, str], Store] = {}
 
     def agent(self, name: str, workspace: str = "default") -> Memory:
-        """The memory of an agent in a workspace. Nothing is created before the first write."""
+        """Return the memory of an agent in a workspace. Nothing is created before the first write.
+
+        Raises Invalid if a name is malformed, or if the home is a single file and the workspace is not `default`.
+        """
         key = names.segment(workspace, "a workspace"), names.segment(name, "an agent")
         with self._lock:
             if key not in self._memories:
@@ -122,7 +127,7 @@ class Home:
             return self._memories[key]
 
     def vault(self, workspace: str = "default") -> Vault:
-        """The markdown files of a workspace; they are made by the first write and kept in step with the entries."""
+        """Return the markdown files of a workspace. The first write creates them; later writes keep them in sync."""
         name = names.segment(workspace, "a workspace")
         with self._lock:
             if name not in self._vaults:
@@ -136,20 +141,22 @@ class Home:
             return self._vaults[name]
 
     def workspaces(self) -> list[str]:
-        """The workspaces that hold anything."""
+        """Return the workspaces that are not empty."""
         return self._place.workspaces()
 
     def agents(self, workspace: str = "default") -> list[str]:
-        """The agents that remember anything in a workspace."""
+        """Return the agents that have rows in a workspace."""
         name = names.segment(workspace, "a workspace")
         if name not in self._place.workspaces():
             return []
         return [agent for agent in self._place.workspace(name).agents() if agent != SHARED]
 
     def delete_workspace(self, name: str) -> None:
-        """Remove a workspace with all its agents' memories and their files. There is no way back but a backup.
+        """Delete a workspace with the memories and files of all its agents. Only a backup can bring it back.
 
-        In a single file that is everything, also the account; while there are tokens in it, it is a Conflict.
+        In a single file this deletes everything, the account included.
+
+        Raises NotFound if there is no such workspace, and Conflict if it is in a single file that holds tokens.
         """
         workspace = names.segment(name, "a workspace")
         if workspace not in self._place.workspaces():
@@ -175,7 +182,7 @@ class Home:
             return False
 
     def stats(self, workspace: str | None = None) -> Stats:
-        """Figures about everything here, or about one workspace: sizes, counts of each agent, growth over 90 days."""
+        """Return statistics of the home, or of one workspace: sizes, counts per agent, growth over 90 days."""
         self._shared.signals.flush()
         wanted = None if workspace is None else names.segment(workspace, "a workspace")
         now, size, agents = self._shared.clock.now(), 0, list[AgentStats]()
@@ -189,7 +196,9 @@ class Home:
         return Stats(schema=migrations()[-1].number, bytes=size, agents=tuple(agents))
 
     def check(self, *, repair: bool = False) -> Report:
-        """Verify names, index, log, entries and files of everything here; with `repair=True` mend what is derived."""
+        """Verify names, indexes, logs, entries and files of the whole home; with `repair=True`, rebuild what is
+        derived.
+        """
         entry_count = operation_count = event_count = 0
         findings: list[Finding] = []
 
@@ -216,11 +225,17 @@ class Home:
         return Report(entries=entry_count, operations=operation_count, events=event_count, findings=tuple(findings))
 
     def backup(self, path: str | Path) -> None:
-        """Copy everything to a new path, consistent while others write. The copy is a home that can be opened."""
+        """Copy everything to a new path, consistent even while others write. The copy can be opened as a home.
+
+        Raises Conflict if the path exists, and ConfigError if it is not of the kind that the home is.
+        """
         self._place.backup(archive.expanded(path))
 
     def export(self, path: str | Path, *, include_vectors: bool = False, progress: Progress = quiet) -> Exported:
-        """Write everything to a new file of JSON Lines, packed when its name ends in .gz; `import_` restores it."""
+        """Write everything to a new JSON Lines file, compressed if its name ends in `.gz`. `import_` reads it.
+
+        Raises Conflict if the path exists.
+        """
         self._shared.signals.flush()
         now = self._shared.clock.now()
         target = archive.expanded(path)
@@ -230,9 +245,12 @@ class Home:
         self, path: str | Path, *, agent: str = "default", workspace: str = "default",
         format: Format | str | None = None, dry_run: bool = False, progress: Progress = quiet,
     ) -> Imported:  # fmt: skip
-        """Take in an export, or another system's file or folder; the same one again adds nothing.
+        """Import an export of recollect, or a file or folder of another system. Importing it again adds nothing.
 
-        An export says itself whose it is. What another system wrote goes to the agent, except where it names agents.
+        An export contains the names of its agents and workspaces. Data of another system goes to `agent`, unless it
+        names agents itself. The format is detected if it is not given; `dry_run` only reports.
+
+        Raises ConfigError if there is no such path, and Invalid if the file is malformed or of an unknown format.
         """
         space = names.segment(workspace, "a workspace")
         return formats.import_(
@@ -242,36 +260,45 @@ class Home:
         )  # fmt: skip
 
     def move_to(self, target: "Home", *, progress: Progress = quiet) -> Imported:
-        """Copy everything to another home, which must be empty; nothing here is changed."""
+        """Copy everything to another, empty home. This home is not changed.
+
+        Raises Conflict if the target is not empty.
+        """
         self._shared.signals.flush()
         return restoring.move(self._place, target._place, progress=progress)
 
     def backfill(self, limit: int = BACKFILL) -> int:
-        """Embed up to so many entries that have no vector yet, over all agents; how many were embedded."""
+        """Embed up to `limit` entries without a vector, over all agents; return how many were embedded."""
         done = 0
         for _, store in self._embedded():
             done += backfill(store, limit - done)
         return done
 
     def reembed(self, progress: Callable[[str, int, int], None] = lambda where, done, total: None) -> int:
-        """Make the vectors of every entry with this home's embedder, where they are not its own already; how many.
+        """Recompute the vectors that another embedder made, with the embedder of this home; return how many.
 
-        It can be stopped and started again at any time, and recall works throughout: by words, and by vectors as far
-        as they are there. `progress` is told where (workspace/agent), and how many of how many are done there.
+        It can be interrupted and resumed at any time. Recall works throughout: by words, and by the vectors that are
+        present. `progress` is called with workspace/agent, the number done and the total.
+
+        Raises ConfigError if no embedder is configured.
         """
         if self._embedder is None:
             raise ConfigError("no embedder is configured; there is nothing to embed with")
         return sum(reembed(store, partial(progress, where)) for where, store in self._embedded())
 
     def on_reminder(self, deliver: Callable[[Reminder], object] | None) -> None:
-        """Say what becomes of reminders that are due: a function that delivers one, called by the job `reminders`.
+        """Set the function that delivers a due reminder; the job `reminders` calls it. None removes it.
 
-        One that raises is tried again later. Without a function they stay due, for whoever claims them.
+        If the function raises, the delivery is retried later. Without a function, reminders stay due until they are
+        claimed.
         """
         self.jobs.deliver = deliver
 
     def compact(self) -> dict[str, Any]:
-        """Tidy in five steps: checkpoints, extract, shelve, reindex, and files of older layouts; six figures tell."""
+        """Run the five steps of a compaction of the home, and return their figures.
+
+        The steps: checkpoints, extract, shelve, reindex, and files of older layouts.
+        """
         folders = [self._folder(name) for name in self._place.workspaces()]
         now = self._shared.clock.now()
         result = five_steps(self.jobs.run, [folder for folder in folders if folder is not None], now)
@@ -285,7 +312,7 @@ class Home:
         return result
 
     def last_compaction(self) -> dict[str, Any] | None:
-        """What the last `compact()` gave; None before the first one."""
+        """Return the result of the last `compact()`; None if there was none."""
         told: list[tuple[int, str]] = []
         for place in self._workplaces():  # the first one is another when a workspace or the account has come since
             with place.shared.read() as tx:
@@ -293,14 +320,14 @@ class Home:
         return dict(json.loads(max(told)[1])) if told else None
 
     def flush(self) -> None:
-        """Write the recall signals that are waiting."""
+        """Write buffered recall signals to the database."""
         self._shared.signals.flush()
 
     def close(self, timeout: float = CLOSING) -> tuple[str, ...]:
-        """Give back every connection and file; what was not finished. The home can be used again afterwards.
+        """Close all connections and files; return what was not finished. The home can be used again afterwards.
 
-        A job, a compaction and a batch of vectors that are under way get `timeout` seconds each. What takes longer, as
-        with a model that does not answer, is left out and done the next time that it is due; nothing of it is stored.
+        A running job, compaction or batch of vectors gets `timeout` seconds each. What takes longer is abandoned:
+        nothing of it is stored, and it is done again when it is next due.
         """
         left = [] if self.jobs.stop(timeout) else ["a job"]
         unfinished = self._shared.background.close(timeout)
@@ -332,18 +359,20 @@ class Home:
             self._show(workspace, agent)
 
     def _folder(self, workspace: str) -> Path | None:
-        """Where the files of a workspace are: by the place, or in the folder that was named; others beside it."""
+        """Return the folder of a workspace's files: the default of the place, or the configured one; further ones
+        beside it.
+        """
         if self._vault is None:
             return self._place.vault(workspace)
         return self._vault if workspace == "default" else self._vault.with_name(f"{self._vault.name}-{workspace}")
 
     def _live_vault(self, workspace: str, *, make: bool = False) -> Vault | None:
-        """The vault, where this home has a folder for one; without `make` only if that folder exists."""
+        """Return the vault if this home has a folder for one; without `make`, only if that folder exists."""
         folder = self._folder(workspace)
         return self.vault(workspace) if folder is not None and (make or folder.is_dir()) else None
 
     def _read_files(self) -> None:
-        """Take in what was edited in the files of all agents, also of those that have nothing but files yet."""
+        """Read edited vault files of all agents, including agents that so far exist only as files."""
         beside = () if self._vault is not None else self._place.vaults()
         for workspace in sorted({"default", *self._place.workspaces(), *beside}):
             try:
@@ -354,7 +383,7 @@ class Home:
                 _log.warning("what was edited in the vault of %s is not taken in: %s", workspace, error)
 
     def _show(self, workspace: str, agent: str, subject: str | None = None, body: str = "") -> None:
-        """Let the vault show an agent's entries, and commit them under a subject, where there is a vault."""
+        """Write an agent's entries to the vault, if there is one, and commit them if a subject is given."""
         vault = self._live_vault(workspace, make=True)
         if vault is not None:
             vault.show(agent, subject, body)
@@ -370,7 +399,7 @@ class Home:
                     yield f"{name}/{agent}", self._store(database, agent)
 
     def _workplaces(self) -> list[Workplace]:
-        """Where there is upkeep to do: every database that is there, and the agents in it."""
+        """Return the databases that need upkeep, each with its agents."""
         found, failed = list[Workplace](), None
         for name, database in self._databases():
             try:

@@ -1,4 +1,4 @@
-"""The facade of reminders: methods check their input and delegate to the engine."""
+"""The facade of reminders: methods validate their input and delegate to the engine."""
 
 import builtins
 
@@ -13,7 +13,7 @@ __all__ = ["Reminders"]
 
 
 class Reminders:
-    """The reminders of an agent: `mem.reminders`."""
+    """The reminders of an agent, as `mem.reminders`."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -24,20 +24,23 @@ class Reminders:
         self, at: Moment, message: str, *, session_id: str | None = None, plugin: str | None = None,
         recipient: str | None = None,
     ) -> Reminder:  # fmt: skip
-        """Remind of something at a moment, or after a time such as `10m`, `2h`, `1d` or `1h30m`.
+        """Add a reminder for a time, or after a duration such as `10m`, `2h`, `1d` or `1h30m`. A past time is due at
+        once.
 
-        A moment that has passed is due at once.
+        Raises Invalid if the time or the message is malformed.
         """
         return reminders.add(
             self._store, at, message, self._clock.now(), session_id=session_id, plugin=plugin, recipient=recipient
         )
 
     def due(self, limit: int = reminders.MOST) -> list[Reminder]:
-        """What is due and claimed by nobody, oldest first. Nothing is changed."""
+        """Return reminders that are due and not claimed, oldest first. Changes nothing."""
         return reminders.due(self._store, self._clock.now(), _count(limit))
 
     def claim(self, limit: int = reminders.MOST) -> list[Reminder]:
-        """Take what is due, oldest first and at most 32, to deliver it; nobody else gets it for five minutes."""
+        """Claim due reminders for delivery, oldest first and at most 32. A claim excludes other processes for five
+        minutes.
+        """
         now = self._clock.now()
         claimed = reminders.claim(self._store, now, _count(limit))
         known = {key: one for key, one in self._claims.items() if abs(now - (one.claimed_at or 0)) <= reminders.CLAIM}
@@ -45,31 +48,33 @@ class Reminders:
         return claimed
 
     def deliver(self, reminder: Reminder | str) -> bool:
-        """Mark it as delivered. False if it is already, is not there, or is claimed by somebody else."""
+        """Mark a reminder as delivered. False if it was delivered before, does not exist, or another process claimed
+        it.
+        """
         reminder_id, claim = self._claimed(reminder)
         return reminders.deliver(self._store, reminder_id, claim, self._clock.now())
 
     def release(self, reminder: Reminder | str) -> bool:
-        """Give back what was claimed, so that it is due again. False if it is not claimed, or by somebody else."""
+        """Release a claim, so that the reminder is due again. False if it is not claimed, or by another process."""
         reminder_id, claim = self._claimed(reminder)
         return reminders.release(self._store, reminder_id, claim, self._clock.now())
 
     def list(
         self, *, include_delivered: bool = False, limit: int = 100, after: Reminder | str | None = None
     ) -> builtins.list[Reminder]:
-        """The reminders that wait, in the order in which they are due; with those that were delivered, if asked.
+        """Return pending reminders by due time, with delivered ones if `include_delivered` is set.
 
-        For the next page give the last one of this page as `after`, or its `cursor`.
+        For the next page, pass the last one of this page as `after`, or its `cursor`.
         """
         place = (-1, "") if after is None else names.place(getattr(after, "cursor", after))
         return reminders.listed(self._store, include_delivered=include_delivered, limit=_count(limit), after=place)
 
     def cancel(self, reminder: Reminder | str) -> bool:
-        """Remove it. False if it was delivered already, or is not there."""
+        """Remove a reminder. False if it was delivered or does not exist."""
         return reminders.cancel(self._store, self._claimed(reminder)[0])
 
     def _claimed(self, reminder: Reminder | str) -> tuple[str, str | None]:
-        """Its id, and what shows that it was claimed by the caller."""
+        """Return its id, and the proof that the caller claimed it."""
         if isinstance(reminder, Reminder):
             return reminder.id, reminder.claim
         reminder_id = names.name(reminder, "id of a reminder")
