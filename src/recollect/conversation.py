@@ -35,6 +35,7 @@ from recollect.model.working import Delta, SummaryDocument
 from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
 from recollect.text import estimate_tokens
+from recollect.vault.identity import identity_files
 
 __all__ = ["Channels", "Conversation", "Conversations", "Scratchpad", "Talk"]
 
@@ -481,7 +482,7 @@ class Conversation:
         with self._talk.store.read() as tx:
             state, window = conversations.window(tx, self.id, lane)
         if identity is None:
-            identity = prompt.identity_files(self._talk.folder, lane)
+            identity = identity_files(self._talk.folder, lane)
         text = context if isinstance(context, str) or context is None else str(getattr(context, "text", context))
         skills = list(skills)
         opening = prompt.opening_texts(lane, instructions=instructions, skills=skills, identity=identity)
@@ -624,7 +625,7 @@ class Conversation:
         """Return the limits of a window, minus the tokens around it in the last prompt, or of the identity files."""
         around = self._talk.around.get((self.id, lane))
         if around is None:
-            files = prompt.identity_files(self._talk.folder, lane).values()
+            files = identity_files(self._talk.folder, lane).values()
             around = self._talk.around[self.id, lane] = sum(map(estimate_tokens, files))
         return replace(self._talk.limits, around=around)
 

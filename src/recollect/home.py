@@ -19,7 +19,6 @@ from recollect.engine.checking import check
 from recollect.engine.compaction import Limits
 from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
 from recollect.engine.signals import Signals
-from recollect.engine.tidying import five_steps
 from recollect.errors import ConfigError, Conflict, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, Memory, Shared
 from recollect.model.entry import Lifetime
@@ -35,6 +34,7 @@ from recollect.storage.stats import of_agent
 from recollect.transfer import archive, formats, restoring
 from recollect.transfer.archive import Progress, quiet
 from recollect.upkeep.runner import Jobs, Workplace
+from recollect.upkeep.tidying import five_steps
 from recollect.vault.sync import Vault
 
 __all__ = ["Home", "Place"]

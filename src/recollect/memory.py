@@ -12,7 +12,7 @@ from recollect import names, tools
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.config import ConversationSettings
 from recollect.conversation import Channels, Conversation, Conversations, Talk
-from recollect.engine import access_policy, ageing, context, dreaming, erasing, numbering, project, remember, tidying
+from recollect.engine import access_policy, ageing, context, erasing, numbering, project, remember
 from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store
 from recollect.engine.background import Background
@@ -36,6 +36,7 @@ from recollect.reminders import Reminders
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries, history, listing
 from recollect.storage.counters import Counters
+from recollect.upkeep import dreaming, tidying
 from recollect.vault.git import close_message
 from recollect.vault.links import Links, links
 from recollect.vault.remains import remains

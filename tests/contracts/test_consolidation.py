@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 import recollect
 from recollect import Add, Entry, FixedClock, Home, Memory, Settings, Write
 from recollect.config import EmbedderSettings, RememberSettings, UpkeepSettings
-from recollect.engine import consolidation as module
 from recollect.model.upkeep import Change, Run
 from recollect.providers.local import LocalEmbedder
 from recollect.storage import entries
+from recollect.upkeep import consolidation as module
 
 NEW_YEAR_2026 = 1_767_225_600_000
 HOUR = 3_600_000

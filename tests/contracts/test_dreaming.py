@@ -14,7 +14,7 @@ from crash.evidence import raw, rows
 import recollect
 from recollect import FixedClock, Home, Lifetime, Memory
 from recollect.config import DreamSettings, EmbedderSettings, Settings
-from recollect.engine.dreaming import WEIGHTS, Candidate
+from recollect.upkeep.dreaming import WEIGHTS, Candidate
 
 DAY = 86_400_000
 HARBOUR = "The harbour office opens at seven."

@@ -8,7 +8,7 @@ import pytest
 
 import recollect
 from recollect import Add, Entry, FixedClock, Home, Memory, NotFound, Settings, Write
-from recollect.engine import consolidation
+from recollect.upkeep import consolidation
 
 DAY = 86_400_000
 

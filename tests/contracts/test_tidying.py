@@ -11,9 +11,9 @@ from talking import talk
 
 import recollect
 from recollect import Add, FixedClock, Home, Kind, Memory, NotFound
-from recollect.engine.tidying import five_steps
 from recollect.model.history import Status
 from recollect.model.upkeep import Run
+from recollect.upkeep.tidying import five_steps
 
 DAY = 86_400_000
 HOUR = 3_600_000

@@ -13,7 +13,7 @@ from dataclasses import replace
 from recollect import names, text
 from recollect.engine import conversations, embedding, remember, summarising
 from recollect.engine.agent_store import Store, Work
-from recollect.engine.extraction import COMPACTED, beginning, given_before, said_at, stored_beginnings
+from recollect.engine.insights import COMPACTED, beginning, given_before, said_at, stored_beginnings
 from recollect.errors import Conflict
 from recollect.model.entry import Category, Entry, Kind, Lifetime
 from recollect.model.history import ConversationInfo, Ended, Event, EventType, Status

@@ -3,8 +3,9 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from recollect.engine import consolidation, dreaming, extraction, reminders, tidying
+from recollect.engine import reminders
 from recollect.engine.agent_store import Store
+from recollect.upkeep import consolidation, dreaming, extraction, tidying
 from recollect.upkeep.job_run import Shift
 
 __all__ = ["JOBS", "Job", "job"]

@@ -18,7 +18,9 @@ from typing import BinaryIO
 
 __all__ = [
     "ATTEMPTS",
+    "DIARY",
     "FILE_BYTES",
+    "MEMORY",
     "Edited",
     "LeftAlone",
     "disk_state",
@@ -33,6 +35,8 @@ ATTEMPTS = 3
 """How often a change is attempted while the file is edited concurrently."""
 BACKDATED = 2_000_000_000
 """Nanoseconds subtracted from the mtime of written files, so that an immediate edit always has a different mtime."""
+MEMORY, DIARY = "MEMORY.md", "DREAMS.md"
+"""Files of dreaming in an agent's folder: the promoted notes, and one record per sweep."""
 FILE_BYTES = 64 << 20
 """Larger files are not read."""
 LEFTOVER = 3_600_000

@@ -8,10 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from recollect import names
-from recollect.engine.dreaming import DIARY, MEMORY
 from recollect.errors import Invalid, Unavailable
 from recollect.model.entry import Category
-from recollect.vault.files import LeftAlone, read_bytes
+from recollect.vault.files import DIARY, MEMORY, LeftAlone, read_bytes
 
 __all__ = ["remove_files"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from recollect import names, text
 from recollect.engine import conversation_search, conversations, embedding, ending, remember
 from recollect.engine.agent_store import Store
-from recollect.engine.extraction import IMPORTED
+from recollect.engine.insights import IMPORTED
 from recollect.errors import Invalid
 from recollect.model.entry import Lifetime
 from recollect.model.history import Event, EventType, Lane, Status

@@ -35,14 +35,13 @@ from recollect.model.entry import Lifetime
 from recollect.storage import entries
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.job_run import Shift
-from recollect.vault.files import Edited, LeftAlone, read_bytes, rewrite_file
+from recollect.vault.files import DIARY, MEMORY, Edited, LeftAlone, read_bytes, rewrite_file
 from recollect.vault.git import dream_subject
 
-__all__ = ["CANDIDATES", "DIARY", "MEMORY", "WEIGHTS", "Candidate", "dream", "leave_out"]
+__all__ = ["CANDIDATES", "WEIGHTS", "Candidate", "dream", "leave_out"]
 
 CANDIDATES = 10_000
 """Maximum number of notes in one sweep, those with the most hits."""
-MEMORY, DIARY = "MEMORY.md", "DREAMS.md"
 WEIGHTS = {"frequency": 0.24, "relevance": 0.30, "recency": 0.15, "diversity": 0.15, "consolidation": 0.10}
 ENOUGH = 5
 """Number of distinct queries, or days, at which the signal saturates."""

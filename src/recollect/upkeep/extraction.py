@@ -13,38 +13,34 @@ oldest that stays, so that it is never the latest note. The lines of an earlier 
 a name, with an open task or promoted by dreaming are neither counted nor touched. Shelved notes go to the trash.
 """
 
-import hashlib
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from recollect import text
 from recollect.clock import iso
 from recollect.engine import saved_view
 from recollect.engine.agent_store import Store
+from recollect.engine.insights import (
+    COMPACTED,
+    IMPORTED,
+    among,
+    beginning,
+    fingerprint,
+    read_seen,
+    said_at,
+    stored_beginnings,
+)
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry, Lifetime
-from recollect.model.history import ConversationInfo, Event, EventType
+from recollect.model.history import ConversationInfo, EventType
 from recollect.model.operation import Add
 from recollect.providers import extractive
 from recollect.storage import entries, history
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.job_run import Shift, Step
 
-__all__ = [
-    "COMPACTED",
-    "IMPORTED",
-    "KEEP",
-    "MOST",
-    "RECENT",
-    "beginning",
-    "extract",
-    "given_before",
-    "said_at",
-    "shelve",
-    "stored_beginnings",
-]
+__all__ = ["KEEP", "MOST", "RECENT", "extract", "shelve"]
 
 RECENT = 20
 """Number of latest messages that are not read yet in a longer conversation."""
@@ -52,16 +48,11 @@ MOST, KEEP = 30, 20
 """A category with more than MOST notes is shelved down to KEEP."""
 LINES = 500
 """Maximum lines of a summary; the oldest are dropped first."""
-COMPACTED, INSIGHT, HANDOFF = "compacted", "auto-extract", "auto-handoff"
-IMPORTED = "import"
-"""Value of `summary_by` for an imported conversation."""
+INSIGHT, HANDOFF = "auto-extract", "auto-handoff"
 SHELVED = "shelve"
 """Value of `source` for a summary."""
 BATCH = 50
 SHELF = 100
-SAME = 100
-"""Length of the prefix by which two notes count as the same, in characters."""
-LOOKED_AT = 4 * SAME
 HANDOFF_MESSAGES, HANDOFF_LENGTH = 3, 150
 PREVIEW = 200
 _SUMMARY = re.compile(r"Compacted (\d{1,9}) older entries:\n")
@@ -78,34 +69,6 @@ class _Talk:
     handoff: Add | None = None
     long: bool = False
     ref_code: str = ""
-
-
-def beginning(content: str) -> str:
-    """Return the deduplication key of a note: its first 100 characters after normalisation."""
-    return text.normalise(content[:LOOKED_AT])[:SAME]
-
-
-def stored_beginnings(tx: Transaction, category: Category) -> set[str]:
-    """Return the deduplication keys of the notes of a category."""
-    return {beginning(start) for (start,) in tx.all("extraction.beginnings", category=category.value, length=LOOKED_AT)}
-
-
-def given_before(tx: Transaction, conversation: str) -> Callable[[str, str], bool]:
-    """Return a predicate of category and line: whether the conversation has yielded that insight before."""
-    row = tx.one("extraction.seen", conversation_id=conversation)
-    return _among(_seen(row[0] if row else None))
-
-
-def _among(seen: Container[str]) -> Callable[[str, str], bool]:
-    return lambda category, line: _fingerprint(category, line) in seen
-
-
-def _seen(stored: str | None) -> frozenset[str]:
-    return frozenset(json.loads(stored or "[]"))
-
-
-def _fingerprint(category: str, content: str) -> str:
-    return hashlib.sha256(f"{category}:{beginning(content)}".encode()).hexdigest()[:16]
 
 
 # Insights
@@ -141,7 +104,7 @@ def extract(shift: Shift, store: Store) -> None:
 def _found(tx: Transaction, row: Row, now: int) -> _Talk:
     """Read a conversation and find its insights; none if its ending has stored them already."""
     conversation, digest, ending, stored = row
-    seen = _seen(stored)
+    seen = read_seen(stored)
     info = history.conversation(tx, conversation)
     if info is None:
         return _Talk(conversation, digest, seen)
@@ -152,7 +115,7 @@ def _found(tx: Transaction, row: Row, now: int) -> _Talk:
         return _Talk(conversation, digest, seen, long=long)
     old = messages[:-RECENT] if len(messages) > RECENT else messages
     said = [event.content for event in old if event.type is EventType.MODEL]
-    insights = extractive.insights(said, known=_among(seen))
+    insights = extractive.insights(said, known=among(seen))
     at = said_at(messages, now)
     notes = [_note(info, line, Category.DECISIONS, INSIGHT, at) for line in insights.decisions]
     notes += [_note(info, line, Category.LESSONS, INSIGHT, at) for line in insights.lessons]
@@ -162,11 +125,6 @@ def _found(tx: Transaction, row: Row, now: int) -> _Talk:
         content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
         handoff = _note(info, content, Category.HANDOFFS, HANDOFF, at)
     return _Talk(conversation, digest, seen, tuple(notes), handoff, long, info.ref_code)
-
-
-def said_at(talk: Sequence[Event], now: int) -> int:
-    """Return the time of the last event of a talk, at most `now`; `now` if there is none."""
-    return min(max((event.created_at or 0 for event in talk), default=now), now)
 
 
 def _store(step: Step, talks: Iterable[_Talk]) -> int:
@@ -180,7 +138,7 @@ def _store(step: Step, talks: Iterable[_Talk]) -> int:
             if category not in known:
                 known[category] = stored_beginnings(step.tx, category)
             start = beginning(note.content)
-            short = _fingerprint(category, note.content)
+            short = fingerprint(category, note.content)
             if short not in seen and start not in known[category]:
                 step.add(note, f"the agent stated it in the conversation {talk.ref_code}")
                 made += 1
