@@ -12,10 +12,11 @@ from hashlib import sha256
 
 from recollect import names
 from recollect.clock import Clock, Moment, milliseconds
-from recollect.engine import erasing, remember
+from recollect.engine import erasing
 from recollect.engine.agent_store import Store
 from recollect.engine.background import Background
 from recollect.errors import Conflict, Invalid, NotFound
+from recollect.model import checks
 from recollect.model.access import ANY, Answer, Right, Token
 from recollect.storage import access
 
@@ -61,7 +62,7 @@ class Tokens:
         token = Token(
             id=names.new_id(now), name=names.name(name),
             workspace=ANY if workspace == ANY else names.segment(workspace, "a workspace"), agents=_agents(agents),
-            right=remember.member(Right, right, "right"), created_at=now, expires_at=ends,
+            right=checks.member(Right, right, "right"), created_at=now, expires_at=ends,
         )  # fmt: skip
         secret = PREFIX + secrets.token_urlsafe(32)
         with self._store.database.write(self._store.agent) as tx:

@@ -16,8 +16,8 @@ from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.embedding import Later
 from recollect.engine.recall import query_vector
-from recollect.engine.remember import member
 from recollect.errors import Denied, Invalid, NotFound, RecollectError
+from recollect.model.checks import count, member, optional_name
 from recollect.model.history import (
     Channel,
     Compacted,
@@ -180,10 +180,13 @@ class Conversations:
         """
         statuses = [status for status in Status if include_archived or status is not Status.ARCHIVED]
         return conversations.listed(
-            self._talk.store, statuses, channel=_optional(channel, "channel"), chat_id=_optional(chat_id, "chat id"),
-            limit=_count(limit, "conversations"),
+            self._talk.store,
+            statuses,
+            channel=optional_name(channel, "channel"),
+            chat_id=optional_name(chat_id, "chat id"),
+            limit=count(limit, "conversations"),
             before=(history.LONGEST, "") if before is None else names.place(getattr(before, "cursor", before)),
-        )  # fmt: skip
+        )
 
     def search(
         self,
@@ -208,9 +211,9 @@ class Conversations:
         query = names.plain("query", query, lines=True)
         store, statuses = self._whose(target_agent, "conversations.search", query)
         return conversation_search.search(
-            store, query, limit=_count(limit, "hits"), unit=unit, statuses=statuses,
+            store, query, limit=count(limit, "hits"), unit=unit, statuses=statuses,
             since=None if since is None else milliseconds(since),
-            until=None if until is None else milliseconds(until), channel=_optional(channel, "channel"),
+            until=None if until is None else milliseconds(until), channel=optional_name(channel, "channel"),
             vector=query_vector(store, query) if meaning else None,
         )  # fmt: skip
 
@@ -227,12 +230,12 @@ class Conversations:
         info = conversations.find(store, id_or_ref)
         if info.status not in statuses:
             raise Denied(f"the conversation {info.ref_code} still goes on; its working memory is its agent's own")
-        return [*conversations.events(store, info.id, _count(after, "events"), _count(limit, "events"))]
+        return [*conversations.events(store, info.id, count(after, "events"), count(limit, "events"))]
 
     def journal(self, after: int = 0, *, limit: int = 100) -> Sequence[Event]:
         """Return events of all conversations of this agent with a sequence number greater than `after`, in order."""
         with self._talk.store.read() as tx:
-            number, most = _count(after, "events"), min(_count(limit, "events"), history.LONGEST)
+            number, most = count(after, "events"), min(count(limit, "events"), history.LONGEST)
             return history.events(tx, "journal_after", after=number, limit=most)
 
     def last_event(self) -> int:
@@ -418,7 +421,7 @@ class Conversation:
         if any(one.type is EventType.TOOL or one.tool_calls for one in said):
             raise Invalid("a saved talk has messages of users and models only; use extend() for tool calls and results")
         given = [conversations.checked(one, self.id, now) for one in said if not one.internal]
-        stored = saved_view.save(self._talk.store, self.id, given, now, _optional(model_id, "model id"))
+        stored = saved_view.save(self._talk.store, self.id, given, now, optional_name(model_id, "model id"))
         self._stored(stored)
 
     def load(self) -> Loaded:
@@ -438,7 +441,7 @@ class Conversation:
 
         Raises Invalid if both `after` and `before` are given.
         """
-        most = _count(limit, "events")
+        most = count(limit, "events")
         if before is None:
             return conversations.events(self._talk.store, self.id, _place(after or 0), most)
         if after is not None:
@@ -455,7 +458,7 @@ class Conversation:
     def find(self, query: str, *, limit: int = 10) -> list[Turn]:
         """Return the events of this conversation that contain words of the query, tool results included; best first."""
         words = names.plain("query", query, lines=True)
-        return conversation_search.within(self._talk.store, self._info, words, limit=_count(limit, "hits"))
+        return conversation_search.within(self._talk.store, self._info, words, limit=count(limit, "hits"))
 
     # Working memory
 
@@ -736,15 +739,5 @@ def _text(content: object) -> str:
     raise Invalid(f"the content of a message is text or a list of parts, not {type(content).__name__}")
 
 
-def _optional(value: object, what: str) -> str | None:
-    return None if value is None else names.name(value, what)
-
-
 def _place(event: Event | int) -> int:
-    return event.seq if isinstance(event, Event) else _count(event, "events")
-
-
-def _count(value: object, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Invalid(f"the limit is how many {what} to give, 0 or more; not {value!r}")
-    return min(value, history.LONGEST)
+    return event.seq if isinstance(event, Event) else count(event, "events")

@@ -23,6 +23,7 @@ from recollect.engine.entries import Entries
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
+from recollect.model import checks
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import Recovery
@@ -292,12 +293,12 @@ class Memory:
         query = names.plain("query", query, lines=True)
         conversation, channel = self._within(conversation, channel)
         filters = Filters(
-            scopes=tuple(Scope) if scopes is None else remember.members(Scope, scopes, "scope"),
+            scopes=tuple(Scope) if scopes is None else checks.members(Scope, scopes, "scope"),
             conversation=conversation,
             channel=channel,
             categories=_categories(category),
-            kinds=() if kinds is None else remember.members(Kind, kinds, "kind"),
-            lifetimes=() if lifetimes is None else remember.members(Lifetime, lifetimes, "lifetime"),
+            kinds=() if kinds is None else checks.members(Kind, kinds, "kind"),
+            lifetimes=() if lifetimes is None else checks.members(Lifetime, lifetimes, "lifetime"),
             tags=remember.tag_list(tags or ()),
             source=_text(source, "source"),
             since=None if since is None else milliseconds(since),
@@ -305,9 +306,18 @@ class Memory:
         )
         now = self._clock.now()
         request = Request(
-            query=query, limit=_limit(limit, "hits"), mode=mode, filters=filters, fusion=fusion, decay=self._decay,
-            now=now, prefix=prefix, fuzzy=float(fuzzy), explain=explain, duplicates=self._duplicates,
-        )  # fmt: skip
+            query=query,
+            limit=checks.count(limit, "hits"),
+            mode=mode,
+            filters=filters,
+            fusion=fusion,
+            decay=self._decay,
+            now=now,
+            prefix=prefix,
+            fuzzy=float(fuzzy),
+            explain=explain,
+            duplicates=self._duplicates,
+        )
         other = access_policy.other_agent(self._workspace, target_agent)
         if other is not None:
             store = self._other(other)
@@ -363,7 +373,7 @@ class Memory:
         Raises Invalid if a value is unknown, malformed, or a cursor of another sort order.
         """
         self._look()
-        limit, sort = _limit(limit, "entries"), remember.member(Sort, sort, "sort")
+        limit, sort = checks.count(limit, "entries"), checks.member(Sort, sort, "sort")
         if not isinstance(descending, bool | None):
             raise Invalid(f"descending is True or False, not {descending!r}")
         down = sort is not Sort.NAME if descending is None else descending
@@ -377,10 +387,10 @@ class Memory:
                 raise Invalid("`before` is for lists with the newest first; give the last entry as `after` instead")
             place = Cursor.of(before, sort) if isinstance(before, Entry) else Cursor(milliseconds(before), "")
         wanted = Wanted(
-            kind=None if kind is None else remember.member(Kind, kind, "kind"),
-            category=None if category is None else remember.member(Category, category, "category"),
-            scope=None if scope is None else remember.member(Scope, scope, "scope"),
-            lifetime=None if lifetime is None else remember.member(Lifetime, lifetime, "lifetime"),
+            kind=None if kind is None else checks.member(Kind, kind, "kind"),
+            category=None if category is None else checks.member(Category, category, "category"),
+            scope=None if scope is None else checks.member(Scope, scope, "scope"),
+            lifetime=None if lifetime is None else checks.member(Lifetime, lifetime, "lifetime"),
             source=_text(source, "source"),
             tag=_text(tag, "tag"),
             conversation=self._within(conversation, None)[0],
@@ -400,7 +410,7 @@ class Memory:
         It is the creation time in milliseconds, or the next free number. It never changes.
         """
         self._look()
-        wanted, found = remember.member(Category, category, "category"), dict[str, int]()
+        wanted, found = checks.member(Category, category, "category"), dict[str, int]()
         for store in self._entries.stores:
             found |= numbering.numbers(store, wanted, set(found.values()))
         return found
@@ -411,7 +421,10 @@ class Memory:
 
         If the account is a store of its own, its removals follow those of the workspace and have negative numbers.
         """
-        limit, end = min(_limit(limit, "entries"), 1_000_000), LAST if before is None else _number(before, "before")
+        limit, end = (
+            min(checks.count(limit, "entries"), 1_000_000),
+            LAST if before is None else _number(before, "before"),
+        )
         found: Sequence[Removed] = []
         if end > 0:
             with self._workspace.read() as tx:
@@ -441,7 +454,7 @@ class Memory:
         With `account=True`, return those of the account, whose log has its own numbers. In a single file there is one
         log for both, the workspace's; the log of the account is empty there, so that no operation is listed twice.
         """
-        seq, limit = _number(after, "after"), min(_limit(limit, "operations"), 1_000_000)
+        seq, limit = _number(after, "after"), min(checks.count(limit, "operations"), 1_000_000)
         store = self._log(account)
         if store is None:
             return []
@@ -512,7 +525,7 @@ class Memory:
         if known is None:
             raise NotFound(f"there is no profile {profile!r}; there are {', '.join(sorted(self._profiles))}")
         if budget is not None:
-            known = replace(known, budget=_limit(budget, "tokens"))
+            known = replace(known, budget=checks.count(budget, "tokens"))
         within, channel = self._within(conversation, None)
         now = self._clock.now()
         built = context.build(
@@ -655,12 +668,6 @@ def _tell(report: Report) -> None:
         _log.warning("the vault: %s", problem)
 
 
-def _limit(value: object, what: str) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Invalid(f"the limit is how many {what} to give, 0 or more; not {value!r}")
-    return value
-
-
 def _number(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Invalid(f"{what} is the number of an operation, not {value!r}")
@@ -669,8 +676,8 @@ def _number(value: object, what: str) -> int:
 
 def _categories(value: Category | str | Iterable[Category | str] | None) -> tuple[Category, ...]:
     if value is None or isinstance(value, str):
-        return () if value is None else (remember.member(Category, value, "category"),)
-    found = remember.members(Category, value, "category")
+        return () if value is None else (checks.member(Category, value, "category"),)
+    found = checks.members(Category, value, "category")
     if not found:
         raise Invalid("the list of categories is empty, so nothing could be found; leave category out for all entries")
     return found

@@ -6,7 +6,7 @@ from recollect import names
 from recollect.clock import Clock, Moment
 from recollect.engine import reminders
 from recollect.engine.agent_store import Store
-from recollect.errors import Invalid
+from recollect.model.checks import count
 from recollect.model.reminder import Reminder
 
 __all__ = ["Reminders"]
@@ -35,14 +35,14 @@ class Reminders:
 
     def due(self, limit: int = reminders.MOST) -> list[Reminder]:
         """Return reminders that are due and not claimed, oldest first. Changes nothing."""
-        return reminders.due(self._store, self._clock.now(), _count(limit))
+        return reminders.due(self._store, self._clock.now(), count(limit, "reminders"))
 
     def claim(self, limit: int = reminders.MOST) -> list[Reminder]:
         """Claim due reminders for delivery, oldest first and at most 32. A claim excludes other processes for five
         minutes.
         """
         now = self._clock.now()
-        claimed = reminders.claim(self._store, now, _count(limit))
+        claimed = reminders.claim(self._store, now, count(limit, "reminders"))
         known = {key: one for key, one in self._claims.items() if abs(now - (one.claimed_at or 0)) <= reminders.CLAIM}
         self._claims = known | {one.id: one for one in claimed}
         return claimed
@@ -67,7 +67,9 @@ class Reminders:
         For the next page, pass the last one of this page as `after`, or its `cursor`.
         """
         place = (-1, "") if after is None else names.place(getattr(after, "cursor", after))
-        return reminders.listed(self._store, include_delivered=include_delivered, limit=_count(limit), after=place)
+        return reminders.listed(
+            self._store, include_delivered=include_delivered, limit=count(limit, "reminders"), after=place
+        )
 
     def cancel(self, reminder: Reminder | str) -> bool:
         """Remove a reminder. False if it was delivered or does not exist."""
@@ -80,9 +82,3 @@ class Reminders:
         reminder_id = names.name(reminder, "id of a reminder")
         known = self._claims.get(reminder_id)
         return reminder_id, known.claim if known else None
-
-
-def _count(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise Invalid(f"the limit is how many reminders to give, 0 or more; not {value!r}")
-    return min(value, 1_000_000)

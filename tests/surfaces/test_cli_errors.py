@@ -40,7 +40,7 @@ def test_the_code_of_an_error_is_that_of_its_nearest_kind() -> None:
         (2, ["remember", "x", "--importance", "nan"], "importance must be a number from 0 to 1"),
         (2, ["remember", "x", "--scope", "channel"], "needs the channel"),
         (2, ["recall", "x", "--since", "soon"], "'soon' is not a time"),
-        (2, ["recall", "x", "--limit", "-1"], "the limit is how many hits"),
+        (2, ["recall", "x", "--limit", "-1"], "the limit must be a number of hits"),
         (2, ["recall", "x", "--mode", "magic"], "unknown recall mode"),
         (2, ["note", "write", "taken"], "a write needs something to write"),
         (2, ["--agent", "../x", "note", "list"], "'../x' cannot be the name of an agent"),

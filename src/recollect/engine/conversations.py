@@ -15,8 +15,8 @@ from recollect import names, text
 from recollect.clock import milliseconds
 from recollect.engine import conversation_search
 from recollect.engine.agent_store import Store
-from recollect.engine.remember import member
 from recollect.errors import Conflict, Corrupt, Invalid, NotFound
+from recollect.model.checks import member
 from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Marker, Recovery, Status
 from recollect.model.working import SummaryDocument
 from recollect.storage import history

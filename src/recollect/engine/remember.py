@@ -6,9 +6,8 @@ appends none.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from enum import StrEnum
 from operator import attrgetter, is_, itemgetter
-from typing import Any, TypeVar
+from typing import Any
 
 from recollect import names, text
 from recollect.clock import milliseconds
@@ -16,11 +15,12 @@ from recollect.concepts import concept_tags
 from recollect.engine import log_replay
 from recollect.engine.agent_store import Work, document
 from recollect.errors import Conflict, Invalid, NotFound, Stale
+from recollect.model.checks import member
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Write
 from recollect.storage import entries
 
-__all__ = ["CONTENT_BYTES", "apply", "checked", "knowledge", "member", "members", "restore", "tag_list"]
+__all__ = ["CONTENT_BYTES", "apply", "checked", "knowledge", "restore", "tag_list"]
 
 CONTENT_BYTES = 1_000_000
 TAGS = 64
@@ -28,8 +28,6 @@ TAG_LENGTH = 64
 SHORT_LENGTH = 256
 _tags_of = itemgetter(3)
 _fields = attrgetter(*Add.__dataclass_fields__)
-
-Member = TypeVar("Member", bound=StrEnum)
 
 
 def knowledge(entry: Entry) -> Entry:
@@ -384,24 +382,6 @@ def tag_list(values: object) -> tuple[str, ...]:
     if long:
         raise Invalid(f"the tag {long[:80]!r} has {len(long)} characters; at most {TAG_LENGTH} are allowed")
     return tags
-
-
-def member(kind: type[Member], value: object, what: str) -> Member:
-    """Return the enum member for a value; raise Invalid with the allowed values."""
-    if isinstance(value, kind):
-        return value
-    try:
-        return kind(str(value))
-    except ValueError:
-        allowed = ", ".join(repr(str(item)) for item in kind)
-        raise Invalid(f"{str(value)[:80]!r} is not a {what}; it is one of {allowed}") from None
-
-
-def members(kind: type[Member], values: object, what: str) -> tuple[Member, ...]:
-    """Return the enum members for a list of values."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise Invalid(f"{what}s must be a list, not {values!r}")
-    return tuple(member(kind, value, what) for value in values)
 
 
 def _lifetime(value: object, scope: Scope, kind: Kind) -> Lifetime:

@@ -7,8 +7,8 @@ from typing import Any
 
 from recollect import names
 from recollect.engine.agent_store import Store
-from recollect.engine.remember import member
 from recollect.errors import ConfigError, Invalid
+from recollect.model.checks import member
 from recollect.model.entry import Category
 from recollect.model.transfer import Format, Imported
 from recollect.transfer import restoring
