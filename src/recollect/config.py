@@ -42,17 +42,17 @@ __all__ = [
 ]
 
 FILE = "recollect.toml"
-"""What a file of settings is called."""
+"""Name of a settings file."""
 PROFILES = {
     "default": Profile(),
     "coding": Profile(budget=3_000, decisions=5, lessons=5),
     "brief": Profile(budget=500, decisions=1, lessons=1, notes=1, recovery=0),
 }
-"""The contexts that everybody has."""
+"""The built-in profiles."""
 OWN = ("RECOLLECT_CONFIG", "RECOLLECT_CONVERSATION")
-"""Variables that are no settings: where the file is, and which conversation `recollect mcp` goes on with."""
+"""Variables that are not settings: the path of the file, and the conversation that `recollect mcp` resumes."""
 CLUSTER = re.compile(r"RECOLLECT_(\w+_)?(SERVICE_(HOST|PORT)|PORT_\d)\w*|RECOLLECT_(\w+_)?PORT=\w+://.*")
-"""Variables that Kubernetes sets in every pod beside a service whose name begins with recollect."""
+"""Variables that Kubernetes sets in every pod if there is a service whose name starts with recollect."""
 MOVED = {
     ".claude.json": ("CLAUDE_CONFIG_DIR", ".claude.json"),
     ".claude/": ("CLAUDE_CONFIG_DIR", ""),
@@ -66,7 +66,7 @@ HOUR, DAY, CENTURY = 3_600, 86_400, 36_525
 
 @dataclass(frozen=True, slots=True)
 class _Allowed:
-    """The values that a setting may have: numbers from `least` (or above it) to `most`, or one of a few words."""
+    """The allowed values of a setting: numbers from `least` (or above it) to `most`, or one of several words."""
 
     least: int = 0
     most: float = math.inf
@@ -74,13 +74,13 @@ class _Allowed:
     words: tuple[str, ...] = ()
 
     def holds(self, value: Any) -> bool:
-        """Whether a value of the right kind is one of them."""
+        """Return whether a value of the right type is allowed."""
         if isinstance(value, str):
             return not self.words or value in self.words
         return self.least <= value <= self.most and not (self.above and value == self.least)
 
     def said(self, kind: str) -> str:
-        """What is allowed, in words that follow `must be`."""
+        """Describe the allowed values, to follow `must be`."""
         if self.words:
             return f"one of {', '.join(self.words)}"
         if kind not in ("a number", "a whole number"):
@@ -92,22 +92,22 @@ class _Allowed:
 
 
 def _number(default: float | None, least: int = 0, most: float = math.inf, *, above: bool = False) -> Any:
-    """A setting that is a number within limits; without them it is 0 or more."""
+    """A numeric setting within limits, by default 0 or more."""
     kind = float if default is None else type(default)
     return field(default=default, metadata={"kind": kind, "allowed": _Allowed(least, most, above)})
 
 
 def _word(*words: str, default: str | None = None) -> Any:
-    """A setting that is one of a few words, by default the one that is named."""
+    """A setting that is one of several words."""
     return field(default=default, metadata={"allowed": _Allowed(words=words)})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbedderSettings:
-    """What makes vectors."""
+    """The embedder."""
 
     kind: str = _word("auto", "local", "openai", "none", default="auto")
-    """auto (the local model where it is installed), local, openai (any compatible endpoint), none."""
+    """`auto` (the local model if it is installed), `local`, `openai` (any compatible endpoint) or `none`."""
     base_url: str = field(default="https://api.openai.com/v1", repr=False)
     model: str = "text-embedding-3-small"
     dimension: int = _number(1536, 1, 65_536)
@@ -117,7 +117,7 @@ class EmbedderSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings:
-    """The language model that summarises. Without a name there is none, and sentences are chosen instead."""
+    """The language model for summaries. Without a name there is none, and summaries are extractive."""
 
     name: str | None = None
     base_url: str = field(default="https://api.openai.com/v1", repr=False)
@@ -128,15 +128,15 @@ class ModelSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RememberSettings:
-    """What a note is when its author does not say."""
+    """Defaults of new notes."""
 
     lifetime: str = _word("long_term", "short_term", default="long_term")
-    """Of a note without a name. One that has a name is long_term."""
+    """Lifetime of a note without a name. A note with a name is long_term."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowSettings:
-    """How much of a conversation stays in the prompt: events, and a share of what the context has room for."""
+    """When a window is compacted: number of events, or share of the model's context."""
 
     events: int = _number(50, 2)
     compact_at: float = _number(0.8, most=1, above=True)
@@ -144,8 +144,9 @@ class WindowSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConversationSettings:
-    """When a silent conversation is taken for dead (hours), how long its summary may take (seconds), and how many of
-    the conversations that ended last keep the vectors of their chunks."""
+    """Hours until a quiet conversation is stale, timeout of its summary in seconds, and the number of recently ended
+    conversations that keep the vectors of their chunks.
+    """
 
     stale_after: float = _number(24.0, most=24 * CENTURY, above=True)
     summary_timeout: float = _number(30.0, most=HOUR, above=True)
@@ -154,7 +155,7 @@ class ConversationSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DreamSettings:
-    """Whether dreaming runs by itself, and what it takes for a memory to be promoted by it."""
+    """Whether the job `dream` is scheduled, and the thresholds for a promotion."""
 
     enabled: bool = False
     min_score: float = _number(0.35, most=1)
@@ -166,7 +167,7 @@ class DreamSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UpkeepSettings:
-    """How often each job runs, in seconds; what it merges; how many days the trash and recall signals are kept."""
+    """Intervals of the jobs in seconds, and retention of the trash and of recall signals in days."""
 
     checkpoints: float = _number(600.0, 1, CENTURY * DAY)
     extract: float = _number(600.0, 1, CENTURY * DAY)
@@ -180,17 +181,17 @@ class UpkeepSettings:
     vacuum: float = _number(86_400.0, 1, CENTURY * DAY)
     reminders: float = _number(30.0, 1, CENTURY * DAY)
     merge: str = _word("words", "cosine", default="words")
-    """Short-term notes that are merged: words (those that say the same), cosine (any whose cosine is above 0.95)."""
+    """Merge short-term notes with the same words (`words`), or with a cosine above 0.95 (`cosine`)."""
     shelved: str = _word("derived", "all", default="derived")
-    """Notes that a scheduled `shelve` may replace: derived (made from conversations by jobs), all (of every origin)."""
+    """Notes that a scheduled `shelve` may replace: `derived` (extracted by jobs) or `all`."""
     trash_days: float = _number(30.0, 1, CENTURY)
-    """Of what a person forgot. Never less than a day: what was removed by mistake must be found in time."""
+    """Retention of forgotten entries. At least a day, so that a mistake can be undone."""
     recall_days: float = _number(30.0, 1, CENTURY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitSettings:
-    """Whether the files of the vault are under git: `agent` (a repository for each), `vault` (one for all), or not."""
+    """Git history of the vault: `agent` (one repository per agent), `vault` (one for all), or none."""
 
     repository: str | None = _word("agent", "vault")
     author: str | None = None
@@ -198,43 +199,43 @@ class GitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultSettings:
-    """Where the markdown files are; a directory home has a place for them by itself."""
+    """The folder of the markdown files; a directory home has one by default."""
 
     folder: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Where `recollect serve` listens, and how much it takes."""
+    """Address and limits of `recollect serve`."""
 
     host: str = "127.0.0.1"
-    """Any other than a loopback address needs tokens."""
+    """An address that is not loopback requires tokens."""
     port: int = _number(8377, most=65_535)
     require_token: bool = False
-    """Ask for a token also on a loopback address."""
+    """Require a token on a loopback address too."""
     workers: int = _number(1, 1, 256)
-    """Processes that answer, all on one home."""
+    """Number of processes, all on one home."""
     log_format: str = _word("text", "json", default="text")
-    """text, or json."""
+    """`text` or `json`."""
     body_limit: int = _number(32_000_000, 1)
-    """The most bytes that a request may carry; an import may carry more."""
+    """Maximum size of a request body in bytes; imports may be larger."""
     rate: float = 200.0
-    """Requests a second that one caller may make in the long run; 0 is without a limit."""
+    """Sustained requests per second of one caller; 0 disables the limit."""
     concurrency: int = _number(64, 1)
-    """Requests that are answered at the same time; more are asked to come again."""
+    """Maximum number of concurrent requests; others are rejected with Retry-After."""
     feeds: int = 2_000
-    """Feeds that may be open at the same time."""
+    """Maximum number of open feeds."""
     hosts: str = ""
-    """Names beside the loopback ones that the server answers to, separated by commas."""
+    """Host names that the server accepts besides loopback, separated by commas."""
     origins: str = ""
-    """Other pages that may call it from a browser, separated by commas: https://app.example.org."""
+    """Origins that may call it from a browser, separated by commas: https://app.example.org."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DecaySettings:
-    """How fast entries fade: the rates of a preset, `default` or the faster `table`, and those set for a scope.
+    """Decay rates: those of a preset, `default` or the faster `table`, overridden per scope.
 
-    A rate is the share of an entry's relevance that is left after an hour without access; 1 is no fading.
+    A rate is the share of relevance left after an hour without access; 1 means no decay.
     """
 
     preset: str = _word("default", "table", default="default")
@@ -242,30 +243,30 @@ class DecaySettings:
     workspace: float | None = _number(None, most=1, above=True)
     channel: float | None = _number(None, most=1, above=True)
     conversation: float | None = _number(None, most=1, above=True)
-    """Entries of a conversation do not fade unless this is set."""
+    """Entries of a conversation do not decay unless this is set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecallSettings:
-    """Which hits leave a recall because of a better one."""
+    """Deduplication of recall results."""
 
     duplicates: str = _word("words", "cosine", default="words")
-    """words (an entry that says the same), cosine (any entry whose vector is near, whatever it says)."""
+    """Remove hits with the same words as a better one (`words`), or with a close vector (`cosine`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What a home needs to know. A value that is not allowed is a ConfigError, wherever it comes from.
+    """The settings of a home. Raises ConfigError if a value is not allowed, wherever it comes from.
 
-    A section is a value of its class, or a mapping: `Settings(dream={"enabled": True})`.
+    A section is an instance of its class or a mapping: `Settings(dream={"enabled": True})`.
     """
 
     home: str = field(default=".recollect", repr=False)
-    """Where the memory is: a directory, a path ending in .db, or postgresql://…, which may hold a password."""
+    """The location: a directory, a path ending in .db, or postgresql://…, which may contain a password."""
     workspace: str = "default"
-    """The workspace that the command line uses."""
+    """Workspace of the command line."""
     agent: str = "default"
-    """The agent that the command line speaks for."""
+    """Agent of the command line."""
     embedder: EmbedderSettings = field(default_factory=EmbedderSettings)
     decay: DecaySettings = field(default_factory=DecaySettings)
     recall: RecallSettings = field(default_factory=RecallSettings)
@@ -279,7 +280,7 @@ class Settings:
     vault: VaultSettings = field(default_factory=VaultSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
     profiles: Mapping[str, Profile] = field(default_factory=lambda: dict(PROFILES))
-    """What a context holds, by name: [profiles.NAME] in the file."""
+    """Profiles of contexts by name: [profiles.NAME] in the file."""
 
     def __post_init__(self) -> None:
         project = "default" if self.workspace == "." else self.workspace  # the dot stands for the folder's
@@ -300,14 +301,15 @@ class Settings:
     def read(
         cls, environ: Mapping[str, str] = os.environ, file: Path | None = None, *, trusted: bool = True
     ) -> "Settings":
-        """Settings from a file and the environment.
+        """Read the settings from a file and the environment; the environment takes precedence.
 
-        The file is the one that RECOLLECT_CONFIG names, else the first that is there of ./recollect.toml and
-        ~/.recollect/recollect.toml. A folder that is not trusted has no say: its own is passed over, as it could name
-        a server to which conversations and keys would be sent.
+        The file is the one that RECOLLECT_CONFIG names, else the first that exists of ./recollect.toml and
+        ~/.recollect/recollect.toml. With `trusted=False` the file of the current folder is ignored, because it could
+        name a server that would receive conversations and keys.
 
-        A path in a file is relative to the folder of that file. An empty variable counts as not set. An unknown key or
-        RECOLLECT_* variable, or a value that is not allowed, is a ConfigError.
+        A path in a file is relative to the folder of that file. An empty variable counts as not set.
+
+        Raises ConfigError if a key or a RECOLLECT_* variable is unknown, or a value is not allowed.
         """
         named = file or (Path(environ["RECOLLECT_CONFIG"]) if environ.get("RECOLLECT_CONFIG") else None)
         usual = [Path(FILE)] if trusted else []
@@ -335,7 +337,7 @@ def _tables(value: object) -> Mapping[str, Any]:
 
 
 def _section(kind: type[Any], value: object, name: str) -> Any:
-    """A section of the settings: the value that was given, checked, or one made of a mapping."""
+    """Return a section of the settings: the given instance, validated, or one built from a mapping."""
     if isinstance(value, Mapping):
         value = _filled(kind, value, {}, "", f"[{name}]")
     if not isinstance(value, kind):
@@ -346,13 +348,13 @@ def _section(kind: type[Any], value: object, name: str) -> Any:
 
 
 def _beside(file: Path, value: Any) -> Any:
-    """A relative path as one of the folder that a file is in; whatever else it is, as it is."""
+    """Resolve a relative path against the folder of the settings file; return other values unchanged."""
     relative = isinstance(value, str) and value.strip() and "://" not in value and not value.startswith("~")
     return str(file.parent / value) if relative else value
 
 
 def user_file(place: str, environ: Mapping[str, str] = os.environ) -> Path:
-    """Where a file of the user is: in the home folder, or where the program that it belongs to was told to keep it."""
+    """Return the path of a user's file: in the home folder, or where its program's variable points."""
     for begin, (variable, within) in MOVED.items():
         if place.startswith(begin) and environ.get(variable):
             return Path(environ[variable], within, place.removeprefix(begin)).absolute()
@@ -360,7 +362,7 @@ def user_file(place: str, environ: Mapping[str, str] = os.environ) -> Path:
 
 
 def _variables(kind: type[Any], prefix: str) -> Iterator[str]:
-    """The variables of a settings class."""
+    """Return the environment variables of a settings class."""
     for item in fields(kind):
         default, name = _default(item), f"{prefix}_{item.name.upper()}"
         if is_dataclass(default):
@@ -370,7 +372,7 @@ def _variables(kind: type[Any], prefix: str) -> Iterator[str]:
 
 
 def _refuse_unknown(environ: Mapping[str, str]) -> None:
-    """Refuse a RECOLLECT_* variable that means nothing: who misspells one would write to another's memory."""
+    """Reject unknown RECOLLECT_* variables: a misspelled one could write to the wrong memory."""
     known = [*_variables(Settings, "RECOLLECT"), *OWN]
     for variable, value in environ.items():
         ours = variable.startswith("RECOLLECT_") and variable not in known and value
@@ -391,7 +393,7 @@ def _default(item: Field[Any]) -> Any:
 
 
 def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str], prefix: str, where: str) -> Any:
-    """An instance of a settings class from a table of the file and the variables with a prefix."""
+    """Return an instance of a settings class from a table of the file and the variables with a prefix."""
     known = {item.name: item for item in fields(kind)}
     for key in given:
         if key not in known:
@@ -417,14 +419,14 @@ def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str
 
 
 def _profiles(given: Any, where: str) -> dict[str, Profile]:
-    """Profiles from the tables [profiles.NAME]; what one does not say is as in `default`."""
+    """Return the profiles of the tables [profiles.NAME]; missing fields are those of `default`."""
     if not isinstance(given, Mapping) or not all(isinstance(table, Mapping) for table in given.values()):
         raise ConfigError(f"{where}: write each profile as a table [profiles.NAME]")
     return {name: _filled(Profile, table, {}, "", f"{where}, {name!r}") for name, table in given.items()}
 
 
 def _converted(value: Any, item: Field[Any], what: str) -> Any:
-    """A value as its setting takes it: in the type of the default, within its limits; text may stand for a number."""
+    """Convert a value to the type of the setting's default and check its limits; text may represent a number."""
     default = _default(item)
     if value is None and default is None:
         return None
