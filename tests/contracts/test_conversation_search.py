@@ -7,6 +7,7 @@ from itertools import count
 
 import numpy as np
 import pytest
+from bm25_oracle import bm25
 from embedders import HashEmbedder
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -23,7 +24,6 @@ from recollect.search import index as index_module
 from recollect.search import journal as journal_module
 from recollect.search.journal import document, is_turn
 from recollect.search.ranking import b_for
-from recollect.search.reference import bm25
 from recollect.storage import history
 from recollect.storage.history import Journal
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from bm25_oracle import bm25
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres import Server
@@ -18,7 +19,6 @@ from recollect import Add, FixedClock, Home, Memory, Rename, Write, text
 from recollect.engine.agent_store import Store, document, reindex
 from recollect.search import index as index_module
 from recollect.search.ranking import b_for
-from recollect.search.reference import bm25
 from recollect.storage import entries
 
 WORDS = [

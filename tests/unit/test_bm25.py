@@ -5,11 +5,11 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from bm25_oracle import bm25
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.search.bm25 import Part, PostingList, idf, rank
-from recollect.search.reference import bm25
 
 Documents = dict[int, dict[str, int]]
 TERMS = "abcdefgh"

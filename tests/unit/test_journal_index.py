@@ -4,13 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from bm25_oracle import bm25
 from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.model.history import Event, EventType
 from recollect.search.bm25 import Part, PostingList, gains, rank
 from recollect.search.journal import RECORD, Look, Span, _cosines, document, is_turn
-from recollect.search.reference import bm25
 from recollect.search.turns import REACH, Period, spans_of
 
 TERMS = "abcd"

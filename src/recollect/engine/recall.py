@@ -87,7 +87,7 @@ class _Found:
     vector: Ranked
     unembedded: Collection[int]
     """Lexical candidates without a vector of the store's model."""
-    signs: Mapping[int, entries.Signs]
+    signs: Mapping[int, entries.RankingInputs]
 
 
 def recall(stores: Sequence[Store], request: Request) -> list[tuple[Store, Hit]]:
@@ -311,7 +311,7 @@ class _Looked:
         self._tx, self._filters, self._shares = tx, filters, shares
         self.narrow = NARROW if filters.categories else 1
         self._seen: set[int] = set()
-        self.signs: dict[int, entries.Signs] = {}
+        self.signs: dict[int, entries.RankingInputs] = {}
         """Ranking fields of the entries that pass."""
 
     def first(self, ranked: Ranked, depth: int) -> tuple[Ranked, bool]:

@@ -1,7 +1,7 @@
 """Entries, names and the operation log: rows in, values out."""
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
 from operator import attrgetter
@@ -18,7 +18,7 @@ __all__ = [
     "BOOKKEEPING",
     "CHUNK",
     "COLUMNS",
-    "Signs",
+    "RankingInputs",
     "Stored",
     "adjust",
     "after",
@@ -36,7 +36,6 @@ __all__ = [
     "matching",
     "move",
     "of_rows",
-    "page",
     "record",
     "removed_id",
     "rename",
@@ -131,28 +130,8 @@ def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
     return of_rows(tx, tx.all("entries.after_id", id=entry_id, limit=limit))
 
 
-def page(
-    tx: Transaction, *, kind: str | None, category: str | None, scope: str | None, source: str | None,
-    tag: str | None, limit: int, before: tuple[int, str],
-) -> list[Entry]:  # fmt: skip
-    """Return entries, newest first, older than the given (created_at, id)."""
-    passed: list[Entry] = []
-    while len(passed) < limit:
-        rows = tx.all(
-            "entries.page", kind=kind, category=category, scope=scope, source=source,
-            tag=None if tag is None else _json(tag), limit=limit, created_at=before[0], id=before[1],
-        )  # fmt: skip
-        found = [item.entry for item in of_rows(tx, rows)]
-        # The query matches the tag as a substring of the JSON list, so compare whole tags here.
-        passed += [entry for entry in found if tag is None or tag in entry.tags]
-        if len(found) < limit:
-            break
-        before = found[-1].created_at, found[-1].id
-    return passed[:limit]
-
-
 @dataclass(frozen=True, slots=True)
-class Signs:
+class RankingInputs:
     """Ranking inputs of an entry besides its text."""
 
     scope: Scope
@@ -163,10 +142,10 @@ class Signs:
     access_count: int
 
 
-def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, Signs]:
+def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, RankingInputs]:
     """Return the documents whose entries pass the filters, with their ranking inputs."""
     wanted = set(filters.tags)
-    passed: dict[int, Signs] = {}
+    passed: dict[int, RankingInputs] = {}
     for start in range(0, len(docs), CHUNK):
         rows = tx.all(
             "entries.filter_docs",
@@ -187,7 +166,7 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
             if not wanted or wanted.issubset(json.loads(tags)):
                 if not all(sign is None or isinstance(sign, int | float) for sign in signs):
                     raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
-                passed[doc] = Signs(Scope(scope), Category(category) if category else None, *signs)
+                passed[doc] = RankingInputs(Scope(scope), Category(category) if category else None, *signs)
     return passed
 
 
@@ -331,17 +310,7 @@ def removed_id(tx: Transaction, target: str, *, living: bool = True) -> str | No
     return found if found and tx.one("operations.last_removal", entry_id=found) else None
 
 
-def _encoder() -> Callable[[Any], str]:
-    """Return a JSON encoder: the standard library's, set up once, because every write encodes two values."""
-    encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-    quick = getattr(json.encoder, "c_make_encoder", None)
-    if quick is None:
-        return encoder.encode
-    pieces = quick(None, encoder.default, json.encoder.encode_basestring, None, ":", ",", False, False, True)
-    return lambda value: "".join(pieces(value, 0))
-
-
-_json = _encoder()
+_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _revision(row: Row) -> Revision:
@@ -349,7 +318,7 @@ def _revision(row: Row) -> Revision:
     try:
         values = [json.loads(text) if text else {} for text in (before, after_)]
         if not all(isinstance(value, dict) for value in values):
-            raise ValueError("it tells no fields")
+            raise ValueError("not a JSON object")
     except ValueError as error:
         raise Corrupt(f"operation {seq} on entry {entry_id} cannot be read ({error}); restore a backup") from error
     return Revision(

@@ -45,21 +45,6 @@ SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, co
     content_hash, vault_id
 FROM entries WHERE agent = :agent AND doc IN (:docs*)
 
--- name: page
-SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
-    conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
-    content_hash, vault_id
-FROM entries
-WHERE agent = :agent
-    AND (created_at < :created_at OR (created_at = :created_at AND id < :id))
-    AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind)
-    AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source)
-    AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
-ORDER BY created_at DESC, id DESC
-LIMIT :limit
-
 -- COALESCE also keeps the planner off the index over categories: looking up the few documents by number is faster.
 -- name: filter_docs
 SELECT doc, tags, scope, category, importance, created_at, accessed_at, access_count FROM entries
