@@ -42,6 +42,9 @@ class Embedder(Protocol):
 
     `model` identifies everything that makes two vectors comparable: it is stored with them, and a different name means
     that all are recomputed. Vectors need not have unit length; a row of zeros means that the text has no vector.
+
+    An attribute `instant = True` says that it is fast enough to run before a write commits. Without it, new entries get
+    their vectors in the background, shortly after the write.
     """
 
     @property

@@ -1,0 +1,33 @@
+"""The Python reference is made from the code: no public name is missing, and no block is out of date."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from docs.pages import ROOT
+
+sys.path.insert(0, str(ROOT / "scripts"))
+import python_reference
+
+PAGE = python_reference.PAGE.read_text(encoding="utf-8")
+NAMES = python_reference.block_names(PAGE)
+
+
+def test_every_public_name_has_a_block() -> None:
+    assert [name for name in python_reference.public_names() if name not in NAMES] == []
+
+
+def test_no_name_has_two_blocks() -> None:
+    assert [name for name in NAMES if NAMES.count(name) > 1] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_block_is_what_the_code_says(name: str) -> None:
+    block = f"<!-- {name} -->\n{python_reference.described(name)}\n<!-- end -->"
+    assert block in PAGE, f"{name} has changed; run {python_reference.COMMAND}"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_block_has_a_description(name: str) -> None:
+    assert python_reference.described(name).rsplit("\n", 1)[-1] != "None"
