@@ -8,8 +8,9 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, overload
 
-from recollect import names, tools
+from recollect import names
 from recollect.clock import LAST, Clock, Moment, milliseconds
+from recollect.compat import store_tools
 from recollect.config import ConversationSettings
 from recollect.conversation import Channels, Conversation, Conversations, Talk
 from recollect.engine import access_policy, ageing, context, erasing, numbering, project, remember
@@ -502,7 +503,7 @@ class Memory:
         after: int = 0,
     ) -> dict[str, Any]:
         """Read a store (`working`, `session` or `knowledge`) as the tool `memory_query` does."""
-        return tools.query(
+        return store_tools.query(
             self, store, mode, query, hash=hash, session_id=session_id, conversation=conversation,
             target_agent=target_agent, limit=limit, after=after,
         )  # fmt: skip

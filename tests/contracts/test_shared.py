@@ -122,17 +122,17 @@ def test_no_write_of_an_agent_reaches_what_is_shared(mem: Memory, shared: Memory
 
 
 def test_the_tools_of_a_model_write_beside_what_is_shared(mem: Memory, shared: Memory) -> None:
-    from recollect import tools
+    from recollect.compat import store_tools
 
     port = shared.upsert("port", "the port is 8080")
     with pytest.raises(NotFound):
-        tools.upsert(mem, "update", "port", "gone")
+        store_tools.upsert(mem, "update", "port", "gone")
     with pytest.raises(NotFound):
-        tools.upsert(mem, "delete", "port")
-    made = tools.upsert(mem, "insert", "port", "my port is 9090")
+        store_tools.upsert(mem, "delete", "port")
+    made = store_tools.upsert(mem, "insert", "port", "my port is 9090")
     assert made["created"] is True
-    assert tools.upsert(mem, "insert", "port", "my port is 9091")["created"] is False
-    assert tools.upsert(mem, "delete", "port") == {"ok": True, "id": made["id"], "created": False}
+    assert store_tools.upsert(mem, "insert", "port", "my port is 9091")["created"] is False
+    assert store_tools.upsert(mem, "delete", "port") == {"ok": True, "id": made["id"], "created": False}
     assert shared.get("port") == port
 
 

@@ -590,6 +590,6 @@ def test_conversations_are_what_a_body_is_about_and_the_description_says_so(serv
     assert server.client.post("/api/memory", json=body).status_code == 200
     assert server.client.get("/v1/project").json() == {"content": None}
     schemas = server.client.get("/openapi.json").json()["components"]["schemas"]
-    assert [schemas[name]["not"] for name in ("SaveOne", "Append", "InitProject")] == [
+    assert [schemas[name]["not"] for name in ("SaveChat", "AppendNote", "InitProject")] == [
         {"required": ["conversations"]}
     ] * 3

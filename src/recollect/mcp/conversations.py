@@ -8,7 +8,7 @@ from mcp.server.mcpserver.tools.base import Tool
 from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
-from recollect import tools
+from recollect.compat import store_tools
 from recollect.conversation import Scratchpad
 from recollect.errors import Invalid, NotFound
 from recollect.mcp.request_context import seat
@@ -210,7 +210,7 @@ def memory_compact(
     """
     seat().writing()
     found = seat().conversation(conversation)
-    done = tools.compact(found, lane)
+    done = store_tools.compact(found, lane)
     return {"ok": True, "started": done["started"], "folded": done["folded"], "conversation": found.ref_code}
 
 

@@ -6,7 +6,7 @@ from mcp.server.mcpserver.tools.base import Tool
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from recollect import tools
+from recollect.compat import store_tools
 from recollect.errors import Invalid
 from recollect.mcp.request_context import seat
 from recollect.mcp.schemas import (
@@ -253,7 +253,7 @@ def memory_upsert(
 
     Example: {"op": "insert", "key": "staging database port", "content": "5433"}
     """
-    done = tools.upsert(seat().writing(), op, key, content, tags or ())
+    done = store_tools.upsert(seat().writing(), op, key, content, tags or ())
     return {"ok": True, "id": done["id"], "created": done["created"]}
 
 

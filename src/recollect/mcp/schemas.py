@@ -11,7 +11,6 @@ from recollect.model.entry import Entry
 from recollect.model.history import ConversationInfo, Event
 from recollect.model.operation import Revision
 from recollect.model.recall import Hit
-from recollect.model.reminder import Reminder
 
 __all__ = [
     "STRICT",
@@ -21,7 +20,6 @@ __all__ = [
     "Line",
     "Message",
     "Note",
-    "ReminderView",
     "Said",
     "SaidView",
     "Tags",
@@ -31,7 +29,6 @@ __all__ = [
     "change",
     "note",
     "recalled",
-    "reminder",
     "said",
     "talk",
 ]
@@ -131,19 +128,6 @@ class SaidView(TypedDict):
     at: str
 
 
-@with_config(STRICT)
-class ReminderView(TypedDict):
-    """A reminder."""
-
-    id: str
-    message: str
-    due_at: str
-    delivered_at: NotRequired[str]
-    recipient: NotRequired[str]
-    plugin: NotRequired[str]
-    session_id: NotRequired[str]
-
-
 def recalled(hits: Sequence[Hit]) -> list[Found]:
     """Convert hits; similar entries are listed only if they are not results themselves."""
     shown = {hit.entry.id for hit in hits}
@@ -208,18 +192,4 @@ def said(event: Event) -> SaidView:
     }  # fmt: skip
     if event.speaker:
         made["speaker"] = event.speaker
-    return made
-
-
-def reminder(one: Reminder) -> ReminderView:
-    """Convert a reminder."""
-    made: ReminderView = {"id": one.id, "message": one.message, "due_at": iso(one.due_at)}
-    if one.delivered_at is not None:
-        made["delivered_at"] = iso(one.delivered_at)
-    if one.recipient:
-        made["recipient"] = one.recipient
-    if one.plugin:
-        made["plugin"] = one.plugin
-    if one.session_id:
-        made["session_id"] = one.session_id
     return made

@@ -26,8 +26,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 import recollect
+from recollect.compat import forge
 from recollect.home import Home
-from recollect.mcp import conversations, notes, reminders, vault
+from recollect.mcp import conversations, notes, vault
 from recollect.mcp.notifications import add_telling
 from recollect.mcp.request_context import CALLER, SESSIONS, Caller, Seat, Seats, seated
 from recollect.mcp.resources import add_completion, add_prompts, add_resources
@@ -81,7 +82,7 @@ def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[A
     handlers, level = [*root.handlers], root.level
     server: MCPServer[Any] = MCPServer(
         "recollect", title="recollect", description="One durable memory for AI agents.", instructions=INSTRUCTIONS,
-        version=recollect.__version__, tools=[*notes.TOOLS, *conversations.TOOLS, *reminders.TOOLS, *vault.TOOLS],
+        version=recollect.__version__, tools=[*notes.TOOLS, *conversations.TOOLS, *forge.TOOLS, *vault.TOOLS],
         middleware=[take_seat], subscriptions=False,
     )  # fmt: skip
     root.handlers[:], root.level = handlers, level  # undo the SDK's logging setup, which is up to the host

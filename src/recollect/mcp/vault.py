@@ -1,4 +1,4 @@
-"""The tools for the vault's git repository: `forge_memory_checkpoint` and `memory_history`."""
+"""The tool for the history of the vault's git repository: `memory_history`."""
 
 from typing import Annotated, NotRequired
 
@@ -8,21 +8,10 @@ from typing_extensions import TypedDict
 
 from recollect.clock import iso
 from recollect.mcp.request_context import seat
-from recollect.mcp.schemas import STRICT, Line
+from recollect.mcp.schemas import STRICT
 from recollect.mcp.tool import tool
 
-__all__ = ["TOOLS", "CheckpointResult", "CommitView", "HistoryResult", "forge_memory_checkpoint", "memory_history"]
-
-
-@with_config(STRICT)
-class CheckpointResult(TypedDict):
-    """What forge_memory_checkpoint gives: the commit, or why there was none."""
-
-    ok: bool
-    skipped: bool
-    oid: NotRequired[str]
-    subject: NotRequired[str]
-    reason: NotRequired[str]
+__all__ = ["TOOLS", "CommitView", "HistoryResult", "memory_history"]
 
 
 @with_config(STRICT)
@@ -43,28 +32,6 @@ class HistoryResult(TypedDict):
     ok: bool
     commits: list[CommitView]
     diff: NotRequired[str]
-
-
-def forge_memory_checkpoint(
-    note: Annotated[Line | None, Field(description="Why, in a few words.")] = None,
-) -> CheckpointResult:
-    """Commit the present state of the memory's files to their git repository, so that there is a way back to it.
-
-    Use it before a large clean-up of notes and after important work. When nothing has changed, it says so.
-
-    Example: {"note": "before merging the deployment notes"}
-    """
-    seat().writing()
-    caller = seat().caller
-    made = caller.home.vault(caller.workspace).checkpoint(caller.agent, note)
-    result: CheckpointResult = {"ok": True, "skipped": made.skipped}
-    if made.oid:
-        result["oid"] = made.oid
-    if made.subject:
-        result["subject"] = made.subject
-    if made.reason:
-        result["reason"] = made.reason
-    return result
 
 
 def memory_history(
@@ -95,6 +62,5 @@ def memory_history(
 
 
 TOOLS: list[Tool] = [
-    tool(forge_memory_checkpoint, title="Checkpoint of the files", repeats=True),
     tool(memory_history, title="History of the files", reads=True),
 ]

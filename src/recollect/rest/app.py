@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 import recollect
 from recollect.clock import SystemClock
+from recollect.compat import dashboard
 from recollect.config import Settings
 from recollect.home import Home
 from recollect.mcp.endpoint import Endpoint
@@ -22,7 +23,6 @@ from recollect.rest import (
     access,
     context,
     conversations,
-    dashboard,
     description,
     entries,
     errors,

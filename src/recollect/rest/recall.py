@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import BaseModel, Discriminator, Field
 from pydantic import Tag as Choice
 
-from recollect import tools
+from recollect.compat import store_tools
 from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.recall import Hit
 from recollect.rest.caller import SEGMENT, Caller, Reader, Writer
@@ -235,7 +235,7 @@ def query(lookup: Lookup, caller: Reader) -> Response:
 @router.post("/upsert", response_model=Written)
 def upsert(change: Change, caller: Writer) -> Response:
     """Write knowledge in the shape that a model's tool has: insert, update or delete by a key."""
-    return answer(tools.upsert(caller.memory, **dict(change)))
+    return answer(store_tools.upsert(caller.memory, **dict(change)))
 
 
 def _recall(caller: Caller, question: Question) -> Response:

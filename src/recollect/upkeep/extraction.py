@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from recollect.clock import iso
+from recollect.compat.figures import CONVERSATIONS_TRIMMED, ENTRIES_MERGED
 from recollect.engine import saved_view
 from recollect.engine.agent_store import Store
 from recollect.engine.insights import (
@@ -76,7 +77,7 @@ class _Talk:
 
 def extract(shift: Shift, store: Store) -> None:
     """Store the insights of conversations that have changed since the last run."""
-    for figure in ("conversations", "conversationsTrimmed", "extracted"):
+    for figure in ("conversations", CONVERSATIONS_TRIMMED, "extracted"):
         shift.count(figure, 0)
     after = ""
     while True:
@@ -97,7 +98,7 @@ def extract(shift: Shift, store: Store) -> None:
                 made = _store(step, talks)
                 trimmed = sum(talk.long and saved_view.trim(step.tx, talk.conversation, RECENT) > 0 for talk in talks)
             shift.count("conversations", len(talks))
-            shift.count("conversationsTrimmed", trimmed)
+            shift.count(CONVERSATIONS_TRIMMED, trimmed)
             shift.count("extracted", made)
 
 
@@ -191,13 +192,13 @@ def shelve(shift: Shift, store: Store) -> None:
     everything = int(shift.requested or shift.settings.upkeep.shelved == "all")
     with shift.read(store) as tx:
         crowded = tx.all("extraction.crowded", all=everything)
-    shift.count("vaultEntriesMerged", 0)
+    shift.count(ENTRIES_MERGED, 0)
     for category, total, notes in crowded:
         left = notes - KEEP if total > MOST else 0
         while left > 0:
             with shift.step(store) as step:
                 merged = _merge(step, Category(category), min(left, SHELF), everything)
-            shift.count("vaultEntriesMerged", merged)
+            shift.count(ENTRIES_MERGED, merged)
             left = left - merged if merged else 0
 
 

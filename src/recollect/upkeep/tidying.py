@@ -6,7 +6,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from recollect.clock import LAST, iso
+from recollect.clock import LAST
+from recollect.compat.figures import CHECKPOINTS_CLEANED, CONVERSATIONS_TRIMMED, ENTRIES_MERGED, compaction
 from recollect.engine import conversation_search, embedding, ending
 from recollect.engine.agent_store import PAGE, Store, document, every
 from recollect.engine.agent_store import reindex as build_index
@@ -33,7 +34,7 @@ RUNS = "_shared"
 
 def checkpoints(shift: Shift, store: Store) -> None:
     """Delete checkpoints that have expired or cannot be parsed."""
-    shift.count("checkpointsCleaned", 0)
+    shift.count(CHECKPOINTS_CLEANED, 0)
     last = ""
     while True:
         with shift.read(store) as tx:
@@ -49,7 +50,7 @@ def checkpoints(shift: Shift, store: Store) -> None:
         if useless:
             with shift.step(store) as step:
                 step.tx.run("tidying.drop_checkpoints", ids=useless)
-            shift.count("checkpointsCleaned", len(useless))
+            shift.count(CHECKPOINTS_CLEANED, len(useless))
 
 
 def _readable(documents: str) -> bool:
@@ -224,14 +225,14 @@ def five_steps(run_job: Callable[[str], Run], folders: Iterable[Path], now: int)
     """
     done = {name: run_job(name) for name in ("checkpoints", "extract", "shelve", "reindex")}
     index = done["reindex"]
-    return {
-        "timestamp": f"{iso(now)[:-1]}.{now % 1_000:03}Z",
-        "checkpointsCleaned": done["checkpoints"].figures.get("checkpointsCleaned", 0),
-        "conversationsTrimmed": done["extract"].figures.get("conversationsTrimmed", 0),
-        "vaultEntriesMerged": done["shelve"].figures.get("vaultEntriesMerged", 0),
-        "indexRebuilt": index.error is None and not index.skipped,
-        "legacyFilesCleaned": sum(_clean(folder) for folder in folders),
-    }
+    return compaction(
+        now,
+        checkpoints=done["checkpoints"].figures.get(CHECKPOINTS_CLEANED, 0),
+        conversations=done["extract"].figures.get(CONVERSATIONS_TRIMMED, 0),
+        entries=done["shelve"].figures.get(ENTRIES_MERGED, 0),
+        index_rebuilt=index.error is None and not index.skipped,
+        files=sum(_clean(folder) for folder in folders),
+    )
 
 
 def _clean(folder: Path) -> int:

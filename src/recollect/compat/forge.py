@@ -1,4 +1,4 @@
-"""The tool `forge_reminder`: reminders of the connected agent."""
+"""The MCP tools of the forge agent runtime: `forge_reminder` and `forge_memory_checkpoint`."""
 
 from typing import Annotated, Literal, NotRequired
 
@@ -6,12 +6,14 @@ from mcp.server.mcpserver.tools.base import Tool
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
+from recollect.clock import iso
 from recollect.errors import NotFound
 from recollect.mcp.request_context import seat
-from recollect.mcp.schemas import STRICT, Line, ReminderView, Said, reminder
+from recollect.mcp.schemas import STRICT, Line, Said
 from recollect.mcp.tool import Actions, checked, tool
+from recollect.model.reminder import Reminder
 
-__all__ = ["TOOLS", "ReminderResult", "forge_reminder"]
+__all__ = ["TOOLS", "CheckpointResult", "ReminderResult", "ReminderView", "forge_memory_checkpoint", "forge_reminder"]
 
 REMINDER: Actions = {
     "add": (("at", "message"), ("recipient", "plugin", "session_id")),
@@ -23,12 +25,36 @@ REMINDER: Actions = {
 
 
 @with_config(STRICT)
+class ReminderView(TypedDict):
+    """A reminder."""
+
+    id: str
+    message: str
+    due_at: str
+    delivered_at: NotRequired[str]
+    recipient: NotRequired[str]
+    plugin: NotRequired[str]
+    session_id: NotRequired[str]
+
+
+@with_config(STRICT)
 class ReminderResult(TypedDict):
     """What forge_reminder gives."""
 
     ok: bool
     reminder: NotRequired[ReminderView]
     reminders: NotRequired[list[ReminderView]]
+
+
+@with_config(STRICT)
+class CheckpointResult(TypedDict):
+    """What forge_memory_checkpoint gives: the commit, or why there was none."""
+
+    ok: bool
+    skipped: bool
+    oid: NotRequired[str]
+    subject: NotRequired[str]
+    reason: NotRequired[str]
 
 
 def forge_reminder(
@@ -60,17 +86,55 @@ def forge_reminder(
     })  # fmt: skip
     if action == "list":
         waiting = seat().memory.reminders.list(include_delivered=bool(include_delivered), limit=limit or 20)
-        return {"ok": True, "reminders": [reminder(one) for one in waiting]}
+        return {"ok": True, "reminders": [_view(one) for one in waiting]}
     if action == "due":
-        return {"ok": True, "reminders": [reminder(one) for one in seat().memory.reminders.due(limit or 20)]}
+        return {"ok": True, "reminders": [_view(one) for one in seat().memory.reminders.due(limit or 20)]}
     reminders = seat().writing().reminders
     if action == "add":
         session = session_id or seat().current()
         made = reminders.add(str(at), str(message), session_id=session, plugin=plugin, recipient=recipient)
-        return {"ok": True, "reminder": reminder(made)}
+        return {"ok": True, "reminder": _view(made)}
     if not (reminders.deliver(str(id)) if action == "done" else reminders.cancel(str(id))):
         raise NotFound(f"no reminder {id!r} waits")
     return {"ok": True}
 
 
-TOOLS: list[Tool] = [tool(forge_reminder, title="Reminders", destroys=True)]
+def forge_memory_checkpoint(
+    note: Annotated[Line | None, Field(description="Why, in a few words.")] = None,
+) -> CheckpointResult:
+    """Commit the present state of the memory's files to their git repository, so that there is a way back to it.
+
+    Use it before a large clean-up of notes and after important work. When nothing has changed, it says so.
+
+    Example: {"note": "before merging the deployment notes"}
+    """
+    seat().writing()
+    caller = seat().caller
+    made = caller.home.vault(caller.workspace).checkpoint(caller.agent, note)
+    result: CheckpointResult = {"ok": True, "skipped": made.skipped}
+    if made.oid:
+        result["oid"] = made.oid
+    if made.subject:
+        result["subject"] = made.subject
+    if made.reason:
+        result["reason"] = made.reason
+    return result
+
+
+def _view(one: Reminder) -> ReminderView:
+    made: ReminderView = {"id": one.id, "message": one.message, "due_at": iso(one.due_at)}
+    if one.delivered_at is not None:
+        made["delivered_at"] = iso(one.delivered_at)
+    if one.recipient:
+        made["recipient"] = one.recipient
+    if one.plugin:
+        made["plugin"] = one.plugin
+    if one.session_id:
+        made["session_id"] = one.session_id
+    return made
+
+
+TOOLS: list[Tool] = [
+    tool(forge_reminder, title="Reminders", destroys=True),
+    tool(forge_memory_checkpoint, title="Checkpoint of the files", repeats=True),
+]

@@ -10,8 +10,9 @@ import pytest
 from talking import talk
 
 import recollect
-from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound, tools
-from recollect.tools import MODES, compact, query, upsert
+from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound
+from recollect.compat import store_tools
+from recollect.compat.store_tools import MODES, compact, query, upsert
 
 NOW = "2026-01-01T00:00:00Z"
 
@@ -254,4 +255,4 @@ def test_compact_says_how_much_left(mem: Memory) -> None:
 
 
 def test_the_names_are_those_that_are_told() -> None:
-    assert tools.__all__ == ["MODES", "compact", "query", "upsert"]
+    assert store_tools.__all__ == ["MODES", "compact", "query", "upsert"]
