@@ -24,7 +24,35 @@ NEW_YEAR_2026 = 1_767_225_600_000
 
 settings.register_profile("local", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="skip PostgreSQL and slow tests, try 10 examples per property")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes seconds of processor time; left out by --quick")
+    if config.getoption("quick"):
+        settings.load_profile("quick")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """With `--quick`, deselect what needs a PostgreSQL server or is marked `slow`."""
+    if not config.getoption("quick"):
+        return
+    deselected = {item for item in items if needs_postgres(item) or item.get_closest_marker("slow")}
+    config.hook.pytest_deselected(items=list(deselected))
+    items[:] = [item for item in items if item not in deselected]
+
+
+def needs_postgres(item: pytest.Item) -> bool:
+    """True if a test takes a server's fixture, or the PostgreSQL variant of `location`."""
+    if not isinstance(item, pytest.Function):
+        return False
+    parameters = item.callspec.params if hasattr(item, "callspec") else {}
+    return "postgres_server" in item.fixturenames or parameters.get("location") == "postgres"
 
 
 @pytest.fixture(autouse=True)

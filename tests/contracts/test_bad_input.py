@@ -372,6 +372,7 @@ def test_a_server_that_accepts_and_never_answers_is_unavailable(monkeypatch: pyt
             recollect.open(f"postgresql://ana@127.0.0.1:{silent.getsockname()[1]}/memory")
 
 
+@pytest.mark.slow
 def test_a_server_that_goes_away_is_unavailable_and_comes_back_without_reopening(tmp_path: Path) -> None:
     with Server(log=tmp_path / "server.log") as server, recollect.open(server.fresh_database()) as home:
         mem = home.agent("ana")
@@ -410,6 +411,7 @@ def test_an_address_that_will_not_do_is_a_config_error(
     assert "pass%zzword" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_password_that_the_server_refuses_is_a_config_error_and_is_never_shown(tmp_path: Path) -> None:
     with Server(log=tmp_path / "server.log") as server:
         with psycopg.connect(server.url(), autocommit=True) as connection:

@@ -10,6 +10,8 @@ import psycopg
 import pytest
 from postgres import Server, alive, wait_for
 
+pytestmark = pytest.mark.slow
+
 
 def test_it_is_postgresql_18_with_pgvector(postgres_url: str) -> None:
     with psycopg.connect(postgres_url) as connection:

@@ -34,13 +34,15 @@ def source_of(name: str) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def imported_elsewhere(name: str) -> set[str]:
-    """What other modules of the package take from this one by name."""
-    taken = set()
-    for other in MODULES:
-        for node in ast.walk(source_of(other)):
-            if other != name and isinstance(node, ast.ImportFrom) and node.module == name:
-                taken |= {alias.name for alias in node.names if f"{name}.{alias.name}" not in MODULES}
+@cache
+def imported_names() -> dict[str, set[str]]:
+    """For each module of the package, the names that other modules import from it."""
+    taken: dict[str, set[str]] = {name: set() for name in MODULES}
+    for importer in MODULES:
+        for node in ast.walk(source_of(importer)):
+            if isinstance(node, ast.ImportFrom) and node.module in taken and node.module != importer:
+                names = {alias.name for alias in node.names}
+                taken[node.module] |= {name for name in names if f"{node.module}.{name}" not in taken}
     return taken
 
 
@@ -65,7 +67,7 @@ def test_every_public_function_and_class_and_all_that_others_use_is_listed(name:
         and not node.name.startswith("_")
         and not is_command(node)
     }
-    needed = defined | {taken for taken in imported_elsewhere(name) if not taken.startswith("_")}
+    needed = defined | {taken for taken in imported_names()[name] if not taken.startswith("_")}
     if not needed:
         return
     listed = importlib.import_module(name).__all__
