@@ -29,7 +29,7 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="skip PostgreSQL and slow tests, try 10 examples per property")
+    parser.addoption("--quick", action="store_true", help="skip PostgreSQL and slow tests; 10 examples per property")
 
 
 def pytest_configure(config: pytest.Config) -> None:
