@@ -20,7 +20,7 @@ from recollect.cli.exits import EXIT_CODES
 ADDRESS = "postgresql://memory:secret@localhost/memory"
 SERVER = "http://127.0.0.1:8377"
 """In a python block: a server that runs as long as the page does."""
-LANGUAGES = {"python", "pyi", "console", "mermaid", "sh", "sql", "toml"}
+LANGUAGES = {"python", "pyi", "console", "sh", "sql", "toml"}
 RUN = {"python", "console"}
 
 
