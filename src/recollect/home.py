@@ -28,8 +28,9 @@ from recollect.model.stats import AgentStats, Stats
 from recollect.model.transfer import Exported, Format, Imported
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.search.ranking import DecayConfig
-from recollect.storage.database import Database, migrations
+from recollect.storage.database import Database
 from recollect.storage.history import Journal
+from recollect.storage.schema import migrations
 from recollect.storage.stats import of_agent
 from recollect.transfer import archive, formats, restoring
 from recollect.transfer.archive import Progress, quiet
@@ -134,7 +135,7 @@ class Home:
                 database = self._place.workspace(name)
                 self._vaults[name] = Vault(
                     self._folder(name), lambda agent: self._store(database, agent),
-                    lambda: [agent for agent in database.agents() if agent != SHARED], self._shared.clock,
+                    lambda: [agent for agent in database.admin.agents() if agent != SHARED], self._shared.clock,
                     self._shared.later.wake, repository=self._git.repository, author=self._git.author,
                     migrate=lambda folder: self.import_(folder, workspace=name, format=Format.MEMORY_FOLDER),
                 )  # fmt: skip
@@ -149,7 +150,7 @@ class Home:
         name = names.segment(workspace, "a workspace")
         if name not in self._place.workspaces():
             return []
-        return [agent for agent in self._place.workspace(name).agents() if agent != SHARED]
+        return [agent for agent in self._place.workspace(name).admin.agents() if agent != SHARED]
 
     def delete_workspace(self, name: str) -> None:
         """Delete a workspace with the memories and files of all its agents. Only a backup can bring it back.
@@ -188,8 +189,8 @@ class Home:
         now, size, agents = self._shared.clock.now(), 0, list[AgentStats]()
         for name, database in archive.databases_of(self._place):
             if wanted in (None, name):
-                size += database.size()
-                for agent in database.agents():
+                size += database.admin.size()
+                for agent in database.admin.agents():
                     if agent != SHARED:
                         with database.read(agent) as tx:
                             agents.append(of_agent(tx, name, now))
@@ -208,8 +209,8 @@ class Home:
 
         for label, database in self._databases():
             try:
-                findings += database.check()
-                agents = database.agents()
+                findings += database.admin.check()
+                agents = database.admin.agents()
             except Corrupt as error:
                 told(label, error)
                 continue
@@ -395,7 +396,7 @@ class Home:
         if self._embedder is not None:
             for name in self._place.workspaces():
                 database = self._place.workspace(name)
-                for agent in database.agents():
+                for agent in database.admin.agents():
                     yield f"{name}/{agent}", self._store(database, agent)
 
     def _workplaces(self) -> list[Workplace]:
@@ -403,7 +404,7 @@ class Home:
         found, failed = list[Workplace](), None
         for name, database in self._databases():
             try:
-                used = bool(database.agents())
+                used = bool(database.admin.agents())
             except RecollectError as error:  # one that is damaged must not stop the upkeep of the others
                 _log.warning("there is no upkeep of %s: %s", name, error)
                 failed = error
@@ -413,7 +414,7 @@ class Home:
                 folder = None if account else self._folder(name)
 
                 def agents(database: Database = database, account: bool = account) -> list[Store]:
-                    known = (agent for agent in database.agents() if agent != SHARED)
+                    known = (agent for agent in database.admin.agents() if agent != SHARED)
                     return [self._store(database, agent, account=account) for agent in known]
 
                 show = None if account else partial(self._show, name)

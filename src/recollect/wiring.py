@@ -369,8 +369,8 @@ class Server:
             databases += [(self.workspace(name), copy.workspace(name)) for name in self.workspaces()]
             try:
                 for source, file in databases:
-                    for agent in source.agents():
-                        with source.dump(agent) as tables:
+                    for agent in source.admin.agents():
+                        with source.admin.dump(agent) as tables:
                             file.load(tables)
             finally:
                 copy.close()

@@ -8,7 +8,7 @@ from pathlib import Path
 from textwrap import dedent
 
 import recollect
-from recollect.storage.database import queries
+from recollect.storage.named_queries import queries
 
 PACKAGE = Path(recollect.__file__).parent
 SURFACES = ("cli", "rest", "mcp", "ui", "client", "adapters")

@@ -7,7 +7,7 @@ import apsw
 import pytest
 
 import recollect
-from recollect.storage.database import queries
+from recollect.storage.named_queries import queries
 
 LARGE = {
     "embeddings", "entries", "events", "job_changes", "names", "operations", "postings", "promotions", "recall_events",

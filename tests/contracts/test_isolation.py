@@ -20,7 +20,8 @@ from psycopg import sql as quoting
 import recollect
 from recollect import Add, Alias, FixedClock, Home, Memory, NotFound, Remove, Rename, Write
 from recollect.search import index
-from recollect.storage.database import migrations, queries
+from recollect.storage.named_queries import queries
+from recollect.storage.schema import migrations
 
 PACKAGE = Path(recollect.__file__).parent
 

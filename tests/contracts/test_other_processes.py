@@ -14,7 +14,7 @@ import recollect
 from recollect import ConfigError, Home
 from recollect.clock import FixedClock
 from recollect.storage import postgres
-from recollect.storage.database import Migration, migrations
+from recollect.storage.schema import Migration, migrations
 
 
 @pytest.fixture

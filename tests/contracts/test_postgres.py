@@ -18,7 +18,7 @@ from postgres import Server
 import recollect
 from recollect import Add, Alias, ConfigError, Corrupt, Home, Memory, Unavailable, Write
 from recollect.storage import postgres
-from recollect.storage.database import layout
+from recollect.storage.schema import layout
 
 ANA, BEN = postgres.schema_of("default", "ana"), postgres.schema_of("default", "ben")
 

@@ -314,7 +314,7 @@ def test_a_wrong_filter_of_a_list_is_invalid(mem_in_file: Memory, filters: dict[
 
 def reads_of(mem: Memory) -> list[tuple[object, ...]]:
     store: Store = mem._workspace
-    with store.database.dump(store.agent) as tables:
+    with store.database.admin.dump(store.agent) as tables:
         logged = [row[2:] for table, _, rows in tables if table == "access_log" for row in rows]
     return logged[::-1]
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import AgentStats, FixedClock, Home, Invalid
-from recollect.storage.database import migrations
+from recollect.storage.schema import migrations
 
 DAY = 86_400_000
 

@@ -22,7 +22,7 @@ from recollect.errors import ConfigError, Conflict, Invalid
 from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.transfer import Exported, Imported
-from recollect.storage.database import migrations
+from recollect.storage.schema import migrations
 from recollect.transfer import archive, restoring
 
 NEW_YEAR_2026 = 1_767_225_600_000

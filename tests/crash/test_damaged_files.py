@@ -16,7 +16,7 @@ from crash.children import Child
 from crash.evidence import files, schemas, tables
 
 import recollect
-from recollect.storage.database import migrations
+from recollect.storage.schema import migrations
 
 PAGE = 4096
 Answers = dict[object, Any]

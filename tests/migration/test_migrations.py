@@ -15,7 +15,7 @@ from psycopg import sql as quoting
 import recollect
 from recollect import ConfigError, FixedClock
 from recollect.storage import postgres, sqlite
-from recollect.storage.database import Migration, migrations
+from recollect.storage.schema import Migration, migrations
 
 NUMBERS = [migration.number for migration in migrations()]
 EARLIER = NUMBERS[:-1]

@@ -190,8 +190,8 @@ def _found(store: Store, words: Sequence[str], entry_id: str) -> Iterator[str]:
         if table not in INDEXES:
             plural = "" if rows == 1 else "s"
             yield f"{rows} row{plural} of the table {table} with a word that only this entry had: left alone"
-    unexplained = store.database.in_files(words) - explained
-    for agent in store.database.agents() if unexplained else ():
+    unexplained = store.database.admin.in_files(words) - explained
+    for agent in store.database.admin.agents() if unexplained else ():
         if agent != store.agent:
             unexplained -= _rows_with(store, agent, sorted(unexplained))[1]
     if unexplained:
@@ -202,7 +202,7 @@ def _rows_with(store: Store, agent: str, words: Sequence[str]) -> tuple[Counter[
     """Return how many rows of each table contain one of the words, and which words were found."""
     pattern = re.compile("|".join(map(re.escape, words)), re.IGNORECASE)
     tables, seen = Counter[str](), set[str]()
-    with store.database.dump(agent) as dumped:
+    with store.database.admin.dump(agent) as dumped:
         for table, _, rows in dumped:
             for row in rows:
                 found = {word.lower() for value in row if isinstance(value, str) for word in pattern.findall(value)}
@@ -217,7 +217,7 @@ def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:
     The rows are deleted already, so an error is not raised but reported as a remaining place, with the remedy.
     """
     try:
-        return store.database.scrub(store.agent)
+        return store.database.admin.scrub(store.agent)
     except RecollectError as error:
         return [], [f"deleted rows were not overwritten and may still be readable; erase again by {id_} ({error})"]
 

@@ -1,33 +1,22 @@
-"""The interface between recollect and a database: run a named query in a transaction, for one agent.
+"""The interface between recollect and a database, in two parts.
 
-Queries live in `queries/*.sql` under names such as `entries.insert`. They are written once, in the SQL that SQLite and
-PostgreSQL share: parameters are `:name`, `:name*` is a list inside `IN (…)`, and `:name!` an integer that is inlined
-as a literal. The transaction binds the agent, never the caller, so no caller can forget it or pass another one.
+`Database` is what every caller needs: run named queries in a transaction, for one agent. `Administration` is what
+checks, backups, exports and erasures need besides. The transaction binds the agent, never the caller, so no caller can
+forget it or pass another one.
 """
 
-import json
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 from recollect.model.report import Finding
 
-__all__ = [
-    "Database", "Migration", "Row", "Transaction", "expand", "layout", "migrations", "plain", "queries", "statement",
-]  # fmt: skip
+__all__ = ["Administration", "Database", "DumpedTables", "Row", "Transaction"]
 
 Row = tuple[Any, ...]
-FEW = 32
-"""Longest list whose items are bound one by one; a database that can read JSON gets a longer list as one parameter."""
-_HERE = Path(__file__).parent
-_NAME = re.compile(r"^-- (name|part): (\S+)$", re.MULTILINE)
-_LIST = re.compile(r":(\w+)\*")
-_LITERAL = re.compile(r":(\w+)!")
-_MADE = re.compile(r"^(CREATE|DROP) (?:UNIQUE )?(TABLE|INDEX) (\w+)", re.MULTILINE)
+DumpedTables = Iterator[tuple[str, list[str], Iterator[Row]]]
+"""The tables of an agent as (table, columns, rows)."""
 
 
 class Transaction(ABC):
@@ -57,7 +46,7 @@ class Transaction(ABC):
 
     @abstractmethod
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
-        """Bulk-load complete rows, as `Database.dump` yields them. Only for copying from another database."""
+        """Bulk-load complete rows, as `Administration.dump` yields them. Only for copying from another database."""
 
     def beside(self, database: "Database", agent: str, *, write: bool) -> AbstractContextManager["Transaction"]:
         """Open a transaction on another database of the same home while this one is open, but not in use.
@@ -88,6 +77,8 @@ class Transaction(ABC):
 class Database(ABC):
     """Storage with recollect's tables. Nothing is created before the first write."""
 
+    admin: "Administration"
+
     @abstractmethod
     def read(self, agent: str) -> AbstractContextManager[Transaction]:
         """Open a snapshot: one consistent state. A memory that does not exist yet reads as empty."""
@@ -106,6 +97,10 @@ class Database(ABC):
     def prepare(self, agent: str) -> None:
         """Create the agent's storage ahead of a write `beside` another one, which cannot create it."""
         return None
+
+
+class Administration(ABC):
+    """Operations on a whole database, not on the rows of one transaction."""
 
     @abstractmethod
     def agents(self) -> list[str]:
@@ -132,104 +127,9 @@ class Database(ABC):
         """Return its size on disk, in bytes."""
 
     @abstractmethod
-    def dump(self, agent: str) -> AbstractContextManager[Iterator[tuple[str, list[str], Iterator[Row]]]]:
+    def dump(self, agent: str) -> AbstractContextManager[DumpedTables]:
         """Yield every table of the agent as (table, columns, rows), all from one snapshot, rows in key order."""
 
     @abstractmethod
     def close(self) -> None:
         """Release every connection. The database can be used again afterwards."""
-
-
-class Migration:
-    """One numbered step of the schema: `0001_entries.sql` has number 1 and name `entries`."""
-
-    def __init__(self, path: Path) -> None:
-        number, _, name = path.stem.partition("_")
-        self.number, self.name = int(number), name
-        self.sql = path.read_text(encoding="utf-8")
-
-    def statements(self, dialect: str) -> list[str]:
-        """Return its statements. A line that starts with `-- postgres: ` applies to PostgreSQL only."""
-        lines = [line.strip().removeprefix(f"-- {dialect}: ") for line in self.sql.splitlines()]
-        text = "\n".join(line for line in lines if not line.startswith("--"))
-        return [part.strip() for part in text.split(";") if part.strip()]
-
-
-@cache
-def migrations() -> tuple[Migration, ...]:
-    """Return all migrations, in order."""
-    return tuple(Migration(path) for path in sorted((_HERE / "migrations").glob("*.sql")))
-
-
-@cache
-def layout() -> dict[str, str]:
-    """Return the tables and indexes that the migrations create, as name to TABLE or INDEX."""
-    made: dict[str, str] = {}
-    for migration in migrations():
-        for verb, kind, name in _MADE.findall(migration.sql):
-            if verb == "CREATE":
-                made[name] = kind
-            else:
-                del made[name]
-    return made
-
-
-@cache
-def queries() -> dict[str, str]:
-    """Return all named queries: `entries.insert` is the query `insert` of `queries/entries.sql`.
-
-    A fragment that several queries of a file share is defined once as `-- part: NAME` and included as {NAME}.
-    """
-    found: dict[str, str] = {}
-    for path in sorted((_HERE / "queries").glob("*.sql")):
-        parts = _NAME.split(path.read_text(encoding="utf-8"))
-        shared: dict[str, str] = {}
-        for kind, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
-            sql = text.strip().rstrip(";")
-            for part, meant in shared.items():
-                sql = sql.replace(f"{{{part}}}", meant)
-            (shared if kind == "part" else found)[name if kind == "part" else f"{path.stem}.{name}"] = sql
-    return found
-
-
-@cache
-def _parsed(query: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
-    """Return the SQL of a named query and the names of its list and literal parameters."""
-    sql = queries()[query]
-    return sql, tuple(_LIST.findall(sql)), frozenset(_LITERAL.findall(sql))
-
-
-class _Plain(dict[str, str | None]):
-    def __missing__(self, query: str) -> str | None:
-        sql, lists, literals = _parsed(query)
-        self[query] = None if lists or literals else sql
-        return self[query]
-
-
-plain = _Plain()
-"""The SQL of each named query without list or literal parameters; None for queries that need `expand`."""
-
-
-def statement(query: str) -> str:
-    """Return the SQL of a named query that has no list parameters."""
-    return queries()[query]
-
-
-def expand(query: str, values: dict[str, Any], long_list: str | None = None) -> tuple[str, dict[str, Any]]:
-    """Return the SQL of a named query with its list and literal parameters expanded, and the values to bind.
-
-    If the database can read a list from JSON, `long_list` is the SQL that does so: a long list becomes one parameter.
-    """
-    sql, lists, literals = _parsed(query)
-    for name in literals:
-        sql = sql.replace(f":{name}!", str(int(values.pop(name))))
-    for name in lists:
-        items = list(values.pop(name))
-        if long_list is not None and len(items) > FEW:
-            sql = sql.replace(f":{name}*", long_list.format(name))
-            values[name] = json.dumps(items)
-            continue
-        # An empty list must match nothing; `IN (NULL)` does that on both databases.
-        sql = sql.replace(f":{name}*", ", ".join(f":{name}_{i}" for i in range(len(items))) or "NULL")
-        values.update((f"{name}_{i}", item) for i, item in enumerate(items))
-    return sql, values

@@ -23,7 +23,9 @@ from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
 from recollect.model.report import Finding
 from recollect.names import short_hash
-from recollect.storage.database import Database, Row, Transaction, expand, layout, migrations, statement
+from recollect.storage.database import Administration, Database, DumpedTables, Row, Transaction
+from recollect.storage.named_queries import expand, statement
+from recollect.storage.schema import layout, migrations
 
 __all__ = ["PostgresDatabase", "PostgresServer", "PostgresTransaction", "dialect", "schema_of"]
 
@@ -492,11 +494,12 @@ class PostgresServer:
             ) from error
 
 
-class PostgresDatabase(Database):
+class PostgresDatabase(Database, Administration):
     """One workspace (a schema per agent), or the account (one schema for all agents)."""
 
     def __init__(self, server: PostgresServer, workspace: str | None, empty: Database) -> None:
         self._server = server
+        self.admin = self
         self._workspace = workspace
         self._empty = empty
 
@@ -622,13 +625,13 @@ class PostgresDatabase(Database):
         return row[0] if row else 0
 
     @contextmanager
-    def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
+    def dump(self, agent: str) -> Iterator[DumpedTables]:
         """Yield every table of the agent as (table, columns, rows), all from one snapshot."""
         schema = self._schema(agent)
         with self._server.connection(SNAPSHOT, schema) as connection:
             self._server.must_not_be_lost(connection, schema, self._owner(agent))
 
-            def rows() -> Iterator[tuple[str, list[str], Iterator[Row]]]:
+            def rows() -> DumpedTables:
                 for table in _tables(connection, schema):
                     with connection.cursor("dump", binary=True) as cursor:
                         cursor.execute(

@@ -23,9 +23,11 @@ import apsw
 from recollect.clock import SystemClock
 from recollect.errors import ConfigError, Conflict, Corrupt, RecollectError, Unavailable
 from recollect.model.report import Finding
-from recollect.storage.database import Database, Row, Transaction, expand, migrations, plain, statement
+from recollect.storage.database import Administration, Database, DumpedTables, Row, Transaction
 from recollect.storage.files import alone_in, new_file, publish
 from recollect.storage.forks import Forks
+from recollect.storage.named_queries import expand, plain, statement
+from recollect.storage.schema import migrations
 
 __all__ = ["SqliteDatabase", "SqliteTransaction"]
 
@@ -118,11 +120,12 @@ class SqliteTransaction(Transaction):
         self._connection.executemany(insert, rows)
 
 
-class SqliteDatabase(Database):
+class SqliteDatabase(Database, Administration):
     """One SQLite file with recollect's tables. Opening creates nothing; the first write creates the file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.admin = self
         self._name = str(path)
         self._wal = path.with_name(path.name + "-wal")
         self._idle: list[apsw.Connection] = []
@@ -277,13 +280,13 @@ class SqliteDatabase(Database):
             self._end(source, generation)
 
     @contextmanager
-    def dump(self, agent: str) -> Iterator[Iterator[tuple[str, list[str], Iterator[Row]]]]:
+    def dump(self, agent: str) -> Iterator[DumpedTables]:
         """Yield every table of the agent as (table, columns, rows), all from one snapshot."""
         with self.read(agent) as tx:
             connection = tx._connection
             tables = [name for (name,) in connection.execute(_TABLES)]
 
-            def contents() -> Iterator[tuple[str, list[str], Iterator[Row]]]:
+            def contents() -> DumpedTables:
                 for table in tables:
                     described = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
                     columns = [column for (column,) in described]
@@ -294,7 +297,7 @@ class SqliteDatabase(Database):
 
             yield contents()
 
-    def load(self, tables: Iterator[tuple[str, list[str], Iterator[Row]]]) -> None:
+    def load(self, tables: DumpedTables) -> None:
         """Load rows from another database into the tables of this file, in one transaction."""
         with self.write("") as tx:
             for table, columns, rows in tables:

@@ -27,8 +27,9 @@ from recollect import names
 from recollect.clock import iso
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError, Unavailable
 from recollect.model.transfer import Exported
-from recollect.storage.database import Database, Row, migrations
+from recollect.storage.database import Database, DumpedTables, Row
 from recollect.storage.files import new_file, publish
+from recollect.storage.schema import migrations
 
 __all__ = [
     "VERSION",
@@ -120,8 +121,8 @@ def export(
     with _new_file(path) as file:
         file.write(_line(header))
         for workspace, database in databases_of(place):
-            for agent in sorted(database.agents()):
-                with database.dump(agent) as tables:
+            for agent in sorted(database.admin.agents()):
+                with database.admin.dump(agent) as tables:
                     written = _write_agent(file, workspace, agent, kept(tables, include_vectors), manifest)
                 if written:
                     parts.append(label(workspace, agent))
@@ -153,7 +154,7 @@ def _write_agent(
     return written
 
 
-def kept(tables: Iterable[tuple[str, list[str], Iterator[Row]]], include_vectors: bool) -> Tables:
+def kept(tables: DumpedTables, include_vectors: bool) -> Tables:
     """Filter an agent's tables for export: drop derived tables, derived columns and the agent column."""
     for table, columns, rows in tables:
         if table in DERIVED or (table == "embeddings" and not include_vectors):

@@ -130,7 +130,7 @@ def move(source: Place, target: Place, *, progress: Progress = quiet) -> Importe
     work = list(_pieces(source, target))
     wanted = {(id(database), agent) for _, database, agent, _ in work}
     for workspace, database in databases_of(target):
-        for agent in database.agents():
+        for agent in database.admin.agents():
             if (id(database), agent) not in wanted and _digests(_dumped(database, agent)()):
                 raise Conflict(_not_empty(label(workspace, agent)))
     parts: list[Part] = []
@@ -165,7 +165,7 @@ def _pieces(source: Place, target: Place) -> Iterator[_Piece]:
     for name, database in databases.items():
         assert name is not None
         into = target.workspace(name)
-        for agent in sorted(database.agents()):
+        for agent in sorted(database.admin.agents()):
             tables = _dumped(database, agent)
             if account is None and into is not into_account:
                 found = account_rows.found_in(tables())
@@ -177,14 +177,14 @@ def _pieces(source: Place, target: Place) -> Iterator[_Piece]:
                 yield label(name, agent), into, agent, partial(_joined, tables, _dumped(account, agent))
             else:
                 yield label(name, agent), into, agent, tables
-    for agent in sorted(account.agents()) if account is not None else ():
+    for agent in sorted(account.admin.agents()) if account is not None else ():
         if agent not in shared:
             yield label(None, agent), into_account, agent, _dumped(account, agent)  # type: ignore[arg-type]
 
 
 def _dumped(database: Database, agent: str) -> Callable[[], Tables]:
     def tables() -> Tables:
-        with database.dump(agent) as found:
+        with database.admin.dump(agent) as found:
             yield from kept(found, include_vectors=True)
 
     return tables

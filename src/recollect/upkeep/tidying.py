@@ -212,7 +212,7 @@ def _differences(shift: Shift, store: Store, tx: Transaction) -> list[str]:
 def vacuum(shift: Shift, stores: Sequence[Store]) -> None:
     """Release the space of deleted rows."""
     if stores and not shift.dry_run:
-        shift.count("pages", stores[0].database.tidy())
+        shift.count("pages", stores[0].database.admin.tidy())
 
 
 # The five steps

@@ -1,0 +1,81 @@
+"""Named queries: `entries.insert` is the query `insert` of `queries/entries.sql`.
+
+They are written once, in the SQL that SQLite and PostgreSQL share: parameters are `:name`, `:name*` is a list inside
+`IN (…)`, and `:name!` an integer that is inlined as a literal.
+"""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+__all__ = ["expand", "plain", "queries", "statement"]
+
+FEW = 32
+"""Longest list whose items are bound one by one; a database that can read JSON gets a longer list as one parameter."""
+_FOLDER = Path(__file__).parent / "queries"
+_NAME = re.compile(r"^-- (name|part): (\S+)$", re.MULTILINE)
+_LIST = re.compile(r":(\w+)\*")
+_LITERAL = re.compile(r":(\w+)!")
+
+
+@cache
+def queries() -> dict[str, str]:
+    """Return all named queries.
+
+    A fragment that several queries of a file share is defined once as `-- part: NAME` and included as {NAME}.
+    """
+    found: dict[str, str] = {}
+    for path in sorted(_FOLDER.glob("*.sql")):
+        parts = _NAME.split(path.read_text(encoding="utf-8"))
+        shared: dict[str, str] = {}
+        for kind, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
+            sql = text.strip().rstrip(";")
+            for part, meant in shared.items():
+                sql = sql.replace(f"{{{part}}}", meant)
+            (shared if kind == "part" else found)[name if kind == "part" else f"{path.stem}.{name}"] = sql
+    return found
+
+
+@cache
+def _parsed(query: str) -> tuple[str, tuple[str, ...], frozenset[str]]:
+    """Return the SQL of a named query and the names of its list and literal parameters."""
+    sql = queries()[query]
+    return sql, tuple(_LIST.findall(sql)), frozenset(_LITERAL.findall(sql))
+
+
+class _Plain(dict[str, str | None]):
+    def __missing__(self, query: str) -> str | None:
+        sql, lists, literals = _parsed(query)
+        self[query] = None if lists or literals else sql
+        return self[query]
+
+
+plain = _Plain()
+"""The SQL of each named query without list or literal parameters; None for queries that need `expand`."""
+
+
+def statement(query: str) -> str:
+    """Return the SQL of a named query that has no list parameters."""
+    return queries()[query]
+
+
+def expand(query: str, values: dict[str, Any], long_list: str | None = None) -> tuple[str, dict[str, Any]]:
+    """Return the SQL of a named query with its list and literal parameters expanded, and the values to bind.
+
+    If the database can read a list from JSON, `long_list` is the SQL that does so: a long list becomes one parameter.
+    """
+    sql, lists, literals = _parsed(query)
+    for name in literals:
+        sql = sql.replace(f":{name}!", str(int(values.pop(name))))
+    for name in lists:
+        items = list(values.pop(name))
+        if long_list is not None and len(items) > FEW:
+            sql = sql.replace(f":{name}*", long_list.format(name))
+            values[name] = json.dumps(items)
+            continue
+        # An empty list must match nothing; `IN (NULL)` does that on both databases.
+        sql = sql.replace(f":{name}*", ", ".join(f":{name}_{i}" for i in range(len(items))) or "NULL")
+        values.update((f"{name}_{i}", item) for i, item in enumerate(items))
+    return sql, values
