@@ -22,6 +22,7 @@ from question_sets import Task, measure, read
 
 import recollect
 from recollect.engine import conversation_search, conversations
+from recollect.model.events import checked_event
 from recollect.model.history import Event, EventType
 from recollect.providers.local import LocalEmbedder
 
@@ -107,7 +108,7 @@ def scale(size: int, location: str) -> None:
                 Event(type=EventType.MODEL if n % 2 else EventType.USER, content=content, created_at=n * 60_000)
                 for n, content in enumerate(made.texts[first : first + PER_CONVERSATION], first)
             ]
-            conversations.append(store, info.id, [conversations.checked(event, info.id, 0) for event in talk])
+            conversations.append(store, info.id, [checked_event(event, info.id, 0) for event in talk])
         whole = time.perf_counter() - start
     conversation_search.keep_up = keep_up
     with recollect.open(location) as home:

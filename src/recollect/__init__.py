@@ -11,9 +11,11 @@ To begin with:
 """
 
 from recollect.access import Requests, Tokens
+from recollect.channels import Channels
 from recollect.clock import Clock, FixedClock, SystemClock
 from recollect.config import Settings
-from recollect.conversation import Channels, Conversation, Conversations, Scratchpad
+from recollect.conversation import Conversation
+from recollect.conversations import Conversations
 from recollect.errors import (
     ConfigError,
     Conflict,
@@ -53,6 +55,7 @@ from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.model.working import Delta, Fact, SummaryDocument
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.reminders import Reminders
+from recollect.scratchpad import Scratchpad
 from recollect.upkeep.runner import Jobs
 from recollect.wiring import open_home as open
 

@@ -15,14 +15,17 @@ from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar
 
 from recollect.access import Requests, Tokens
+from recollect.channels import Channels
 from recollect.clock import Clock
 from recollect.config import Settings
-from recollect.conversation import Channels, Conversation, Conversations, Scratchpad
+from recollect.conversation import Conversation
+from recollect.conversations import Conversations
 from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.history import Channel, ConversationInfo, Event, Recovery
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.reminders import Reminders
+from recollect.scratchpad import Scratchpad
 from recollect.storage.history import LONGEST
 from recollect.upkeep.runner import Jobs
 from recollect.wiring import open_home

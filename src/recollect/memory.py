@@ -4,18 +4,22 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal, overload
 
 from recollect import names
+from recollect.channels import Channels
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.compat import store_tools
 from recollect.config import ConversationSettings
-from recollect.conversation import Channels, Conversation, Conversations, Talk
+from recollect.conversation import Conversation, ConversationServices
+from recollect.conversations import Conversations
 from recollect.engine import access_policy, ageing, context, erasing, numbering, project, remember
 from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store
+from recollect.engine.auto_compaction import CompactionServices
 from recollect.engine.background import Background
 from recollect.engine.compaction import Limits
 from recollect.engine.conversations import recover
@@ -40,6 +44,7 @@ from recollect.storage import entries, history, listing
 from recollect.storage.counters import Counters
 from recollect.upkeep import dreaming, tidying
 from recollect.vault.git import close_message
+from recollect.vault.identity import identity_files
 from recollect.vault.links import Links, links
 from recollect.vault.remains import remains
 from recollect.vault.sync import Vault
@@ -84,11 +89,26 @@ class Memory:
     ) -> None:  # fmt: skip
         self.agent = agent
         self._workspace, self._account, self._other = workspace, account, other
-        talk = Talk(
-            place, workspace, other(SHARED), other, shared.clock, shared.model, shared.limits,
-            shared.conversation, shared.later, shared.background, folder, self._closed,
-        )  # fmt: skip
-        self.channels, self.conversations = Channels(talk), Conversations(talk)
+        services = ConversationServices(
+            workspace=place,
+            store=workspace,
+            shared=other(SHARED),
+            other=other,
+            clock=shared.clock,
+            settings=shared.conversation,
+            compaction=CompactionServices(
+                store=workspace,
+                clock=shared.clock,
+                model=shared.model,
+                limits=shared.limits,
+                later=shared.later,
+                background=shared.background,
+                identity=partial(identity_files, folder),
+            ),
+            on_end=self._closed,
+        )
+        self.channels = Channels(other(SHARED), place, shared.clock)
+        self.conversations = Conversations(services)
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._model, self._profiles, self._lifetime = shared.model, shared.profiles, shared.lifetime

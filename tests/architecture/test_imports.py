@@ -21,7 +21,19 @@ FLOORS: list[set[str]] = [
     {"engine"},
     {"vault"},
     {"upkeep", "transfer"},
-    {"compat.store_tools", "conversation", "reminders", "access", "memory", "home", "aio", "wiring"},
+    {
+        "compat.store_tools",
+        "channels",
+        "conversation",
+        "conversations",
+        "scratchpad",
+        "reminders",
+        "access",
+        "memory",
+        "home",
+        "aio",
+        "wiring",
+    },
     {"recollect"},  # the package itself: public names only
     {"cli", "rest", "mcp", "ui", "client", "adapters", "compat", "__main__"},
 ]

@@ -19,6 +19,7 @@ from recollect.engine import conversations, remember
 from recollect.engine.agent_store import Store
 from recollect.engine.conversation_search import search
 from recollect.model.entry import Kind
+from recollect.model.events import checked_event
 from recollect.model.history import Event, EventType, Status, Turn
 from recollect.search import index as index_module
 from recollect.search import journal as journal_module
@@ -57,7 +58,7 @@ def say(store: Store, conversation: str, *said: Said, at: int = MAY_7_2023) -> l
             one = Event(type=EventType.USER, content=one, created_at=at)
         elif isinstance(one, tuple):
             one = Event(type=EventType.USER, speaker=one[0], content=one[1], created_at=at)
-        new.append(conversations.checked(one, conversation, at))
+        new.append(checked_event(one, conversation, at))
     return conversations.append(store, conversation, new)
 
 

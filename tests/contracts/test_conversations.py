@@ -709,7 +709,7 @@ def test_past_conversations_of_another_agent_are_read_by_name_and_recorded(
     hits = ben.conversations.search("granite", target_agent="ana")
     assert [turn.event.content for turn in hits] == ["The granite quay is closed."]
     assert said(list(ben.conversations.detail(over.ref_code, target_agent="ana"))) == ["The granite quay is closed."]
-    with pytest.raises(Denied, match="still goes on"):
+    with pytest.raises(Denied, match="is active"):
         ben.conversations.detail(going_on.id, target_agent="ana")
     home.flush()
     recorded = [row[2:] for row in sorted(rows(location, "access_log", "ben"), key=lambda row: row[1])]

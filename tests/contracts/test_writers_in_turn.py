@@ -12,6 +12,7 @@ import recollect
 from recollect import Conflict, Conversation, Event, EventType, Home
 from recollect.clock import FixedClock
 from recollect.engine import conversations
+from recollect.model.events import checked_event
 from recollect.storage import history
 
 
@@ -73,7 +74,7 @@ def test_an_append_that_was_undone_leaves_no_trace_in_the_chain(home: Home) -> N
     conv = home.agent("ana").conversations.start()
     conv.user("one")
     store = home.agent("ana")._workspace
-    lost = conversations.checked(Event(type=EventType.USER, content="lost"), conv.id, 0)
+    lost = checked_event(Event(type=EventType.USER, content="lost"), conv.id, 0)
     with suppress(ZeroDivisionError), store.database.write("ana") as tx:
         conversations.append(store, conv.id, [lost], tx)
         raise ZeroDivisionError

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import recollect
+from recollect import Channels, Conversation, Conversations, Scratchpad
 from recollect.access import Requests, Tokens
-from recollect.conversation import Channels, Conversation, Conversations, Scratchpad
 from recollect.home import Home
 from recollect.memory import Memory
 from recollect.reminders import Reminders

@@ -18,7 +18,7 @@ NOT_REACHED = {
     "remember_many takes Add values": "no command calls it",
     "a marker is left by compaction": "no command writes one",
     "an event is an Event value": "commands make them",
-    "a saved talk has messages": "no command saves one",
+    "save() takes messages of users": "no command saves one",
 }
 
 

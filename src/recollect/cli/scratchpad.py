@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import typer
 
+from recollect import Scratchpad
 from recollect.cli.call import Call, for_agent
 from recollect.cli.content import examples
 from recollect.cli.conversation import Which, talk_of
 from recollect.cli.output import columns, document, line, remark, safe
-from recollect.conversation import Scratchpad
 from recollect.errors import NotFound
 from recollect.memory import Memory
 

@@ -14,11 +14,11 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args, get_type_hints
 from urllib.parse import quote
 
-from recollect import Jobs, Reminders
+from recollect import Channels, Conversations, Jobs, Reminders
 from recollect.client.transport import Link, encoded
 from recollect.client.values import from_json, to_json
 from recollect.clock import Moment, milliseconds
-from recollect.conversation import Channels, Conversation, Conversations
+from recollect.conversation import Conversation
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.entry import Entry

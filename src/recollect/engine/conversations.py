@@ -6,36 +6,35 @@ written atomically.
 
 import json
 import secrets
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
-from typing import Any
 
 from recollect import names, text
-from recollect.clock import milliseconds
 from recollect.engine import conversation_search
 from recollect.engine.agent_store import Store
 from recollect.errors import Conflict, Corrupt, Invalid, NotFound
-from recollect.model.checks import member
 from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Marker, Recovery, Status
-from recollect.model.working import SummaryDocument
-from recollect.storage import history
+from recollect.model.working import Delta, SummaryDocument
+from recollect.storage import entries, history
 from recollect.storage.database import Row, Transaction
 from recollect.storage.history import Journal
 
 __all__ = [
     "DEFAULT_CHANNEL",
-    "EVENT_BYTES",
     "LaneState",
     "append",
+    "apply_delta",
+    "channel_id",
     "channels",
-    "checked",
     "checkpoint",
     "create_channel",
     "events",
     "events_back",
+    "extend",
     "find",
     "lane_state",
+    "latest_archive",
     "listed",
     "new_in_lane",
     "new_part",
@@ -52,8 +51,6 @@ __all__ = [
 ]
 
 DEFAULT_CHANNEL = "general"
-EVENT_BYTES = 16_000_000
-"""Maximum size of an event's content; tool results can be large."""
 REF_LENGTH = 11
 RECOVERABLE = 7 * 24 * 3_600_000
 """Milliseconds until a checkpoint expires."""
@@ -62,7 +59,6 @@ RECOVERED = 50
 PROBES = 4
 """Maximum number of texts of a message list that are looked up in the older part of a lane."""
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-_OWN_FIELDS = ("speaker", "tool_calls", "internal")
 _FOLLOWS = {Status.IDLE: (Status.ACTIVE,), Status.ARCHIVED: (Status.ACTIVE, Status.IDLE)}
 
 
@@ -98,6 +94,15 @@ def create_channel(shared: Store, workspace: str, name: object, description: obj
         if not tx.run("history.channel_put", id=name, description=description, is_default=0, created_at=now):
             raise Conflict(f"there is a channel {name!r} already; choose another name, or use it as it is")
     return Channel(id=name, workspace=workspace, name=name, description=description, created_at=now)
+
+
+def channel_id(shared: Store, workspace: str, name: object) -> str:
+    """Return the id of a channel, of the default one for None; raise NotFound if there is none of that name."""
+    known = channels(shared, workspace)
+    wanted = next(one.id for one in known if one.is_default) if name is None else names.name(name)
+    if all(one.id != wanted for one in known):
+        raise NotFound(f"there is no channel {wanted!r}; create it first, or use one that is in the list")
+    return wanted
 
 
 # Conversations
@@ -178,40 +183,6 @@ def transition(tx: Transaction, conversation: str, status: Status, now: int) -> 
 # The journal
 
 
-def checked(event: Event, conversation: str, now: int) -> Event:
-    """Validate an event and return it with all fields normalised, an id and a timestamp; raise Invalid."""
-    if not isinstance(event, Event):
-        raise Invalid(f"an event is an Event value, not {type(event).__name__}; write conv.user(…), or Event(…)")
-    kind, lane = member(EventType, event.type, "type of event"), member(Lane, event.lane, "lane")
-    if kind is EventType.MARKER:
-        raise Invalid("a marker is left by compaction; call compact()")
-    if kind is EventType.JOB and lane is not Lane.CORE:
-        raise Invalid("a CoreJobStart belongs to the lane 'core'")
-    content = names.plain("content", event.content, lines=True)
-    if len(content) * 4 > EVENT_BYTES and len(content.encode()) > EVENT_BYTES:
-        raise Invalid(f"the content of an event has at most {EVENT_BYTES:,} bytes; store it elsewhere and say where")
-    calls = _calls(event.tool_calls) if event.tool_calls != () else ()
-    if calls and kind is not EventType.MODEL:
-        raise Invalid("only the output of a model has tool_calls")
-    if not content.strip() and not calls and kind is not EventType.TOOL:
-        raise Invalid(f"the content of a {kind} is empty; there is nothing to append")
-    if (event.tool_call_id is None) is (kind is EventType.TOOL):
-        raise Invalid("a tool's result, and nothing else, has the tool_call_id of the call that it answers")
-    return Event(
-        type=kind,
-        lane=lane,
-        content=content,
-        speaker=None if event.speaker is None else names.name(event.speaker, "speaker"),
-        tool_calls=calls,
-        tool_call_id=None if event.tool_call_id is None else names.name(event.tool_call_id, "tool_call_id"),
-        internal=bool(event.internal),
-        payload=_payload(event.payload),
-        created_at=now if event.created_at is None else milliseconds(event.created_at),
-        id=names.new_id(now),
-        conversation_id=conversation,
-    )
-
-
 def append(
     store: Store, conversation: str, new: Sequence[Event], tx: Transaction | None = None, *, after: int | None = None
 ) -> list[Event]:
@@ -249,6 +220,17 @@ def append(
     stored = history.append(tx, journal.events - len(new) + 1, previous or "", new)
     conversation_search.keep_up(store, tx, journal)
     return stored
+
+
+def extend(store: Store, conversation: str, lane: Lane, given: Sequence[Event]) -> list[Event]:
+    """Append the new events of a list of checked events to a lane; return those that were stored."""
+    while given:
+        with store.read() as tx:
+            new, last = new_in_lane(tx, conversation, lane, given)
+        stored = append(store, conversation, new, after=last) if new else []
+        if stored or not new:  # else another writer was first: compare again
+            return stored
+    return []
 
 
 def events(store: Store, conversation: str, after: int, limit: int) -> Iterator[Event]:
@@ -420,53 +402,6 @@ def _answered(tx: Transaction, conversation: str, new: Sequence[Event]) -> None:
             calls[key] = True
 
 
-def _calls(value: object) -> tuple[dict[str, Any], ...]:
-    calls = tuple(_call(call) for call in _listed(value, "tool_calls"))
-    if len({call["id"] for call in calls}) < len(calls):
-        raise Invalid("two tool_calls have the same id")
-    return calls
-
-
-def _call(call: object) -> dict[str, Any]:
-    """Normalise a tool call to the OpenAI message format; the flat form {id, name, arguments} is accepted, too."""
-    if not isinstance(call, Mapping):
-        raise Invalid(f"a tool call is a mapping with id and function, not {type(call).__name__}")
-    identity = names.name(call.get("id"), "id of a tool call")
-    function = call.get("function", {key: call[key] for key in ("name", "arguments") if key in call})
-    if not isinstance(function, Mapping):
-        raise Invalid("the function of a tool call is a mapping with name and arguments")
-    arguments = function.get("arguments", "{}")
-    if not isinstance(arguments, str):
-        arguments = _json(arguments, "arguments of a tool call")
-    name = names.name(function.get("name"), "name of a tool")
-    arguments = names.plain("arguments of a tool call", arguments, lines=True)
-    return {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def _listed(value: object, what: str) -> Sequence[object]:
-    if isinstance(value, str) or not isinstance(value, Iterable):
-        raise Invalid(f"{what} are a list, not {type(value).__name__}")
-    return list(value)
-
-
-def _payload(value: object) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise Invalid(f"the payload of an event is a mapping, not {type(value).__name__}")
-    taken = [name for name in _OWN_FIELDS if name in value]
-    if taken:
-        raise Invalid(f"the payload of an event cannot hold {taken[0]!r}; an event has a field of that name")
-    return json.loads(_json(dict(value), "payload")) if value else {}
-
-
-def _json(value: object, what: str) -> str:
-    try:
-        made = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        made.encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise Invalid(f"the {what} is not JSON: {error}") from None
-    return names.plain(what, made, lines=True)
-
-
 # Windows
 
 
@@ -504,6 +439,24 @@ def set_document(tx: Transaction, conversation: str, lane: Lane, state: LaneStat
         kept=json.dumps(state.kept), document=json.dumps(state.document.to_json(), ensure_ascii=False),
         updated_at=now,
     )  # fmt: skip
+
+
+def apply_delta(store: Store, conversation: str, lane: Lane, delta: Delta, now: int) -> SummaryDocument:
+    """Apply a delta to the summary document of a lane; return the new document."""
+    with store.write() as work:  # like compaction, so that neither overwrites the other's change
+        state = lane_state(work.tx, conversation, lane)
+        changed = replace(state, document=state.document.apply(delta))
+        set_document(work.tx, conversation, lane, changed, now)
+    return changed.document
+
+
+def latest_archive(tx: Transaction, state: LaneState) -> tuple[str | None, str | None]:
+    """Return name and text of the archive before a window; no name before the first, no text if it was removed."""
+    if not state.marker:
+        return None, None
+    (marker,) = history.events(tx, "events_by_seq", seqs=[state.marker])
+    entry = entries.get(tx, marker.payload["archive_id"])
+    return str(marker.payload["archive_name"]), entry.content if entry else None
 
 
 def read_marker(event: Event) -> Marker:

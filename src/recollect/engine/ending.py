@@ -7,14 +7,16 @@ the conversation resumes there.
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from recollect import names, text
+from recollect.config import ConversationSettings
 from recollect.engine import conversations, embedding, remember, summarising
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.insights import COMPACTED, beginning, given_before, said_at, stored_beginnings
-from recollect.errors import Conflict
+from recollect.errors import Conflict, RecollectError
 from recollect.model.entry import Category, Entry, Kind, Lifetime
 from recollect.model.history import ConversationInfo, Ended, Event, EventType, Status
 from recollect.model.operation import Add, Remove
@@ -22,15 +24,18 @@ from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
 from recollect.storage.history import Journal
 
-__all__ = ["CHUNK", "age", "chunks", "end", "stale"]
+__all__ = ["CHUNK", "age", "chunks", "end", "end_stale", "stale"]
 
 CHUNK = 2_000
 """Approximate size of a chunk, in characters."""
+HOUR = 3_600_000
+"""Milliseconds."""
 HANDOFF_MESSAGES = 6
 HANDOFF_LENGTH = 200
 CLOSED = "session-close"
 LARGEST = 100_000
 """Size at which a chunk is split even between a tool call and its result, in characters."""
+_log = logging.getLogger("recollect.conversations")
 
 
 def end(
@@ -132,6 +137,29 @@ def stale(store: Store, before: int, limit: int = history.LONGEST) -> tuple[list
     last = {identity: max(started, history.written_at(event) if event else 0) for identity, started, event in rows}
     dead = [identity for identity, at in last.items() if at < before]
     return dead, {identity: at for identity, at in last.items() if at >= before}
+
+
+def end_stale(
+    store: Store,
+    settings: ConversationSettings,
+    clock: Callable[[], int],
+    on_end: Callable[[str], None],
+    limit: int = history.LONGEST,
+) -> list[Ended]:
+    """End stale conversations, of at most `limit` quiet ones; call `on_end` for each. Failures are logged."""
+    dead, alive = stale(store, clock() - int(settings.stale_after * HOUR), limit)
+    if alive:
+        with store.database.write(store.agent) as tx:
+            tx.many("history.quiet_set", ({"id": identity, "since": at} for identity, at in alive.items()))
+    ended = []
+    for identity in dead:
+        try:
+            # Without the model: no caller waits for the summary of an abandoned conversation.
+            ended.append(end(store, identity, None, clock, mid_term=settings.mid_term))
+            on_end(identity)
+        except RecollectError as error:
+            _log.warning("the conversation %s could not be ended: %s", identity, error)
+    return ended
 
 
 def age(store: Store, now: int, keep: int) -> list[str]:

@@ -17,12 +17,12 @@ from itertools import groupby, takewhile
 from recollect import text
 from recollect.engine import conversations
 from recollect.engine.agent_store import Store
-from recollect.model.history import ConversationInfo, Event, SavedView, Status
+from recollect.model.history import ConversationInfo, Event, Loaded, SavedView, Status
 from recollect.storage import history
 from recollect.storage.database import Transaction
 from recollect.storage.history import Journal
 
-__all__ = ["last_saved", "save", "saved_messages", "trim"]
+__all__ = ["last_saved", "load", "save", "saved_messages", "trim"]
 
 
 def saved_messages(tx: Transaction, conversation: str, *, trimmed: bool = True) -> list[Event]:
@@ -30,6 +30,14 @@ def saved_messages(tx: Transaction, conversation: str, *, trimmed: bool = True) 
     view = history.saved_view(tx, conversation)
     belongs = view.loads if trimmed else view.holds
     return list(filter(belongs, _messages(tx, conversation)))
+
+
+def load(store: Store, info: ConversationInfo) -> Loaded:
+    """Return the messages of the last saved talk and when it was saved, or else the time of the last message."""
+    with store.read() as tx:
+        found, saved_at = saved_messages(tx, info.id), history.saved_view(tx, info.id).saved_at
+    last = max((event.created_at or 0 for event in found), default=info.started_at)
+    return Loaded(events=tuple(found), saved_at=last if saved_at is None else saved_at)
 
 
 def save(store: Store, conversation: str, given: Sequence[Event], now: int, model_id: str | None = None) -> list[Event]:

@@ -8,8 +8,8 @@ from mcp.server.mcpserver.tools.base import Tool
 from pydantic import BeforeValidator, Field, JsonValue, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
+from recollect import Scratchpad
 from recollect.compat import store_tools
-from recollect.conversation import Scratchpad
 from recollect.errors import Invalid, NotFound
 from recollect.mcp.request_context import seat
 from recollect.mcp.schemas import STRICT, ConversationRef, Line, Message, SaidView, Talk, said, talk

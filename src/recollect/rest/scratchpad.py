@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query
 from pydantic import JsonValue
 
-from recollect.conversation import Scratchpad
+from recollect import Scratchpad
 from recollect.errors import NotFound
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.conversations import Agent, Ref

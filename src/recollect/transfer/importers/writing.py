@@ -18,6 +18,7 @@ from recollect.engine.agent_store import Store
 from recollect.engine.insights import IMPORTED
 from recollect.errors import Invalid
 from recollect.model.entry import Lifetime
+from recollect.model.events import checked_event
 from recollect.model.history import Event, EventType, Lane, Status
 from recollect.model.operation import Add, Alias, Write
 from recollect.model.transfer import Part
@@ -283,7 +284,7 @@ class Writer:
             event = Event(type=kind, content=message.text, speaker=message.speaker, internal=message.internal)
             try:
                 # The event id encodes that time too, so an old message does not count as the agent's latest.
-                given.append(conversations.checked(event, identity, self._clock() if at is None else at))
+                given.append(checked_event(event, identity, self._clock() if at is None else at))
             except Invalid as error:
                 self._remark(f"a message of the chat {chat.id} was left out: {error}")
         known = [event for one_ in one.chats.get(chat.id, ()) for event in conversations.told(tx, one_, Lane.EDGE)]
