@@ -335,14 +335,13 @@ def test_a_search_finds_notes_of_all_agents_or_one_by_words_beginnings_and_slips
 
 def test_a_search_over_all_agents_puts_the_best_note_first(server: Server) -> None:
     for number in range(40):
-        noted(server, f"The harbour log of day {number} is complete.", "lessons", "pm")
-    noted(server, "Harbour crane.", "lessons", "qa")
+        noted(server, f"The log of day {number} is complete.", "lessons", "pm")
+    noted(server, "Harbour crane.", "lessons", "pm")
     for number in range(15):
-        noted(server, f"Berth {number} has a crane.", "decisions", "dev")
+        noted(server, f"Crane {number} of the harbour was given as much oil as it takes.", "decisions", "dev")
     noted(server, "The harbour crane needs oil.", "decisions", "dev")
     results = server.client.get("/api/memory/search", params={"q": "oil for the harbour crane"}).json()["results"]
     assert results[0]["entry"]["content"] == "The harbour crane needs oil."
-    assert results[1]["entry"]["content"] == "Harbour crane."
     assert [one["score"] for one in results] == sorted((one["score"] for one in results), reverse=True)
 
 
