@@ -30,10 +30,10 @@ from recollect.engine.signals import Signals
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model import checks
 from recollect.model.context import Context, OrientationDocument, Profile
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import Recovery
 from recollect.model.listing import Cursor, Removed, Sort, Wanted
-from recollect.model.operation import Add, Operation, Remove, Revision, Write
+from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
 from recollect.model.recall import Accesses, Filters, Hit
 from recollect.model.report import Erased, Receipt
 from recollect.model.vault import Report
@@ -146,12 +146,21 @@ class Memory:
         if conversation is not None:
             conversation, implied = self._within(conversation, channel)
             channel = implied if scope == Scope.CHANNEL else channel
-        return self.apply(
-            Add(
-                content, name, Kind.NOTE, tags, context, category, scope, channel, conversation, importance, source,
-                lifetime, at,
-            )
-        )  # fmt: skip
+        add = Add(
+            content,
+            name,
+            tags=tags,
+            context=context,
+            category=category,
+            scope=scope,
+            channel=channel,
+            conversation=conversation,
+            importance=importance,
+            source=source,
+            lifetime=lifetime,
+            at=at,
+        )
+        return self.apply(add)
 
     def remember_many(self, drafts: Iterable[Add]) -> list[Entry]:
         """Store many entries, 1,000 per transaction, and return them.
@@ -183,7 +192,7 @@ class Memory:
         Raises Stale if the note has another version, NotFound if `if_version` is given and there is no such note, and
         Conflict if the key is the name or id of an archive, a chunk or a hand-off.
         """
-        key, tags = names.name(key, "key"), remember.tag_list(tags)
+        key, tags = names.name(key, "key"), TAGS.check(tags, "tags")
         add = Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM)
         for _ in range(TRIES):  # others may make and forget it in between
             with suppress(NotFound):
@@ -204,7 +213,7 @@ class Memory:
         and Invalid if a value is malformed. Nothing is changed then.
         """
         if_version = _text(if_version, "version")
-        operation = self._draft(operation) if isinstance(operation, Add) else remember.checked(operation)
+        operation = self._draft(operation) if isinstance(operation, Add) else checked(operation)
         entry = self._entries.apply(operation, if_version)
         self._show(entry.category, everywhere=isinstance(operation, Write) and operation.category is not None)
         return entry
@@ -213,7 +222,7 @@ class Memory:
         """Validate an `Add`. A note without a name gets the lifetime of the settings unless it has one."""
         if not isinstance(value, Add):
             raise Invalid(f"remember_many takes Add values, not {type(value).__name__}; write Add('content', name=…)")
-        draft = remember.checked(value)
+        draft = checked(value)
         assert isinstance(draft, Add)
         plain = draft.kind is Kind.NOTE and draft.name is None and draft.scope is not Scope.CONVERSATION
         return replace(draft, lifetime=self._lifetime) if plain and draft.lifetime is None else draft
@@ -320,7 +329,7 @@ class Memory:
             categories=_categories(category),
             kinds=() if kinds is None else checks.members(Kind, kinds, "kind"),
             lifetimes=() if lifetimes is None else checks.members(Lifetime, lifetimes, "lifetime"),
-            tags=remember.tag_list(tags or ()),
+            tags=TAGS.check(tags or (), "tags"),
             source=_text(source, "source"),
             since=None if since is None else milliseconds(since),
             until=None if until is None else milliseconds(until),

@@ -116,13 +116,13 @@ def is_blank(text: str) -> bool:
     return True
 
 
-def name(value: object, what: str = "name") -> str:
-    """Return the name, trimmed and validated: one line of 1 to 256 characters."""
+def name(value: object, what: str = "name", length: int = NAME_LENGTH) -> str:
+    """Return the name, trimmed and validated: one line of 1 to `length` characters."""
     trimmed = plain(what, value.strip() if isinstance(value, str) else value)
     if is_blank(trimmed):
         raise Invalid(f"the {what} is empty; give it at least one visible character")
-    if len(trimmed) > NAME_LENGTH:
-        raise Invalid(f"the {what} has {len(trimmed):,} characters; at most {NAME_LENGTH} are allowed")
+    if len(trimmed) > length:
+        raise Invalid(f"the {what} has {len(trimmed):,} characters; at most {length} are allowed")
     return trimmed
 
 

@@ -21,6 +21,7 @@ from recollect.engine.conversation_search import search
 from recollect.model.entry import Kind
 from recollect.model.events import checked_event
 from recollect.model.history import Event, EventType, Status, Turn
+from recollect.model.operation import checked
 from recollect.search import index as index_module
 from recollect.search import journal as journal_module
 from recollect.search.journal import document, is_turn
@@ -253,7 +254,7 @@ def about(
         first_event=None if last is None else first.seq, last_event=None if last is None else last.seq,
     )  # fmt: skip
     with store.write() as work:
-        made = remember.apply(work, remember.checked(draft), actor="ana", now=0)
+        made = remember.apply(work, checked(draft), actor="ana", now=0)
         assert store.vectors is not None
         store.vectors.put(work.tx, work.counters, made.id, np.array(vector, np.float32))
 
@@ -291,7 +292,7 @@ def test_vectors_of_notes_and_of_unrelated_texts_bring_no_turns(seeing: Store) -
     said = talk(seeing, "waves all day")
     about(seeing, (0.0, 0.0, 1.0), said[0], said[0])
     with seeing.write() as work:
-        note = remember.apply(work, remember.checked(Add("a note")), actor="ana", now=0)
+        note = remember.apply(work, checked(Add("a note")), actor="ana", now=0)
         assert seeing.vectors is not None
         seeing.vectors.put(work.tx, work.counters, note.id, np.array((1.0, 0.0, 0.0), np.float32))
     assert search(seeing, "a holiday", limit=9, vector=np.array((1.0, 0.0, 0.0), np.float32)) == []

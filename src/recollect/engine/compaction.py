@@ -25,7 +25,7 @@ from recollect.engine.conversations import LaneState
 from recollect.errors import Invalid
 from recollect.model.entry import Kind
 from recollect.model.history import Compacted, ConversationInfo, Event, EventType, Lane
-from recollect.model.operation import Add
+from recollect.model.operation import Add, checked
 from recollect.model.working import Delta, SummaryDocument
 from recollect.providers.base import LanguageModel
 from recollect.storage import entries
@@ -85,7 +85,7 @@ def compact(
         present = conversations.lane_state(work.tx, conversation.id, lane)
         if present.marker != state.marker:
             return None
-        add = remember.checked(
+        add = checked(
             Add(
                 folding.archive,
                 name=_free_name(work.tx, conversation),

@@ -19,7 +19,7 @@ from recollect.engine.insights import COMPACTED, beginning, given_before, said_a
 from recollect.errors import Conflict, RecollectError
 from recollect.model.entry import Category, Entry, Kind, Lifetime
 from recollect.model.history import ConversationInfo, Ended, Event, EventType, Status
-from recollect.model.operation import Add, Remove
+from recollect.model.operation import Add, Remove, checked
 from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
 from recollect.storage.history import Journal
@@ -80,7 +80,7 @@ def end(
         for draft, vector in zip(notes[step], vectors[step], strict=True):
             if draft.category in known and beginning(draft.content) in known[Category(draft.category)]:
                 continue  # upkeep extracted it during the conversation
-            made.append(remember.apply(work, remember.checked(draft), actor=store.agent, now=now))
+            made.append(remember.apply(work, checked(draft), actor=store.agent, now=now))
             embedding.attach(store, work, made[-1], vector)
         return made
 
@@ -112,7 +112,7 @@ def end(
         nonlocal result
         own = work.tx.all("history.in_conversation", conversation=info.id)
         for (entry_id,) in own:
-            remember.apply(work, remember.checked(Remove(entry_id)), actor=store.agent, now=now)
+            remember.apply(work, checked(Remove(entry_id)), actor=store.agent, now=now)
         result = replace(result, cleared=len(own))
 
     def idle(work: Work, now: int) -> None:
@@ -186,7 +186,7 @@ def age(store: Store, now: int, keep: int) -> list[str]:
                     channel=info.channel_id, source=f"summary-{info.summary_by or 'fallback'}",
                     at=info.ended_at,
                 )  # fmt: skip
-                made = remember.apply(work, remember.checked(draft), actor=store.agent, now=now)
+                made = remember.apply(work, checked(draft), actor=store.agent, now=now)
                 embedding.attach(store, work, made, vector)
             work.tx.run("history.forget_chunk_vectors", conversation=identity)
             work.tx.run("history.age", conversation=identity)

@@ -6,7 +6,7 @@ A vault shows it as `_project.md`; see `vault.project`. Callers check that the w
 from recollect.engine import remember
 from recollect.engine.agent_store import Store, Work
 from recollect.model.entry import Entry, Lifetime
-from recollect.model.operation import Add, Write
+from recollect.model.operation import Add, Write, checked
 from recollect.storage import entries
 from recollect.storage.database import Transaction
 
@@ -48,9 +48,9 @@ def write(work: Work, content: str, *, actor: str, now: int) -> Entry:
     """Write the description, in a transaction of the shared rows."""
     known = note(work.tx)
     if known is None:
-        operation = remember.checked(Add(content, name=FILE, lifetime=Lifetime.LONG_TERM))
+        operation = checked(Add(content, name=FILE, lifetime=Lifetime.LONG_TERM))
     elif known.content == content:
         return known
     else:
-        operation = remember.checked(Write(known.id, content=content))
+        operation = checked(Write(known.id, content=content))
     return remember.apply(work, operation, actor=actor, now=now)

@@ -4,30 +4,24 @@ An operation makes all its changes in one transaction and appends one row to the
 appends none.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from operator import attrgetter, is_, itemgetter
+from operator import itemgetter
 from typing import Any
 
 from recollect import names, text
-from recollect.clock import milliseconds
 from recollect.concepts import concept_tags
 from recollect.engine import log_replay
 from recollect.engine.agent_store import Work, document
 from recollect.errors import Conflict, Invalid, NotFound, Stale
-from recollect.model.checks import member
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
-from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Write
+from recollect.model.operation import ENTRY_FIELDS, WRITABLE, Add, Alias, Operation, Remove, Rename, Write
 from recollect.storage import entries
 
-__all__ = ["CONTENT_BYTES", "apply", "checked", "knowledge", "restore", "tag_list"]
+__all__ = ["apply", "knowledge", "restore"]
 
-CONTENT_BYTES = 1_000_000
-TAGS = 64
-TAG_LENGTH = 64
-SHORT_LENGTH = 256
 _tags_of = itemgetter(3)
-_fields = attrgetter(*Add.__dataclass_fields__)
+_ADDED = [(name, ENTRY_FIELDS.get(name, name)) for name in Add.__dataclass_fields__]
 
 
 def knowledge(entry: Entry) -> Entry:
@@ -36,56 +30,6 @@ def knowledge(entry: Entry) -> Entry:
         return entry
     what = "hand-off" if entry.kind is Kind.NOTE else str(entry.kind)
     raise Conflict(f"{entry.name or entry.id!r} is not knowledge but the {what} of a conversation; use another key")
-
-
-def checked(operation: Operation) -> Operation:
-    """Return the operation with every field validated and normalised. Raises Invalid; reads and writes no data."""
-    match operation:
-        case Add():
-            scope, conversation = member(Scope, operation.scope, "scope"), operation.conversation
-            if scope is Scope.CONVERSATION and conversation is None:
-                raise Invalid("an entry of scope 'conversation' needs the conversation it belongs to")
-            if scope is Scope.CHANNEL and operation.channel is None:
-                raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
-            kind = member(Kind, operation.kind, "kind")
-            name = None if operation.name is None else names.name(operation.name)
-            fields = (
-                _content(operation.content),
-                name,
-                kind,
-                tag_list(operation.tags),
-                None if operation.context is None else _optional(operation.context, "context"),
-                None if operation.category is None else member(Category, operation.category, "category"),
-                scope,
-                None if operation.channel is None else names.name(operation.channel, "channel"),
-                None if conversation is None else names.name(conversation, "conversation"),
-                _importance(operation.importance),
-                operation.source if operation.source == "agent" else _source(operation.source),
-                None if operation.lifetime is None else _lifetime(operation.lifetime, scope, kind),
-                None if operation.at is None else milliseconds(operation.at),
-                None if operation.first_event is None else _number(operation.first_event),
-                None if operation.last_event is None else _number(operation.last_event),
-            )
-            return operation if all(map(is_, fields, _fields(operation))) else Add(*fields)
-        case Rename() | Alias():
-            return replace(operation, target=_target(operation.target), name=names.name(operation.name))
-        case Write():
-            given = ("content", "tags", "context", "category", "importance", "source")
-            if all(getattr(operation, field) is None for field in given):
-                raise Invalid(f"a write needs something to write: {', '.join(given[:-1])} or {given[-1]}")
-            return replace(
-                operation,
-                target=_target(operation.target),
-                content=None if operation.content is None else _content(operation.content),
-                tags=None if operation.tags is None else tag_list(operation.tags),
-                context=_optional(operation.context, "context"),
-                category=operation.category and member(Category, operation.category, "category"),
-                importance=None if operation.importance is None else _importance(operation.importance),
-                source=None if operation.source is None else _source(operation.source),
-            )
-        case Remove():
-            return replace(operation, target=_target(operation.target))
-    raise Invalid(f"{type(operation).__name__} is not an operation; use Add, Rename, Alias, Write or Remove")
 
 
 def apply(work: Work, operation: Operation, *, actor: str, now: int, if_version: str | None = None) -> Entry:
@@ -148,30 +92,13 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
     work.counters.entries += 1
     at = add.at if isinstance(add.at, int) else now
     chunks = text.chunks(add.content)
-    kind, scope, category = add.kind, add.scope, add.category
-    assert isinstance(kind, Kind)
-    assert isinstance(scope, Scope)
-    assert category is None or isinstance(category, Category)
+    given = {field: getattr(add, name) for name, field in _ADDED}
+    given |= {"lifetime": _lifetime(add), "created_at": at, "updated_at": at}
     entry = Entry(
         id=names.new_id(now),
         seq=work.counters.entries,
-        kind=kind,
-        content=add.content,
-        name=add.name,
-        category=category,
-        scope=scope,
-        lifetime=_lifetime(add.lifetime, scope, kind),
-        context=add.context,
-        tags=tuple(add.tags),
+        **given,
         concept_tags=concept_tags(add.content, known=map(_tags_of, chunks)),
-        importance=add.importance,
-        source=add.source,
-        conversation_id=add.conversation,
-        channel_id=add.channel,
-        first_event=add.first_event,
-        last_event=add.last_event,
-        created_at=at,
-        updated_at=at,
         content_hash=entries.content_hash(add.content),
     )
     _store(work, entry, now, chunks)
@@ -222,20 +149,12 @@ def _alias(work: Work, alias: Alias, actor: str, now: int) -> Entry:
 def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
     old = _find(work, write.target)
     entry = old.entry
-    given: dict[str, Any] = {
-        "content": write.content,
-        "tags": None if write.tags is None else tuple(write.tags),
-        "context": write.context,
-        "category": write.category,
-        "importance": write.importance,
-        "source": write.source,
-    }
-    changes = {name: value for name, value in given.items() if value is not None and value != getattr(entry, name)}
-    for name in ("category", "context"):  # an empty string clears the field
-        if changes.get(name) == "":
-            del changes[name]
-            if getattr(entry, name):
-                changes[name] = None
+    given = {name: value for name in WRITABLE if (value := getattr(write, name)) is not None}
+    changes: dict[str, Any] = {}
+    for name, value in given.items():
+        current = getattr(entry, name)
+        if value != current and (value or current):  # an empty text clears a field
+            changes[name] = None if value == "" else value
     if not changes:
         return entry
     content = changes.get("content", entry.content)
@@ -325,71 +244,10 @@ def _log(
     )  # fmt: skip
 
 
-def _target(value: object) -> str:
-    return names.name(value, "name or id")
-
-
-def _content(value: object) -> str:
-    content = names.plain("content", value, lines=True)
-    if names.is_blank(content):
-        raise Invalid("the content is empty; there is nothing to remember")
-    if len(content) * 4 > CONTENT_BYTES and (size := len(content.encode())) > CONTENT_BYTES:
-        raise Invalid(
-            f"the content has {size:,} bytes; at most {CONTENT_BYTES:,} are allowed. "
-            "Split it into several entries, or remember a summary and where the whole text is"
-        )
-    return content
-
-
-def _optional(value: object, what: str) -> str | None:
-    if value is None:
-        return None
-    written = names.plain(what, value, lines=True)
-    if len(written.encode()) > CONTENT_BYTES:
-        raise Invalid(f"the {what} is longer than {CONTENT_BYTES:,} bytes; shorten it")
-    return written
-
-
-def _source(value: object) -> str:
-    source = names.name(value, "source")
-    if len(source) > SHORT_LENGTH:
-        raise Invalid(f"the source has {len(source):,} characters; at most {SHORT_LENGTH} are allowed")
-    return source
-
-
-def _number(value: object) -> int | None:
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or not 1 <= value < 2**63):
-        raise Invalid(f"the number of an event is 1 or more, and less than 2 to the 63rd; not {value!r}")
-    return value
-
-
-def _importance(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise Invalid(f"importance must be a number from 0 to 1, not {value!r}")
-    return float(value)
-
-
-def tag_list(values: object) -> tuple[str, ...]:
-    """Return the tags trimmed, validated and deduplicated, in the given order."""
-    if values == ():
-        return ()
-    if isinstance(values, str) or not isinstance(values, Iterable):
-        raise Invalid(f"tags must be a list of words, not {values!r}")
-    tags = tuple(dict.fromkeys(names.name(value, "tag") for value in values))
-    if len(tags) > TAGS:
-        raise Invalid(f"there are {len(tags)} tags; at most {TAGS} are allowed")
-    long = next((tag for tag in tags if len(tag) > TAG_LENGTH), None)
-    if long:
-        raise Invalid(f"the tag {long[:80]!r} has {len(long)} characters; at most {TAG_LENGTH} are allowed")
-    return tags
-
-
-def _lifetime(value: object, scope: Scope, kind: Kind) -> Lifetime:
+def _lifetime(add: Add) -> Lifetime:
     """Return the requested lifetime; the default is long_term, and mid_term for a chunk."""
-    if scope is Scope.CONVERSATION:
-        if value not in (None, Lifetime.CONVERSATION):
-            raise Invalid("an entry of scope 'conversation' lives as long as its conversation; leave lifetime out")
+    if add.scope is Scope.CONVERSATION:
         return Lifetime.CONVERSATION
-    if value is not None:
-        return member(Lifetime, value, "lifetime")
-    return Lifetime.MID_TERM if kind is Kind.CHUNK else Lifetime.LONG_TERM
+    if add.lifetime is not None:
+        return Lifetime(add.lifetime)
+    return Lifetime.MID_TERM if add.kind is Kind.CHUNK else Lifetime.LONG_TERM

@@ -14,8 +14,8 @@ from dataclasses import replace
 from recollect import names
 from recollect.clock import LAST, Clock, Moment, milliseconds
 from recollect.engine.agent_store import Store
-from recollect.engine.remember import CONTENT_BYTES
 from recollect.errors import Invalid
+from recollect.model.fields import CONTENT_BYTES
 from recollect.model.reminder import Reminder
 from recollect.storage.database import Row
 

@@ -1,13 +1,17 @@
 """The five operations, as values, and the row that each one appends to the operation log."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
+from operator import attrgetter, is_
+from typing import Any, NamedTuple
 
+from recollect import names
 from recollect.clock import Moment
-from recollect.model.entry import Category, Kind, Lifetime, Scope
+from recollect.errors import Invalid
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.fields import limits_of, nullable
 
-__all__ = ["Add", "Alias", "Operation", "Remove", "Rename", "Revision", "Write"]
+__all__ = ["ENTRY_FIELDS", "WRITABLE", "Add", "Alias", "Operation", "Remove", "Rename", "Revision", "Write", "checked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +20,7 @@ class Add:
 
     content: str
     name: str | None = None
+    _: KW_ONLY
     kind: Kind | str = Kind.NOTE
     tags: Iterable[str] = ()
     context: str | None = None
@@ -54,6 +59,7 @@ class Write:
 
     target: str
     content: str | None = None
+    _: KW_ONLY
     tags: Iterable[str] | None = None
     context: str | None = None
     category: Category | str | None = None
@@ -69,6 +75,84 @@ class Remove:
 
 
 Operation = Add | Rename | Alias | Write | Remove
+
+
+ENTRY_FIELDS = {"channel": "channel_id", "conversation": "conversation_id", "at": "created_at"}
+"""Fields of `Add` whose field in `Entry` has another name."""
+
+
+class _Rule(NamedTuple):
+    """The validation of one field of an operation."""
+
+    name: str
+    check: Callable[[Any, str], Any]
+    optional: bool
+    """Whether None means that the field is not given."""
+    clears: bool
+    """Whether an empty text clears the field."""
+
+
+def _rules(names: Iterable[str], operation: type, *, clears: bool) -> tuple[_Rule, ...]:
+    """Return the rules for fields of an operation, which have the limits of the entry's fields."""
+    limits, optional, clearable = limits_of(Entry), nullable(operation), nullable(Entry)
+    stored = {name: ENTRY_FIELDS.get(name, name) for name in names}
+    return tuple(
+        _Rule(name, limits[field].check, name in optional, clears and field in clearable)
+        for name, field in stored.items()
+    )
+
+
+WRITABLE = tuple(one.name for one in fields(Write) if one.name != "target")
+"""The fields that a write can change."""
+_ADD = _rules([one.name for one in fields(Add)], Add, clears=False)
+_WRITE = _rules(WRITABLE, Write, clears=True)
+_add_fields = attrgetter(*(rule.name for rule in _ADD))
+
+
+def checked(operation: Operation) -> Operation:
+    """Return the operation with every field validated and normalised. Raises Invalid."""
+    match operation:
+        case Add():
+            return _checked_add(operation)
+        case Write():
+            return _checked_write(operation)
+        case Rename() | Alias():
+            return replace(operation, target=_target(operation.target), name=names.name(operation.name))
+        case Remove():
+            return replace(operation, target=_target(operation.target))
+    raise Invalid(f"{type(operation).__name__} is not an operation; use Add, Rename, Alias, Write or Remove")
+
+
+def _checked_add(add: Add) -> Add:
+    given = _add_fields(add)
+    found: dict[str, Any] = {
+        rule.name: None if value is None and rule.optional else rule.check(value, rule.name)
+        for rule, value in zip(_ADD, given, strict=True)
+    }
+    if not all(map(is_, found.values(), given)):
+        add = Add(**found)
+    if add.scope is Scope.CONVERSATION and add.conversation is None:
+        raise Invalid("an entry of scope 'conversation' needs the conversation it belongs to")
+    if add.scope is Scope.CHANNEL and add.channel is None:
+        raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
+    if add.scope is Scope.CONVERSATION and add.lifetime not in (None, Lifetime.CONVERSATION):
+        raise Invalid("an entry of scope 'conversation' lives as long as its conversation; leave lifetime out")
+    return add
+
+
+def _checked_write(write: Write) -> Write:
+    given = {rule: value for rule in _WRITE if (value := getattr(write, rule.name)) is not None}
+    if not given:
+        raise Invalid(f"a write needs something to write: {', '.join(WRITABLE[:-1])} or {WRITABLE[-1]}")
+    found = {
+        rule.name: value if rule.clears and value == "" else rule.check(value, rule.name)
+        for rule, value in given.items()
+    }
+    return replace(write, target=_target(write.target), **found)
+
+
+def _target(value: object) -> str:
+    return names.name(value, "name or id")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

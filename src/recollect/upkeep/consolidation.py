@@ -23,9 +23,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from recollect.clock import iso
-from recollect.engine import remember
 from recollect.engine.agent_store import Store
-from recollect.model.entry import Category, Entry, Lifetime, Scope
+from recollect.model.entry import TAGS, Category, Entry, Lifetime, Scope
 from recollect.search.duplicates import wording
 from recollect.search.ranking import relevance
 from recollect.storage import entries
@@ -215,7 +214,7 @@ def _take_over(shift: Shift, store: Store, pool: _Pool, batch: Sequence[tuple[in
             changed = step.change(
                 kept,
                 f"it took over the tags and accesses of {what} that said the same",
-                tags=tuple(dict.fromkeys(tag for note in notes for tag in note.tags))[: remember.TAGS],
+                tags=tuple(dict.fromkeys(tag for note in notes for tag in note.tags))[: TAGS.count],
                 source=SOURCE,
                 access_count=sum(note.access_count for note in notes),
                 accessed_at=max((note.accessed_at for note in notes if note.accessed_at is not None), default=None),

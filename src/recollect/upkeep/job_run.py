@@ -18,7 +18,7 @@ from recollect.engine import remember
 from recollect.engine.agent_store import Store, Work
 from recollect.errors import NotFound, RecollectError
 from recollect.model.entry import Entry
-from recollect.model.operation import Add, Remove, Revision, Write
+from recollect.model.operation import Add, Remove, Revision, Write, checked
 from recollect.model.reminder import Reminder
 from recollect.model.upkeep import Change
 from recollect.providers.base import LanguageModel
@@ -146,7 +146,7 @@ class Step:
 
     def add(self, draft: Add, reason: str) -> Entry:
         """Add an entry."""
-        made = remember.apply(self.work, remember.checked(draft), actor=self.shift.job, now=self.shift.now)
+        made = remember.apply(self.work, checked(draft), actor=self.shift.job, now=self.shift.now)
         # Undo removes the entry only if these fields are still the same.
         kept = {"name": made.name, "tags": made.tags, "content_hash": made.content_hash}
         self._note("added", made, reason, after=kept)
@@ -198,7 +198,7 @@ def set_fields(work: Work, entry: Entry, fields: Mapping[str, Any], *, actor: st
     emptied = {name: None for name, value in fields.items() if value is None and name not in kept}
     written = {name: value for name, value in fields.items() if name not in kept and name not in emptied}
     if written:
-        write = remember.checked(Write(entry.id, **written))
+        write = checked(Write(entry.id, **written))
         entry = remember.apply(work, write, actor=actor, now=now)
     if emptied:
         entry = _empty(work, entry, emptied, actor, now)

@@ -11,7 +11,7 @@ from recollect.engine import remember
 from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Lifetime
-from recollect.model.operation import Add, Operation, Remove, Write
+from recollect.model.operation import Add, Operation, Remove, Write, checked
 from recollect.model.vault import Problem, Report
 from recollect.storage import entries
 from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
@@ -252,7 +252,7 @@ class Merge:
     def _adopt(self, block: Block, number: int | None) -> Block:
         """Create an entry from a handwritten block; add the id comment, and a heading if the block has neither."""
         try:
-            add = remember.checked(
+            add = checked(
                 Add(
                     block.content, tags=block.tags, category=self.category, at=block.at or self.now, source=ACTOR,
                     lifetime=Lifetime.LONG_TERM,
@@ -279,7 +279,7 @@ class Merge:
         write = Write(entry.id, content=content, tags=None if tags == entry.tags else tags, category=category)
         if content is not None or write.tags is not None or category is not None:
             try:
-                entry = self._apply(remember.checked(write))
+                entry = self._apply(checked(write))
             except Invalid as error:
                 self._trouble(block, error)
                 self.troubled.add(number)

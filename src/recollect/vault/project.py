@@ -10,9 +10,9 @@ from pathlib import Path
 
 from recollect.engine import project, remember
 from recollect.engine.agent_store import Work
-from recollect.engine.remember import CONTENT_BYTES
 from recollect.errors import Invalid
 from recollect.model.entry import Entry
+from recollect.model.fields import CONTENT_BYTES
 from recollect.model.operation import Remove
 from recollect.model.vault import Report
 from recollect.storage.database import Transaction

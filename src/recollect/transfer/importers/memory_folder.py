@@ -14,9 +14,9 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from recollect.engine.access_policy import SHARED
-from recollect.engine.remember import CONTENT_BYTES
 from recollect.errors import Invalid
 from recollect.model.entry import Category
+from recollect.model.fields import CONTENT_BYTES
 from recollect.names import segment
 from recollect.transfer.archive import file_errors
 from recollect.transfer.importers.reading import clean, line, moment

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from recollect.engine.remember import CONTENT_BYTES
+from recollect.model.fields import CONTENT_BYTES
 from recollect.transfer.archive import file_errors
 from recollect.transfer.importers.reading import clean, line, moment, name
 from recollect.transfer.importers.values import Item, Note, Read, Remark

@@ -20,7 +20,7 @@ from recollect.errors import Invalid
 from recollect.model.entry import Lifetime
 from recollect.model.events import checked_event
 from recollect.model.history import Event, EventType, Lane, Status
-from recollect.model.operation import Add, Alias, Write
+from recollect.model.operation import Add, Alias, Write, checked
 from recollect.model.transfer import Part
 from recollect.storage import entries, history
 from recollect.storage.database import Transaction
@@ -187,13 +187,13 @@ class Writer:
                 embedding.attach(one.store, work, entry, vector)
                 for alias in note.aliases:
                     if alias not in taken and entries.binding(work.tx, alias) is None:
-                        remember.apply(work, remember.checked(Alias(entry.id, alias)), actor=ACTOR, now=now)
+                        remember.apply(work, checked(Alias(entry.id, alias)), actor=ACTOR, now=now)
             one.known.seq = work.counters.operations
 
     def _draft(self, one: _Agent, note: Note) -> Add | None:
         """Validate a note as an Add; None, with a remark, if it is invalid or its name already occurred in the file."""
         try:
-            add = remember.checked(
+            add = checked(
                 Add(
                     note.content, name=note.name, tags=note.tags, context=note.context, category=note.category,
                     source=note.source, at=note.at, lifetime=Lifetime.LONG_TERM,
@@ -323,7 +323,7 @@ def _plan(one: _Agent, tx: Transaction, add: Add, taken: Collection[str]) -> _Pl
         return _Plan(None, one.there)
     if entries.revisions(tx, entry.id)[-1].actor != ACTOR:
         return _Plan(None, one.there, f"{add.name!r} has another text here, and was left as it is")
-    write = remember.checked(Write(entry.id, content=add.content, tags=add.tags or None))
+    write = checked(Write(entry.id, content=add.content, tags=add.tags or None))
     assert isinstance(write, Write)
     return _Plan(write, one.changed)
 
