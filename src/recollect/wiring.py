@@ -24,7 +24,7 @@ from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
 from recollect.storage.files import new_folder, sync_folder
-from recollect.storage.sqlite import SqliteDatabase
+from recollect.storage.sqlite.database import SqliteDatabase
 from recollect.transfer.archive import expanded, file_errors
 from recollect.transfer.copying import copy_folder
 
@@ -227,7 +227,7 @@ class SingleFile:
 
     def delete(self, workspace: str) -> None:
         """Remove the file and its write-ahead log."""
-        self._database.remove()
+        self._database.admin.remove()
 
     def vault(self, workspace: str) -> None:
         """Return None: a single file has no vault folder."""
@@ -244,11 +244,11 @@ class SingleFile:
             raise ConfigError(f"the backup of a single file is a file: give {target} a name that ends in .db")
         if not self._database.path.exists():
             raise NotFound(f"{self._database.path} does not exist yet; there is nothing to back up")
-        self._database.backup(target)
+        self._database.admin.backup(target)
 
     def close(self) -> None:
         """Close the file."""
-        self._database.close()
+        self._database.admin.close()
 
 
 class Directory:
@@ -277,7 +277,7 @@ class Directory:
 
     def delete(self, workspace: str) -> None:
         """Remove the workspace's folder."""
-        self.workspace(workspace).close()
+        self.workspace(workspace).admin.close()
         self._workspaces.pop(workspace, None)
         try:  # atomic, so that no other process sees part of it
             os.rename(self._path / "workspaces" / workspace, self._path / f".{uuid.uuid4().hex}.deleted")
@@ -307,7 +307,7 @@ class Directory:
         with _new_directory(target) as aside:
             for database in (self._account, *(self.workspace(name) for name in self.workspaces())):
                 if database.path.exists():
-                    database.backup(aside / database.path.relative_to(self._path))
+                    database.admin.backup(aside / database.path.relative_to(self._path))
             # After the databases: a file newer than its database is an edit, which the next sync takes in. In the other
             # order a note written in between would have no file, and sync would treat it as a removal.
             for vault in self._vaults():
@@ -316,7 +316,7 @@ class Directory:
     def close(self) -> None:
         """Close every file."""
         for database in (self._account, *self._workspaces.values()):
-            database.close()
+            database.admin.close()
 
 
 class Server:
@@ -371,7 +371,7 @@ class Server:
                 for source, file in databases:
                     for agent in source.admin.agents():
                         with source.admin.dump(agent) as tables:
-                            file.load(tables)
+                            file.admin.load(tables)
             finally:
                 copy.close()
 

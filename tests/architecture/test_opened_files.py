@@ -38,7 +38,7 @@ OTHERS = {
     "storage.schema": "files of the package",
     "storage.files": "databases and their folders",
     "storage.postgres": "a pool of connections",
-    "storage.sqlite": "the database file, to look for erased text",
+    "storage.sqlite.administration": "the database file, to look for erased text",
     "transfer.archive": "the file that an export or import names",
     "transfer.copying": "the copies that a backup makes",
     "ui.pages": "files of the package",

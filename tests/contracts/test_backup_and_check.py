@@ -699,7 +699,7 @@ def test_a_damaged_workspace_does_not_keep_the_others_from_being_checked(tmp_pat
 WRITES = """
 import os, sys
 import recollect
-from recollect.storage import sqlite
+from recollect.storage.sqlite import administration
 from recollect.transfer import archive
 
 def stop(*_):
@@ -707,7 +707,7 @@ def stop(*_):
     sys.stdin.readline()
     os._exit(0)
 
-archive.publish = sqlite.publish = os.replace = stop
+archive.publish = administration.publish = os.replace = stop
 with recollect.open(sys.argv[1]) as home:
     getattr(home, sys.argv[2])(sys.argv[3])
 """

@@ -16,7 +16,7 @@ from postgres import Server
 import recollect
 from recollect import Alias, Conflict, Home, Memory, NotFound, Receipt, Rename, Unavailable, Write, text
 from recollect.search import index
-from recollect.storage.sqlite import SqliteDatabase
+from recollect.storage.sqlite.administration import SqliteAdministration
 
 LONG = " ".join(f"page{number}of{number * 7919 % 100_003}" for number in range(13_000))
 
@@ -381,7 +381,7 @@ def test_bytes_that_are_left_in_the_file_are_told(tmp_path: Path, monkeypatch: p
     with recollect.open(path) as home:
         mem = home.agent("ana")
         entry = mem.remember(f"the password is {token(9)}")
-        monkeypatch.setattr(SqliteDatabase, "scrub", lambda self, agent: ([], []))  # nothing is overwritten
+        monkeypatch.setattr(SqliteAdministration, "scrub", lambda self, agent: ([], []))  # nothing is overwritten
         receipt = mem.forget(entry.id, erase=True)
     assert any("outside of any row" in line for line in receipt.remaining)
 
@@ -498,7 +498,7 @@ def test_what_an_open_transaction_of_the_server_still_sees_is_told_and_goes_with
 def test_a_log_that_a_reader_holds_is_told_and_not_called_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("recollect.storage.sqlite.BUSY_MS", 100)
+    monkeypatch.setattr("recollect.storage.sqlite.opening.BUSY_MS", 100)
     location = str(tmp_path / "memory.db")
     with recollect.open(location) as home:
         mem = home.agent("ana")

@@ -222,11 +222,11 @@ def test_queries_over_all_agents_are_used_only_to_list_the_agents_of_a_database(
                     if isinstance(node, ast.Constant) and isinstance(node.value, str) and "admin." in node.value:
                         users.add((path.relative_to(PACKAGE).as_posix(), function.name, node.value))
     assert users == {
-        ("storage/sqlite.py", "agents", "admin.agents"),
+        ("storage/sqlite/administration.py", "agents", "admin.agents"),
         ("storage/postgres.py", "agents", "admin.agents"),
     }
     mentions = [path for path in PACKAGE.rglob("*.py") if "admin." in path.read_text(encoding="utf-8")]
-    assert {path.name for path in mentions} == {"sqlite.py", "postgres.py"}
+    assert {path.relative_to(PACKAGE).as_posix() for path in mentions} == {path for path, _, _ in users}
     assert [name for name in queries() if name.startswith("admin.")] == ["admin.agents"]
     selected = re.findall(r"SELECT (?:min\()?(\w+)", queries()["admin.agents"])
     assert set(selected) == {"agent"}  # names, and nothing of what they have
@@ -292,7 +292,7 @@ def sample(kind: str) -> Any:
 
 
 def rows_of_ben(tx: Any) -> dict[str, list[Any]]:
-    return {table: list(tx._connection.execute(f"SELECT * FROM {table} WHERE agent = 'ben'")) for table in TABLES}
+    return {table: list(tx.connection.execute(f"SELECT * FROM {table} WHERE agent = 'ben'")) for table in TABLES}
 
 
 # Random stories with agents whose names are easy to confuse

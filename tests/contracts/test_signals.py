@@ -20,8 +20,8 @@ import recollect
 from recollect import FixedClock, Home, Memory, Settings
 from recollect.config import EmbedderSettings
 from recollect.engine import signals as module
-from recollect.storage import sqlite
 from recollect.storage.postgres import schema_of
+from recollect.storage.sqlite import opening
 
 WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
 NEW_YEAR_2026 = 1_767_225_600_000
@@ -87,7 +87,7 @@ def locked(location: str) -> Iterator[None]:
 @pytest.fixture
 def impatient(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever waits for a lock gets an error at once."""
-    monkeypatch.setattr(sqlite, "BUSY_MS", 1)
+    monkeypatch.setattr(opening, "BUSY_MS", 1)
     if location.startswith("postgresql"):
         with psycopg.connect(location, autocommit=True) as connection:
             connection.execute(f'ALTER DATABASE "{connection.info.dbname}" SET lock_timeout TO 1')

@@ -127,7 +127,7 @@ def test_of_many_readers_at_once_only_some_keep_their_connection(tmp_path: Path)
         with ExitStack() as stack:
             for _ in range(20):
                 stack.enter_context(mem._workspace.read())
-        assert len(mem._workspace.database._idle) == 8  # type: ignore[attr-defined]
+        assert len(mem._workspace.database.file._idle) == 8  # type: ignore[attr-defined]
         mem.remember("two")
         assert len(mem.list()) == 2
 
@@ -154,7 +154,7 @@ def test_a_child_writes_even_if_another_thread_of_its_parent_was_writing_at_the_
         begun, done = threading.Event(), threading.Event()
 
         def write() -> None:
-            with mem._workspace.database._writing:  # type: ignore[attr-defined]
+            with mem._workspace.database.file.writing:  # type: ignore[attr-defined]
                 begun.set()
                 done.wait()
 

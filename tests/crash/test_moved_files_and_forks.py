@@ -16,7 +16,7 @@ from embedders import in_a_new_process
 import recollect
 from recollect.storage.files import new_file, publish
 from recollect.storage.postgres import PostgresDatabase, PostgresServer
-from recollect.storage.sqlite import SqliteDatabase
+from recollect.storage.sqlite.database import SqliteDatabase
 
 
 def contents(mem: recollect.Memory) -> list[str]:
@@ -224,7 +224,7 @@ def test_a_reader_that_is_under_way_while_the_file_is_replaced_does_not_bring_th
     for _ in range(3):
         with database.read("ana") as tx:
             assert tx.all("entries.after_id", id="", limit=9)[0][7] == "new words"
-    database.close()
+    database.admin.close()
 
 
 def test_a_reader_of_an_empty_memory_is_not_disturbed_by_the_one_who_makes_it(tmp_path: Path) -> None:
@@ -240,7 +240,7 @@ def test_a_reader_of_an_empty_memory_is_not_disturbed_by_the_one_who_makes_it(tm
         maker.join()
         assert tx.all("entries.after_id", id="", limit=9) == []
     assert (tmp_path / "memory.db").exists()
-    database.close()
+    database.admin.close()
 
 
 # PostgreSQL

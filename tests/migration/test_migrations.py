@@ -14,8 +14,10 @@ from psycopg import sql as quoting
 
 import recollect
 from recollect import ConfigError, FixedClock
-from recollect.storage import postgres, sqlite
+from recollect.storage import postgres
 from recollect.storage.schema import Migration, migrations
+from recollect.storage.sqlite import opening
+from recollect.storage.sqlite.database import SqliteDatabase
 
 NUMBERS = [migration.number for migration in migrations()]
 EARLIER = NUMBERS[:-1]
@@ -43,7 +45,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], pytest.MonkeyPatch]
 
     def until(number: int) -> pytest.MonkeyPatch:
         then = tuple(migration for migration in migrations() if migration.number <= number)
-        for module in (sqlite, postgres):
+        for module in (opening, postgres):
             monkeypatch.setattr(module, "migrations", lambda: then)
         return monkeypatch
 
@@ -109,10 +111,10 @@ def pragma(path: Path, name: str) -> Any:
 def file_of(path: Path, number: int, only: Only, samples: Samples) -> None:
     """A file as the code of that day made it, with a row in each table that it has."""
     patch = only(number)
-    database = sqlite.SqliteDatabase(path)
+    database = SqliteDatabase(path)
     with database.write("ben"):
         pass
-    database.close()
+    database.admin.close()
     patch.undo()
     connection = apsw.Connection(str(path))
     for table in tables_after(number):
@@ -202,7 +204,7 @@ def test_a_migration_that_fails_half_way_leaves_the_file_as_it_was(
     broken = tmp_path / f"{NUMBERS[-1] + 1:04}_broken.sql"
     broken.write_text("CREATE TABLE half (agent TEXT NOT NULL);\nCREATE TABLE entries (agent TEXT NOT NULL);\n")
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite, "migrations", lambda: (*migrations(), Migration(broken)))
+        patch.setattr(opening, "migrations", lambda: (*migrations(), Migration(broken)))
         with recollect.open(path) as home, pytest.raises(Exception, match="entries"):
             home.agent("ana").list()
     assert (schema_of_file(path), rows_of_file(path)) == before
@@ -215,7 +217,7 @@ def test_a_file_of_a_newer_schema_is_refused_and_not_changed(tmp_path: Path, mon
     newer.write_text("CREATE TABLE future (agent TEXT NOT NULL) STRICT;\n")
     path = tmp_path / "memory.db"
     with monkeypatch.context() as patch:
-        patch.setattr(sqlite, "migrations", lambda: (*migrations(), Migration(newer)))
+        patch.setattr(opening, "migrations", lambda: (*migrations(), Migration(newer)))
         new_file(path)
     before = (schema_of_file(path), rows_of_file(path))
     with recollect.open(path) as home:

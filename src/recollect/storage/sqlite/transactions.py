@@ -1,0 +1,160 @@
+"""Transactions on a SQLite file: reads see one snapshot, writes use BEGIN IMMEDIATE and wait for the write lock.
+
+The context managers are classes instead of generators, because they are on the hot path of every read and write, and a
+write runs with cold CPU caches after waiting for the disk.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import apsw
+
+from recollect.storage.database import Row, Transaction
+from recollect.storage.named_queries import expand, plain, statement
+from recollect.storage.sqlite.errors import raise_translated
+from recollect.storage.sqlite.file import SqliteFile, forks, give_empty, take_empty
+from recollect.storage.sqlite.opening import require_known_version
+
+__all__ = ["SqliteRead", "SqliteTransaction", "SqliteWrite"]
+
+# Binding named parameters takes time quadratic in their number.
+_LONG_LIST = "SELECT value FROM json_each(:{})"
+
+
+class SqliteTransaction(Transaction):
+    """A transaction on one connection."""
+
+    alone = True
+
+    def __init__(self, connection: apsw.Connection, agent: str, generation: int) -> None:
+        self.agent = agent
+        self.generation = generation
+        self.connection = connection
+        self._execute = connection.cursor().execute  # one cursor suffices, because every result is fetched completely
+
+    def all(self, query: str, /, **values: Any) -> list[Row]:
+        """Return the rows of a named query."""
+        sql = plain[query]
+        if sql is None:
+            sql, values = expand(query, values, _LONG_LIST)
+        values["agent"] = self.agent
+        return self._execute(sql, values).fetchall()
+
+    def run(self, query: str, /, **values: Any) -> int:
+        """Run a named query and return the number of rows it changed."""
+        sql = plain[query]
+        if sql is None:
+            sql, values = expand(query, values, _LONG_LIST)
+        values["agent"] = self.agent
+        self._execute(sql, values)
+        return self.connection.changes()
+
+    def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Run a named query once for each row of values."""
+        agent = self.agent
+        self.connection.executemany(statement(query), ({**row, "agent": agent} for row in rows))
+
+    def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
+        """Bulk-load complete rows into a table."""
+        marks = ", ".join("?" * len(columns))
+        insert = f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})"  # noqa: S608
+        self.connection.executemany(insert, rows)
+
+
+class SqliteRead:
+    """Context manager of a read transaction: one snapshot of the file, or an empty memory if there is no file."""
+
+    __slots__ = ("_agent", "_file", "_is_empty", "_tx")
+
+    def __init__(self, file: SqliteFile, agent: str) -> None:
+        self._file, self._agent = file, agent
+        self._is_empty = False
+        """True if this reads an empty in-memory database."""
+
+    def __enter__(self) -> SqliteTransaction:
+        file = self._file
+        forks.begin(self)
+        try:
+            if file.present():
+                connection, generation = file.take()
+                try:
+                    connection.execute("BEGIN")
+                except BaseException:
+                    file.give_back(connection, generation, "COMMIT")
+                    raise
+            else:
+                connection, generation = take_empty(), file.generation
+                self._is_empty = True
+        except BaseException as error:
+            forks.end(self)
+            raise_translated(error, file.path)
+            raise
+        self._tx = SqliteTransaction(connection, self._agent, generation)
+        return self._tx
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        try:
+            if self._is_empty:
+                give_empty(self._tx.connection)
+            else:
+                self._file.give_back(self._tx.connection, self._tx.generation, "COMMIT")
+        finally:
+            forks.end(self)
+        if error is not None:
+            raise_translated(error, self._file.path)
+
+
+class SqliteWrite:
+    """Context manager of a write transaction: committed to disk when the block ends, rolled back when it raises."""
+
+    __slots__ = ("_agent", "_file", "_lock", "_tx")
+
+    def __init__(self, file: SqliteFile, agent: str) -> None:
+        self._file, self._agent = file, agent
+
+    def __enter__(self) -> SqliteTransaction:
+        file = self._file
+        forks.begin(self)
+        self._lock = file.writing
+        self._lock.acquire()
+        try:
+            if not file.present():
+                file.create()
+            connection, generation = file.take()
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                last, file.last_write = file.last_write, None
+                current = last is not None and last[:3] == (connection, connection.data_version(), self._agent)
+                if not current:
+                    require_known_version(connection, file.path)  # a newer recollect may have migrated the file
+            except BaseException:
+                file.give_back(connection, generation, "ROLLBACK")
+                raise
+        except BaseException as error:
+            self._lock.release()
+            forks.end(self)
+            raise_translated(error, file.path)
+            raise
+        self._tx = SqliteTransaction(connection, self._agent, generation)
+        if current and last is not None:
+            self._tx.counters = last[3]
+        return self._tx
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        file, tx = self._file, self._tx
+        try:
+            try:
+                if error is None:
+                    tx.connection.execute("COMMIT")
+                    if tx.counters is not None:
+                        file.last_write = tx.connection, tx.connection.data_version(), tx.agent, tx.counters
+            finally:
+                file.give_back(tx.connection, tx.generation, "ROLLBACK")
+        except Exception as failure:
+            raise_translated(failure, file.path)
+            raise
+        finally:
+            self._lock.release()
+            forks.end(self)
+        if error is not None:
+            raise_translated(error, file.path)
