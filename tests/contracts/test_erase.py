@@ -449,7 +449,7 @@ def test_where_deleted_rows_cannot_be_overwritten_the_receipt_says_so_and_the_id
 
     with monkeypatch.context() as patch:
         for database in (mem._workspace.database, mem._account.database):
-            patch.setattr(database, "scrub", no_room)
+            patch.setattr(database.admin, "scrub", no_room)
         receipt = mem.forget("private", erase=True)
     assert receipt.entry_id == entry.id
     assert any(entry.id in line and "no room left" in line for line in receipt.remaining)

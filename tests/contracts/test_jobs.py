@@ -85,9 +85,9 @@ def every_row(home: Home) -> dict[str, list[Any]]:
     """All that is stored, of everybody."""
     found = {}
     for label, database in home._databases():
-        for agent in {*database.agents(), "_shared"}:
+        for agent in {*database.admin.agents(), "_shared"}:
             if database.exists(agent):
-                with database.dump(agent) as tables:
+                with database.admin.dump(agent) as tables:
                     for table, _, rows in tables:
                         found[f"{label}/{agent}/{table}"] = sorted(map(repr, rows))
     return found

@@ -360,7 +360,7 @@ def test_an_agent_that_only_read_anothers_memory_is_part_of_the_home(home: Home)
     home.agent("ben").remember("apple knowledge", name="apple")
     ana = home.agent("ana")
     assert found(ana, "apple", target_agent="ben") == ["apple knowledge"]
-    assert ana._workspace.database.agents() == ["ana", "ben"]
+    assert ana._workspace.database.admin.agents() == ["ana", "ben"]
 
 
 def test_reads_of_another_agents_memory_at_once_are_all_recorded(home: Home) -> None:

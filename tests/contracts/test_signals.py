@@ -63,7 +63,7 @@ def stored(mem: Memory) -> int:
     number = 0
     for store in mem._entries.stores:
         if store.exists():
-            with store.database.dump(mem.agent) as tables:
+            with store.database.admin.dump(mem.agent) as tables:
                 number += sum(len(list(rows)) for name, _, rows in tables if name == "recall_events")
     return number
 

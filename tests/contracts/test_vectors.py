@@ -51,7 +51,7 @@ def mem(home: Home) -> Memory:
 
 def rows(mem: Memory, table: str) -> list[dict[str, Any]]:
     """What is in a table of the agent."""
-    with mem._workspace.database.dump(mem.agent) as tables:
+    with mem._workspace.database.admin.dump(mem.agent) as tables:
         return [
             dict(zip(columns, row, strict=True)) for name, columns, found in tables if name == table for row in found
         ]
@@ -180,9 +180,9 @@ def everything_embedded(home: Home) -> set[tuple[str, str]]:
     """Content and model of every vector in any database of a home."""
     found = set()
     for _, database in home._databases():
-        for agent in database.agents():
+        for agent in database.admin.agents():
             contents, vectors = {}, []
-            with database.dump(agent) as tables:
+            with database.admin.dump(agent) as tables:
                 for name, columns, listed in tables:
                     for row in listed:
                         values = dict(zip(columns, row, strict=True))

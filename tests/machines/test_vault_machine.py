@@ -61,7 +61,9 @@ class VaultMachine(RuleBasedStateMachine):
     def opened(self) -> Vault:
         self.database = self.home._place.workspace("default")
         stores = self.home._store
-        return Vault(self.root / "vault", lambda agent: stores(self.database, agent), self.database.agents, self.clock)
+        return Vault(
+            self.root / "vault", lambda agent: stores(self.database, agent), self.database.admin.agents, self.clock
+        )
 
     def teardown(self) -> None:
         if hasattr(self, "home"):
