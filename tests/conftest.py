@@ -48,11 +48,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def needs_postgres(item: pytest.Item) -> bool:
-    """True if a test takes a server's fixture, or the PostgreSQL variant of `location`."""
+    """True if a test takes the fixture of a server, or is the PostgreSQL variant of a test of several locations."""
     if not isinstance(item, pytest.Function):
         return False
-    parameters = item.callspec.params if hasattr(item, "callspec") else {}
-    return "postgres_server" in item.fixturenames or parameters.get("location") == "postgres"
+    variants = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    return "postgres_server" in item.fixturenames or any(str(variant) == "postgres" for variant in variants)
 
 
 @pytest.fixture(autouse=True)

@@ -713,6 +713,7 @@ with recollect.open(sys.argv[1]) as home:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("call", ["export", "backup"])
 def test_what_a_killed_process_left_is_removed_and_what_a_live_one_uses_is_not(
     location: str, tmp_path: Path, call: str

@@ -338,6 +338,7 @@ def test_an_event_that_is_wrong_is_refused_before_anything_is_written(tmp_path: 
         assert tables(str(tmp_path / "memory.db")) == before
 
 
+@pytest.mark.slow
 def test_large_and_strange_texts_come_back_as_they_were(home: Home, mem: Memory) -> None:
     conv = mem.conversations.start()
     texts = ["x" * 10_000_000, "👩🏽‍🚀 漢字 \u202eabc\r\n\ttab \x1b", "e\u0301"]

@@ -91,6 +91,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(story=steps, forgotten=st.booleans(), neighbours=st.integers(0, 20), later=st.integers(0, 8))
 def test_whatever_happened_to_an_entry_no_byte_of_it_is_left_in_the_file(
@@ -119,6 +120,7 @@ def test_whatever_happened_to_an_entry_no_byte_of_it_is_left_in_the_file(
         assert left_of(words, on_disk(location)) == []
 
 
+@pytest.mark.slow
 def test_a_text_of_many_pages_that_was_rewritten_is_erased_from_all_of_them(tmp_path: Path) -> None:
     location = str(tmp_path / "memory.db")
     with recollect.open(location) as home:

@@ -213,6 +213,7 @@ def test_the_check_of_the_queries_lets_a_bound_query_pass(good: str) -> None:
     assert problems(good) == []
 
 
+@pytest.mark.slow
 def test_queries_over_all_agents_are_used_only_to_list_the_agents_of_a_database() -> None:
     users = set()
     for path in PACKAGE.rglob("*.py"):
@@ -386,6 +387,7 @@ class Neighbours:
                     assert mem.forget(entry_id) is False
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["file", "directory"])
 @settings(max_examples=20)
 @given(agents, st.lists(steps, min_size=4, max_size=16))

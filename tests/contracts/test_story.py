@@ -26,6 +26,7 @@ def start() -> Iterator[Callable[..., Child]]:
         yield starter
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("with_model", [False, True], ids=["without a model", "with a model"])
 @pytest.mark.parametrize("location", ["file", "postgres"], indirect=True)
 def test_a_question_about_a_talk_of_long_ago_is_answered_by_the_right_turn(

@@ -15,6 +15,7 @@ INVISIBLE = [
 ]  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_control_and_format_character_is_removed_and_no_letter_is() -> None:
     everything = {chr(code) for code in range(0x110000) if not 0xD800 <= code < 0xE000}
     kept = set(fencing.clean("".join(sorted(everything))))

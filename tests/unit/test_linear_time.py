@@ -51,6 +51,7 @@ def quickest(read: Callable[[str], object], content: str) -> float:
     return max(min(taken), 0.001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("reader", READERS)
 def test_a_text_of_eight_times_the_length_takes_no_more_than_a_few_times_that(reader: str) -> None:
     read = READERS[reader]

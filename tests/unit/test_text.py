@@ -494,6 +494,7 @@ def test_every_identifier_is_found_by_its_whole_and_by_its_parts(before: str, pa
 # Hostile size: each of these would run for hours if the time were not linear
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
