@@ -92,7 +92,7 @@ def described(name: str) -> str:
         return _paragraphs(f"{_code(_signature(value, path[-1], method=inside))}\n\n{inspect.getdoc(value)}")
     text = str(inspect.getdoc(value))
     if issubclass(value, enum.Enum):
-        return _paragraphs(f"{text}\n\n{_table(('value', 'meaning'), _values(value))}")
+        return _paragraphs(f"{text}\n\n{_values(value)}{_extra(value)}")
     if dataclasses.is_dataclass(value):
         return _paragraphs(
             f"{text}\n\n{_table(('field', 'type', 'default', 'meaning'), _fields(value))}{_extra(value)}"
@@ -126,9 +126,12 @@ def _extra(owner: type) -> str:
     return "\n\n" + "\n".join(lines) if lines else ""
 
 
-def _values(owner: type[enum.Enum]) -> list[tuple[str, ...]]:
+def _values(owner: type[enum.Enum]) -> str:
     notes = _notes(owner)
-    return [(f'`{owner.__name__}.{one.name}` = `"{one.value}"`', notes.get(one.name, "")) for one in owner]
+    shown = [(f"`{owner.__name__}.{one.name}`", f'`"{one.value}"`', notes.get(one.name, "")) for one in owner]
+    if notes:
+        return _table(("name", "value", "meaning"), shown)
+    return f"Values: {', '.join(f'{name} ({value})' for name, value, _ in shown)}."
 
 
 def _fields(owner: Any) -> list[tuple[str, ...]]:

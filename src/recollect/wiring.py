@@ -48,11 +48,13 @@ def open_home(
     location: str | Path | None = None, *, settings: Settings | None = None, embedder: Embedder | None = None,
     model: LanguageModel | None = None, clock: Clock | None = None, vault: str | Path | None = None,
 ) -> Home:  # fmt: skip
-    """Open a memory. Nothing is created before the first write.
+    """Open a home. Nothing is created before the first write.
 
-    The location is a directory (account.db, and a folder per workspace), a path ending in .db (everything in that
-    file), or postgresql://… (a schema per workspace and agent). It defaults to RECOLLECT_HOME, else ./.recollect.
+    The location is a directory (`account.db`, and a folder per workspace), a path ending in `.db` (everything in that
+    file), or `postgresql://…` (a schema per workspace and agent). It defaults to RECOLLECT_HOME, else `./.recollect`.
     `embedder` and `model` override those of the settings; `vault` is a folder for markdown files.
+
+    Raises ConfigError if the location or a setting is wrong, or an extra is not installed.
     """
     settings = settings or Settings.read()
     if location is not None and not isinstance(location, str | os.PathLike):
