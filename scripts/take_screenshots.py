@@ -1,4 +1,4 @@
-"""The pictures of docs/page.md, each of a view of the demo memory. Run by scripts/screenshots."""
+"""Takes the screenshots of docs/page.md, one per view of the demo memory. Run by scripts/screenshots."""
 
 import re
 import shutil
@@ -20,12 +20,12 @@ FLAGS = [
 ]
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 MOST = 150_000
-"""Bytes of a picture."""
+"""Maximum size of a screenshot in bytes."""
 WIDE, PHONE = {"width": 1220, "height": 740}, {"width": 390, "height": 760}
 
 
 def search(page: Page) -> None:
-    """A question, its results, and why the best one was found."""
+    """Search, open the best result, and show why it was found."""
     page.get_by_label("Search the memory").press_sequentially("who decides about refunds")
     page.locator(".entry-row mark").first.wait_for()
     page.locator(".entry-row", has_text="Refunds are made").first.click()
@@ -34,7 +34,7 @@ def search(page: Page) -> None:
 
 
 def entry(page: Page) -> None:
-    """The lower part of an entry."""
+    """Show the lower part of an entry."""
     page.locator(".history").wait_for()
     page.locator(".picture .curve").wait_for()
     page.get_by_role("heading", name="Names").scroll_into_view_if_needed()
@@ -42,18 +42,18 @@ def entry(page: Page) -> None:
 
 
 def second(page: Page) -> None:
-    """The second of the list, opened."""
+    """Open the second row of the list."""
     page.locator(".entry-row").nth(1).click()
     page.locator(".picture .curve").wait_for()
 
 
 def editing(page: Page) -> None:
-    """The form."""
+    """Open the form."""
     page.get_by_role("button", name="Edit").click()
 
 
 def conversation(page: Page) -> None:
-    """A transcript with a tool call and a compaction unfolded."""
+    """Show a transcript with a tool call and a compaction expanded."""
     page.locator(".entry-row", has_text="morning-support").click()
     page.get_by_text("Called list_tickets").click()
     page.locator(".transcript").evaluate("node => node.scrollIntoView()")
@@ -62,12 +62,12 @@ def conversation(page: Page) -> None:
 
 
 def upkeep(page: Page) -> None:
-    """The jobs are there."""
+    """Wait for the jobs."""
     page.get_by_role("row", name="consolidate").wait_for()
 
 
 def nothing(page: Page) -> None:
-    """Something is there."""
+    """Wait for the content of the view."""
     page.locator(".entry-row, .card, .welcome").first.wait_for()
 
 
@@ -94,7 +94,7 @@ SHOTS: list[tuple[str, str, str, dict[str, int], Callable[[Page], None]]] = [
 
 
 def main() -> None:
-    """Fill a memory, serve it, take the pictures."""
+    """Fill a memory, serve it, and take the screenshots."""
     IMAGES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as folder:
         program = [sys.executable, "-m", "recollect", "--home", f"{folder}/demo.db"]
@@ -112,7 +112,7 @@ def main() -> None:
 
 
 def somewhere_else(route: Route) -> None:
-    """Where the memory is on the machine that takes the pictures is nobody's business."""
+    """Redact the location of the memory on this machine."""
     answer = route.fetch()
     route.fulfill(
         response=answer, json={**answer.json(), "home": "/home/ana/shop/.recollect", "program": ["recollect"]}
@@ -120,7 +120,7 @@ def somewhere_else(route: Route) -> None:
 
 
 def take(url: str) -> None:
-    """Take the pictures."""
+    """Take the screenshots."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
         for name, where, scheme, size, act in SHOTS:
@@ -140,7 +140,7 @@ def take(url: str) -> None:
 
 
 def smaller(png: bytes) -> bytes:
-    """The same picture with 256 of its colours, and the nearest of them for the others: a third of the bytes."""
+    """Reduce a screenshot to a palette of 256 colours, mapping each pixel to the nearest: a third of the bytes."""
     width, height = struct.unpack(">II", png[16:24])
     at, packed = 8, b""
     while at < len(png):
@@ -171,7 +171,7 @@ def smaller(png: bytes) -> bytes:
 
 
 def unfiltered(raw: bytes, stride: int) -> NDArray[np.uint8]:
-    """The rows of a picture of three bytes a pixel, as they were before the filters of PNG."""
+    """Undo the filters of PNG: return the rows of an image with three bytes per pixel."""
     rows, above = [], bytearray(stride)
     for start in range(0, len(raw), stride + 1):
         kind, row = raw[start], bytearray(raw[start + 1 : start + 1 + stride])

@@ -1,9 +1,9 @@
-"""How the documentation is read: its pages, their blocks of code, and what they say comes out.
+"""Parser for the documentation: pages, code blocks and their expected output.
 
-A page is run from top to bottom in a folder of its own. A ```python block is executed, all blocks of a page in one
-namespace; comments behind a print and comments at the beginning of a line are what it must print. Of a ```console
-block the lines after `$ ` are run by the shell, and the lines below them are what they must print; without such lines
-only the exit code counts. `…` stands for anything: alone on a line also for any number of lines.
+The blocks of a page run from top to bottom in a temporary folder. All ```python blocks of a page share one namespace;
+the comment after a print, or a comment at the start of a line, is the expected output. In a ```console block, lines
+after `$ ` are run by the shell, and the lines below are the expected output; without any, only the exit code counts.
+`…` matches any text, and alone on a line any number of lines.
 """
 
 from __future__ import annotations
@@ -29,34 +29,34 @@ class Block:
     line: int
 
     def printed(self) -> list[str]:
-        """What a python block says that it prints."""
+        """Return the expected output of a python block."""
         return _PRINTED.findall(self.code)
 
     def commands(self) -> list[tuple[str, str]]:
-        """The commands of a console block, each with the output that is shown below it."""
+        """Return the commands of a console block, each with its expected output."""
         parts = re.split(r"^\$ (.*)\n", self.code, flags=re.MULTILINE)
         assert not parts[0].strip(), f"line {self.line}: output without a command"
         return list(zip(parts[1::2], parts[2::2], strict=True))
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of a page, in order."""
+    """Return the blocks of a page, in order."""
     text = page.read_text(encoding="utf-8")
     return [Block(found[1], found[2], text.count("\n", 0, found.start()) + 1) for found in _BLOCK.finditer(text)]
 
 
 def links(page: Path) -> list[str]:
-    """Where a page points to, outside of its code."""
+    """Return the link targets of a page, except those in code."""
     return _LINK.findall(_BLOCK.sub("", page.read_text(encoding="utf-8")))
 
 
 def anchors(page: Path) -> set[str]:
-    """The names of a page's headings, as links spell them."""
+    """Return the anchors of a page's headings."""
     headings = re.findall(r"^#+ (.*)$", _BLOCK.sub("", page.read_text(encoding="utf-8")), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def shows(expected: str, actual: str) -> bool:
-    """Whether an output is the one that a page shows."""
+    """Return whether an output matches the one that a page shows."""
     pattern = re.sub(r"^…\\\n", r"(?:.*\\n)*", re.escape(expected), flags=re.MULTILINE).replace("…", ".*")
     return re.fullmatch(pattern, actual) is not None

@@ -1,4 +1,4 @@
-"""The page about the command line and the help texts know the same commands and options, and their examples run."""
+"""docs/cli.md and the help texts list the same commands and options, and their examples run."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SHARED = {"--home", "--workspace", "--agent", "--json", "--help", "-h"}
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """Every command that does something, with the words that lead to it."""
+    """Yield every leaf command with its path."""
     inner = getattr(command, "commands", {})
     if not inner:
         yield path, command
@@ -41,7 +41,7 @@ def named(path: tuple[str, ...]) -> str:
 
 
 def section(path: tuple[str, ...]) -> str:
-    """What the page says about a command."""
+    """Return the section of the page about a command."""
     mark = "#" * (len(path) + 1)
     found = re.search(rf"^{mark} {named(path)}\n(.*?)(?=^#|\Z)", PAGE, re.MULTILINE | re.DOTALL)
     assert found, f"docs/cli.md has no section {named(path)}"
@@ -128,7 +128,7 @@ def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> Non
 
 
 def serves(folder: Path, words: list[str]) -> None:
-    """A command that goes on until it is stopped: it says that it is ready, and ends in good order."""
+    """Run a command that serves until it is stopped: it reports that it is ready, and shuts down cleanly."""
     free = environment(RECOLLECT_SERVER_PORT="0")
     command = [sys.executable, "-m", "recollect", *words]
     with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=folder, env=free, text=True) as process:

@@ -1,4 +1,4 @@
-"""The documentation is true: its examples run, they print what they say, and its links lead somewhere."""
+"""The documentation is correct: examples run and print what they show, and links have a target."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from recollect.cli.exits import EXIT_CODES
 
 ADDRESS = "postgresql://memory:secret@localhost/memory"
 SERVER = "http://127.0.0.1:8377"
-"""In a python block: a server that runs as long as the page does."""
+"""Address in python blocks that is replaced by a test server, which runs as long as the page."""
 LANGUAGES = {"python", "pyi", "console", "sh", "sql", "toml"}
 RUN = {"python", "console"}
 
@@ -65,10 +65,9 @@ def run_console(block: Block, folder: Path, where: str) -> None:
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     for command, expected in block.commands():
-        done = subprocess.run(
-            command, shell=True, cwd=folder, env=environment(PATH=path), check=False,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
-        )  # fmt: skip
+        shell = ["sh", "-c", command]
+        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL, "text": True}
+        done = subprocess.run(shell, cwd=folder, env=environment(PATH=path), check=False, **output)
         assert done.returncode == 0, f"{where}: $ {command}\n{done.stdout}"
         if expected:
             assert shows(expected, done.stdout), (

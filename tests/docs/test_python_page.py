@@ -1,4 +1,4 @@
-"""The Python reference is made from the code: no public name is missing, and no block is out of date."""
+"""docs/python.md has a block for every public name, and every block matches the code."""
 
 from __future__ import annotations
 
