@@ -28,6 +28,12 @@ WATCH = """
 window.breaches = [];
 const note = (event) => window.breaches.push(event.violatedDirective + " " + event.blockedURI);
 document.addEventListener("securitypolicyviolation", note);
+const messages = [];
+const record = (node) => { if (node.classList?.contains("toast")) messages.push(node.innerText); };
+new MutationObserver((changes) => {
+  for (const change of changes) change.addedNodes.forEach(record);
+  if (messages.length) document.documentElement.dataset.messages = messages.join("\\n");
+}).observe(document, { childList: true, subtree: true });
 """
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from browser.messages import expect_message
 from playwright.sync_api import Page, Route, expect
 from surfaces.server import Server, serving, settings
 
@@ -225,10 +226,10 @@ def test_many_reminders_are_told_once_and_an_agent_that_is_new_can_be_chosen(ser
         page.on("request", lambda request: asked.append(request.url) if "/reminders/due" in request.url else None)
 
     page = visit(server, prepare=listen)
-    expect(page.get_by_text("40 reminders are due")).to_be_visible()
+    expect_message(page, "40 reminders are due")
     assert len(asked) == 1
     memory.reminders.add(0, "pay the harbour")
-    expect(page.get_by_text("Reminder: pay the harbour")).to_be_visible()
+    expect_message(page, "Reminder: pay the harbour")
     server.home.agent("zoe").remember("I am new here.")
     page.get_by_label("Agent").focus()
     expect(page.get_by_label("Agent").locator("option")).to_have_text(["default", "zoe"])

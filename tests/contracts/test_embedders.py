@@ -85,6 +85,7 @@ def test_every_text_keeps_its_place_however_many_there_are(embedder: Embedder, c
         assert rows[number] == pytest.approx(embed(embedder, [texts[number]])[0], abs=1e-6)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [

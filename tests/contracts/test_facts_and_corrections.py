@@ -67,6 +67,7 @@ PAIRS: dict[str | None, list[tuple[str, str]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["local", "none"])
 def test_48_facts_and_their_corrections_are_all_recalled_after_400_days(
     location: str, clock: FixedClock, kind: str

@@ -122,6 +122,7 @@ def rebuild(mem: Memory) -> None:
 # Step by step
 
 
+@pytest.mark.slow
 def test_the_ranking_is_right_after_every_step_of_an_index_s_life_seen_from_everywhere(
     location: str, home: Home
 ) -> None:
@@ -320,6 +321,7 @@ class Life:
         return [ranked(self.mem(agent), query, 20) for agent in AGENTS for query in QUERIES]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(stories, st.integers(1, 20))
 def test_whatever_was_done_the_ranking_is_that_of_the_oracle(story: list[tuple[Any, ...]], limit: int) -> None:

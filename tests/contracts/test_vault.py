@@ -653,6 +653,7 @@ def test_our_files_look_older_than_any_edit_can(vault: Vault, mem: Memory, folde
 # Only what is needed
 
 
+@pytest.mark.slow
 def test_ten_thousand_notes_and_one_edited_file_read_and_rewrite_that_file_only(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

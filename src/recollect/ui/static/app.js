@@ -297,21 +297,26 @@ async function look(at) {
   }
 }
 
-const seen = new Set();
-let due = [];
+const seen = new Set(), due = new Set();
+let asking = false;
 
 /** Show a toast for each due reminder; a single one if more than three are due together. */
-function reminded({ id }) {
+async function reminded({ id }) {
   if (seen.has(id)) return;
-  seen.add(id);
-  if (due.push(id) > 1) return;
-  setTimeout(async () => {
-    const wanted = new Set(due);
-    due = [];
-    const found = page(await get("/v1/reminders/due", { limit: 1_000 }).catch(() => [])).items.filter((one) => wanted.has(one.id));
+  due.add(id);
+  if (asking) return;
+  asking = true;
+  while (due.size) {
+    await new Promise((done) => { setTimeout(done, BATCH); });
+    const announced = [...due];
+    const { items } = page(await get("/v1/reminders/due", { limit: 1_000 }).catch(() => []));
+    const found = items.filter((one) => !seen.has(one.id)); // all that are due, also those whose events are still on their way
+    for (const shown of [...announced, ...found.map((one) => one.id)]) seen.add(shown);
+    for (const shown of seen) due.delete(shown);
     if (found.length > 3) toast(`${many(found.length, "reminder is", "reminders are")} due: “Reminders” shows them.`);
     else for (const one of found) toast(`Reminder: ${one.message}`);
-  }, BATCH);
+  }
+  asking = false;
 }
 
 const feed = new Feed((kind, data) => {
