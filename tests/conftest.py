@@ -14,7 +14,8 @@ from postgres import Server
 import recollect
 from recollect.clock import FixedClock
 from recollect.engine import signals
-from recollect.storage.postgres import PostgresServer, schema_of
+from recollect.storage.postgres.schemas import Schemas, schema_of
+from recollect.storage.postgres.server import PostgresServer
 
 if TYPE_CHECKING:
     from recollect.home import Home
@@ -82,9 +83,10 @@ def prepared_database(postgres_server: Server) -> str:
     """The name of a database with empty schemas for agent `ana`. Copying it is faster than running the migrations."""
     url = postgres_server.fresh_database()
     server = PostgresServer(url)
+    schemas = Schemas(server)
     for agent in ("_shared", "ana"):
-        server.prepare(schema_of("default", agent), ("default", agent))
-    server.prepare("recollect_account", None)
+        schemas.prepare(schema_of("default", agent), ("default", agent))
+    schemas.prepare("recollect_account", None)
     server.close()
     return url.rpartition("/")[2]
 

@@ -326,14 +326,17 @@ class Server:
 
     def __init__(self, url: str) -> None:
         try:
-            from recollect.storage.postgres import PostgresDatabase, PostgresServer
+            from recollect.storage.postgres.database import PostgresDatabase
+            from recollect.storage.postgres.schemas import Schemas
+            from recollect.storage.postgres.server import PostgresServer
         except ImportError:
             raise ConfigError(f"PostgreSQL needs more than is installed: {ConfigError.install('postgres')}") from None
         self._server = PostgresServer(url)
         self._server.connect()
+        self._schemas = Schemas(self._server)
         nothing = SqliteDatabase(Path("/nonexistent/recollect/nothing.db"))
         self._make: Callable[[str | None], PostgresDatabase] = lambda name: PostgresDatabase(
-            self._server, name, nothing
+            self._schemas, name, nothing
         )
         self._account = self._make(None)
         self._workspaces: dict[str, PostgresDatabase] = {}
@@ -350,11 +353,11 @@ class Server:
 
     def workspaces(self) -> list[str]:
         """List the workspaces that have an agent."""
-        return sorted({workspace for workspace, _ in self._server.owners()})
+        return sorted({workspace for workspace, _ in self._schemas.owners()})
 
     def delete(self, workspace: str) -> None:
         """Remove the workspace's schemas."""
-        self._server.drop_workspace(workspace)
+        self._schemas.drop_workspace(workspace)
 
     def vault(self, workspace: str) -> None:
         """Return None: a server has no vault folder."""

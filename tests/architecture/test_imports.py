@@ -310,7 +310,7 @@ BREACHES = [
     (around_the_seam, {"engine/remember.py": "from recollect.storage import sqlite", "storage/sqlite/__init__.py": ""}),
     (around_the_seam, {"engine/remember.py": "import recollect.storage.sqlite.file", "storage/sqlite/file.py": ""}),
     (drivers_elsewhere, {"storage/sqlited.py": "import apsw"}),
-    (around_the_seam, {"home.py": "import recollect.storage.postgres", "storage/postgres.py": ""}),
+    (around_the_seam, {"home.py": "import recollect.storage.postgres.server", "storage/postgres/server.py": ""}),
     (drivers_elsewhere, {"engine/remember.py": "import apsw"}),
     (drivers_elsewhere, {"storage/sqlite/file.py": "def f():\n    from psycopg import sql"}),
     (drivers_elsewhere, {"storage/entries.py": "import apsw.ext"}),
@@ -361,7 +361,8 @@ def test_each_rule_lets_a_house_in_order_pass(tmp_path: Path) -> None:
             "config.py": "import os\nhome = os.environ.get('RECOLLECT_HOME')",
             "storage/sqlite/__init__.py": "",
             "storage/sqlite/file.py": "import apsw\nfrom recollect.errors import NotFound",
-            "storage/postgres.py": "import psycopg",
+            "storage/postgres/__init__.py": "",
+            "storage/postgres/server.py": "import psycopg",
             "search/arrays.py": "import numpy",
             "search/index.py": (
                 "from typing import TYPE_CHECKING\n"
@@ -370,7 +371,7 @@ def test_each_rule_lets_a_house_in_order_pass(tmp_path: Path) -> None:
             ),
             "engine/recall.py": "from recollect.search import index\nfrom recollect import errors",
             "memory.py": "from recollect.engine.recall import index",
-            "wiring.py": "import recollect.storage.sqlite.file\ndef f():\n    from recollect.storage import postgres",
+            "wiring.py": "import recollect.storage.sqlite.file\ndef f():\n    import recollect.storage.postgres.server",
             "__init__.py": "from recollect.memory import index",
             "cli/__init__.py": "import recollect\nfrom recollect.cli import app",
             "cli/app.py": "import time\nfrom recollect.memory import index\ntime.sleep",

@@ -37,7 +37,7 @@ OTHERS = {
     "storage.named_queries": "files of the package",
     "storage.schema": "files of the package",
     "storage.files": "databases and their folders",
-    "storage.postgres": "a pool of connections",
+    "storage.postgres.server": "a pool of connections",
     "storage.sqlite.administration": "the database file, to look for erased text",
     "transfer.archive": "the file that an export or import names",
     "transfer.copying": "the copies that a backup makes",

@@ -27,7 +27,7 @@ from recollect import (
     Unavailable,
     Write,
 )
-from recollect.storage import postgres
+from recollect.storage.postgres import server as postgres_server_module
 
 NOBODYS_ID = "01890a5d-ac96-774b-bcce-b302099a8057"
 SURROGATE = "half \ud83d of a pair"
@@ -367,7 +367,7 @@ def test_a_server_that_accepts_and_never_answers_is_unavailable(monkeypatch: pyt
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))
         silent.listen()
-        monkeypatch.setattr(postgres, "CONNECT_SECONDS", 2)
+        monkeypatch.setattr(postgres_server_module, "CONNECT_SECONDS", 2)
         with pytest.raises(Unavailable, match="timeout"):
             recollect.open(f"postgresql://ana@127.0.0.1:{silent.getsockname()[1]}/memory")
 

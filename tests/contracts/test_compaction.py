@@ -446,10 +446,10 @@ def test_a_model_that_stays_down_is_not_asked_for_each_event_by_objects_of_their
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str) -> Callable[[], None]:
     """Make a query fail with an error until the function that comes back is called."""
-    from recollect.storage import postgres
+    from recollect.storage.postgres.database import PostgresTransaction
     from recollect.storage.sqlite.transactions import SqliteTransaction
 
-    for kind in (SqliteTransaction, postgres.PostgresTransaction):
+    for kind in (SqliteTransaction, PostgresTransaction):
         run = kind.run
 
         def broken(self: Any, query: str, run: Any = run, **values: Any) -> Any:

@@ -22,7 +22,7 @@ from recollect.conversation import Conversation
 from recollect.engine.ending import CHUNK, _partitions, chunks
 from recollect.model.history import Event, EventType, Status
 from recollect.model.working import SummaryDocument
-from recollect.storage import postgres
+from recollect.storage.postgres.database import PostgresTransaction
 from recollect.storage.sqlite.transactions import SqliteTransaction
 
 DAY = 86_400_000
@@ -298,7 +298,7 @@ STEPS = [
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, time: int) -> Callable[[], None]:
     """Make a query fail when it is run for that time; the function that comes back mends it."""
     seen = 0
-    for kind in (SqliteTransaction, postgres.PostgresTransaction):
+    for kind in (SqliteTransaction, PostgresTransaction):
         run = kind.run
 
         def broken(self: Any, query: str, run: Any = run, **values: Any) -> Any:
@@ -416,7 +416,7 @@ def test_a_start_looks_at_few_of_many_active_conversations(
         return by_start
 
     with recollect.open(location, clock=clock) as home:
-        for kind in (SqliteTransaction, postgres.PostgresTransaction):
+        for kind in (SqliteTransaction, PostgresTransaction):
             every = kind.all
 
             def counted(self: Any, query: str, every: Any = every, **values: Any) -> Any:

@@ -224,7 +224,7 @@ def test_queries_over_all_agents_are_used_only_to_list_the_agents_of_a_database(
                         users.add((path.relative_to(PACKAGE).as_posix(), function.name, node.value))
     assert users == {
         ("storage/sqlite/administration.py", "agents", "admin.agents"),
-        ("storage/postgres.py", "agents", "admin.agents"),
+        ("storage/postgres/administration.py", "agents", "admin.agents"),
     }
     mentions = [path for path in PACKAGE.rglob("*.py") if '"admin.' in path.read_text(encoding="utf-8")]
     assert {path.relative_to(PACKAGE).as_posix() for path in mentions} == {path for path, _, _ in users}

@@ -31,7 +31,7 @@ from recollect.config import EmbedderSettings, UpkeepSettings
 from recollect.engine.agent_store import Store, every
 from recollect.model.upkeep import JobStatus
 from recollect.search import index
-from recollect.storage import postgres
+from recollect.storage.postgres.database import PostgresDatabase, PostgresTransaction
 from recollect.storage.sqlite.database import SqliteDatabase
 from recollect.storage.sqlite.transactions import SqliteTransaction
 from recollect.upkeep import runner, schedule
@@ -619,7 +619,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[list[str], list[s
     queries: list[str] = []
     writes: list[str] = []
     with monkeypatch.context() as patch:
-        for kind in (SqliteTransaction, postgres.PostgresTransaction):
+        for kind in (SqliteTransaction, PostgresTransaction):
             for method in ("all", "run", "many"):
                 real = getattr(kind, method)
 
@@ -628,7 +628,7 @@ def watched(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[list[str], list[s
                     return real(self, query, *given, **values)
 
                 patch.setattr(kind, method, noted)
-        for place in (SqliteDatabase, postgres.PostgresDatabase):
+        for place in (SqliteDatabase, PostgresDatabase):
             begin = place.write
 
             def writing(self: Any, agent: str, begin: Any = begin) -> Any:

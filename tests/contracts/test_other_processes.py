@@ -13,7 +13,7 @@ from moody import Moody
 import recollect
 from recollect import ConfigError, Home
 from recollect.clock import FixedClock
-from recollect.storage import postgres
+from recollect.storage.postgres import schemas
 from recollect.storage.schema import Migration, migrations
 
 
@@ -68,7 +68,7 @@ def test_a_process_that_is_older_than_the_schema_is_refused_from_the_moment_it_i
     mem = home.agent("ana")
     mem.remember("an apple a day")
     with monkeypatch.context() as patch:
-        patch.setattr(postgres, "migrations", lambda: (*migrations(), Migration(newer)))
+        patch.setattr(schemas, "migrations", lambda: (*migrations(), Migration(newer)))
         other.agent("ana").remember("and a pear")
     before = tables(location)
     for call in (

@@ -17,10 +17,12 @@ from postgres import Server
 
 import recollect
 from recollect import Add, Alias, ConfigError, Corrupt, Home, Memory, Unavailable, Write
-from recollect.storage import postgres
+from recollect.storage.postgres import administration
+from recollect.storage.postgres import server as postgres_module
+from recollect.storage.postgres.schemas import ACCOUNT, Schemas, schema_of
 from recollect.storage.schema import layout
 
-ANA, BEN = postgres.schema_of("default", "ana"), postgres.schema_of("default", "ben")
+ANA, BEN = schema_of("default", "ana"), schema_of("default", "ben")
 
 
 @pytest.fixture
@@ -71,8 +73,8 @@ def everything(home: Home, agent: str, folder: Path) -> None:
 def test_one_connection_is_enough_for_everything_on_many_threads(
     postgres_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "POOL_SIZE", 1)
-    monkeypatch.setattr(postgres, "WAIT_SECONDS", 300)
+    monkeypatch.setattr(postgres_module, "POOL_SIZE", 1)
+    monkeypatch.setattr(postgres_module, "WAIT_SECONDS", 300)
     agents = ["ana", "ben", "cleo"]
     with recollect.open(postgres_url) as home, ThreadPoolExecutor(len(agents)) as threads:
         list(threads.map(lambda agent: everything(home, agent, tmp_path), agents))
@@ -86,8 +88,8 @@ def test_one_connection_is_enough_for_everything_on_many_threads(
 def test_many_threads_that_name_notes_of_the_account_do_not_starve_each_other(
     postgres_url: str, made: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "POOL_SIZE", 2)
-    monkeypatch.setattr(postgres, "WAIT_SECONDS", 300)
+    monkeypatch.setattr(postgres_module, "POOL_SIZE", 2)
+    monkeypatch.setattr(postgres_module, "WAIT_SECONDS", 300)
     names = [f"agent-{number}" for number in range(4)]
     with recollect.open(postgres_url) as home:
         for name in names:
@@ -104,7 +106,7 @@ def test_many_threads_that_name_notes_of_the_account_do_not_starve_each_other(
         memories = [home.agent(name) for name in names]
         for mem in memories:
             mem.list(scope="workspace")
-        home._place._server.known.discard(postgres.ACCOUNT)  # type: ignore[attr-defined]
+        home._place._schemas.known.discard(ACCOUNT)  # type: ignore[attr-defined]
         list(threads.map(write, memories))
         assert [mem.get("preference").content for mem in memories] == ["a preference"] * len(names)
 
@@ -145,14 +147,14 @@ def test_an_agent_whose_schema_is_lost_is_damaged_and_never_empty(
                 assert any(one.where == f"default/{agent}" and schema in one.message for one in findings)
             assert not any("cleo" in one.where for one in findings)
             assert [entry.content for entry in used.agent("cleo").list()] == ["kettle"]
-        assert schemas(postgres_url) == ["recollect_control", postgres.schema_of("default", "cleo")]
+        assert schemas(postgres_url) == ["recollect_control", schema_of("default", "cleo")]
 
 
 def test_what_the_message_of_a_lost_schema_advises_works(postgres_url: str) -> None:
     with recollect.open(postgres_url) as home, administrator(postgres_url) as run:
         for workspace in ("default", "other"):
             home.agent("ana", workspace).remember("kettle")
-            run(f'DROP SCHEMA "{postgres.schema_of(workspace, "ana")}" CASCADE')
+            run(f'DROP SCHEMA "{schema_of(workspace, "ana")}" CASCADE')
         run("DELETE FROM recollect_control.agents WHERE workspace = 'default' AND agent = 'ana'")
         home.delete_workspace("other")
         for workspace in ("default", "other"):
@@ -175,7 +177,7 @@ def test_an_agent_that_another_process_makes_at_this_moment_is_not_lost(
     home: Home, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.agent("ben").remember("the list of agents is there")
-    looked = postgres.PostgresServer.sees
+    looked = Schemas.is_visible
     with recollect.open(postgres_url) as other:
         looks: list[bool] = []
 
@@ -188,7 +190,7 @@ def test_an_agent_that_another_process_makes_at_this_moment_is_not_lost(
             return there
 
         with monkeypatch.context() as patch:
-            patch.setattr(home._place._server, "sees", sees.__get__(home._place._server))  # type: ignore[attr-defined]
+            patch.setattr(home._place._schemas, "is_visible", sees.__get__(home._place._schemas))  # type: ignore[attr-defined]
             assert home.agent("ana").list() == []
         assert looks == [False, False]
         assert [entry.content for entry in home.agent("ana").list()] == ["kettle"]
@@ -287,7 +289,7 @@ def test_a_workspace_that_goes_while_it_is_read_is_to_be_tried_again(
 def test_an_erasure_does_not_wait_for_who_reads_the_table(
     home: Home, postgres_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres, "LOCK_SECONDS", 0.05)
+    monkeypatch.setattr(administration, "LOCK_SECONDS", 0.05)
     mem = home.agent("ana")
     entry = mem.remember("the secret of the mat")
     with raw(postgres_url) as reader:
@@ -322,7 +324,7 @@ def test_an_erasure_looks_again_for_rows_that_a_transaction_kept_for_a_moment(
             files.append(written())
             time.sleep(seconds)
 
-        monkeypatch.setattr(postgres, "time", SimpleNamespace(sleep=sleep))
+        monkeypatch.setattr(administration, "time", SimpleNamespace(sleep=sleep))
         receipt = mem.forget(entry.id, erase=True)
     assert f"tables and indexes of schema {ANA}" in receipt.verified
     assert not any("keeps the deleted rows" in one for one in receipt.remaining)

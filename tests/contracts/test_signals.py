@@ -20,7 +20,7 @@ import recollect
 from recollect import FixedClock, Home, Memory, Settings
 from recollect.config import EmbedderSettings
 from recollect.engine import signals as module
-from recollect.storage.postgres import schema_of
+from recollect.storage.postgres.schemas import schema_of
 from recollect.storage.sqlite import opening
 
 WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))

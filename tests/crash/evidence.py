@@ -81,7 +81,7 @@ def schemas(url: str) -> list[str]:
 def raw(location: str, agent: str = "ana", workspace: str = "default") -> Iterator[Callable[[str], Any]]:
     """A function that runs SQL on the tables of an agent, past recollect: to damage them on purpose."""
     if location.startswith("postgresql"):
-        from recollect.storage.postgres import schema_of
+        from recollect.storage.postgres.schemas import schema_of
 
         with psycopg.connect(location) as server:
             server.execute(f'SET search_path TO "{schema_of(workspace, agent)}"')

@@ -18,7 +18,7 @@ from crash.model import Step, fact, word
 
 import recollect
 from recollect.search import bm25, index  # noqa: F401 - the same, for numpy
-from recollect.storage import postgres  # noqa: F401 - the same
+from recollect.storage.postgres import database as postgres  # noqa: F401 - the same
 from recollect.storage.sqlite import database  # noqa: F401 - the same
 
 

@@ -15,7 +15,9 @@ from embedders import in_a_new_process
 
 import recollect
 from recollect.storage.files import new_file, publish
-from recollect.storage.postgres import PostgresDatabase, PostgresServer
+from recollect.storage.postgres.database import PostgresDatabase
+from recollect.storage.postgres.schemas import Schemas
+from recollect.storage.postgres.server import PostgresServer
 from recollect.storage.sqlite.database import SqliteDatabase
 
 
@@ -284,7 +286,7 @@ def test_a_home_that_another_thread_closes_at_the_start_of_a_call_is_used_again(
     postgres_url: str, monkeypatch: pytest.MonkeyPatch, begun: str
 ) -> None:
     server = PostgresServer(postgres_url)
-    database = PostgresDatabase(server, "default", SqliteDatabase(Path("nowhere.db")))
+    database = PostgresDatabase(Schemas(server), "default", SqliteDatabase(Path("nowhere.db")))
     with database.write("ana"):
         pass
     connect = server.connect

@@ -14,7 +14,9 @@ from psycopg import sql as quoting
 
 import recollect
 from recollect import ConfigError, FixedClock
-from recollect.storage import postgres
+from recollect.storage.postgres import schemas as postgres_schemas
+from recollect.storage.postgres.schemas import ACCOUNT, Schemas, schema_of
+from recollect.storage.postgres.server import PostgresServer
 from recollect.storage.schema import Migration, migrations
 from recollect.storage.sqlite import opening
 from recollect.storage.sqlite.database import SqliteDatabase
@@ -45,7 +47,7 @@ def only(monkeypatch: pytest.MonkeyPatch) -> Callable[[int], pytest.MonkeyPatch]
 
     def until(number: int) -> pytest.MonkeyPatch:
         then = tuple(migration for migration in migrations() if migration.number <= number)
-        for module in (opening, postgres):
+        for module in (opening, postgres_schemas):
             monkeypatch.setattr(module, "migrations", lambda: then)
         return monkeypatch
 
@@ -256,13 +258,13 @@ def rows_on_server(url: str, schema: str, tables: list[str]) -> dict[str, list[A
         }
 
 
-OLD, NEW = postgres.schema_of("default", "ben"), postgres.schema_of("default", "ana")
+OLD, NEW = schema_of("default", "ben"), schema_of("default", "ana")
 
 
 def schema_made_by(url: str, number: int, only: Only, samples: Samples) -> None:
     patch = only(number)
-    server = postgres.PostgresServer(url)
-    server.prepare(OLD, ("default", "ben"))
+    server = PostgresServer(url)
+    Schemas(server).prepare(OLD, ("default", "ben"))
     server.close()
     patch.undo()
     with psycopg.connect(url) as connection:
@@ -305,7 +307,7 @@ def test_every_schema_on_postgresql_is_the_same_whoever_it_belongs_to(postgres_u
         home.agent("ana").remember("x")
         home.agent("ben").remember("x")
         home.agent("ben").remember("x", scope="account")
-    schemas = [schema_on_server(postgres_url, schema) for schema in (NEW, OLD, postgres.ACCOUNT)]
+    schemas = [schema_on_server(postgres_url, schema) for schema in (NEW, OLD, ACCOUNT)]
     assert schemas[0] == schemas[1] == schemas[2]
     assert {row[0] for row in schemas[0]["columns"]} == {"migrations", *tables_after(NUMBERS[-1])}
     with recollect.open(postgres_url) as home:

@@ -1,5 +1,5 @@
 -- Entries, their names, the operation log, recall signals and the promotion ledger.
--- Written for SQLite; PostgreSQL's types and options are put in by storage/postgres.py.
+-- Written for SQLite; PostgreSQL's types and options are put in by storage/postgres/dialect.py.
 
 -- One row per agent: the last numbers handed out. Writers lock it first, so numbers are dense and in commit order.
 CREATE TABLE counters (

@@ -1,0 +1,127 @@
+"""Administration of a workspace or the account on PostgreSQL: check its schemas, rewrite, measure and dump them."""
+
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psycopg
+from psycopg import sql as quoting
+
+from recollect.errors import Corrupt
+from recollect.model.report import Finding
+from recollect.storage.database import Administration, Database, DumpedTables
+from recollect.storage.postgres.dialect import vector_from_binary
+from recollect.storage.postgres.schemas import Schemas, schema_of, tables_of
+from recollect.storage.postgres.server import SNAPSHOT, Connection
+
+__all__ = ["PostgresAdministration"]
+
+LOCK_SECONDS = 3
+"""lock_timeout of an erasure: while it waits for a table lock, the agent's other calls queue behind it."""
+PAUSES = (0.05, 0.15, 0.4, 1.4)
+"""Backoff of an erasure in seconds, while the server keeps deleted rows that an open transaction may still see."""
+
+
+class PostgresAdministration(Administration):
+    """Operations on the schemas of a workspace, or on that of the account."""
+
+    def __init__(self, database: Database, schemas: Schemas, workspace: str | None) -> None:
+        self._database, self._schemas, self._workspace = database, schemas, workspace
+
+    def agents(self) -> list[str]:
+        """Return the agents of this workspace, or of the account."""
+        if self._workspace is not None:
+            return [agent for workspace, agent in self._schemas.owners() if workspace == self._workspace]
+        with self._database.read("") as tx:
+            return [agent for (agent,) in tx.all("admin.agents")]
+
+    def check(self) -> list[Finding]:
+        """Check that every schema exists and is complete. The server is responsible for its own files."""
+        findings = []
+        for agent in [""] if self._workspace is None else self.agents():
+            where = "account" if self._workspace is None else f"{self._workspace}/{agent}"
+            schema = schema_of(self._workspace, agent)
+            try:
+                if self._database.exists(agent) and (missing := self._schemas.missing_parts(schema)):
+                    raise self._schemas.incomplete(schema, " and no ".join(missing))
+            except Corrupt as error:
+                findings.append(Finding(part="file", where=where, message=str(error)))
+        return findings
+
+    def scrub(self, agent: str) -> tuple[list[str], list[str]]:
+        """Rewrite the agent's tables with VACUUM FULL, so that no page holds a deleted row."""
+        schema = schema_of(self._workspace, agent)
+        beyond = ["the server's write-ahead log, replicas and backups are out of reach; they expire by its own rules"]
+        with self._schemas.connection(None) as connection:
+            left = tables_of(connection, schema)
+            connection.execute(f"SET lock_timeout TO '{LOCK_SECONDS}s'".encode())
+            try:
+                for pause in (*PAUSES, 0):
+                    left = [table for table in left if _rewrite(connection, schema, table)]
+                    if not left:
+                        return [f"tables and indexes of schema {schema}"], beyond
+                    time.sleep(pause)
+            except psycopg.errors.LockNotAvailable:
+                pass  # a reader that holds its lock this long may hold it for hours
+            finally:
+                if not connection.closed:
+                    connection.execute("RESET lock_timeout")
+        kept = "the server keeps the deleted rows for an open transaction; erase again by the id when it has ended"
+        return [], [kept, *beyond]
+
+    def tidy(self) -> int:
+        """Do nothing: the server's autovacuum reclaims space."""
+        return 0
+
+    def size(self) -> int:
+        """Return the size of the tables and indexes of its schemas, in bytes."""
+        schemas = [schema_of(self._workspace, agent) for agent in ([""] if self._workspace is None else self.agents())]
+        with self._schemas.connection(None) as connection:
+            row = connection.execute(
+                "SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::bigint FROM pg_class "
+                "JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relkind = 'r' AND nspname = ANY(%s)",
+                (schemas,),
+            ).fetchone()
+        return row[0] if row else 0
+
+    @contextmanager
+    def dump(self, agent: str) -> Iterator[DumpedTables]:
+        """Yield every table of the agent as (table, columns, rows), all from one snapshot."""
+        schema = schema_of(self._workspace, agent)
+        with self._schemas.connection(SNAPSHOT, schema) as connection:
+            owner = None if self._workspace is None else (self._workspace, agent)
+            self._schemas.require_not_lost(connection, schema, owner)
+            yield _dumped(connection, schema, agent)
+
+    def close(self) -> None:
+        """Do nothing: `PostgresServer` owns the connections."""
+
+
+def _dumped(connection: Connection, schema: str, agent: str) -> DumpedTables:
+    for table in tables_of(connection, schema):
+        select = quoting.SQL("SELECT * FROM {} WHERE agent = %s ORDER BY 1, 2, 3")
+        with connection.cursor("dump", binary=True) as cursor:
+            cursor.execute(select.format(quoting.Identifier(schema, table)), (agent,))
+            assert cursor.description is not None
+            columns = [column.name for column in cursor.description]
+            if columns[-1] == "vector":  # in the format of the SQLite file
+                yield table, columns, ((*row[:-1], vector_from_binary(row[-1])) for row in cursor)
+            else:
+                yield table, columns, iter(cursor)
+
+
+def _rewrite(connection: Connection, schema: str, table: str) -> bool:
+    """Rewrite a table without its deleted rows; return True if open transactions forced the server to keep some."""
+    details: list[str] = []
+
+    def listen(notice: psycopg.errors.Diagnostic) -> None:
+        details.append(notice.message_detail or "")
+
+    connection.add_notice_handler(listen)
+    try:
+        connection.execute(quoting.SQL("VACUUM (FULL, VERBOSE) {}").format(quoting.Identifier(schema, table)))
+    finally:
+        connection.remove_notice_handler(listen)
+    # The notice's detail begins with the number of dead rows that could not be removed.
+    return any(int(number) for detail in details for number in re.findall(r"\d+", detail)[:1])

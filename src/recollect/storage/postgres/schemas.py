@@ -1,0 +1,277 @@
+"""The schemas in a PostgreSQL database: one per workspace and agent, and one for the account's entries of all agents.
+
+`recollect_control` lists workspaces, agents and their schemas. One transaction creates or deletes a schema and its row
+in that list, so a schema that is listed but missing, or incomplete, was damaged from outside.
+"""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import LiteralString
+
+import psycopg
+from psycopg import sql as quoting
+
+from recollect.errors import ConfigError, Corrupt
+from recollect.names import short_hash
+from recollect.storage.postgres.dialect import translate_migration
+from recollect.storage.postgres.errors import MISSING, first_line
+from recollect.storage.postgres.server import SNAPSHOT, Connection, PostgresServer
+from recollect.storage.schema import layout, migrations
+
+__all__ = ["ACCOUNT", "Schemas", "schema_of", "tables_of"]
+
+ACCOUNT = "recollect_account"
+CONTROL = "recollect_control"
+# Text columns without user content: the planner may keep statistics of their values.
+_PLANNED = ("agent", "id", "entry_id", "kind", "category", "scope", "lifetime", "operation", "phase")
+_CONTROL_TABLES = (
+    'CREATE TABLE IF NOT EXISTS {}.agents (workspace TEXT COLLATE "C" NOT NULL, agent TEXT COLLATE "C" NOT NULL, '
+    "schema TEXT NOT NULL, PRIMARY KEY (workspace, agent))"
+)
+Owner = tuple[str, str] | None
+"""The workspace and agent that own a schema; None for the account's schema."""
+
+
+def schema_of(workspace: str | None, agent: str) -> str:
+    """Return the schema name of an agent: readable, unique, and within PostgreSQL's 63 bytes.
+
+    The account, a workspace of None, has one schema for all agents.
+    """
+    if workspace is None:
+        return ACCOUNT
+    words = (re.sub(r"[^a-z0-9]+", "_", part.lower()).strip("_")[:18] or "x" for part in (workspace, agent))
+    return f"recollect_{'_'.join(words)}_{short_hash(workspace, agent)}"
+
+
+def tables_of(connection: Connection, schema: str) -> list[str]:
+    """Return the tables of a schema, without that of the migrations."""
+    rows = connection.execute(
+        "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename <> 'migrations' ORDER BY 1", (schema,)
+    ).fetchall()
+    return [table for (table,) in rows]
+
+
+class Schemas:
+    """The schemas in one database: which exist, and whether they are complete and of the current version."""
+
+    def __init__(self, server: PostgresServer) -> None:
+        self.server = server
+        self.known: set[str] = set()
+        """Schemas that were seen complete and current."""
+        self._vectors = ""
+        """The schema of the vector extension, quoted."""
+
+    @contextmanager
+    def connection(self, begin: str | None, schema: str | None = None) -> Iterator[Connection]:
+        """Yield a connection as `PostgresServer.connection` does.
+
+        `schema` is the schema in use: if only a part of it is missing, the error is reported as Corrupt.
+        """
+        with self.server.connection(begin, lambda error: self._explain(error, schema)) as connection:
+            yield connection
+
+    def _explain(self, error: Exception, schema: str | None) -> Corrupt | None:
+        """Return the error for an incomplete schema, if that is what a query failed for."""
+        if not isinstance(error, MISSING):
+            return None
+        self.known.clear()
+        if schema is None:
+            return None
+        for one in (schema, ACCOUNT):
+            if missing := self.missing_parts(one):
+                return self.incomplete(one, " and no ".join(missing))
+        if isinstance(error, psycopg.errors.UndefinedColumn) and self._is_current(schema):
+            return self.incomplete(schema, f"such column ({first_line(error)})")
+        return None
+
+    def exists(self, schema: str, owner: Owner) -> bool:
+        """Return whether the schema exists now. Queries the server, because another process may have deleted it.
+
+        Raise Corrupt if the schema is missing although its owner is listed.
+        """
+        with self.connection(None) as connection:
+            found = self.is_visible(connection, schema)
+        if found:
+            self.prepare(schema, None)
+            return True
+        self.known.discard(schema)
+        if owner is not None:
+            with self.connection(SNAPSHOT) as connection:
+                self.require_not_lost(connection, schema, owner)
+        return False
+
+    def is_visible(self, connection: Connection, schema: str) -> bool:
+        """Return whether the schema exists; raise Corrupt if it is incomplete."""
+        found = connection.execute(
+            "SELECT tablename FROM pg_tables WHERE schemaname = %s AND tablename IN ('counters', 'migrations')",
+            (schema,),
+        ).fetchall()
+        if len(found) == 1:
+            (table,) = {"counters", "migrations"}.difference(found[0])
+            raise self.incomplete(schema, table)
+        return bool(found)
+
+    def require_not_lost(self, connection: Connection, schema: str, owner: Owner) -> None:
+        """Raise Corrupt if the agent is listed but its schema is missing.
+
+        Call it within one snapshot, or while holding the advisory lock for schema changes.
+        """
+        if self.is_visible(connection, schema) or owner is None or not _has_list(connection):
+            return
+        listed = _control("SELECT 1 FROM {}.agents WHERE workspace = %s AND agent = %s")
+        if connection.execute(listed, owner).fetchone():
+            workspace, agent = owner
+            raise Corrupt(
+                f"the memory of agent {agent!r} in workspace {workspace!r} is missing: {self.server.where} has no "
+                f"schema {schema}. Restore that schema from a backup; to start afresh, delete the workspace, or the "
+                f"agent's row in {CONTROL}.agents"
+            )
+
+    def missing_parts(self, schema: str) -> list[str]:
+        """Return the missing tables and indexes of a schema; empty if it does not exist or is of another version."""
+        if not self._is_current(schema):
+            return []
+        keys = (f"{name}_pkey" for name, kind in layout().items() if kind == "TABLE")
+        expected = {*layout(), *keys, "migrations_pkey"}
+        with self.connection(None) as connection:
+            rows = connection.execute(
+                "SELECT relname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace "
+                "WHERE nspname = %s AND relname = ANY(%s)",
+                (schema, list(expected)),
+            ).fetchall()
+        return sorted(expected.difference(name for (name,) in rows)) if rows else []
+
+    def incomplete(self, schema: str, what: str) -> Corrupt:
+        """Return the error to raise for a damaged schema."""
+        return Corrupt(
+            f"the schema {schema} on {self.server.where} is damaged: it has no {what}. Restore the schema from a "
+            "backup; an index alone can also be made again by hand, as recollect's migrations make it"
+        )
+
+    def prepare(self, schema: str, owner: Owner) -> None:
+        """Create or migrate a schema. Safe when several processes do so concurrently."""
+        if schema not in self.known and not self._is_current(schema):
+            with self.connection("BEGIN") as connection:
+                # One advisory lock for all schema changes in this database: they are rare, in any order.
+                connection.execute("SELECT pg_advisory_xact_lock(%s)", (int(short_hash(CONTROL), 16),))
+                self.require_not_lost(connection, schema, owner)
+                connection.execute(_control("CREATE SCHEMA IF NOT EXISTS {}"))
+                connection.execute(_control(_CONTROL_TABLES))
+                connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+                self._find_vectors(connection)
+                self._migrate(connection, schema)
+                _disable_statistics(connection, schema)
+                if owner is not None:
+                    insert = _control("INSERT INTO {}.agents VALUES (%s, %s, %s) ON CONFLICT DO NOTHING")
+                    connection.execute(insert, (*owner, schema))
+        self.known.add(schema)
+
+    def _migrate(self, connection: Connection, schema: str) -> None:
+        newest = migrations()[-1].number
+        connection.execute(quoting.SQL("CREATE SCHEMA IF NOT EXISTS {}").format(quoting.Identifier(schema)))
+        connection.execute(f"SET LOCAL search_path TO {self.path(schema)}".encode())
+        connection.execute("CREATE TABLE IF NOT EXISTS migrations (number BIGINT PRIMARY KEY, name TEXT NOT NULL)")
+        done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
+        if done and max(done) > newest:
+            raise self._too_new(schema, max(done))
+        for migration in migrations():
+            if migration.number not in done:
+                for text in migration.statements("postgres"):
+                    connection.execute(translate_migration(text).encode())
+                connection.execute("INSERT INTO migrations VALUES (%s, %s)", (migration.number, migration.name))
+        # Every transaction reads the version from this catalog comment: a deleted schema raises no error there.
+        connection.execute(quoting.SQL("COMMENT ON TABLE migrations IS {}").format(quoting.Literal(str(newest))))
+
+    def path(self, schema: str) -> str:
+        """Return the search_path: a prepared schema, then the schema of the vector extension."""
+        return f'"{schema}", {self._vectors}' if self._vectors else f'"{schema}"'
+
+    def _find_vectors(self, connection: Connection) -> None:
+        row = connection.execute(
+            "SELECT quote_ident(nspname) FROM pg_extension JOIN pg_namespace ON pg_namespace.oid = extnamespace "
+            "WHERE extname = 'vector'"
+        ).fetchone()
+        self._vectors = row[0] if row else ""
+
+    def generation(self, connection: Connection, schema: str) -> int | None:
+        """Return a number that changes when the schema is recreated; None if the schema is gone.
+
+        Raise ConfigError if a newer recollect migrated it, which can happen after this process prepared it.
+        """
+        row = connection.execute(
+            "SELECT to_regclass(%(counters)s)::oid::bigint, (SELECT description FROM pg_catalog.pg_description "
+            "WHERE objoid = to_regclass(%(migrations)s) AND classoid = 'pg_catalog.pg_class'::regclass "
+            "AND objsubid = 0), (to_regclass(%(counters)s) IS NULL) = (to_regclass(%(migrations)s) IS NULL)",
+            {"counters": f'"{schema}".counters', "migrations": f'"{schema}".migrations'},
+        ).fetchone()
+        assert row is not None
+        found: int | None
+        found, version, complete = row
+        if not complete:
+            self.is_visible(connection, schema)  # just deleted, or incomplete: then this raises Corrupt
+        if version and version.isdecimal() and int(version) > migrations()[-1].number:
+            raise self._too_new(schema, int(version))
+        return found
+
+    def _too_new(self, schema: str, number: int) -> ConfigError:
+        return ConfigError(
+            f"schema {schema} on {self.server.where} was written by a newer recollect (schema {number}, this one knows "
+            f"{migrations()[-1].number}): upgrade recollect to open it; nothing was changed"
+        )
+
+    def _is_current(self, schema: str) -> bool:
+        """Return whether a schema exists and is up to date, in which case no CREATE privilege is needed."""
+        with self.connection(None) as connection:
+            if connection.execute("SELECT to_regclass(%s)", (f'"{schema}".migrations',)).fetchone() == (None,):
+                return False
+            rows = connection.execute(
+                quoting.SQL("SELECT number FROM {}.migrations").format(quoting.Identifier(schema))
+            ).fetchall()
+            if not self._vectors:
+                self._find_vectors(connection)
+        return {number for (number,) in rows} == {migration.number for migration in migrations()}
+
+    def owners(self) -> list[tuple[str, str]]:
+        """Return every (workspace, agent) that has a schema, as listed in `recollect_control`."""
+        with self.connection(None) as connection:
+            if not _has_list(connection):
+                return []
+            rows = connection.execute(_control("SELECT workspace, agent FROM {}.agents ORDER BY 1, 2")).fetchall()
+        return [(workspace, agent) for workspace, agent in rows]
+
+    def drop_workspace(self, workspace: str) -> None:
+        """Drop every schema of a workspace and delete its rows from the list of agents."""
+        delete = _control("DELETE FROM {}.agents WHERE workspace = %s AND agent = %s")
+        for agent in [agent for owner, agent in self.owners() if owner == workspace]:
+            schema = schema_of(workspace, agent)
+            with self.connection("BEGIN") as connection:
+                connection.execute(quoting.SQL("DROP SCHEMA IF EXISTS {} CASCADE").format(quoting.Identifier(schema)))
+                connection.execute(delete, (workspace, agent))
+            self.known.discard(schema)
+
+
+def _control(statement: LiteralString) -> quoting.Composed:
+    """Insert the name of the control schema into a statement."""
+    return quoting.SQL(statement).format(quoting.Identifier(CONTROL))
+
+
+def _has_list(connection: Connection) -> bool:
+    """Return whether the list of workspaces and agents exists."""
+    return connection.execute("SELECT to_regclass(%s)", (f"{CONTROL}.agents",)).fetchone() != (None,)
+
+
+def _disable_statistics(connection: Connection, schema: str) -> None:
+    """Disable planner statistics for user content: an erasure could not remove it from there."""
+    columns: dict[str, list[str]] = {}
+    for table, column in connection.execute(
+        "SELECT table_name, column_name FROM information_schema.columns "
+        "WHERE table_schema = %s AND data_type = 'text' AND NOT column_name = ANY(%s)",
+        (schema, list(_PLANNED)),
+    ):
+        columns.setdefault(table, []).append(column)
+    for table, names in columns.items():
+        changes = quoting.SQL(", ").join(
+            quoting.SQL("ALTER COLUMN {} SET STATISTICS 0").format(quoting.Identifier(name)) for name in names
+        )
+        connection.execute(quoting.SQL("ALTER TABLE {} ").format(quoting.Identifier(schema, table)) + changes)
