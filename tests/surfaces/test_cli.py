@@ -31,10 +31,8 @@ def test_the_whole_story_in_words(cli: Command) -> None:
         done = cli(*args)
         return done.lines + done.err.splitlines()
 
-    assert run("note", "list") == [
-        "nothing is remembered here yet; start with: recollect remember 'We deploy on Tuesdays'"
-    ]
-    assert run("check") == ["all is well: nothing is stored here yet"]
+    assert run("note", "list") == ["no notes yet; add one with: recollect remember 'We deploy on Tuesdays'"]
+    assert run("check") == ["no errors: nothing is stored here yet"]
     assert run("remember", "We deploy on Tuesdays", "--name", "deploy day", "--tag", "ops") == ["remembered deploy day"]
     assert run("note", "add", "port", "It is 8080", "--category", "decisions") == ["added port"]
     head, text = run("recall", "deploying?")
@@ -65,7 +63,7 @@ def test_the_whole_story_in_words(cli: Command) -> None:
         ["write", "content: On Wednesdays"],
         ["remove", "release day: On Wednesdays"],
     ]
-    assert run("check") == ["all is well: 1 entry, 8 operations"]
+    assert run("check") == ["no errors: 1 entry, 8 operations"]
 
 
 def test_the_whole_story_in_json(cli: Command, location: str) -> None:
@@ -186,14 +184,14 @@ def test_the_filters_of_recall(sea: Command, options: tuple[str, ...], found: se
 def test_the_filters_of_note_list(sea: Command, options: tuple[str, ...], found: list[str]) -> None:
     assert [entry["content"] for entry in sea("note", "list", *options, "--json").json] == found
     if not found:
-        assert sea("note", "list", *options).err == "nothing matches\n"
+        assert sea("note", "list", *options).err == "no entries match\n"
 
 
 def test_the_pages_of_note_list_follow_each_other(cli: Command) -> None:
     for name in ("a", "b", "c"):
         cli("note", "add", name, f"note {name}")
     first = cli("note", "list", "--limit", "2")
-    assert first.err.startswith("more may follow; the next page: --before ")
+    assert first.err.startswith("there may be more; next page: --before ")
     assert [line.split(maxsplit=2)[2] for line in first.lines[1:]] == ["c     note c", "b     note b"]
     short = first.lines[-1].split()[0]
     for place in ("b", first.err.split()[-1], short):
@@ -270,7 +268,7 @@ def test_check_finds_a_damaged_index_and_repairs_it(cli: Command) -> None:
     assert found.lines[2:] == ["1 entry, 1 operation; 1 of 1 finding not repaired"]
     assert cli("--home", "m.db", "check", "--json", code=7).json["findings"][0]["repaired"] is False
     assert "repaired" in cli("--home", "m.db", "check", "--repair").lines[1]
-    assert cli("--home", "m.db", "check").text == "all is well: 1 entry, 1 operation\n"
+    assert cli("--home", "m.db", "check").text == "no errors: 1 entry, 1 operation\n"
     assert cli("--home", "m.db", "recall", "deploy").lines[1] == "  We deploy on Tuesdays"
 
 
@@ -288,7 +286,7 @@ def test_the_demo_tells_a_story_and_leaves_nothing_behind(cli: Command, tmp_path
     story = cli("demo", TMPDIR=str(tmp_path / "tmp"))
     assert "$ recollect recall 'when are we deploying?'" in story.lines
     assert "restored release day  also: deploy day" in story.lines
-    assert "all is well: 3 entries, 7 operations" in story.lines
+    assert "no errors: 3 entries, 7 operations" in story.lines
     assert re.search(r"^operations  +7$", story.text, re.MULTILINE)
     assert story.err == "nothing found for 'deploy'\n"
     assert list((tmp_path / "tmp").iterdir()) == []

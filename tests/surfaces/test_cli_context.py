@@ -9,7 +9,7 @@ from surfaces.command import Command
 def test_a_context_is_shown_as_text_as_markdown_and_as_json(cli: Command, location: str) -> None:
     where = ("--home", location)
     empty = cli(*where, "context", "deploy")
-    assert (empty.text, empty.err) == ("", "there is nothing to say about 'deploy' yet\n")
+    assert (empty.text, empty.err) == ("", "no context for 'deploy' yet\n")
     cli(*where, "remember", "We deploy on Tuesdays", "--category", "decisions", "--at", "2026-03-02")
     cli(*where, "remember", "Never deploy on a Friday", "--category", "lessons", "--at", "2026-03-03")
     assert cli(*where, "context", "deploy").text == (
@@ -43,9 +43,9 @@ def test_a_checkpoint_is_made_once(cli: Command) -> None:
 
 
 def test_what_the_project_is_about_is_said_and_shown(cli: Command) -> None:
-    assert "nobody has said" in cli("project").err
-    assert cli("project", "-", stdin=b"Boats and ropes.").text == "noted what the project is about\n"
-    assert cli("project", "Something else.", "--keep").text == "left as it was: it was said before\n"
+    assert "no project description yet" in cli("project").err
+    assert cli("project", "-", stdin=b"Boats and ropes.").text == "project description saved\n"
+    assert cli("project", "Something else.", "--keep").text == "unchanged: the project already has a description\n"
     assert cli("project").text == "Boats and ropes.\n"
     assert cli("project", "Boats.", "--json").json == {"content": "Boats.", "written": True}
     assert "Boats." in cli("context", "anything").text

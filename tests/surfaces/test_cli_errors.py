@@ -46,11 +46,11 @@ def test_the_code_of_an_error_is_that_of_its_nearest_kind() -> None:
         (2, ["--agent", "../x", "note", "list"], "'../x' cannot be the name of an agent"),
         (2, ["--home", "m.db", "--workspace", "w", "note", "list"], "a single file holds the workspace 'default' only"),
         (2, ["forget", "taken", "--erase"], "add --yes"),
-        (2, ["--json", "demo"], "has no JSON"),
+        (2, ["--json", "demo"], "has no JSON output"),
         (2, ["jobs", "watch", "--pause", "0"], "not in the range"),
         (2, ["vault", "watch", "--pause", "-1"], "not in the range"),
-        (3, ["--home", "nosuch", "export", "all.jsonl"], "nosuch; there is nothing to take elsewhere"),
-        (3, ["move", "nosuch.db", "elsewhere"], "nosuch.db; there is nothing to take elsewhere"),
+        (3, ["--home", "nosuch", "export", "all.jsonl"], "nosuch; check the location"),
+        (3, ["move", "nosuch.db", "elsewhere"], "nosuch.db; check the location"),
         (3, ["workspace", "delete", "nosuch"], "there is no workspace 'nosuch'"),
         (2, ["demo", "--keep", "demo.txt"], "ends in .db"),
         (3, ["note", "show", "nobody"], "nothing is remembered under 'nobody'"),
@@ -191,4 +191,4 @@ def test_an_output_that_cannot_be_written_is_one_line(cli: Command) -> None:
 
 
 def test_an_input_without_an_end_is_refused(cli: Command) -> None:
-    assert "the input has more than" in cli("remember", "-", stdin=b"a" * 100_000_001, code=2).err
+    assert "the input exceeds" in cli("remember", "-", stdin=b"a" * 100_000_001, code=2).err

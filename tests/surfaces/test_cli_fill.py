@@ -17,7 +17,7 @@ def test_a_filled_memory_has_something_of_everything(cli: Command) -> None:
     with recollect.open(cli.folder / "shop.db") as home:
         memory = home.agent("ana")
         entries = memory.list(limit=1_000)
-        assert done.text == f"filled shop.db with {len(entries)} entries of the agent ana\n"
+        assert done.text == f"filled shop.db with {len(entries)} entries of agent ana\n"
         assert {entry.category for entry in entries} == {None, *recollect.Category}
         assert {entry.scope for entry in entries} == set(recollect.Scope)
         assert {entry.kind for entry in entries} == set(recollect.Kind)

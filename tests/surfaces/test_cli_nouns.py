@@ -194,9 +194,9 @@ def test_a_list_of_notes_is_narrowed_down_and_ordered(cli: Command) -> None:
     assert names("--sort", "name", "--reverse") == ["gamma", "beta", "alpha"]
     assert names("--sort", "importance") == ["beta", "alpha", "gamma"]
     page = cli("note", "list", "--reverse", "--limit", "2")
-    assert page.err.startswith("more may follow; the next page: --after ")
+    assert page.err.startswith("there may be more; next page: --after ")
     assert names("--reverse", "--after", page.err.split()[-1]) == names("--reverse", "--after", "alpha") == ["gamma"]
-    assert "nothing matches" in cli("note", "list", "--since", "2027-01-01").err
+    assert "no entries match" in cli("note", "list", "--since", "2027-01-01").err
     assert "give the last entry as --after" in cli("note", "list", "--sort", "name", "--before", "beta", code=2).err
 
 
@@ -218,7 +218,7 @@ def test_the_past_is_searched_in_a_channel_and_a_time_and_the_trash_has_pages(cl
     assert said("--since", "2026-02-01") == ["Do we deploy at ten?"]
     assert [one["chat_id"] for one in cli("conversation", "list", "--chat-id", "chat-7", "--json").json] == ["chat-7"]
     first = cli("note", "trash", "--limit", "2")
-    assert first.err.startswith("more may follow; the next page: --before ")
+    assert first.err.startswith("there may be more; next page: --before ")
     rest = cli("note", "trash", "--before", first.err.split()[-1], "--json").json
     assert [one["entry"]["name"] for one in rest] == ["one"]
     assert cli("note", "changes", "--account", "--json").json == []
@@ -229,7 +229,7 @@ def test_the_past_is_searched_in_a_channel_and_a_time_and_the_trash_has_pages(cl
 
 
 def test_channels_are_made_and_shown(cli: Command) -> None:
-    assert cli("channel", "create", "releases", "--description", "what we ship").text == "made releases\n"
+    assert cli("channel", "create", "releases", "--description", "what we ship").text == "created releases\n"
     assert [one["name"] for one in cli("channel", "list", "--json").json] == ["general", "releases"]
     assert "what we ship" in cli("channel", "list").text
     cli("channel", "create", "releases", code=4)
@@ -262,7 +262,7 @@ def test_files_of_an_older_layout_are_taken_in_and_a_history_shows_what_changed(
     folder.mkdir(parents=True)
     (folder / "ana.md").write_text("# ana\n\nThe gate is blue since 2024.\n")
     assert cli("vault", "migrate").lines[0].split() == ["agent", "added"]
-    assert cli("vault", "migrate").lines[-1] == "nothing is new"
+    assert cli("vault", "migrate").lines[-1] == "nothing new"
     assert "The gate is blue" in cli("note", "list", "--agent", "ana").text
     git = {"RECOLLECT_GIT_REPOSITORY": "agent"}
     for text in ("one", "two"):
@@ -303,7 +303,7 @@ def test_who_deletes_the_workspace_of_a_single_file_is_told_what_goes_with_it(
     cli("--home", "m.db", "remember", "kept")
     ended, sent = cli.on_terminal("--home", "m.db", "workspace", "delete", "default", keys=keys, columns=400)
     file = cli.folder / "m.db"
-    assert f"with the whole file {file}, also what the account shares, for good? [y/N]" in sent
+    assert f"and the file {file} with the entries of the account? [y/N]" in sent
     assert (ended, file.exists()) == (code, left)
 
 
@@ -337,7 +337,7 @@ def test_the_doctor_says_what_is_wrong_and_what_would_help(cli: Command, tmp_pat
     folder, cli = cli.folder, partial(cli, HOME=str(tmp_path))  # type: ignore[assignment]
     (empty,) = [one for one in cli("doctor", "--json").json if one["about"] == "memory"]
     assert empty["do"] == "recollect remember 'We deploy on Tuesdays'"
-    assert f"nothing is remembered in {tmp_path / 'folder/.recollect'} yet" == empty["says"]
+    assert f"nothing is stored in {tmp_path / 'folder/.recollect'} yet" == empty["says"]
     cli("remember", "something")
     states = {one["about"]: one["state"] for one in cli("doctor", "--deep", "--json").json}
     assert (states["memory"], states["check"], states["meaning"], states["upkeep"]) == (
@@ -373,7 +373,7 @@ def test_the_doctor_looks_at_the_disk_of_a_home_in_the_users_folder(cli: Command
     (cli.folder / "recollect.toml").write_text('home = "~/memory"\n')
     cli("remember", "something", HOME=str(tmp_path))
     findings = cli("doctor", "--json", HOME=str(tmp_path)).json
-    assert [one["says"].endswith("GB are free") for one in findings if one["about"] == "disk"] == [True]
+    assert [one["says"].endswith("GB free") for one in findings if one["about"] == "disk"] == [True]
 
 
 def test_the_doctor_advises_no_backup_where_a_setting_is_wrong(cli: Command, tmp_path: Path) -> None:
@@ -385,7 +385,7 @@ def test_the_doctor_advises_no_backup_where_a_setting_is_wrong(cli: Command, tmp
 
     (cli.folder / "recollect.toml").write_text('[embedder]\nkind = "loca"\n')
     wrong = bad()
-    assert (wrong["about"], wrong["do"]) == ("settings", "docs/settings.md says what is allowed")
+    assert (wrong["about"], wrong["do"]) == ("settings", "see docs/settings.md")
     assert "recollect.toml, [embedder]: 'kind'" in wrong["says"]
     assert "auto, local, openai, none" in wrong["says"]
     (cli.folder / "recollect.toml").unlink()
@@ -413,17 +413,17 @@ def test_the_doctor_looks_at_the_programs_that_are_connected(cli: Command, tmp_p
     code = 7
     (tmp_path / ".codex/config.toml").write_text('[mcp_servers.recollect]\ncommand = "/gone/recollect"\n')
     (cli.folder / ".cursor/mcp.json").write_text("broken")
-    assert connected() == [("bad", "Codex starts /gone/recollect, which is not there", "recollect connect codex")]
+    assert connected() == [("bad", "Codex starts /gone/recollect, which does not exist", "recollect connect codex")]
     cli("connect", "codex", "--undo", **user)
     cli("connect", "claude-code", **user)
     settings = tmp_path / ".claude/settings.json"
     settings.write_text(re.sub(r'"command": "\S+', '"command": "/gone/recollect', settings.read_text()))
     (stale,) = connected()
-    assert stale[1:] == ("Claude Code starts /gone/recollect, which is not there", "recollect connect claude-code")
+    assert stale[1:] == ("Claude Code starts /gone/recollect, which does not exist", "recollect connect claude-code")
 
 
 def test_figures_show_what_is_there(cli: Command) -> None:
-    assert "nothing is remembered" in cli("stats").err
+    assert "no notes yet" in cli("stats").err
     assert cli("note", "changes").text == ""
     cli("remember", "one", "--category", "lessons")
     assert cli("stats").lines[0].startswith("1 entry  ")
@@ -431,7 +431,7 @@ def test_figures_show_what_is_there(cli: Command) -> None:
     shown = cli("stats").text
     assert "2 entries" in shown
     assert "lessons  1  █" in shown
-    assert "new entries a day" in shown
+    assert "new entries per day" in shown
     assert cli("stats", "--json").json["agents"][0]["entries"] == 2
 
 

@@ -135,7 +135,7 @@ def test_a_history_tells_what_changed(cli: Command) -> None:
 @pytest.mark.parametrize("args", [("note", "list"), ("note", "trash"), ("recall", "text"), ("jobs", "runs")])
 def test_a_limit_of_0_is_not_told_as_nothing_found(cli: Command, args: tuple[str, ...]) -> None:
     keep(cli, "n", "text")
-    assert cli(*args, "--limit", "0").err == "--limit 0 asks for nothing; give 1 or more\n"
+    assert cli(*args, "--limit", "0").err == "--limit 0 returns nothing; pass 1 or more\n"
 
 
 def test_figures_are_told_in_words_with_where_they_are_from(cli: Command) -> None:
@@ -235,7 +235,7 @@ def test_the_plain_locale_works(cli: Command) -> None:
 def test_erasing_asks_on_a_terminal(cli: Command, keys: bytes, code: int, left: int) -> None:
     keep(cli, "secret", "x")
     ended, sent = cli.on_terminal("forget", "secret", "--erase", keys=keys)
-    assert "Erase 'secret' and its history for good? [y/N]" in sent
+    assert "Permanently erase 'secret' and its history? [y/N]" in sent
     assert ended == code
     assert len(cli("note", "list", "--json").json) == left
 

@@ -52,7 +52,7 @@ def test_only_what_has_no_vector_of_the_model_is_embedded(cli: Command, model: d
     assert cli("reembed", "--json", **model).json == {"embedded": 2}
     keep(location, "one more")
     assert cli("reembed", **model).text == "embedded 1 entry\n"
-    assert cli("reembed", **model).text == "nothing to do: every entry has its vector\n"
+    assert cli("reembed", **model).text == "nothing to do: all vectors are up to date\n"
 
 
 def test_with_another_model_a_command_says_what_to_do(cli: Command, model: dict[str, Any]) -> None:
@@ -95,5 +95,5 @@ def test_on_a_terminal_a_bar_shows_how_far_it_is(cli: Command, model: dict[str, 
 
 
 def test_nothing_is_there_to_embed_in_an_empty_home(cli: Command, model: dict[str, Any]) -> None:
-    assert cli("reembed", **model).text == "nothing to do: every entry has its vector\n"
+    assert cli("reembed", **model).text == "nothing to do: all vectors are up to date\n"
     assert list(cli.folder.iterdir()) == []

@@ -8,15 +8,15 @@ import recollect
 
 
 def test_a_token_is_made_listed_and_revoked_in_words(cli: Command) -> None:
-    assert cli("token", "list").err == "there are no tokens; make one with: recollect token create laptop\n"
+    assert cli("token", "list").err == "no tokens; create one with: recollect token create laptop\n"
     made = cli("token", "create", "laptop", "--workspace", "default", "--agent", "ana", "--right", "read")
-    name, may, secret = made.lines
+    name, access, secret = made.lines
     assert name.startswith("laptop  ")
-    assert may == "  may     read ana in default"
+    assert access == "  access  read ana in default"
     assert secret.startswith("  secret  rcl_")
-    assert made.err == "keep the secret now: it is shown this once\n"
+    assert made.err == "save the secret now: it cannot be shown again\n"
     header, row = cli("token", "list").lines
-    assert header.split() == ["name", "may", "made", "id"]
+    assert header.split() == ["name", "access", "created", "id"]
     assert row.startswith("laptop  read ana in default  20")
     assert secret.split()[-1] not in row
     assert cli("token", "create", "laptop", code=4).err.startswith("recollect: there is a token 'laptop' already")

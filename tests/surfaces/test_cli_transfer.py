@@ -15,12 +15,12 @@ def test_a_memory_is_exported_imported_and_moved(cli: Command, location: str) ->
     assert cli("--home", location, "export", "one.jsonl").text == "exported 4 rows of 1 agent to one.jsonl\n"
     done = cli("--home", "copy", "import", "one.jsonl")
     assert done.lines == ["agent        added", "default/ana  1 entry, 1 operation"]
-    assert done.err == "one.jsonl is of the format recollect\n"
+    assert done.err == "one.jsonl: format recollect\n"
     moved = cli("move", "copy", "moved.db")
-    assert moved.lines[-1] == "everything is in moved.db now; copy is as it was"
+    assert moved.lines[-1] == "copied to moved.db; copy is unchanged"
     with recollect.open(cli.folder / "moved.db") as home:
         assert home.agent("ana").get("deploy day").content == "We deploy on Tuesdays"
-    assert cli("move", "copy", "moved.db").lines == ["everything is in moved.db now; copy is as it was"]
+    assert cli("move", "copy", "moved.db").lines == ["copied to moved.db; copy is unchanged"]
     cli("--home", "moved.db", "remember", "something of its own")
     assert "the target is not empty" in cli("move", "copy", "moved.db", code=4).err
 
@@ -37,8 +37,8 @@ def test_a_dash_is_the_standard_output_and_the_standard_input(cli: Command, loca
     assert json.loads(as_json.err)["path"] == "-"
     done = cli("--home", "copy", "import", "-", stdin=told.out)
     assert done.lines == ["agent        added", "default/ana  1 entry, 1 operation"]
-    assert done.err == "the input is of the format recollect\n"
-    assert cli("--home", "copy", "import", "-", stdin=gzip.compress(told.out)).lines[-1] == "nothing is new"
+    assert done.err == "the input: format recollect\n"
+    assert cli("--home", "copy", "import", "-", stdin=gzip.compress(told.out)).lines[-1] == "nothing new"
     assert not (cli.folder / "-").exists()
 
 
@@ -82,13 +82,13 @@ def test_where_nothing_is_stored_nothing_is_exported_or_moved(cli: Command) -> N
 def test_a_dry_run_says_what_it_would_do_and_a_second_import_that_nothing_is_new(cli: Command) -> None:
     (cli.folder / "mem0.json").write_text(json.dumps([{"memory": "Lives in Porto"}, {"memory": ""}]))
     dry = cli("--home", "a.db", "import", "mem0.json", "--agent", "zoe", "--dry-run")
-    assert dry.lines == ["agent        added", "default/zoe  1 entry", "this was a dry run: nothing was changed"]
+    assert dry.lines == ["agent        added", "default/zoe  1 entry", "dry run: nothing was changed"]
     assert "memory 2 of the file is empty, and was left out" in dry.err
     assert not (cli.folder / "a.db").exists()
     assert cli("--home", "a.db", "--json", "import", "mem0.json", "--agent", "zoe").json["parts"] == [
         {"where": "default/zoe", "added": {"entries": 1}, "changed": {}, "known": {}}
     ]
-    assert cli("--home", "a.db", "import", "mem0.json", "--agent", "zoe").lines[-1] == "nothing is new"
+    assert cli("--home", "a.db", "import", "mem0.json", "--agent", "zoe").lines[-1] == "nothing new"
 
 
 def test_what_cannot_be_imported_is_told_in_one_line(cli: Command) -> None:

@@ -104,8 +104,8 @@ def test_a_client_is_connected_for_a_project(desk: Desk, name: str) -> None:
 
 
 def test_a_client_without_files_for_projects_says_so(desk: Desk) -> None:
-    assert "no configuration for a single project" in desk("connect", "windsurf", "--project", code=2).err
-    assert "there are claude-code" in desk("connect", "emacs", code=3).err
+    assert "has no project configuration" in desk("connect", "windsurf", "--project", code=2).err
+    assert "choose one of claude-code" in desk("connect", "emacs", code=3).err
     assert desk.files() == {}
 
 
@@ -116,12 +116,12 @@ def test_a_misspelt_client_is_told_which_are_near(desk: Desk) -> None:
 
 def test_what_is_written_is_said_to_be_of_which_memory(desk: Desk) -> None:
     said = desk("connect", "codex").err
-    assert f"the memory in {desk.user / '.recollect'} (a workspace for each project)" in said
+    assert f"the memory in {desk.user / '.recollect'} (one workspace per project)" in said
     assert f"--home {desk.user / '.recollect'} workspace list" in said
     assert f"the memory in {desk.user / '.recollect'} " in desk("connect", "codex").err  # connected already
     told = desk("connect", "codex", "--home", ".recollect", "--json").json
     assert (told["home"], told["workspace"]) == (str(desk.project / ".recollect"), ".")
-    assert "a workspace for" not in desk("connect", "codex", "--home", "team.db").err
+    assert "one workspace per" not in desk("connect", "codex", "--home", "team.db").err
     home = "postgresql://memory:secret@localhost/memory"
     said = desk("connect", "codex", "--home", home).err
     assert "the memory in postgresql://memory:…@localhost/memory (" in said
@@ -247,7 +247,7 @@ def test_what_a_user_wrote_into_the_entry_stays_when_connecting_again(desk: Desk
     assert (entry["startup_timeout_sec"], entry["env"]) == (40, {"RECOLLECT_AGENT": "zoe"})
     assert entry["args"][-1] == "shop"
     before = codex.read_text()
-    assert "connected already" in desk("connect", "codex", "--workspace", "shop").err
+    assert "already connected" in desk("connect", "codex", "--workspace", "shop").err
     assert codex.read_text() == before
     cursor = desk.user / ".cursor/mcp.json"
     cursor.parent.mkdir()
@@ -494,7 +494,7 @@ def test_a_table_is_added_replaced_and_dropped() -> None:
 
 def test_a_header_inside_of_a_text_is_no_table() -> None:
     tricky = 'note = """\n[mcp_servers.recollect]\n"""\n'
-    with pytest.raises(Invalid, match="left alone"):
+    with pytest.raises(Invalid, match="unexpected type|edited safely"):
         set_toml(tricky, ("mcp_servers", "recollect"), SERVER)
 
 
@@ -562,7 +562,7 @@ def test_hooks_that_are_none_are_refused_and_left_alone(desk: Desk, hooks: str) 
     file = desk.user / ".claude/settings.json"
     file.parent.mkdir()
     file.write_text(f'{{"hooks": {hooks}}}')
-    assert "is not what it should be" in desk("connect", "claude-code", code=2).err
+    assert "has an unexpected type" in desk("connect", "claude-code", code=2).err
     desk("connect", "claude-code", "--undo")
     assert file.read_text() == f'{{"hooks": {hooks}}}'
 

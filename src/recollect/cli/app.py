@@ -43,7 +43,7 @@ app = typer.Typer(
     "  recollect recall 'when do we deploy?'\n"
     "  recollect --home team.db --agent ana note list\n"
     "\n"
-    "--home, --workspace, --agent and --json stand before the command or after it.",
+    "--home, --workspace, --agent and --json may stand before or after the command.",
 )
 
 
@@ -61,7 +61,7 @@ def start(
     agent: AgentOption = None,
     json: JsonOption = False,
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
     """Read the options that stand before the command."""

@@ -44,7 +44,7 @@ HomeOption = Annotated[
     typer.Option(
         "--home",
         metavar="LOCATION",
-        help="A directory, a file ending in .db, or postgresql://… [RECOLLECT_HOME, else .recollect]",
+        help="Directory, .db file or postgresql:// URL. [default: $RECOLLECT_HOME or .recollect]",
     ),
 ]
 WorkspaceOption = Annotated[
@@ -52,13 +52,14 @@ WorkspaceOption = Annotated[
     typer.Option(
         "--workspace",
         metavar="NAME",
-        help="The project; . is the one of this folder. [RECOLLECT_WORKSPACE, else default]",
+        help="Workspace; . is the one of this folder's project. [default: $RECOLLECT_WORKSPACE or default]",
     ),
 ]
 AgentOption = Annotated[
-    str | None, typer.Option("--agent", metavar="NAME", help="Who remembers. [RECOLLECT_AGENT, else default]")
+    str | None,
+    typer.Option("--agent", metavar="NAME", help="Agent whose memory is used. [default: $RECOLLECT_AGENT or default]"),
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Answer with one JSON document.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 
 _OPTIONS: dict[str, tuple[Any, str | bool | None]] = {
     "home": (HomeOption, None),

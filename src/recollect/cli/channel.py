@@ -11,7 +11,7 @@ from recollect.clock import iso
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Channels: the topics of a workspace, shared by its agents.", rich_markup_mode=None)
+app = typer.Typer(help="List and create channels, the topics of a workspace.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -24,7 +24,7 @@ def show_help(ctx: typer.Context) -> None:
 @app.command(name="list", epilog=examples("channel list"))
 @for_agent
 def list_(call: Call) -> None:
-    """Show the channels of the workspace."""
+    """List the channels of the workspace."""
     with call.memory() as mem:
         found = mem.channels.list()
     if call.json:
@@ -51,12 +51,12 @@ def list_(call: Call) -> None:
 def create(
     call: Call,
     name: NameArgument,
-    description: Annotated[str, typer.Option("--description", metavar="TEXT", help="What it is about.")] = "",
+    description: Annotated[str, typer.Option("--description", metavar="TEXT", help="What the channel is about.")] = "",
 ) -> None:
-    """Make a channel."""
+    """Create a channel."""
     with call.memory() as mem:
         made = mem.channels.create(name, description)
     if call.json:
         document(made)
     else:
-        typer.echo(f"made {safe(made.name)}")
+        typer.echo(f"created {safe(made.name)}")

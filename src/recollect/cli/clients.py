@@ -84,7 +84,7 @@ CLIENTS: Mapping[str, Client] = {
     "zed": Client(
         title="Zed",
         user="AppData/Roaming/Zed/settings.json" if sys.platform == "win32" else ".config/zed/settings.json",
-        project=".zed/settings.json", key="context_servers", extra={"source": "custom"}, note="It is there at once.",
+        project=".zed/settings.json", key="context_servers", extra={"source": "custom"}, note="No restart is needed.",
     ),
 }  # fmt: skip
 

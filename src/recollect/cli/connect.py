@@ -60,7 +60,7 @@ def connect(
         str | None,
         typer.Argument(
             metavar="CLIENT",
-            help=f"One of {', '.join(CLIENTS)}; none lists them.",
+            help=f"One of {', '.join(CLIENTS)}. [default: list them]",
             show_default=False,
             autocompletion=lambda incomplete: [name for name in CLIENTS if name.startswith(incomplete)],
         ),
@@ -68,19 +68,21 @@ def connect(
     home: Annotated[
         str | None,
         typer.Option(
-            "--home", metavar="LOCATION", help="Where the memory is. [RECOLLECT_HOME, else .recollect of the user]"
+            "--home", metavar="LOCATION", help="Location of the memory. [default: $RECOLLECT_HOME or ~/.recollect]"
         ),
     ] = None,
-    project: Annotated[bool, typer.Option("--project", help="For this folder only, not for the user.")] = False,
-    show: Annotated[bool, typer.Option("--print", help="Show what belongs into the file, and change nothing.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
-    undo: Annotated[bool, typer.Option("--undo", help="Put everything back as it was before.")] = False,
-    no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Only the server, for Claude Code.")] = False,
+    project: Annotated[bool, typer.Option("--project", help="Configure this folder only, not the user.")] = False,
+    show: Annotated[bool, typer.Option("--print", help="Print the configuration, and change nothing.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the changes as a diff, and change nothing.")
+    ] = False,
+    undo: Annotated[bool, typer.Option("--undo", help="Restore the files to their state before `connect`.")] = False,
+    no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Do not install the hooks of Claude Code.")] = False,
 ) -> None:
-    """Let an agent's program start the memory as its MCP server; for Claude Code also when sessions begin and end.
+    """Configure an MCP client to start recollect as a server, and for Claude Code also its session hooks.
 
-    Other settings in its files stay as they are. Without --home the memory is in .recollect, of the folder with
-    --project, else of the user; there each project gets a workspace of its own, unless --workspace names one for all.
+    Other settings in its files are not changed. By default all projects of the user share ~/.recollect, each with its
+    own workspace; --workspace selects one for all. With --project the memory is in .recollect of this folder.
     """
     call = call.but(home=home)
     if client is None:
@@ -88,8 +90,8 @@ def connect(
         return
     if client not in CLIENTS:
         near = get_close_matches(client, CLIENTS, 2)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(CLIENTS)}"
-        raise NotFound(f"there is no client {client!r}; {hint}")
+        hint = f"did you mean {' or '.join(near)}?" if near else f"choose one of {', '.join(CLIENTS)}"
+        raise NotFound(f"unknown client {client!r}; {hint}")
     chosen = CLIENTS[client]
     call = _settled(call, chosen, project)
     edits = _edits(chosen, call, project, hooks=client == "claude-code" and not no_hooks)
@@ -102,7 +104,7 @@ def connect(
             print(safe(text), end="")
         return
     if find_spec("mcp") is None and not undo:
-        missing = f"`recollect mcp`, which {chosen.title} would start, needs the package mcp"
+        missing = f"{chosen.title} would start `recollect mcp`, which requires the package mcp"
         if not dry_run:
             raise ConfigError(f"{missing}; nothing was changed. First {ConfigError.install('server')}")
         remark(f"{missing}: {ConfigError.install('server')}")
@@ -130,8 +132,8 @@ def _settled(call: Call, client: Client, project: bool) -> Call:
             workspace = HERE
     elif _has_password(home):
         raise Invalid(
-            "the location holds a password, which must not get into a file of the project; leave --project out, "
-            "or give a location without it"
+            "the location contains a password, which must not be written to a file of the project; omit --project, "
+            "or pass a location without a password"
         )
     return replace(call, home=home, named=workspace)
 
@@ -139,7 +141,7 @@ def _settled(call: Call, client: Client, project: bool) -> Call:
 def _edits(client: Client, call: Call, project: bool, *, hooks: bool) -> list[Edit]:
     place = client.project if project else client.user
     if place is None:
-        raise Invalid(f"{client.title} has no configuration for a single project; leave --project out")
+        raise Invalid(f"{client.title} has no project configuration; omit --project")
     file, settings = (Path.cwd() / place, Path.cwd() / SETTINGS) if project else map(user_file, (place, SETTINGS))
     words, secret = _program(project), _has_password(call.home)
     options = ["--home", shown(call.home, "") if secret else call.home, *call.who()]
@@ -183,7 +185,7 @@ def _done(edit: Edit, before: str | None) -> str:
         return edit.do(before or "")
     except Invalid as error:
         raise Invalid(
-            f"{edit.file}: {error}; nothing was changed. Mend it, or add what --print shows by hand"
+            f"{edit.file}: {error}; nothing was changed. Fix the file, or add the output of --print by hand"
         ) from None
 
 
@@ -239,7 +241,7 @@ def _put_back(file: Path, after: str | None) -> None:
         elif after != _text(file):
             _replace(file, after)
     except OSError as error:
-        raise Unavailable(f"{file} cannot be removed: {error.strerror}; it is as it was") from None
+        raise Unavailable(f"{file} cannot be restored: {error.strerror}; it is unchanged") from None
     for folder in kept.made if kept and after is None else ():
         with contextlib.suppress(OSError):  # it is no longer empty
             Path(folder).rmdir()
@@ -263,7 +265,7 @@ def _replace(file: Path, text: str) -> None:
     except OSError as error:
         if name is not None:
             Path(name).unlink(missing_ok=True)
-        raise Unavailable(f"{file} cannot be written: {error.strerror}; it is as it was") from None
+        raise Unavailable(f"{file} cannot be written: {error.strerror}; it is unchanged") from None
 
 
 def _state(file: Path) -> Path:
@@ -289,7 +291,9 @@ def _kept(file: Path) -> Kept | None:
 
 def _show(file: Path, before: str | None, after: str | None) -> None:
     old, new = (before or "").splitlines(keepends=True), (after or "").splitlines(keepends=True)
-    for text in difflib.unified_diff(old, new, str(file) if before else "nothing", str(file) if after else "nothing"):
+    for text in difflib.unified_diff(
+        old, new, str(file) if before else "/dev/null", str(file) if after else "/dev/null"
+    ):
         print(safe(text), end="" if text.endswith("\n") else "\n")
 
 
@@ -298,25 +302,25 @@ def _told(call: Call, client: Client, files: list[Path], *, dry_run: bool, undo:
         told = {"client": client.title, "files": [str(file) for file in files], "dry_run": dry_run, "undo": undo}
         document({**told, "home": shown(call.home), "workspace": call.named})
     elif not files:
-        already = f"connected already, to the memory in {_where(call)}"
+        already = f"already connected to the memory in {_where(call)}"
         remark(f"{client.title} is {'not connected' if undo else already}; nothing to change")
     elif not dry_run:
         for file in files:
-            print(f"{'put back' if undo else 'wrote'} {safe(str(file))}")
+            print(f"{'restored' if undo else 'wrote'} {safe(str(file))}")
         if not undo:
-            remark(f"{client.title} can use the memory in {_where(call)} now. {client.note}")
-            remark(f"See what is in it: {call.line('workspace', 'list')}")
+            remark(f"{client.title} now uses the memory in {_where(call)}. {client.note}")
+            remark(f"List its contents: {call.line('workspace', 'list')}")
             if _has_password(call.home) and user_file(SETTINGS) in files:
                 remark(
-                    "The hooks have the location without its password, which everybody on this machine could see while "
-                    "they run: write it into ~/.pgpass, as HOST:PORT:DATABASE:USER:PASSWORD"
+                    "The hooks get the location without its password, because all users of this machine can see their "
+                    "command lines: add it to ~/.pgpass as HOST:PORT:DATABASE:USER:PASSWORD"
                 )
             if Path(FILE).is_file():
-                remark(f"It does not read the {FILE} of this folder, nor of any other: see docs/settings.md")
+                remark(f"It does not read the {FILE} of a folder; see docs/settings.md")
 
 
 def _where(call: Call) -> str:
-    each = " (a workspace for each project)" if call.named == HERE else ""
+    each = " (one workspace per project)" if call.named == HERE else ""
     return f"{shown(call.home)}{each}"
 
 
@@ -330,4 +334,4 @@ def _list(call: Call) -> None:
     if call.json:
         document([dict(zip(("name", "title", "user", "project"), row, strict=True)) for row in rows])
     else:
-        columns(("client", "program", "for the user", "for a project"), rows)
+        columns(("client", "program", "user file", "project file"), rows)

@@ -49,40 +49,43 @@ def one_of(words: type[StrEnum]) -> str:
 
 
 Target = Annotated[
-    str, typer.Argument(metavar="NAME|ID", help="A name, an alias, an id or the end of one.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="NAME|ID", help=f"Name, alias, id, or the last {SHORT_ID} characters of an id.", show_default=False
+    ),
 ]
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A name that is not taken.", show_default=False)]
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name that is not in use.", show_default=False)]
 TextArgument = Annotated[
     str,
-    typer.Argument(metavar="TEXT", help="What to remember; - reads it from the standard input.", show_default=False),
+    typer.Argument(metavar="TEXT", help="Text to remember; - reads it from stdin.", show_default=False),
 ]
-TagOption = Annotated[list[str] | None, typer.Option("--tag", metavar="WORD", help="A tag; may be repeated.")]
+TagOption = Annotated[list[str] | None, typer.Option("--tag", metavar="WORD", help="Tag; repeatable.")]
 CategoryOption = Annotated[
-    Category | None, typer.Option("--category", metavar="CATEGORY", help=f"What the note is for: {one_of(Category)}.")
+    Category | None, typer.Option("--category", metavar="CATEGORY", help=f"Category: {one_of(Category)}.")
 ]
 ContextOption = Annotated[
     str | None, typer.Option("--context", metavar="TEXT", help="Where it came from, or why it matters.")
 ]
-ImportanceOption = Annotated[float, typer.Option("--importance", metavar="NUMBER", help="From 0 to 1.")]
-ScopeOption = Annotated[Scope, typer.Option("--scope", metavar="SCOPE", help=f"How far it reaches: {one_of(Scope)}.")]
-ChannelOption = Annotated[str | None, typer.Option("--channel", metavar="NAME", help="The channel, for scope channel.")]
+ImportanceOption = Annotated[float, typer.Option("--importance", metavar="NUMBER", help="Importance from 0 to 1.")]
+ScopeOption = Annotated[Scope, typer.Option("--scope", metavar="SCOPE", help=f"Visibility: {one_of(Scope)}.")]
+ChannelOption = Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Channel, with --scope channel.")]
 ConversationOption = Annotated[
-    str | None, typer.Option("--conversation", metavar="ID", help="The conversation, for scope conversation.")
+    str | None, typer.Option("--conversation", metavar="ID", help="Conversation, with --scope conversation.")
 ]
-SourceOption = Annotated[str, typer.Option("--source", metavar="WORD", help="Who or what said it.")]
+SourceOption = Annotated[str, typer.Option("--source", metavar="WORD", help="Origin of the text.")]
 LifetimeOption = Annotated[
     Lifetime | None,
     typer.Option(
         "--lifetime",
         metavar="LIFETIME",
-        help=f"How long it is meant to stay: {one_of(Lifetime)}; long_term unless the settings differ.",
+        help=f"Retention: {one_of(Lifetime)}. [default: from the settings, else long_term]",
     ),
 ]
 AtOption = Annotated[
-    str | None, typer.Option("--at", metavar="TIME", help="When it was said, such as 2026-03-16T14:32:00Z; else now.")
+    str | None, typer.Option("--at", metavar="TIME", help="Creation time, such as 2026-03-16T14:32:00Z. [default: now]")
 ]
-SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Only from this time on.")]
-UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Only before this time.")]
+SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Earliest time, inclusive.")]
+UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Latest time, exclusive.")]
 
 
 def identified(mem: Memory, target: str) -> str:
@@ -106,7 +109,7 @@ def _completed(target: str, find: Callable[[], object], ids: Callable[[], list[s
     except NotFound:
         found = [one for one in ids() if one.endswith(target)]
     if len(found) > 1:
-        raise Conflict(f"the ids of {len(found)} entries end with {target}: {', '.join(found)}; give a whole one")
+        raise Conflict(f"{len(found)} entry ids end with {target}: {', '.join(found)}; pass a full id")
     return found[0] if found else target
 
 
@@ -116,7 +119,7 @@ def text_of(argument: str) -> str:
         return argument
     data = sys.stdin.buffer.read(INPUT_BYTES + 1)
     if len(data) > INPUT_BYTES:
-        raise Invalid(f"the input has more than {INPUT_BYTES:,} bytes; no text may be that long, so split it")
+        raise Invalid(f"the input exceeds the limit of {INPUT_BYTES:,} bytes; split it")
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError:

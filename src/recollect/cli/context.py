@@ -25,19 +25,21 @@ def context(
         str, typer.Argument(metavar="COMMAND", help="What the session is about to do.", show_default=False)
     ],
     budget: Annotated[
-        int | None, typer.Option("--budget", metavar="TOKENS", help="How long it may be; else as the profile says.")
+        int | None, typer.Option("--budget", metavar="TOKENS", help="Maximum length. [default: set by the profile]")
     ] = None,
-    profile: Annotated[str, typer.Option("--profile", metavar="NAME", help="What it holds.")] = "default",
+    profile: Annotated[
+        str, typer.Option("--profile", metavar="NAME", help="Profile that selects the sections.")
+    ] = "default",
     conversation: Annotated[
-        str | None, typer.Option("--conversation", metavar="ID", help="Also entries of this conversation.")
+        str | None, typer.Option("--conversation", metavar="ID", help="Include entries of this conversation.")
     ] = None,
     orient: Annotated[
-        bool, typer.Option("--orient", help="As markdown; a language model, if there is one, may narrow it.")
+        bool, typer.Option("--orient", help="Print markdown, condensed by the language model if one is configured.")
     ] = False,
 ) -> None:
-    """Show what a new session starts with: project, last hand-off, decisions, lessons, open tasks.
+    """Print the context of a new session: project, last hand-off, decisions, lessons, open tasks.
 
-    A section that cannot be read is left out, and why is on stderr; the exit code is 6 if none could be.
+    Sections that cannot be read are omitted, with the reason on stderr. The exit code is 6 if all of them fail.
     """
     with call.memory() as mem:
         if orient:
@@ -50,7 +52,7 @@ def context(
         document(oriented or found)
     else:
         if found.failed or not text:
-            remark("; ".join(found.failed) or f"there is nothing to say about {line(command)!r} yet")
+            remark("; ".join(found.failed) or f"no context for {line(command)!r} yet")
         typer.echo(safe(text), nl=False)
     if found.failed and not found.sections:
         raise typer.Exit(EXIT_CODES[Unavailable])
@@ -62,21 +64,19 @@ def project(
     call: Call,
     text: Annotated[
         str | None,
-        typer.Argument(
-            metavar="TEXT", help="What it is about; - reads it from the standard input.", show_default=False
-        ),
+        typer.Argument(metavar="TEXT", help="New description; - reads it from stdin.", show_default=False),
     ] = None,
-    keep: Annotated[bool, typer.Option("--keep", help="Only if nothing was said before.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Do not replace an existing description.")] = False,
 ) -> None:
-    """Show what the project is about, or say it. Every context begins with it."""
+    """Show or set the project description, with which every context begins."""
     with call.memory() as mem:
         written = None if text is None else mem.set_project(text_of(text), replace=not keep)
         about = mem.project() if text is None or call.json else None
     if call.json:
         document({"content": about} | ({} if written is None else {"written": written}))
     elif written is not None:
-        typer.echo("noted what the project is about" if written else "left as it was: it was said before")
+        typer.echo("project description saved" if written else "unchanged: the project already has a description")
     elif about is None:
-        remark("nobody has said what the project is about yet")
+        remark("no project description yet; set one with: recollect project 'TEXT'")
     else:
         typer.echo(safe(about))

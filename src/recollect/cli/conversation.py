@@ -8,7 +8,7 @@ import typer
 
 from recollect.cli.call import Call, for_agent
 from recollect.cli.content import AtOption, SinceOption, UntilOption, examples, text_of
-from recollect.cli.output import columns, document, heading, line, pairs, remark, safe
+from recollect.cli.output import columns, counted, document, heading, line, pairs, remark, safe
 from recollect.clock import iso
 from recollect.conversation import Conversation
 from recollect.errors import Invalid, NotFound
@@ -17,13 +17,13 @@ from recollect.model.history import ConversationInfo, Event, Lane, Turn
 
 __all__ = ["Which", "app", "talk_of"]
 
-app = typer.Typer(help="Conversations: what was said, and what remains of it.", rich_markup_mode=None)
+app = typer.Typer(help="Start, read, search and end conversations.", rich_markup_mode=None)
 
 Which = Annotated[
-    str, typer.Argument(metavar="ID", help="Its id or ref code, or `last` for the newest one.", show_default=False)
+    str, typer.Argument(metavar="ID", help="Id or ref code, or `last` for the newest conversation.", show_default=False)
 ]
-LaneOption = Annotated[Lane, typer.Option("--lane", help="The view: edge, or core.")]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")]
+LaneOption = Annotated[Lane, typer.Option("--lane", help="Lane of the conversation.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")]
 ROLES = ("user", "assistant")
 
 
@@ -39,19 +39,21 @@ def show_help(ctx: typer.Context) -> None:
 def start(
     call: Call,
     channel: Annotated[
-        str | None, typer.Option("--channel", metavar="NAME", help="Where it takes place; else in the default one.")
+        str | None, typer.Option("--channel", metavar="NAME", help="Channel. [default: the default channel]")
     ] = None,
-    chat_id: Annotated[str | None, typer.Option("--chat-id", metavar="ID", help="The chat it belongs to.")] = None,
-    model_id: Annotated[str | None, typer.Option("--model-id", metavar="ID", help="The model that talks.")] = None,
+    chat_id: Annotated[
+        str | None, typer.Option("--chat-id", metavar="ID", help="Id of the chat it belongs to.")
+    ] = None,
+    model_id: Annotated[str | None, typer.Option("--model-id", metavar="ID", help="Id of the language model.")] = None,
     participant: Annotated[
         list[str] | None,
-        typer.Option("--participant", metavar="NAME", help="An agent that may use its scratchpad; may be repeated."),
+        typer.Option("--participant", metavar="NAME", help="Agent that may use its scratchpad; repeatable."),
     ] = None,
     resume: Annotated[
-        bool, typer.Option("--resume", help="Go on with the one of that chat id, if there is one.")
+        bool, typer.Option("--resume", help="Resume the active conversation of --chat-id, if any.")
     ] = False,
 ) -> None:
-    """Begin a conversation."""
+    """Start a conversation."""
     with call.memory() as mem:
         info = mem.conversations.start(channel, chat_id, model_id, participant or (), resume=resume).info
     if call.json:
@@ -71,16 +73,16 @@ def say(
     conversation: Which,
     text: Annotated[
         str,
-        typer.Argument(metavar="TEXT", help="What was said; - reads it from the standard input.", show_default=False),
+        typer.Argument(metavar="TEXT", help="Text of the message; - reads it from stdin.", show_default=False),
     ],
-    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="user, or assistant.")] = "user",
-    speaker: Annotated[str | None, typer.Option("--speaker", metavar="NAME", help="Who said it.")] = None,
+    role: Annotated[str, typer.Option("--role", metavar="ROLE", help="Role: user or assistant.")] = "user",
+    speaker: Annotated[str | None, typer.Option("--speaker", metavar="NAME", help="Name of the speaker.")] = None,
     lane: LaneOption = Lane.EDGE,
     at: AtOption = None,
 ) -> None:
-    """Append what was said."""
+    """Append a message to a conversation."""
     if role not in ROLES:
-        raise Invalid(f"{role!r} is not a role; it is one of {', '.join(ROLES)}")
+        raise Invalid(f"invalid role {role!r}; must be {' or '.join(ROLES)}")
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
         append = talk.user if role == "user" else talk.assistant
@@ -95,22 +97,22 @@ def say(
 @for_agent
 def list_(
     call: Call,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that were archived.")] = False,
-    channel: Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Only those of this one.")] = None,
-    chat_id: Annotated[str | None, typer.Option("--chat-id", metavar="ID", help="Only those of this chat.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Include archived conversations.")] = False,
+    channel: Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Only in this channel.")] = None,
+    chat_id: Annotated[str | None, typer.Option("--chat-id", metavar="ID", help="Only of this chat.")] = None,
     limit: LimitOption = 100,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="ID", help="Those older than this one: the next page.")
+        str | None, typer.Option("--before", metavar="ID", help="Only older than this conversation (next page).")
     ] = None,
 ) -> None:
-    """Show conversations, newest first."""
+    """List conversations, newest first."""
     with call.memory() as mem:
         last = None if before is None else mem.conversations.get(before).info
         found = mem.conversations.list(everything, channel=channel, chat_id=chat_id, limit=limit, before=last)
     if call.json:
         document(list(found))
     elif not found:
-        remark("there are no conversations yet", limit=limit)
+        remark("no conversations yet", limit=limit)
     else:
         header = ("ref code", "status", "channel", "started", "summary")
         columns(header, [_row(info) for info in found])
@@ -119,7 +121,7 @@ def list_(
 @app.command(epilog=examples("conversation show last --limit 5"))
 @for_agent
 def show(call: Call, conversation: Which, limit: LimitOption = 50) -> None:
-    """Show what happened in a conversation, the last events of it."""
+    """Show a conversation and its latest events."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
         info, told = talk.info, [*talk.events(before=sys.maxsize, limit=limit)][::-1]
@@ -140,19 +142,23 @@ def show(call: Call, conversation: Which, limit: LimitOption = 50) -> None:
 @for_agent
 def search(
     call: Call,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
     limit: LimitOption = 10,
-    unit: Annotated[str, typer.Option("--unit", metavar="UNIT", help="turn, or conversation.")] = "turn",
+    unit: Annotated[
+        str, typer.Option("--unit", metavar="UNIT", help="Unit of a result: turn or conversation.")
+    ] = "turn",
     target_agent: Annotated[
         str | None,
-        typer.Option("--target-agent", metavar="NAME", help="Another agent's past; such reads are recorded."),
+        typer.Option(
+            "--target-agent", metavar="NAME", help="Search another agent's conversations; such reads are recorded."
+        ),
     ] = None,
     channel: Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Only in this channel.")] = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    no_meaning: Annotated[bool, typer.Option("--no-meaning", help="By words alone, not by meaning.")] = False,
+    no_meaning: Annotated[bool, typer.Option("--no-meaning", help="Match words only, not meaning.")] = False,
 ) -> None:
-    """Find what was said, best first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
+    """Search all conversations, best match first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
     with call.memory() as mem:
         found = mem.conversations.search(
             query, limit=limit, unit=unit, target_agent=target_agent, channel=channel, since=since, until=until,
@@ -173,11 +179,12 @@ def extend(
     call: Call,
     conversation: Which,
     messages: Annotated[
-        str, typer.Argument(metavar="MESSAGES", help="A JSON list of messages; - reads stdin.", show_default=False)
+        str,
+        typer.Argument(metavar="MESSAGES", help="JSON list of messages; - reads it from stdin.", show_default=False),
     ],
     lane: LaneOption = Lane.EDGE,
 ) -> None:
-    """Append what is new in a list of messages, as chats keep them: {"role": …, "content": …}."""
+    """Append the new messages of a JSON list: [{"role": …, "content": …}, …]."""
     try:
         given = json.loads(text_of(messages))
     except ValueError as error:
@@ -196,10 +203,10 @@ def extend(
 def find(
     call: Call,
     conversation: Which,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="What to look for.", show_default=False)],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
     limit: LimitOption = 10,
 ) -> None:
-    """Find what was said in one conversation, by its words."""
+    """Search one conversation by words."""
     with call.memory() as mem:
         turns = talk_of(mem, conversation).find(query, limit=limit)
     if call.json:
@@ -216,9 +223,9 @@ def messages(
     call: Call,
     conversation: Which,
     lane: LaneOption = Lane.EDGE,
-    replay: Annotated[bool, typer.Option("--replay", help="Archives and all, as after a restart.")] = False,
+    replay: Annotated[bool, typer.Option("--replay", help="Include archives, as after a restart.")] = False,
 ) -> None:
-    """Show the messages that a model gets for a lane: identity, summary, window."""
+    """Show the messages of a lane that a model receives: identity, summary, window."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
         made = talk.replay(lane) if replay else talk.messages(lane)
@@ -231,13 +238,13 @@ def messages(
 @app.command(epilog=examples("conversation summary last"))
 @for_agent
 def summary(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
-    """Show what stands in the prompt for what has left the window."""
+    """Show the summary of the messages that are no longer in the window."""
     with call.memory() as mem:
         told = talk_of(mem, conversation).summary(lane)
     if call.json:
         document(told)
     elif not told.summary and not told.facts:
-        remark("nothing has left the window yet")
+        remark("no summary yet: every message is still in the window")
     else:
         pairs([("summary", line(told.summary)), *((safe(fact.key), line(fact.value)) for fact in told.facts)])
 
@@ -245,27 +252,27 @@ def summary(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> No
 @app.command(epilog=examples("conversation checkpoint last"))
 @for_agent
 def checkpoint(call: Call, conversation: Which) -> None:
-    """Note where the conversation is, so that `recover` finds it."""
+    """Save a checkpoint of a conversation for `conversation recover`."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
         talk.checkpoint()
-    _stands(call, talk, "noted where it is:")
+    _stands(call, talk, "saved a checkpoint of")
 
 
 @app.command(epilog=examples("conversation idle last"))
 @for_agent
 def idle(call: Call, conversation: Which) -> None:
-    """Say that nobody is talking for now."""
+    """Mark a conversation as idle."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
         talk.idle()
-    _stands(call, talk, "idle")
+    _stands(call, talk, "marked as idle:")
 
 
 @app.command(name="end-stale", epilog=examples("conversation end-stale"))
 @for_agent
 def end_stale(call: Call) -> None:
-    """End the conversations in which nothing has happened for a day, as their processes must have died."""
+    """End conversations without an event for a day, because their processes have probably died."""
     with call.memory() as mem:
         done = mem.conversations.end_stale()
     if call.json:
@@ -277,21 +284,21 @@ def end_stale(call: Call) -> None:
 @app.command(epilog=examples("conversation compact last"))
 @for_agent
 def compact(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
-    """Let an archive stand for what was said before the newest user message."""
+    """Replace the messages before the newest user message with an archive."""
     with call.memory() as mem:
         done = talk_of(mem, conversation).compact(lane)
     if call.json:
         document(done)
     elif done is None:
-        remark("there is nothing to compact")
+        remark("nothing to compact")
     else:
-        typer.echo(f"{done.archive_name} stands for {done.folded} events")
+        typer.echo(f"archived {counted(done.folded, 'event')} as {done.archive_name}")
 
 
 @app.command(epilog=examples("conversation end last"))
 @for_agent
 def end(call: Call, conversation: Which) -> None:
-    """End a conversation: summary, hand-off, decisions, lessons, chunks."""
+    """End a conversation: store its summary, hand-off, decisions, lessons and chunks."""
     with call.memory() as mem:
         ended = talk_of(mem, conversation).end()
     if call.json:
@@ -301,7 +308,7 @@ def end(call: Call, conversation: Which) -> None:
     pairs(
         [
             ("summary", line(ended.summary)),
-            ("made", f"decisions {len(ended.decisions)}, lessons {len(ended.lessons)}, chunks {ended.chunks}"),
+            ("stored", f"decisions {len(ended.decisions)}, lessons {len(ended.lessons)}, chunks {ended.chunks}"),
         ]
     )
 
@@ -309,7 +316,7 @@ def end(call: Call, conversation: Which) -> None:
 @app.command(epilog=examples("conversation archive last"))
 @for_agent
 def archive(call: Call, conversation: Which) -> None:
-    """Put a conversation away: it leaves the usual lists."""
+    """Archive a conversation, which hides it from lists."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
         talk.archive()
@@ -319,13 +326,13 @@ def archive(call: Call, conversation: Which) -> None:
 @app.command(epilog=examples("conversation recover"))
 @for_agent
 def recover(call: Call) -> None:
-    """Show where the agent was when it stopped, if that was less than seven days ago."""
+    """Show the agent's newest checkpoint, if it is less than seven days old."""
     with call.memory() as mem:
         found = mem.recover()
     if call.json:
         document(found)
     elif found is None:
-        remark("there is nothing to go on with")
+        remark("no checkpoint from the last seven days")
     else:
         heading(found.conversation.ref_code, iso(found.saved_at)[:16])
         pairs((_who(event), line(event.content)) for event in found.events)
@@ -345,7 +352,7 @@ def talk_of(mem: Memory, conversation: str) -> Conversation:
         return mem.conversations.get(conversation)
     newest = mem.conversations.list(True, limit=1)
     if not newest:
-        raise NotFound("there are no conversations yet; `conversation start` begins one")
+        raise NotFound("there are no conversations yet; start one with: recollect conversation start")
     return mem.conversations.get(newest[0].id)
 
 

@@ -28,23 +28,23 @@ app = typer.Typer()
 
 STORY: tuple[tuple[str, tuple[tuple[str, ...], ...]], ...] = (
     (
-        "An agent remembers.",
+        "Store notes.",
         (
             ("remember", "We deploy on Tuesdays.", "--name", "deploy day", "--tag", "ops"),
             ("remember", "Staging listens on port 8080.", "--category", "decisions"),
             ("remember", "Ana likes short answers.", "--name", "Ana", "--importance", "0.8"),
         ),
     ),
-    ("It asks in its own words.", (("recall", "when are we deploying?"),)),
+    ("Search in your own words.", (("recall", "when are we deploying?"),)),
     (
-        "Names may change: the old one still leads there.",
+        "Rename a note: its old name becomes an alias.",
         (("note", "rename", "deploy day", "release day"), ("note", "write", "deploy day", "We deploy on Wednesdays.")),
     ),
     (
-        "Forgetting can be undone.",
+        "Forget a note, and restore it.",
         (("forget", "release day"), ("recall", "deploy"), ("note", "restore", "release day")),
     ),
-    ("Nothing that was done is lost.", (("note", "history", "release day"), ("check",))),
+    ("Every change is logged.", (("note", "history", "release day"), ("check",))),
 )
 
 # A separate program reads the file with Python's own SQLite: a memory is not locked into recollect.
@@ -60,26 +60,31 @@ print(json.dumps([(name, *file.execute(f"SELECT count(*) FROM {name}").fetchone(
 def demo(
     ctx: typer.Context,
     keep: Annotated[
-        Path | None, typer.Option("--keep", metavar="PATH", help="Keep the file; a new path that ends in .db.")
+        Path | None,
+        typer.Option("--keep", metavar="PATH", help="Keep the file at this new path, which must end in .db."),
     ] = None,
     fill: Annotated[
-        bool, typer.Option("--fill", help="Fill the memory of --home and --agent with six weeks of examples instead.")
+        bool,
+        typer.Option("--fill", help="Fill the memory of --home and --agent with six weeks of example data instead."),
     ] = False,
     more: Annotated[
-        int, typer.Argument(metavar="[N]", min=0, help="With --fill: so many further entries.", show_default=False)
+        int,
+        typer.Argument(
+            metavar="[N]", min=0, help="With --fill: number of additional generated entries.", show_default=False
+        ),
     ] = 0,
 ) -> None:
-    """Show in a few seconds what a memory does, in a temporary file; or fill a memory with examples to look at."""
+    """Run a short demonstration in a temporary file, or fill a memory with example data."""
     if fill and keep is None:
         return _fill(ctx.obj, more)
     if fill or more:
-        raise Invalid("--fill and a number of entries belong together, and --keep to the story; give one or the other")
+        raise Invalid("--keep cannot be combined with --fill, and a number of entries requires --fill")
     if ctx.obj.json:
-        raise Invalid("the demo is for people and has no JSON; leave --json out")
+        raise Invalid("the demo has no JSON output; omit --json")
     if keep is not None and keep.suffix != ".db":
-        raise Invalid(f"the demo makes one file: give {keep} a name that ends in .db")
+        raise Invalid(f"--keep needs a path that ends in .db, not {keep}")
     if keep is not None and keep.exists():
-        raise Conflict(f"{keep} exists already; choose a new path")
+        raise Conflict(f"{keep} already exists; choose a new path")
     with tempfile.TemporaryDirectory(prefix="recollect-") as folder:
         path = keep or Path(folder) / "demo.db"
         heading("recollect", f"a memory in one file: {path}")
@@ -90,7 +95,7 @@ def demo(
                 ctx.find_root().command.main(
                     ["--home", str(path), "--agent", "demo", *command], prog_name="recollect", standalone_mode=False
                 )
-        heading("\nWhat is in the file", f"{path.stat().st_size:,} bytes")
+        heading("\nTables of the file", f"{path.stat().st_size:,} bytes")
         _look(path)
     _next(keep)
 
@@ -103,14 +108,14 @@ def _fill(call: Call, more: int) -> None:
     with recollect.open(call.home, settings=settings, clock=clock) as home:
         if home.agents(call.workspace):  # of any agent: the story's jobs would tidy all of them
             raise Conflict(
-                f"something is remembered in the workspace {call.workspace!r} of {without_password(call.home)}; "
-                "examples go into an empty memory: choose another --home or --workspace"
+                f"workspace {call.workspace!r} of {without_password(call.home)} is not empty; "
+                "example data needs an empty one: choose another --home or --workspace"
             )
         entries = tell(home, clock, call.agent, call.workspace, now=now, more=more)
     if call.json:
         document({"entries": entries})
     else:
-        print(f"filled {safe(without_password(call.home))} with {entries:,} entries of the agent {safe(call.agent)}")
+        print(f"filled {safe(without_password(call.home))} with {entries:,} entries of agent {safe(call.agent)}")
 
 
 def _look(path: Path) -> None:

@@ -34,10 +34,10 @@ ROOM = 1_000_000_000
 """Recommended free disk space in bytes."""
 MARKS = {"good": ("✓", "green"), "better": ("·", "yellow"), "bad": ("✗", "red")}
 EXTRAS = {
-    "local": ("wordllama", "entries are found by meaning, not by words alone"),
-    "server": ("fastapi", "`recollect serve` and `recollect mcp` run"),
-    "postgres": ("psycopg", "several machines share a memory"),
-    "git": ("pygit2", "the vault keeps its history in git"),
+    "local": ("wordllama", "search by meaning"),
+    "server": ("fastapi", "`recollect serve` and `recollect mcp`"),
+    "postgres": ("psycopg", "homes on PostgreSQL"),
+    "git": ("pygit2", "git history of the vault"),
 }
 """Per extra, the package that shows whether it is installed, and what the extra provides."""
 
@@ -56,9 +56,11 @@ class Finding:
 @for_home
 def doctor(
     call: Call,
-    deep: Annotated[bool, typer.Option("--deep", help="Also verify every entry, name and index, like check.")] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Also verify every entry, name and index, like `check`.")
+    ] = False,
 ) -> None:
-    """Say whether everything is well and what would make it better. The exit code is 7 if something is wrong."""
+    """Run health checks, one line each, with the fix. Read-only. The exit code is 7 if a check fails."""
     findings = [*_program(), *_settings(call), *_memory(call, deep), *_connected(call)]
     if call.json:
         document([asdict(finding) for finding in findings])
@@ -76,14 +78,14 @@ def _program() -> Iterator[Finding]:
     yield Finding("recollect", "good", f"{recollect.__version__} on Python {platform.python_version()}, {sys.platform}")
     missing = {extra: gain for extra, (package, gain) in EXTRAS.items() if find_spec(package) is None}
     if not missing:
-        yield Finding("extras", "good", "all are installed")
+        yield Finding("extras", "good", "all installed")
     for extra, gain in missing.items():
-        yield Finding("extras", "better", f"{extra} is not installed; with it {gain}", ConfigError.install(extra))
+        yield Finding("extras", "better", f"{extra} is not installed; it adds {gain}", ConfigError.install(extra))
 
 
 def _settings(call: Call) -> Iterator[Finding]:
     if call.wrong:
-        yield Finding("settings", "bad", call.wrong, "docs/settings.md says what is allowed")
+        yield Finding("settings", "bad", call.wrong, "see docs/settings.md")
 
 
 def _memory(call: Call, deep: bool) -> Iterator[Finding]:
@@ -93,11 +95,11 @@ def _memory(call: Call, deep: bool) -> Iterator[Finding]:
         with recollect.open(call.home, settings=call.settings) as home:
             workspaces, where = home.workspaces(), shown(call.home)
             if not workspaces:
-                says = f"nothing is remembered in {where} yet"
+                says = f"nothing is stored in {where} yet"
                 yield Finding("memory", "better", says, _command(call, "remember", "We deploy on Tuesdays"))
                 return
             agents = sum(len(home.agents(name)) for name in workspaces)
-            says = f"{where} opens: {counted(len(workspaces), 'workspace')}, {counted(agents, 'agent')}"
+            says = f"{where}: {counted(len(workspaces), 'workspace')}, {counted(agents, 'agent')}"
             yield Finding("memory", "good", says)
             yield from _disk(call.home)
             yield from _meaning(call.settings)
@@ -105,7 +107,7 @@ def _memory(call: Call, deep: bool) -> Iterator[Finding]:
             if deep:
                 yield from _checked(call, home)
     except ConfigError as error:
-        yield Finding("memory", "bad", str(error), "name another location with --home; see docs/storage.md")
+        yield Finding("memory", "bad", str(error), "pass another location with --home; see docs/storage.md")
     except RecollectError as error:
         yield Finding("memory", "bad", str(error), "see docs/storage.md, or restore a backup")
 
@@ -130,7 +132,7 @@ def _connected(call: Call) -> Iterator[Finding]:
             default = env.get(HOME) if isinstance(env, Mapping) else None
             used = shown(args[args.index("--home") + 1] if "--home" in args[:-1] else str(default or Settings().home))
             if missing:
-                says, do = f"starts {missing[0]}, which is not there", f"recollect connect {name}{option}"
+                says, do = f"starts {missing[0]}, which does not exist", f"recollect connect {name}{option}"
             elif used == shown(call.home):
                 says, do = "uses this memory", ""
             else:
@@ -156,22 +158,20 @@ def _disk(location: str) -> Iterator[Finding]:
     if "://" not in location and path.exists():
         free = shutil.disk_usage(path).free
         if free < ROOM:
-            yield Finding("disk", "bad", f"only {free / 1e6:,.0f} MB are free", "make room, else writes will fail")
+            yield Finding("disk", "bad", f"only {free / 1e6:,.0f} MB free", "free some space, or writes will fail")
         else:
-            yield Finding("disk", "good", f"{free / 1e9:,.0f} GB are free")
+            yield Finding("disk", "good", f"{free / 1e9:,.0f} GB free")
 
 
 def _meaning(settings: Settings) -> Iterator[Finding]:
     if settings.embedder.kind == "none" or (settings.embedder.kind == "auto" and find_spec("wordllama") is None):
-        yield Finding(
-            "meaning", "better", "entries are found by words alone", "install an embedder: see docs/settings.md"
-        )
+        yield Finding("meaning", "better", "search matches words only", "install an embedder; see docs/settings.md")
     else:
-        yield Finding("meaning", "good", f"entries are found by meaning, too (embedder: {settings.embedder.kind})")
+        yield Finding("meaning", "good", f"search matches words and meaning (embedder: {settings.embedder.kind})")
     if settings.model.name is None:
         yield Finding(
-            "model", "better", "no language model: summaries choose sentences instead of writing new ones",
-            "name one in [model] of recollect.toml, if you like",
+            "model", "better", "no language model: summaries are selected sentences, not generated text",
+            "optional: configure one in [model] of recollect.toml",
         )  # fmt: skip
     else:
         yield Finding("model", "good", f"{settings.model.name} writes summaries")
@@ -181,20 +181,20 @@ def _upkeep(call: Call, home: Home) -> Iterator[Finding]:
     jobs = [job for job in home.jobs.status() if job.scheduled]
     failing = {job.name: job.error for job in jobs if job.failures}
     for name, error in failing.items():
-        yield Finding("upkeep", "bad", f"the job {name} fails: {error}", _command(call, "jobs", "run", name))
+        yield Finding("upkeep", "bad", f"job {name} fails: {error}", _command(call, "jobs", "run", name))
     last = max((job.last_run_at or 0 for job in jobs), default=0)
     if not last or SystemClock().now() - last > 2 * DAY:
-        says = "no job has run for two days" if last else "no job has run yet"
-        do = f"`recollect serve` and `recollect mcp` do them while they run; now: {_command(call, 'jobs', 'run')}"
+        says = "no job has run in the last two days" if last else "no job has run yet"
+        do = f"`recollect serve` and `recollect mcp` run due jobs; to run them now: {_command(call, 'jobs', 'run')}"
         yield Finding("upkeep", "better", says, do)
     elif not failing:
-        yield Finding("upkeep", "good", "the jobs run")
+        yield Finding("upkeep", "good", "jobs run on schedule")
 
 
 def _checked(call: Call, home: Home) -> Iterator[Finding]:
     report = home.check()
     if not report.findings:
-        yield Finding("check", "good", f"{report.entries:,} entries, {report.operations:,} operations, all in order")
+        yield Finding("check", "good", f"{report.entries:,} entries, {report.operations:,} operations verified")
     for found in report.findings:
         do = _command(call, "check", "--repair")
         yield Finding("check", "bad", f"{found.where}: {found.message}", do)

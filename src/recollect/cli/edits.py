@@ -51,14 +51,14 @@ def set_json(text: str, path: Path, value: Any) -> str:
         depth += 1
     if depth < len(path):
         if node.members is None or isinstance(node.value, list) != isinstance(path[depth], int):
-            raise Invalid(f"{_spelled(path[:depth])} is not what it should be; it was left alone")
+            raise Invalid(f"{_spelled(path[:depth])} has an unexpected type")
         for key in reversed(path[depth + 1 :]):
             value = {key: value} if isinstance(key, str) else [value]
         made = _inserted(whole, node, path[depth], value)
     else:
         made = whole[: node.start] + _written(whole, node.start, value) + whole[node.end :]
     if read_json(made) != expected:
-        raise Invalid("the file is written in a way that cannot be changed safely; it was left alone")
+        raise Invalid("its formatting cannot be edited safely")
     return made
 
 
@@ -71,7 +71,7 @@ def drop_json(text: str, path: Path) -> str:
             table = table[key]
         del table[path[-1]]
     if read_json(made) != expected:
-        raise Invalid("the file is written in a way that cannot be changed safely; it was left alone")
+        raise Invalid("its formatting cannot be edited safely")
     return made
 
 
@@ -107,9 +107,9 @@ def read_toml(text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text.removeprefix("\ufeff"))
     except tomllib.TOMLDecodeError as error:
-        raise Invalid(f"it is not TOML: {error}") from None
+        raise Invalid(f"not valid TOML: {error}") from None
     except RecursionError:
-        raise Invalid("it is nested too deeply") from None
+        raise Invalid("nested too deeply") from None
 
 
 def set_toml(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
@@ -151,7 +151,7 @@ def _sound(made: str, expected: Mapping[str, Any], path: Sequence[str]) -> str:
     except Invalid:
         same = False
     if not same:
-        raise Invalid(f"[{'.'.join(path)}] is written in a way that cannot be changed safely; it was left alone")
+        raise Invalid(f"[{'.'.join(path)}] is formatted in a way that cannot be edited safely")
     return made
 
 
@@ -163,12 +163,12 @@ def _document(text: str) -> _Node:
     try:
         node = _node(text, _past_space(text, 0))
     except RecursionError:
-        raise Invalid("it is nested too deeply") from None
+        raise Invalid("nested too deeply") from None
     end = _past_space(text, node.end)
     if end != len(text):
         raise _broken(text, end)
     if not isinstance(node.value, dict):
-        raise Invalid("it is not a JSON object")
+        raise Invalid("not a JSON object")
     return node
 
 
@@ -290,7 +290,7 @@ def _fail(text: str, at: int) -> _Node:
 
 def _broken(text: str, at: int) -> Invalid:
     line = text.count("\n", 0, at) + 1
-    return Invalid(f"it is not JSON: line {line}, column {at - text.rfind(chr(10), 0, at)}")
+    return Invalid(f"not valid JSON: line {line}, column {at - text.rfind(chr(10), 0, at)}")
 
 
 def _spelled(path: Path) -> str:

@@ -23,11 +23,9 @@ app = typer.Typer()
 @for_home
 def check(
     call: Call,
-    repair: Annotated[
-        bool, typer.Option("--repair", help="Rebuild what is derived: the index, and stray names.")
-    ] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Rebuild derived data: indexes and names.")] = False,
 ) -> None:
-    """Verify the files, entries, names, log and index of all agents. The exit code is 7 if something stays wrong."""
+    """Verify the files, entries, names, log and index of all agents. The exit code is 7 if errors remain."""
     with recollect.open(call.home) as home:
         report = home.check(repair=repair)
     if call.json:
@@ -45,11 +43,11 @@ def backup(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="PATH", help="A new path; it ends in .db if the home is a single file.", show_default=False
+            metavar="PATH", help="New path; must end in .db if the home is a single file.", show_default=False
         ),
     ],
 ) -> None:
-    """Copy everything to a new path, while others may go on writing. The copy is a home of its own."""
+    """Copy a home to a new path while it is in use. The copy is a complete home."""
     with recollect.open(call.home) as home:
         home.backup(path)
     if call.json:
@@ -61,9 +59,9 @@ def backup(
 @app.command(epilog=examples("reembed", "--home team.db reembed"))
 @for_home
 def reembed(call: Call) -> None:
-    """Make the vectors of all entries with the embedder of the settings, where they are not its own already.
+    """Compute missing and outdated vectors with the configured embedder.
 
-    It can be stopped and started again at any time. Meanwhile entries are found by their words.
+    It can be interrupted and run again. Until an entry has its vector, search finds it by its words.
     """
     with recollect.open(call.home) as home, progress() as tell:
         made = home.reembed(tell)
@@ -72,13 +70,13 @@ def reembed(call: Call) -> None:
     elif made:
         print(f"embedded {counted(made, 'entry', 'entries')}")
     else:
-        print("nothing to do: every entry has its vector")
+        print("nothing to do: all vectors are up to date")
 
 
 @app.command(epilog=examples("compact"))
 @for_home
 def compact(call: Call) -> None:
-    """Tidy everything in five steps: checkpoints, extract, shelve, reindex, and files of older layouts."""
+    """Run five cleanup steps: checkpoints, extract, shelve, reindex, and files of older layouts."""
     with recollect.open(call.home) as home:
         done = home.compact()
     if call.json:
@@ -94,7 +92,7 @@ def _show(report: Report) -> None:
         if report.events:
             figures += f", {counted(report.events, 'event')} of conversations"
         stored = report.operations or report.events
-        print(f"all is well: {figures}" if stored else "all is well: nothing is stored here yet")
+        print(f"no errors: {figures}" if stored else "no errors: nothing is stored here yet")
         return
     columns(
         ("part", "where", "", "finding"),

@@ -48,7 +48,7 @@ def hook(
         str,
         typer.Argument(
             metavar="EVENT",
-            help=f"{', '.join(EVENTS)}.",
+            help=f"Hook event: {', '.join(EVENTS)}.",
             show_default=False,
             autocompletion=lambda incomplete: [word for word in EVENTS if word.startswith(incomplete)],
         ),
@@ -60,29 +60,29 @@ def hook(
             metavar="PATH",
             envvar="CLAUDE_PROJECT_DIR",
             show_envvar=False,
-            help="The project's, for --workspace . and a relative --home. "
-            "[CLAUDE_PROJECT_DIR, else the cwd that the hook is told]",
+            help="Project folder, for --workspace . and a relative --home. "
+            "[default: $CLAUDE_PROJECT_DIR or the hook's cwd]",
         ),
     ] = None,
     profile: Annotated[
-        str, typer.Option("--profile", metavar="NAME", help="What a session is told at its beginning.")
+        str, typer.Option("--profile", metavar="NAME", help="Profile of the context at the start of a session.")
     ] = "default",
 ) -> None:
-    """Answer a hook of Claude Code, whose JSON is on stdin. `recollect connect claude-code` sets this up.
+    """Handle a hook of Claude Code, whose JSON is read from stdin. `recollect connect claude-code` installs the hooks.
 
-    A session is the conversation whose chat id is the session's. At its beginning it is told the context; with each
-    prompt the decisions, lessons and notes that bear on it; at its end the conversation ends. The transcript is taken
-    in each time, also when an answer is complete and before the session is compacted.
+    A session is stored as the conversation whose chat id is the session id. session-start prints the context,
+    user-prompt prints relevant decisions, lessons and notes, and session-end ends the conversation. Every event
+    appends the new messages of the transcript.
     """
     try:
         if event not in EVENTS:
-            raise Invalid(f"there is no hook {event!r}; there are {', '.join(EVENTS)}")
+            raise Invalid(f"unknown hook {event!r}; choose one of {', '.join(EVENTS)}")
         given = _given()
         told = Path(folder or given.get("cwd") or "")
         with replace(call, folder=told, home=_within(told, call.home)).memory() as mem:
             text = _answer(mem, event, given, profile)
     except Exception as error:  # the session must go on
-        complain(f"the hook {event} did nothing: {error}")
+        complain(f"hook {event} failed: {error}")
         return
     if text:
         document({"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": text}})
@@ -97,7 +97,7 @@ def _given() -> Mapping[str, Any]:
     raw = b"" if sys.stdin.isatty() else sys.stdin.buffer.read()
     given = json.loads(raw) if raw.strip() else {}
     if not isinstance(given, dict):
-        raise Invalid("a hook is told a JSON object on stdin")
+        raise Invalid("the input of a hook must be a JSON object")
     return given
 
 

@@ -17,7 +17,7 @@ from recollect.model.upkeep import Change, JobStatus, Run
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Upkeep: background work that tidies and can be undone.", rich_markup_mode=None)
+app = typer.Typer(help="Run, list and undo background jobs.", rich_markup_mode=None)
 
 RECENT = 100
 """Number of runs searched for the last one with changes: most runs find nothing to do."""
@@ -37,18 +37,18 @@ def show_help(ctx: typer.Context) -> None:
 def run(
     call: Call,
     name: Annotated[
-        str | None, typer.Argument(metavar="[JOB]", help="One job, due or not; else all that are due.")
+        str | None, typer.Argument(metavar="[JOB]", help="Job to run, even if it is not due. [default: all due jobs]")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what it would do, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
 ) -> None:
-    """Run what is due, or one job by name."""
+    """Run all due jobs, or one job by name."""
     with recollect.open(call.home) as home:
         done = _run(home, name, dry_run)
     if call.json:
         document(done)
         return
     if not done:
-        remark("nothing is due")
+        remark("no job is due")
     for one in done:
         _tell(one)
 
@@ -56,7 +56,7 @@ def run(
 @app.command(name="list", epilog=examples("jobs list"))
 @for_home
 def list_(call: Call) -> None:
-    """Show how each job stands: when it ran, what it did, and when it is due."""
+    """List the jobs with their last run, its result, and the next run."""
     with recollect.open(call.home) as home:
         found = home.jobs.status()
     if call.json:
@@ -64,7 +64,7 @@ def list_(call: Call) -> None:
     elif not found:
         remark("nothing is stored here yet")
     else:
-        header = ("job", "workspace", "every", "last run", "next", "did")
+        header = ("job", "workspace", "every", "last run", "next run", "result")
         columns(header, [_row(status) for status in found])
 
 
@@ -72,10 +72,10 @@ def list_(call: Call) -> None:
 @for_home
 def runs(
     call: Call,
-    job: Annotated[str | None, typer.Option("--job", metavar="NAME", help="Only of this job.")] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 20,
+    job: Annotated[str | None, typer.Option("--job", metavar="NAME", help="Only runs of this job.")] = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 20,
 ) -> None:
-    """Show the latest runs, and what each did to which entry and why."""
+    """List the latest runs with the changes they made, and why."""
     with recollect.open(call.home) as home:
         found = home.jobs.runs(job, limit=limit)
     if call.json:
@@ -92,12 +92,10 @@ def undo(
     call: Call,
     identity: Annotated[
         str,
-        typer.Argument(
-            metavar="RUN", help="The id of a run, or `last` for the newest that did anything.", show_default=False
-        ),
+        typer.Argument(metavar="RUN", help="Run id, or `last` for the newest run with changes.", show_default=False),
     ],
 ) -> None:
-    """Reverse what a run did, as a whole."""
+    """Undo all changes of a run."""
     with recollect.open(call.home) as home:
         recent = home.jobs.runs(limit=RECENT) if identity == "last" else []
         newest = [run for run in recent if run.changes and run.undone_at is None] or recent
@@ -113,13 +111,12 @@ def undo(
 def watch(
     call: Call,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", metavar="NUMBER", help="Stop after so long; else with Ctrl-C.")
+        float | None,
+        typer.Option("--seconds", metavar="NUMBER", help="Stop after this many seconds. [default: run until Ctrl-C]"),
     ] = None,
-    pause: Annotated[
-        float, typer.Option("--pause", metavar="NUMBER", min=0.1, help="Seconds between two looks.")
-    ] = 5.0,
+    pause: Annotated[float, typer.Option("--pause", metavar="NUMBER", min=0.1, help="Seconds between checks.")] = 5.0,
 ) -> None:
-    """Run what is due, again and again."""
+    """Run due jobs repeatedly."""
     clock = SystemClock()
     end = None if seconds is None else clock.now() + seconds * 1_000
     with recollect.open(call.home) as home:
@@ -136,7 +133,7 @@ def watch(
 
 def _run(home: Home, name: str | None, dry_run: bool) -> list[Run]:
     console = Console(stderr=True)
-    with console.status("looking for what is due") as status:
+    with console.status("looking for due jobs") as status:
         if name is None and not dry_run:
             return home.jobs.run_due(progress=lambda what: status.update(safe(what)))
         names = [name] if name is not None else [one.name for one in home.jobs.status() if one.scheduled]
@@ -148,15 +145,15 @@ def _run(home: Home, name: str | None, dry_run: bool) -> list[Run]:
 
 
 def _tell(run: Run) -> None:
-    kind = "would do" if run.dry_run else "undone" if run.undone_at else "skipped" if run.skipped else ""
+    kind = "dry run" if run.dry_run else "undone" if run.undone_at else "skipped" if run.skipped else ""
     where = f"in {safe(run.workspace)}" if run.workspace else ""
     facts = (where, iso(run.started_at)[:16], kind, "" if run.dry_run else run.id)
     heading(run.job, "  ".join(fact for fact in facts if fact))
-    pairs([("did", _did(run.figures) or "nothing to do"), ("failed", line(run.error or ""))])
+    pairs([("result", _did(run.figures) or "nothing to do"), ("failed", line(run.error or ""))])
     for change in run.changes[:SHOWN]:
         pairs([("", _sentence(change))])
     if len(run.changes) > SHOWN:
-        pairs([("", f"and {len(run.changes) - SHOWN} more; --json has them all")])
+        pairs([("", f"and {len(run.changes) - SHOWN} more; --json shows all")])
 
 
 def _sentence(change: Change) -> str:

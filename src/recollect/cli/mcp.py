@@ -29,18 +29,20 @@ def mcp(
             metavar="ID",
             envvar="RECOLLECT_CONVERSATION",
             show_envvar=False,
-            help="The conversation to go on with; else one begins when it is needed. [RECOLLECT_CONVERSATION]",
+            help="Conversation to continue; otherwise one is started when needed. [default: $RECOLLECT_CONVERSATION]",
         ),
     ] = None,
 ) -> None:
-    """Serve the memory to an agent over MCP, on stdin and stdout, until stdin ends. `recollect connect` sets it up.
+    """Serve MCP on stdin and stdout until stdin is closed. `recollect connect` configures clients to start it.
 
-    Background jobs that are due are done meanwhile.
+    Due background jobs run meanwhile.
     """
     try:
         from recollect.mcp.server import PATIENCE, serve
     except ModuleNotFoundError as error:
-        raise ConfigError(f"the MCP server needs the package {error.name}: {ConfigError.install('server')}") from None
+        raise ConfigError(
+            f"the MCP server requires the package {error.name}: {ConfigError.install('server')}"
+        ) from None
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="recollect: %(levelname)s %(message)s")
     with recollect.open(call.home, settings=call.settings) as home:
         if conversation is not None:

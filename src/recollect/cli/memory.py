@@ -51,7 +51,7 @@ app = typer.Typer()
 def remember(
     call: Call,
     text: TextArgument,
-    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="A name to address it by.")] = None,
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name to address it by.")] = None,
     tag: TagOption = None,
     category: CategoryOption = None,
     context: ContextOption = None,
@@ -63,7 +63,7 @@ def remember(
     lifetime: LifetimeOption = None,
     at: AtOption = None,
 ) -> None:
-    """Remember a note. It is on disk when the command ends."""
+    """Store a note. It is on disk when the command returns."""
     with call.memory() as mem:
         entry = mem.remember(
             text_of(text), name=name, tags=tag or (), category=category, context=context, importance=importance,
@@ -85,55 +85,60 @@ def remember(
 @for_agent
 def recall(
     call: Call,
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="A question or some words.", show_default=False)],
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most hits to show.")] = 5,
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of hits.")] = 5,
     mode: Annotated[
-        str, typer.Option("--mode", metavar="MODE", help="hybrid, keyword (words alone) or vector (meaning alone).")
+        str,
+        typer.Option(
+            "--mode", metavar="MODE", help="Search mode: hybrid, keyword (words only) or vector (meaning only)."
+        ),
     ] = "hybrid",
     category: Annotated[
         list[Category] | None,
-        typer.Option("--category", metavar="CATEGORY", help=f"Only {one_of(Category)}; may be repeated."),
+        typer.Option("--category", metavar="CATEGORY", help=f"Only {one_of(Category)}; repeatable."),
     ] = None,
     kind: Annotated[
-        list[Kind] | None, typer.Option("--kind", metavar="KIND", help=f"Only {one_of(Kind)}; may be repeated.")
+        list[Kind] | None, typer.Option("--kind", metavar="KIND", help=f"Only {one_of(Kind)}; repeatable.")
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="WORD", help="Only with this tag; all of them if repeated.")
+        list[str] | None, typer.Option("--tag", metavar="WORD", help="Only with this tag; repeat to require several.")
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
     scope: Annotated[
-        list[Scope] | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}; may be repeated.")
+        list[Scope] | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}; repeatable.")
     ] = None,
     channel: Annotated[
-        str | None, typer.Option("--channel", metavar="NAME", help="Also entries of this channel.")
+        str | None, typer.Option("--channel", metavar="NAME", help="Include entries of this channel.")
     ] = None,
     conversation: Annotated[
-        str | None, typer.Option("--conversation", metavar="ID", help="Also entries of this conversation.")
+        str | None, typer.Option("--conversation", metavar="ID", help="Include entries of this conversation.")
     ] = None,
     source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,
     target_agent: Annotated[
         str | None,
-        typer.Option(
-            "--target-agent", metavar="NAME", help="Search another agent's knowledge. Such reads are recorded."
-        ),
+        typer.Option("--target-agent", metavar="NAME", help="Search another agent's memory; such reads are recorded."),
     ] = None,
     lifetime: Annotated[
         list[Lifetime] | None,
-        typer.Option("--lifetime", metavar="LIFETIME", help=f"Only {one_of(Lifetime)}; may be repeated."),
+        typer.Option("--lifetime", metavar="LIFETIME", help=f"Only {one_of(Lifetime)}; repeatable."),
     ] = None,
     fusion: Annotated[
-        str, typer.Option("--fusion", metavar="WAY", help="How words and meaning are put together: weighted, or rrf.")
+        str,
+        typer.Option("--fusion", metavar="METHOD", help="How word and vector scores are combined: weighted or rrf."),
     ] = "weighted",
     prefix: Annotated[
-        bool, typer.Option("--prefix", help="A word also stands for longer ones that begin with it, which count less.")
+        bool, typer.Option("--prefix", help="Also match longer words that begin with a query word, at a lower score.")
     ] = False,
     fuzzy: Annotated[
-        float, typer.Option("--fuzzy", metavar="NUMBER", help="How much of such a word may differ, from 0 to 1.")
+        float,
+        typer.Option(
+            "--fuzzy", metavar="NUMBER", help="Also match similar words: share of letters that may differ, from 0 to 1."
+        ),
     ] = 0.0,
-    explain: Annotated[bool, typer.Option("--explain", help="Say why each hit is where it is.")] = False,
+    explain: Annotated[bool, typer.Option("--explain", help="Show how each score is computed.")] = False,
 ) -> None:
-    """Find entries by their words, best first. The query has no syntax: every word counts, in any form.
+    """Search entries, best match first. The query has no syntax: every word counts, in any form.
 
     Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z.
     """
@@ -157,10 +162,12 @@ def recall(
 def forget(
     call: Call,
     target: Target,
-    erase: Annotated[bool, typer.Option("--erase", help="Leave no trace of the text. There is no way back.")] = False,
-    yes: Annotated[bool, typer.Option("--yes", help="Erase without asking.")] = False,
+    erase: Annotated[
+        bool, typer.Option("--erase", help="Remove the text from the history, too. This cannot be undone.")
+    ] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without confirmation.")] = False,
 ) -> None:
-    """Forget an entry. `note restore` brings it back, unless it was erased."""
+    """Move an entry to the trash, or erase it. `note restore` restores it from the trash."""
     with call.memory() as mem:
         if not erase:
             entry = mem.apply(Remove(identified(mem, target)))
@@ -181,8 +188,8 @@ def forget(
 def _ask(mem: Memory, target: str) -> None:
     mem.history(target)  # raises NotFound before asking
     if not sys.stdin.isatty():
-        raise Invalid("erasing cannot be undone; add --yes to erase without being asked")
-    print(f"Erase {line(target)!r} and its history for good? [y/N] ", end="", file=sys.stderr, flush=True)
+        raise Invalid("erasing cannot be undone; add --yes to confirm")
+    print(f"Permanently erase {line(target)!r} and its history? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         remark("nothing was erased")
         raise typer.Exit(1)
@@ -196,15 +203,15 @@ def _show(hit: Hit) -> None:
         why = hit.why
         pairs(
             [
-                ("by words", _list(why.words, "score", why.words_part)),
-                ("by meaning", _list(why.vector, "cosine", why.vector_part)),
-                ("together", f"{why.fused:.3f} × {why.decay:.3f} for its age = {hit.score:.3f}"),
+                ("words", _list(why.words, "score", why.words_part)),
+                ("meaning", _list(why.vector, "cosine", why.vector_part)),
+                ("score", f"{why.fused:.3f} × {why.decay:.3f} for its age = {hit.score:.3f}"),
             ]
         )
 
 
 def _list(found: tuple[int, float] | None, unit: str, part: float) -> str:
-    return "" if found is None else f"no. {found[0]}, {unit} {found[1]:.2f}, gives {part:.3f}"
+    return "" if found is None else f"rank {found[0]}, {unit} {found[1]:.2f}, contributes {part:.3f}"
 
 
 def _show_receipt(receipt: Receipt) -> None:

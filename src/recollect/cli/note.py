@@ -32,6 +32,7 @@ from recollect.cli.content import (
 )
 from recollect.cli.output import (
     columns,
+    counted,
     document,
     heading,
     label,
@@ -62,7 +63,7 @@ COMPARED = 2_000
 AROUND = 4
 """Words of context shown on both sides of a change."""
 
-app = typer.Typer(help="Notes by name: the five operations, and what there is to see.", rich_markup_mode=None)
+app = typer.Typer(help="Add, change, list and restore notes.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -89,7 +90,7 @@ def add(
     lifetime: LifetimeOption = None,
     at: AtOption = None,
 ) -> None:
-    """Make a note under a new name."""
+    """Store a note under a new name."""
     _apply(
         call,
         "added",
@@ -103,7 +104,7 @@ def add(
 @app.command(epilog=examples("note rename 'deploy day' 'release day'"))
 @for_agent
 def rename(call: Call, target: Target, name: NameArgument) -> None:
-    """Give a note a new name. The old one stays as an alias."""
+    """Rename a note. The old name stays as an alias."""
     _apply(call, "renamed", Rename(target, name))
 
 
@@ -112,9 +113,9 @@ def rename(call: Call, target: Target, name: NameArgument) -> None:
 def alias(
     call: Call,
     target: Target,
-    name: Annotated[str, typer.Argument(metavar="ALIAS", help="One more name for it.", show_default=False)],
+    name: Annotated[str, typer.Argument(metavar="ALIAS", help="Additional name.", show_default=False)],
 ) -> None:
-    """Give a note one more name. An alias of another note moves here; a name never does."""
+    """Add an alias to a note. An alias of another note is moved to this one; a name is not."""
     _apply(call, "aliased", Alias(target, name))
 
 
@@ -127,18 +128,20 @@ def write(
     target: Target,
     text: Annotated[
         str | None,
-        typer.Argument(metavar="TEXT", help="The new text; - reads it from the standard input.", show_default=False),
+        typer.Argument(metavar="TEXT", help="New text; - reads it from stdin.", show_default=False),
     ] = None,
     tag: Annotated[
-        list[str] | None, typer.Option("--tag", metavar="WORD", help="Tags instead of those it has; may be repeated.")
+        list[str] | None, typer.Option("--tag", metavar="WORD", help="Tag that replaces the current ones; repeatable.")
     ] = None,
     category: CategoryOption = None,
     context: ContextOption = None,
-    importance: Annotated[float | None, typer.Option("--importance", metavar="NUMBER", help="From 0 to 1.")] = None,
-    no_category: Annotated[bool, typer.Option("--no-category", help="Take its category away.")] = False,
-    no_context: Annotated[bool, typer.Option("--no-context", help="Take its context away.")] = False,
+    importance: Annotated[
+        float | None, typer.Option("--importance", metavar="NUMBER", help="Importance from 0 to 1.")
+    ] = None,
+    no_category: Annotated[bool, typer.Option("--no-category", help="Remove its category.")] = False,
+    no_context: Annotated[bool, typer.Option("--no-context", help="Remove its context.")] = False,
 ) -> None:
-    """Replace a note's text, or those of its fields that are given. What it was stays in its history."""
+    """Replace a note's text, or only the given fields. Earlier values stay in its history."""
     content = None if text is None else text_of(text)
     wanted, why = "" if no_category else category, "" if no_context else context
     _apply(call, "wrote", Write(target, content, tags=tag, category=wanted, context=why, importance=importance))
@@ -147,7 +150,7 @@ def write(
 @app.command(epilog=examples("note remove 'deploy day'"))
 @for_agent
 def remove(call: Call, target: Target) -> None:
-    """Remove a note and all its names. `note restore` brings it back."""
+    """Move a note to the trash. `note restore` restores it with its names."""
     _apply(call, "removed", Remove(target))
 
 
@@ -172,9 +175,7 @@ def show(call: Call, target: Target) -> None:
 @for_agent
 def list_(
     call: Call,
-    kind: Annotated[
-        Kind, typer.Option("--kind", metavar="KIND", help=f"The kind of entries: {one_of(Kind)}.")
-    ] = Kind.NOTE,
+    kind: Annotated[Kind, typer.Option("--kind", metavar="KIND", help=f"Kind of entries: {one_of(Kind)}.")] = Kind.NOTE,
     category: CategoryOption = None,
     scope: Annotated[Scope | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}.")] = None,
     source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,
@@ -188,16 +189,17 @@ def list_(
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
-    sort: Annotated[Sort, typer.Option("--sort", metavar="FIELD", help=f"The order: {one_of(Sort)}.")] = Sort.CREATED,
+    sort: Annotated[Sort, typer.Option("--sort", metavar="FIELD", help=f"Sort by {one_of(Sort)}.")] = Sort.CREATED,
     reverse: Annotated[
-        bool, typer.Option("--reverse", help="The other way round: the oldest or least first, names from Z to A.")
+        bool, typer.Option("--reverse", help="Reverse the order: oldest or lowest first, names from Z to A.")
     ] = False,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most notes to show.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of notes.")] = 100,
     before: Annotated[
-        str | None, typer.Option("--before", metavar="NAME|ID", help="Only older than this one: the next page.")
+        str | None, typer.Option("--before", metavar="NAME|ID", help="Only older than this note (next page).")
     ] = None,
     after: Annotated[
-        str | None, typer.Option("--after", metavar="NAME|ID", help="Those after this one, in whatever order.")
+        str | None,
+        typer.Option("--after", metavar="NAME|ID", help="Only after this note in the current order (next page)."),
     ] = None,
 ) -> None:
     """List notes, newest first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
@@ -217,17 +219,17 @@ def list_(
         table(header, [_row(entry) for entry in found])
         if len(found) == limit:
             way = "after" if reverse or sort is not Sort.CREATED else "before"
-            remark(f"more may follow; the next page: --{way} {found[-1].id}")
+            remark(f"there may be more; next page: --{way} {found[-1].id}")
     elif kind is Kind.NOTE and not narrowed and limit:
-        remark("nothing is remembered here yet; start with: recollect remember 'We deploy on Tuesdays'")
+        remark("no notes yet; add one with: recollect remember 'We deploy on Tuesdays'")
     else:
-        remark("nothing matches", limit=limit)
+        remark("no entries match", limit=limit)
 
 
 @app.command(epilog=examples("note history 'deploy day'"))
 @for_agent
 def history(call: Call, target: Target) -> None:
-    """Show what was done to a note, oldest first; also for one that was forgotten."""
+    """Show the changes of a note, oldest first, also of one in the trash."""
     with call.memory() as mem:
         revisions = mem.history(identified(mem, target))
     if call.json:
@@ -247,12 +249,10 @@ def history(call: Call, target: Target) -> None:
 @for_agent
 def restore(
     call: Call,
-    target: Annotated[str, typer.Argument(metavar="NAME|ID", help="The id, or the name it had.", show_default=False)],
-    name: Annotated[
-        str | None, typer.Option("--name", metavar="NAME", help="Another name, if its own is taken now.")
-    ] = None,
+    target: Annotated[str, typer.Argument(metavar="NAME|ID", help="Id, or the name it had.", show_default=False)],
+    name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="New name, if its own is in use.")] = None,
 ) -> None:
-    """Bring a forgotten note back, under its old id and name."""
+    """Restore a note from the trash, with its id and name."""
     with call.memory() as mem:
         entry = mem.restore(identified_in_trash(mem, target), name=name)
     _answer(call, "restored", entry)
@@ -261,7 +261,7 @@ def restore(
 @app.command(epilog=examples("note upsert 'staging port' 8081"))
 @for_agent
 def upsert(call: Call, key: NameArgument, text: TextArgument, tag: TagOption = None) -> None:
-    """Write what is known under a name: made if it is new, rewritten if it is there."""
+    """Create the note with this name, or replace its text."""
     with call.memory() as mem:
         entry = mem.upsert(key, text_of(text), tags=tag or ())
     _answer(call, "wrote", entry)
@@ -270,19 +270,19 @@ def upsert(call: Call, key: NameArgument, text: TextArgument, tag: TagOption = N
 @app.command(epilog=examples("note links 'deploy day'"))
 @for_agent
 def links(call: Call, target: Target) -> None:
-    """Show the [[links]] of a note to others, those of others to it, and those that lead nowhere."""
+    """Show the [[links]] of a note, its backlinks and its broken links."""
     with call.memory() as mem:
         found = mem.links(identified(mem, target))
     if call.json:
         document(found)
     elif not (found.out or found.back or found.broken):
-        remark("no links lead from here or to here")
+        remark("no links from or to this note")
     else:
         pairs(
             [
                 *(("links to", label(entry)) for entry in found.out),
                 *(("linked from", label(entry)) for entry in found.back),
-                *(("leads nowhere", safe(name)) for name in found.broken),
+                *(("broken link", safe(name)) for name in found.broken),
             ]
         )
 
@@ -291,12 +291,12 @@ def links(call: Call, target: Target) -> None:
 @for_agent
 def trash(
     call: Call,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 100,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 100,
     before: Annotated[
-        int | None, typer.Option("--before", metavar="NUMBER", help="Those before this `seq`: the next page.")
+        int | None, typer.Option("--before", metavar="NUMBER", help="Only before this `seq` (next page).")
     ] = None,
 ) -> None:
-    """Show what was forgotten and can be restored, newest first."""
+    """List the entries in the trash, newest first."""
     with call.memory() as mem:
         found = mem.trash(limit=limit, before=before)
     if call.json:
@@ -307,41 +307,43 @@ def trash(
         header = ("id", "forgotten", "name", "text")
         table(header, [(short(o.entry.id), iso(o.removed_at)[:16], *_named_text(o.entry)) for o in found])
         if len(found) == limit:
-            remark(f"more may follow; the next page: --before {found[-1].seq}")
+            remark(f"there may be more; next page: --before {found[-1].seq}")
 
 
 @app.command("empty-trash", epilog=examples("note empty-trash --yes"))
 @for_agent
 def empty_trash(
     call: Call,
-    yes: Annotated[bool, typer.Option("--yes", help="Do it: nothing in the trash can be restored then.")] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Confirm; nothing in the trash can be restored afterwards.")
+    ] = False,
 ) -> None:
-    """Remove the text of everything in the trash for good, also of what upkeep put there."""
+    """Permanently remove the text of all entries in the trash, including those that jobs put there."""
     if not yes:
-        raise Invalid("what is in the trash cannot be restored once it is emptied; add --yes to empty it")
+        raise Invalid("emptying the trash cannot be undone; add --yes to confirm")
     with call.memory() as mem:
         emptied = mem.empty_trash()
     if call.json:
         document({"emptied": emptied})
     else:
-        print(f"removed the text of {emptied} {'entry' if emptied == 1 else 'entries'} in the trash")
+        print(f"removed the text of {counted(emptied, 'entry', 'entries')} in the trash")
 
 
 @app.command(epilog=examples("note changes", "note changes --after 10"))
 @for_agent
 def changes(
     call: Call,
-    after: Annotated[int, typer.Option("--after", metavar="NUMBER", help="Those after this one.")] = 0,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 100,
-    account: Annotated[bool, typer.Option("--account", help="Those of the account, which has its own log.")] = False,
+    after: Annotated[int, typer.Option("--after", metavar="NUMBER", help="Only changes after this number.")] = 0,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 100,
+    account: Annotated[bool, typer.Option("--account", help="Show the log of the account, which is separate.")] = False,
 ) -> None:
-    """Show what was done to all notes, in order."""
+    """Show the operation log of all notes, oldest first."""
     with call.memory() as mem:
         found = mem.changes(after, limit=limit, account=account)
     if call.json:
         document(list(found))
     elif not found:
-        remark("nothing was changed since" if after else "nothing was remembered here yet", limit=limit)
+        remark(f"no changes after {after}" if after else "no changes yet", limit=limit)
     else:
         columns(
             ("number", "when", "who", "what", "change"),
@@ -352,7 +354,7 @@ def changes(
 @app.command(epilog=examples("note fading 'deploy day'"))
 @for_agent
 def fading(call: Call, target: Target) -> None:
-    """Show how a note fades with time, and the recalls that kept it alive."""
+    """Plot how the relevance of a note decays, and list the recalls that renewed it."""
     with call.memory() as mem:
         found = mem.accesses(identified(mem, target))
     if call.json:

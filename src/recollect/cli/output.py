@@ -119,7 +119,7 @@ def complain(message: str) -> None:
 
 def remark(message: str, *, limit: int | None = None) -> None:
     """Print a remark on stderr, separate from the results; with `limit=0` one about that limit instead."""
-    told = "--limit 0 asks for nothing; give 1 or more" if limit == 0 else line(message)
+    told = "--limit 0 returns nothing; pass 1 or more" if limit == 0 else line(message)
     _errors().print(Text(told, "dim"), soft_wrap=True)
 
 

@@ -13,10 +13,10 @@ from recollect.model.reminder import Reminder
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Reminders: messages that are due at a moment.", rich_markup_mode=None)
+app = typer.Typer(help="Add, list, claim and cancel reminders.", rich_markup_mode=None)
 
-Which = Annotated[str, typer.Argument(metavar="ID", help="The id of a reminder.", show_default=False)]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")]
+Which = Annotated[str, typer.Argument(metavar="ID", help="Id of the reminder.", show_default=False)]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -31,64 +31,64 @@ def show_help(ctx: typer.Context) -> None:
 def add(
     call: Call,
     at: Annotated[
-        str, typer.Argument(metavar="TIME", help="When: a time, or 10m, 2h, 1d from now.", show_default=False)
+        str, typer.Argument(metavar="TIME", help="Due time: RFC 3339, or 10m, 2h, 1d from now.", show_default=False)
     ],
-    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="What to be told then.", show_default=False)],
+    message: Annotated[str, typer.Argument(metavar="MESSAGE", help="Text of the reminder.", show_default=False)],
     session_id: Annotated[
-        str | None, typer.Option("--session-id", metavar="ID", help="The conversation that it belongs to.")
+        str | None, typer.Option("--session-id", metavar="ID", help="Conversation it belongs to.")
     ] = None,
-    plugin: Annotated[
-        str | None, typer.Option("--plugin", metavar="NAME", help="Through what it is to be told.")
+    plugin: Annotated[str | None, typer.Option("--plugin", metavar="NAME", help="Plugin that delivers it.")] = None,
+    recipient: Annotated[
+        str | None, typer.Option("--recipient", metavar="NAME", help="Recipient of the message.")
     ] = None,
-    recipient: Annotated[str | None, typer.Option("--recipient", metavar="NAME", help="Who is to be told.")] = None,
 ) -> None:
-    """Remind of something at a moment."""
+    """Add a reminder."""
     with call.memory() as mem:
         made = mem.reminders.add(at, message, session_id=session_id, plugin=plugin, recipient=recipient)
     if call.json:
         document(made)
     else:
-        typer.echo(f"will remind at {iso(made.due_at)}: {made.id}")
+        typer.echo(f"added {made.id}, due at {iso(made.due_at)}")
 
 
 @app.command(name="list", epilog=examples("reminder list", "reminder list --all"))
 @for_agent
 def list_(
     call: Call,
-    everything: Annotated[bool, typer.Option("--all", help="Also those that were delivered.")] = False,
+    everything: Annotated[bool, typer.Option("--all", help="Include delivered reminders.")] = False,
     limit: LimitOption = 100,
 ) -> None:
-    """Show the reminders, in the order in which they are due."""
+    """List reminders by due time."""
     with call.memory() as mem:
         found = mem.reminders.list(include_delivered=everything, limit=limit)
-    _show(call, found, "no reminder waits")
+    _show(call, found, "no pending reminders")
 
 
 @app.command(epilog=examples("reminder due"))
 @for_agent
 def due(call: Call, limit: LimitOption = 32) -> None:
-    """Show what is due now and claimed by nobody. Nothing is changed."""
+    """List due reminders that no process has claimed. Read-only."""
     with call.memory() as mem:
         found = mem.reminders.due(limit)
-    _show(call, found, "nothing is due")
+    _show(call, found, "no reminder is due")
 
 
 @app.command(epilog=examples("reminder claim"))
 @for_agent
 def claim(call: Call, limit: LimitOption = 32) -> None:
-    """Take what is due and mark it as delivered: whoever runs this tells it."""
+    """Claim due reminders and mark them as delivered. The caller delivers them."""
     with call.memory() as mem:
         found = [one for one in mem.reminders.claim(limit) if mem.reminders.deliver(one)]
-    _show(call, found, "nothing is due")
+    _show(call, found, "no reminder is due")
 
 
 @app.command()
 @for_agent
 def cancel(call: Call, reminder: Which) -> None:
-    """Remove a reminder that waits."""
+    """Cancel a pending reminder."""
     with call.memory() as mem:
         if not mem.reminders.cancel(reminder):
-            raise NotFound(f"there is no reminder {reminder!r} that waits; `reminder list` shows them")
+            raise NotFound(f"no pending reminder {reminder!r}; `recollect reminder list` lists them")
     _done(call, "cancelled", reminder)
 
 
@@ -98,7 +98,9 @@ def deliver(call: Call, reminder: Which) -> None:
     """Mark a reminder as delivered."""
     with call.memory() as mem:
         if not mem.reminders.deliver(reminder):
-            raise Conflict(f"the reminder {reminder!r} was delivered before, is not there, or somebody is at it")
+            raise Conflict(
+                f"reminder {reminder!r} does not exist, was delivered already, or is claimed by another process"
+            )
     _done(call, "delivered", reminder)
 
 

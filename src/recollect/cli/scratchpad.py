@@ -15,13 +15,15 @@ from recollect.memory import Memory
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Scratchpads: temporary values of a conversation, shared by its agents.", rich_markup_mode=None)
+app = typer.Typer(help="Read and write the temporary values of a conversation.", rich_markup_mode=None)
 
 OwnerOption = Annotated[
     str | None,
-    typer.Option("--owner", metavar="NAME", help="The agent whose conversation it is, if it named this one in it."),
+    typer.Option(
+        "--owner", metavar="NAME", help="Agent that owns the conversation, of which this agent is a participant."
+    ),
 ]
-Key = Annotated[str, typer.Argument(metavar="KEY", help="The name of a value.", show_default=False)]
+Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the value.", show_default=False)]
 
 
 @app.callback(invoke_without_command=True)
@@ -34,7 +36,7 @@ def show_help(ctx: typer.Context) -> None:
 @app.command(name="list", epilog=examples("scratchpad list last"))
 @for_agent
 def list_(call: Call, conversation: Which, owner: OwnerOption = None) -> None:
-    """Show every value."""
+    """List all values."""
     with call.memory() as mem:
         values = dict(_pad(mem, conversation, owner))
     if call.json:
@@ -52,11 +54,11 @@ def write(
     conversation: Which,
     key: Key,
     value: Annotated[
-        str, typer.Argument(metavar="VALUE", help="JSON; what is none is taken as text.", show_default=False)
+        str, typer.Argument(metavar="VALUE", help="JSON; anything else is stored as text.", show_default=False)
     ],
     owner: OwnerOption = None,
 ) -> None:
-    """Store a value."""
+    """Write a value."""
     with call.memory() as mem:
         _pad(mem, conversation, owner)[key] = _value(value)
     if call.json:
@@ -72,7 +74,7 @@ def read(call: Call, conversation: Which, key: Key, owner: OwnerOption = None) -
     with call.memory() as mem:
         pad = _pad(mem, conversation, owner)
         if key not in pad:
-            raise NotFound(f"the scratchpad has no {key!r}; `scratchpad list` shows what it has")
+            raise NotFound(f"no key {key!r} in the scratchpad; `recollect scratchpad list` lists the keys")
         value = pad[key]
     if call.json:
         document(value)
@@ -85,10 +87,10 @@ def read(call: Call, conversation: Which, key: Key, owner: OwnerOption = None) -
 def clear(
     call: Call,
     conversation: Which,
-    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="One value; else all of them.")] = None,
+    key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Key to remove. [default: all]")] = None,
     owner: OwnerOption = None,
 ) -> None:
-    """Remove one value, or all."""
+    """Remove one value, or all values."""
     with call.memory() as mem:
         pad = _pad(mem, conversation, owner)
         if key is None:

@@ -27,27 +27,29 @@ def serve(
     call: Call,
     host: Annotated[
         str | None,
-        typer.Option("--host", metavar="ADDRESS", help="Where it listens. [RECOLLECT_SERVER_HOST, else 127.0.0.1]"),
+        typer.Option(
+            "--host", metavar="ADDRESS", help="Address to bind. [default: $RECOLLECT_SERVER_HOST or 127.0.0.1]"
+        ),
     ] = None,
     port: Annotated[
         int | None,
-        typer.Option("--port", metavar="NUMBER", help="0 takes any that is free. [RECOLLECT_SERVER_PORT, else 8377]"),
+        typer.Option(
+            "--port", metavar="NUMBER", help="Port; 0 selects a free one. [default: $RECOLLECT_SERVER_PORT or 8377]"
+        ),
     ] = None,
     workers: Annotated[
-        int | None, typer.Option("--workers", metavar="NUMBER", help="Processes that answer, all on one memory.")
+        int | None, typer.Option("--workers", metavar="NUMBER", help="Number of server processes.")
     ] = None,
     log_format: Annotated[
-        str | None, typer.Option("--log-format", metavar="text|json", help="How the log is written to stderr.")
+        str | None, typer.Option("--log-format", metavar="text|json", help="Format of the log on stderr.")
     ] = None,
-    no_upkeep: Annotated[bool, typer.Option("--no-upkeep", help="Leave background jobs to another process.")] = False,
+    no_upkeep: Annotated[bool, typer.Option("--no-upkeep", help="Do not run background jobs.")] = False,
     require_token: Annotated[
-        bool, typer.Option("--require-token", help="Ask for a token also on this machine's own address.")
+        bool, typer.Option("--require-token", help="Require a token for requests from this machine, too.")
     ] = False,
-    database: Annotated[
-        str | None, typer.Option("--database", metavar="LOCATION", help="Another word for --home.")
-    ] = None,
+    database: Annotated[str | None, typer.Option("--database", metavar="LOCATION", help="Alias of --home.")] = None,
 ) -> None:
-    """Serve the memory over HTTP: REST, MCP and a page in the browser. SIGTERM or Ctrl-C ends it in good order."""
+    """Serve the memory over HTTP: REST, MCP and a web page. SIGTERM or Ctrl-C stops it gracefully."""
     given: dict[str, Any] = {
         "host": host, "port": port, "workers": workers, "log_format": log_format,
         "require_token": require_token or None,
@@ -64,7 +66,7 @@ def serve(
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise
-        raise ConfigError(f"the server needs the package {error.name}: {ConfigError.install('server')}") from None
+        raise ConfigError(f"the server requires the package {error.name}: {ConfigError.install('server')}") from None
 
 
 def _elsewhere(host: str, url: str) -> str:

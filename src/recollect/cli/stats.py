@@ -22,13 +22,13 @@ app = typer.Typer()
 @app.command(epilog=examples("stats", "stats --json"))
 @for_home
 def stats(call: Call) -> None:
-    """Show what is in the memory, how it grew, and how often it was asked."""
+    """Show counts and charts: entries, growth and recalls."""
     with recollect.open(call.home) as home:
         figures = home.stats()
     if call.json:
         document(figures)
     elif not figures.agents:
-        remark("nothing is remembered here yet; start with: recollect remember 'We deploy on Tuesdays'")
+        remark("no notes yet; add one with: recollect remember 'We deploy on Tuesdays'")
     else:
         _show(figures)
 
@@ -41,9 +41,9 @@ def _show(figures: Stats) -> None:
     _bars("by kind", [one.kinds for one in figures.agents])
     _bars("by category", [one.categories for one in figures.agents])
     _bars("by source", [one.sources for one in figures.agents])
-    _plot("new entries a day", [one.entries_by_day for one in figures.agents])
-    _plot("events a day", [one.events_by_day for one in figures.agents])
-    _plot("recall hits a day", [one.recalls_by_day for one in figures.agents])
+    _plot("new entries per day", [one.entries_by_day for one in figures.agents])
+    _plot("events per day", [one.events_by_day for one in figures.agents])
+    _plot("recall hits per day", [one.recalls_by_day for one in figures.agents])
 
 
 def _row(one: AgentStats) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ from recollect.model.access import ANY, Right, Token
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Tokens: who may use this home through the server.", rich_markup_mode=None)
+app = typer.Typer(help="Create, list and revoke access tokens for the server.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -29,31 +29,32 @@ def show_help(ctx: typer.Context) -> None:
 @for_home
 def create(
     call: Call,
-    name: Annotated[
-        str, typer.Argument(metavar="NAME", help="What it is for; a name that is not in use.", show_default=False)
-    ],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name that is not in use.", show_default=False)],
     workspace: Annotated[
-        str | None, typer.Option("--workspace", metavar="NAME", help="For this workspace only; * is all, the default.")
+        str | None,
+        typer.Option("--workspace", metavar="NAME", help="Restrict it to this workspace. [default: *, all workspaces]"),
     ] = None,
     agent: Annotated[
         list[str] | None,
-        typer.Option("--agent", metavar="NAME", help="For this agent only; may be repeated. Else for all."),
+        typer.Option("--agent", metavar="NAME", help="Restrict it to this agent; repeatable. [default: all agents]"),
     ] = None,
     right: Annotated[
         Right,
-        typer.Option("--right", metavar="RIGHT", help=f"What it may do: {one_of(Right)}; each includes the last."),
+        typer.Option(
+            "--right", metavar="RIGHT", help=f"Access right: {one_of(Right)}; each includes the previous one."
+        ),
     ] = Right.WRITE,
     expires: Annotated[
-        str | None, typer.Option("--expires", metavar="TIME", help="When it ends: a date, or RFC 3339; else never.")
+        str | None, typer.Option("--expires", metavar="TIME", help="Expiry: a date or RFC 3339. [default: never]")
     ] = None,
     only_workspace: Annotated[
-        str | None, typer.Option("--only-workspace", hidden=True, metavar="NAME", help="The same as --workspace.")
+        str | None, typer.Option("--only-workspace", hidden=True, metavar="NAME", help="Alias of --workspace.")
     ] = None,
     only_agent: Annotated[
-        list[str] | None, typer.Option("--only-agent", hidden=True, metavar="NAME", help="The same as --agent.")
+        list[str] | None, typer.Option("--only-agent", hidden=True, metavar="NAME", help="Alias of --agent.")
     ] = None,
 ) -> None:
-    """Make a token, and show its secret: now, and never again."""
+    """Create a token and print its secret, which cannot be shown again."""
     # Options before the command restrict the token, too; the defaults from the settings do not.
     wanted = [workspace, only_workspace, call.workspace if "workspace" in call.given else None, ANY]
     agents = [*(agent or ()), *(only_agent or ())] or [call.agent if "agent" in call.given else ANY]
@@ -66,24 +67,24 @@ def create(
         return
     heading(safe(token.name), token.id)
     ends = "" if token.expires_at is None else iso(token.expires_at)
-    pairs([("may", _extent(token)), ("until", ends), ("secret", secret)])
-    remark("keep the secret now: it is shown this once")
+    pairs([("access", _extent(token)), ("expires", ends), ("secret", secret)])
+    remark("save the secret now: it cannot be shown again")
 
 
 @app.command(name="list", epilog=examples("token list", "token list --all"))
 @for_home
-def list_(
-    call: Call, every: Annotated[bool, typer.Option("--all", help="Also those that were revoked.")] = False
-) -> None:
-    """Show the tokens, without their secrets."""
+def list_(call: Call, every: Annotated[bool, typer.Option("--all", help="Include revoked tokens.")] = False) -> None:
+    """List the tokens, without their secrets."""
     with recollect.open(call.home) as home:
         found = home.tokens.list(include_revoked=every)
     if call.json:
         document(found)
     elif not found:
-        remark("there are no tokens; make one with: recollect token create laptop")
+        remark("no tokens; create one with: recollect token create laptop")
     else:
-        columns(("name", "may", "made", "used", "until", "revoked", "id"), [_row(token) for token in found])
+        columns(
+            ("name", "access", "created", "last used", "expires", "revoked", "id"), [_row(token) for token in found]
+        )
 
 
 @app.command(epilog=examples("token revoke laptop"))
@@ -92,7 +93,7 @@ def revoke(
     call: Call,
     token: Annotated[str, typer.Argument(metavar="NAME|ID", help="The token's name or id.", show_default=False)],
 ) -> None:
-    """End a token. Running servers notice within five seconds."""
+    """Revoke a token. Running servers reject it within five seconds."""
     with recollect.open(call.home) as home:
         revoked = home.tokens.revoke(token)
     if call.json:

@@ -38,13 +38,15 @@ def export(
         Path,
         typer.Argument(
             metavar="PATH",
-            help="A new file, packed if its name ends in .gz; - is the standard output.",
+            help="New file, compressed if its name ends in .gz; - is stdout.",
             show_default=False,
         ),
     ],
-    vectors: Annotated[bool, typer.Option("--vectors", help="With the vectors, which can be made anew.")] = False,
+    vectors: Annotated[
+        bool, typer.Option("--vectors", help="Include the vectors, which `reembed` can recompute.")
+    ] = False,
 ) -> None:
-    """Write everything to one file, while others may go on writing. `import` restores it, on either database."""
+    """Export all data to one file while the home is in use. `import` restores it, on either database."""
     with recollect.open(call.home) as home, progress() as tell, TemporaryDirectory(prefix="recollect-") as folder:
         _refuse_nothing(home, call.home)
         done = home.export(Path(folder, "-") if path == STREAM else path, include_vectors=vectors, progress=tell)
@@ -72,19 +74,19 @@ def import_(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="An export, or a file or folder of another system; - is the standard input.",
+            help="Export of recollect, or a file or folder of another system; - is stdin.",
             show_default=False,
         ),
     ],
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Tell what would be done, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would change, and change nothing.")] = False,
     format_: Annotated[
         Format | None,
-        typer.Option("--format", metavar="NAME", help=f"Else it is recognised: {one_of(Format)}."),
+        typer.Option("--format", metavar="NAME", help=f"Format: {one_of(Format)}. [default: detected]"),
     ] = None,
 ) -> None:
-    """Take in an export of recollect, or another system's file; the same one again adds nothing.
+    """Import an export of recollect, or data of another system. Importing it again adds nothing.
 
-    An export says itself whose it is. Other files go to the agent of the call, except where they name agents.
+    An export names its agents. Other data goes to the given agent, unless it names agents itself.
     """
     with recollect.open(call.home) as home, _input(home, call, path) as (file, named), progress() as tell:
         try:
@@ -104,10 +106,10 @@ def import_(
 @with_options("json")
 def move(
     call: Call,
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The location of a home.", show_default=False)],
-    target: Annotated[str, typer.Argument(metavar="TO", help="A location that is empty.", show_default=False)],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="Location of a home.", show_default=False)],
+    target: Annotated[str, typer.Argument(metavar="TO", help="Empty location.", show_default=False)],
 ) -> None:
-    """Copy everything to another place, unchanged: from a file to a server, or back. The first one stays as it is."""
+    """Copy a home to another location, from SQLite to PostgreSQL or back. The source is not changed."""
     with recollect.open(source) as home, recollect.open(target) as other, progress() as tell:
         _refuse_nothing(home, source)
         done = home.move_to(other, progress=tell)
@@ -115,7 +117,7 @@ def move(
         document(done)
     else:
         _table(done)
-        print(f"everything is in {safe(without_password(target))} now; {safe(without_password(source))} is as it was")
+        print(f"copied to {safe(without_password(target))}; {safe(without_password(source))} is unchanged")
 
 
 @contextmanager
@@ -136,21 +138,21 @@ def _input(home: Home, call: Call, path: Path) -> Iterator[tuple[Path, Callable[
 def _refuse_nothing(home: Home, location: str) -> None:
     """Raise NotFound if the source is empty, because its location is then probably misspelt."""
     if not home.workspaces() and not home.stats().agents and not home.tokens.list(include_revoked=True):
-        raise NotFound(f"nothing is stored in {shown(location)}; there is nothing to take elsewhere")
+        raise NotFound(f"nothing is stored in {shown(location)}; check the location")
 
 
 def imported(done: Imported) -> None:
     """Print the result of an import."""
-    remark(f"{done.path} is of the format {done.format}")
+    remark(f"{done.path}: format {done.format}")
     _table(done)
     for text in done.remarks[:SHOWN]:
         remark(text)
     if len(done.remarks) > SHOWN:
-        remark(f"and {len(done.remarks) - SHOWN} remarks more; --json has them all")
+        remark(f"and {len(done.remarks) - SHOWN} more remarks; --json shows all")
     if not done.changed:
-        print("nothing is new")
+        print("nothing new")
     elif done.dry_run:
-        print("this was a dry run: nothing was changed")
+        print("dry run: nothing was changed")
 
 
 def _table(done: Imported) -> None:
@@ -159,7 +161,7 @@ def _table(done: Imported) -> None:
         for part in done.parts
     ]
     if rows:
-        columns(("agent", "added", "changed", "there already"), rows)
+        columns(("agent", "added", "changed", "already present"), rows)
 
 
 def _figures(figures: Mapping[str, int]) -> str:

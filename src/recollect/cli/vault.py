@@ -15,7 +15,7 @@ from recollect.model.vault import Report
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Markdown files of notes that people and agents may edit.", rich_markup_mode=None)
+app = typer.Typer(help="Sync notes with markdown files that people and agents edit.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -28,7 +28,7 @@ def show_help(ctx: typer.Context) -> None:
 @app.command(epilog=examples("vault sync"))
 @for_agent
 def sync(call: Call) -> None:
-    """Bring files and memory in step, for all agents of the workspace."""
+    """Sync files and memory, for all agents of the workspace."""
     with recollect.open(call.home) as home:
         vault = home.vault(call.workspace)
         report = vault.sync()
@@ -36,7 +36,7 @@ def sync(call: Call) -> None:
         document(report)
     else:
         _tell(report)
-        print(f"the vault is in {safe(str(vault.folder))}")
+        print(f"vault: {safe(str(vault.folder))}")
 
 
 @app.command(epilog=examples("vault watch --seconds 1"))
@@ -44,13 +44,12 @@ def sync(call: Call) -> None:
 def watch(
     call: Call,
     seconds: Annotated[
-        float | None, typer.Option("--seconds", metavar="NUMBER", help="Stop after so long; else with Ctrl-C.")
+        float | None,
+        typer.Option("--seconds", metavar="NUMBER", help="Stop after this many seconds. [default: run until Ctrl-C]"),
     ] = None,
-    pause: Annotated[
-        float, typer.Option("--pause", metavar="NUMBER", min=0.1, help="Seconds between two looks.")
-    ] = 1.0,
+    pause: Annotated[float, typer.Option("--pause", metavar="NUMBER", min=0.1, help="Seconds between checks.")] = 1.0,
 ) -> None:
-    """Keep files and memory in step while both are written."""
+    """Sync files and memory continuously."""
     stop = Event()
     with recollect.open(call.home) as home:
         vault = home.vault(call.workspace)
@@ -67,7 +66,7 @@ def watch(
 @app.command()
 @for_agent
 def migrate(call: Call) -> None:
-    """Take in files of an older layout that lie in the folder: a flat file per agent. Again it changes nothing."""
+    """Import files of an older layout, one flat file per agent. Running it again changes nothing."""
     with recollect.open(call.home) as home:
         done = home.vault(call.workspace).migrate()
     if call.json:
@@ -81,10 +80,10 @@ def migrate(call: Call) -> None:
 def instructions(
     call: Call,
     host_project: Annotated[
-        str | None, typer.Option("--host-project", metavar="PATH", help="The project that the agent works on.")
+        str | None, typer.Option("--host-project", metavar="PATH", help="Project that the agent works on.")
     ] = None,
 ) -> None:
-    """Show what to tell an agent that writes the files itself."""
+    """Print instructions for an agent that writes the files itself."""
     with recollect.open(call.home) as home:
         text = home.vault(call.workspace).instructions(call.agent, host_project)
     if call.json:
@@ -96,9 +95,12 @@ def instructions(
 @app.command(epilog=examples("vault checkpoint --note 'before the move'"))
 @for_agent
 def checkpoint(
-    call: Call, note: Annotated[str | None, typer.Option("--note", metavar="TEXT", help="What it is called.")] = None
+    call: Call,
+    note: Annotated[
+        str | None, typer.Option("--note", metavar="TEXT", help="Subject of the commit. [default: manual]")
+    ] = None,
 ) -> None:
-    """Commit the agent's files as they are, where git is enabled."""
+    """Commit the agent's files, if git is enabled."""
     with recollect.open(call.home) as home:
         made = home.vault(call.workspace).checkpoint(call.agent, note)
     if call.json:
@@ -113,16 +115,18 @@ def checkpoint(
 @for_agent
 def history(
     call: Call,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="The most to show.")] = 10,
-    diff: Annotated[bool, typer.Option("--diff", help="Also what changed from the first of them to the last.")] = False,
+    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 10,
+    diff: Annotated[
+        bool, typer.Option("--diff", help="Show the changes from the first to the last of them, too.")
+    ] = False,
 ) -> None:
-    """Show the commits of the agent's files, where git is enabled."""
+    """List the commits of the agent's files, if git is enabled."""
     with recollect.open(call.home) as home:
         found = home.vault(call.workspace).history(call.agent, limit, diff)
     if call.json:
         document(found)
     elif not found.commits:
-        remark("there are no commits; [git] repository in the settings enables them")
+        remark("no commits; [git] repository in the settings enables them")
     else:
         rows = [(one.short_oid, iso(one.timestamp_unix * 1_000)[:16], line(one.subject)) for one in found.commits]
         columns(("commit", "when", "subject"), rows)

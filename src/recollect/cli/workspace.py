@@ -14,7 +14,7 @@ from recollect.wiring import is_single_file, shown
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Workspaces: the projects of a home, and who remembers in them.", rich_markup_mode=None)
+app = typer.Typer(help="List and delete workspaces, the projects of a home.", rich_markup_mode=None)
 
 
 @app.callback(invoke_without_command=True)
@@ -27,13 +27,13 @@ def show_help(ctx: typer.Context) -> None:
 @app.command(name="list", epilog=examples("workspace list"))
 @for_home
 def list_(call: Call) -> None:
-    """Show the workspaces that hold anything, and their agents."""
+    """List the workspaces that hold data, with their agents."""
     with recollect.open(call.home) as home:
         known = {name: home.agents(name) for name in home.workspaces()}
     if call.json:
         document(known)
     elif not known:
-        remark("nothing is remembered here yet")
+        remark("no workspaces yet")
     else:
         columns(("workspace", "agents"), [(safe(name), safe(", ".join(agents))) for name, agents in known.items()])
 
@@ -42,12 +42,12 @@ def list_(call: Call) -> None:
 @for_home
 def delete(
     call: Call,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The workspace.", show_default=False)],
-    yes: Annotated[bool, typer.Option("--yes", help="Delete without asking.")] = False,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the workspace.", show_default=False)],
+    yes: Annotated[bool, typer.Option("--yes", help="Delete without confirmation.")] = False,
 ) -> None:
-    """Remove a workspace with all its agents' memories. There is no way back but a backup.
+    """Delete a workspace with the memories of all its agents. This cannot be undone.
 
-    A home in a single file is that one workspace: the file goes, and what the account shares with it.
+    If the home is a single file, the file is deleted, including the entries of the account.
     """
     with recollect.open(call.home) as home:
         if not yes and name in home.workspaces():  # do not ask about a missing one
@@ -61,11 +61,9 @@ def delete(
 
 def _ask(call: Call, name: str) -> None:
     if not sys.stdin.isatty():
-        raise Invalid("deleting a workspace cannot be undone; add --yes to delete without being asked")
-    more = (
-        f" with the whole file {shown(call.home)}, also what the account shares," if is_single_file(call.home) else ""
-    )
-    print(f"Delete the workspace {safe(name)!r}{safe(more)} for good? [y/N] ", end="", file=sys.stderr, flush=True)
+        raise Invalid("deleting a workspace cannot be undone; add --yes to confirm")
+    more = f" and the file {shown(call.home)} with the entries of the account" if is_single_file(call.home) else ""
+    print(f"Permanently delete workspace {safe(name)!r}{safe(more)}? [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         remark("nothing was deleted")
         raise typer.Exit(1)
