@@ -26,7 +26,8 @@ from surfaces.server import serving, settings
 import recollect
 from recollect.cli import main, output
 from recollect.cli.clients import CLIENTS, HOOKS, connected, disconnected, hooked, unhooked
-from recollect.cli.edits import drop_json, drop_toml, read_json, read_toml, set_json, set_toml
+from recollect.cli.jsonc import drop_json, read_json, set_json
+from recollect.cli.toml import drop_toml, read_toml, set_toml
 from recollect.errors import Invalid
 from recollect.model.history import Status
 from recollect.wiring import program, shown
@@ -494,8 +495,50 @@ def test_a_table_is_added_replaced_and_dropped() -> None:
 
 def test_a_header_inside_of_a_text_is_no_table() -> None:
     tricky = 'note = """\n[mcp_servers.recollect]\n"""\n'
-    with pytest.raises(Invalid, match="unexpected type|edited safely"):
-        set_toml(tricky, ("mcp_servers", "recollect"), SERVER)
+    changed = set_toml(tricky, ("mcp_servers", "recollect"), SERVER)
+    assert tomllib.loads(changed) == {**tomllib.loads(tricky), "mcp_servers": {"recollect": SERVER}}
+    assert drop_toml(changed, ("mcp_servers", "recollect")).startswith(tricky)
+
+
+@pytest.mark.parametrize("text", ["mcp_servers = 1\n", "[[mcp_servers]]\na = 1\n"])
+def test_servers_that_are_no_table_are_refused(text: str) -> None:
+    with pytest.raises(Invalid, match="mcp_servers has an unexpected type"):
+        set_toml(text, ("mcp_servers", "recollect"), SERVER)
+    assert drop_toml(text, ("mcp_servers", "recollect")) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "model = 'x'",
+        "\ufeffmodel = 'x'\n",
+        "model = 'x'\r\n\r\n[mcp_servers.a]\r\ncommand = 'a' # mine\r\n",
+        "[mcp_servers.a]\nb=1\n\n# about x\n[x]\ny=1\n",
+        "[mcp_servers.a]\nb=1\n[x]\ny=1\n# about c\n[mcp_servers.c]\nd=2\n",
+        "mcp_servers = {a = {b = 1}} # inline\n",
+        "mcp_servers.a.b = 1\n",
+        "[mcp_servers]\na.b = 1\n\n[z]\nq = 1\n",
+    ],
+)
+def test_a_table_that_is_set_and_dropped_leaves_all_others(text: str) -> None:
+    path = ("mcp_servers", "recollect")
+    known = read_toml(text)
+    changed = set_toml(text, path, {**SERVER, "env": {"A": "1"}})
+    servers = {**known.get("mcp_servers", {}), "recollect": {**SERVER, "env": {"A": "1"}}}
+    assert read_toml(changed) == {**known, "mcp_servers": servers}
+    assert ("\r\n" in changed, changed[:1] == "\ufeff") == ("\r\n" in text, text[:1] == "\ufeff")
+    assert drop_toml(changed, path).split() == text.split()
+
+
+def test_comments_around_a_table_stay_where_they_are() -> None:
+    path = ("mcp_servers", "recollect")
+    text = TOML.replace('"old"', '"old" # ours').replace("[profiles", "# about profiles\n[profiles")
+    changed = set_toml(text, path, {"command": "new", "env": {"A": "1"}})
+    assert changed == text.replace('"old"', '"new"')
+    assert '"o"\n\n# about profiles\n[profiles.fast]\n' in drop_toml(changed, path)
+    first = '[mcp_servers.recollect]\ncommand = "a"\n\n# about b\n[mcp_servers.b]\ncommand = "b"\n'
+    assert drop_toml(first, path) == '# about b\n[mcp_servers.b]\ncommand = "b"\n'
 
 
 @contextmanager

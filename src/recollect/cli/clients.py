@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from recollect.cli.edits import drop_json, drop_toml, read_json, read_toml, set_json, set_toml
+from recollect.cli.jsonc import drop_json, read_json, set_json
+from recollect.cli.toml import drop_toml, read_toml, set_toml
 
 __all__ = [
     "CLIENTS",

@@ -1,4 +1,4 @@
-"""Format-preserving edits of JSON (with comments) and TOML text: one value is set, everything else stays unchanged.
+"""Format-preserving edits of JSON with comments: one value is set, everything else stays unchanged.
 
 Pure functions: nothing here reads or writes a file. Each edit is verified by parsing its result: it must equal the old
 value with the one change; otherwise Invalid is raised.
@@ -6,22 +6,19 @@ value with the one change; otherwise Invalid is raised.
 
 import json
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from recollect.errors import Invalid
 
-__all__ = ["drop_json", "drop_toml", "read_json", "read_toml", "set_json", "set_toml"]
+__all__ = ["drop_json", "read_json", "set_json"]
 
 Path = Sequence[str | int]
 
 _SPACE = re.compile(r"(?:[ \t\r\n\ufeff]|//[^\n]*|/\*.*?\*/)*", re.DOTALL)
 _STRING = re.compile(r'"(?:[^"\\\x00-\x1f]|\\.)*"')
 _PLAIN = re.compile(r"-?\d[\d.eE+-]*|true|false|null")
-_REMARKS = re.compile(r"(?:^[ \t]*(?:#[^\n]*)?\n)+\Z", re.MULTILINE)
-_HEADER = re.compile(r"^[ \t]*\[\[?([^\]\n]*)\]\]?[ \t]*(?:#.*)?$", re.MULTILINE)
 
 
 @dataclass(slots=True)
@@ -100,63 +97,6 @@ def _cut(text: str, path: Path) -> str:
         end = comma + 1 if text[comma] == "," else end
         begin, end = parent.start + 1, len(text[:end]) + len(text[end:]) - len(text[end:].lstrip())
     return text[:begin] + text[end:]
-
-
-def read_toml(text: str) -> dict[str, Any]:
-    """Parse TOML."""
-    try:
-        return tomllib.loads(text.removeprefix("\ufeff"))
-    except tomllib.TOMLDecodeError as error:
-        raise Invalid(f"not valid TOML: {error}") from None
-    except RecursionError:
-        raise Invalid("nested too deeply") from None
-
-
-def set_toml(text: str, path: Sequence[str], value: Mapping[str, Any]) -> str:
-    """Append a table at a path, replacing an existing one."""
-    expected = _with(read_toml(text), path, value)
-    rest = _without(text, path)
-    gap = "" if not rest.strip() else "\n" if rest.endswith("\n") else "\n\n"
-    made = rest + gap + _table(path, value)
-    return _sound(made.replace("\r\n", "\n").replace("\n", "\r\n") if "\r\n" in text else made, expected, path)
-
-
-def drop_toml(text: str, path: Sequence[str]) -> str:
-    """Remove a table and its subtables; return the text unchanged if there is none."""
-    expected = table = read_toml(text)
-    for key in path[:-1]:
-        table = table.get(key, {}) if isinstance(table, dict) else {}
-    if not isinstance(table, dict) or table.pop(path[-1], None) is None:
-        return text
-    return _sound(_without(text, path), expected, path)
-
-
-def _without(text: str, path: Sequence[str]) -> str:
-    headers = [(found.start(), _header(found[1])) for found in _HEADER.finditer(text)]
-    ends = [*(begin for begin, _ in headers), len(text)]
-    kept = text[: ends[0]]
-    for (begin, name), end in zip(headers, ends[1:], strict=True):
-        part = text[begin:end]
-        if name[: len(path)] == [*path]:
-            after = _REMARKS.search(part)  # comments above the next table belong to it
-            part = after[0] if after and "#" in after[0] else ""
-        kept += part
-    return kept.rstrip("\r\n") + "\n" if kept.strip() and kept != text else kept
-
-
-def _sound(made: str, expected: Mapping[str, Any], path: Sequence[str]) -> str:
-    """Return the text if it parses to the expected value, ignoring empty top-level tables; otherwise raise Invalid."""
-    try:
-        same = _full(read_toml(made)) == _full(expected)
-    except Invalid:
-        same = False
-    if not same:
-        raise Invalid(f"[{'.'.join(path)}] is formatted in a way that cannot be edited safely")
-    return made
-
-
-def _full(tables: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: one for key, one in tables.items() if one != {}}
 
 
 def _document(text: str) -> _Node:
@@ -257,26 +197,6 @@ def _with(known: Any, path: Path, value: Any) -> Any:
         return [*items[:key], _with(items[key] if key < len(items) else None, below, value), *items[key + 1 :]]
     table = known if isinstance(known, Mapping) else {}
     return {**table, key: _with(table.get(key), below, value)}
-
-
-def _table(path: Sequence[str], value: Mapping[str, Any]) -> str:
-    lines = [f"[{'.'.join(map(_key, path))}]"]
-    lines += [
-        f"{_key(key)} = {json.dumps(one, ensure_ascii=False, default=str)}"
-        for key, one in value.items()
-        if not isinstance(one, Mapping)
-    ]
-    inner = [_table([*path, key], one) for key, one in value.items() if isinstance(one, Mapping)]
-    return "\n".join([*lines, ""]) + "".join(f"\n{table}" for table in inner)
-
-
-def _key(name: str) -> str:
-    return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else json.dumps(name)
-
-
-def _header(text: str) -> list[str]:
-    """Return the keys of a table header; one that is parsed wrongly matches no path."""
-    return [part.strip().strip("\"'") for part in re.findall(r"\"[^\"]*\"|'[^']*'|[^.]+", text)]
 
 
 def _past_space(text: str, at: int) -> int:
