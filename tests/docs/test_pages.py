@@ -15,7 +15,7 @@ from surfaces.command import environment
 from surfaces.server import serving
 
 import recollect
-from recollect.cli.exits import EXIT_CODES
+from recollect.cli.exit_codes import EXIT_CODES
 
 ADDRESS = "postgresql://memory:secret@localhost/memory"
 SERVER = "http://127.0.0.1:8377"

@@ -14,7 +14,7 @@ from surfaces.command import Command, environment
 
 import recollect
 from recollect import errors
-from recollect.cli.exits import EXIT_CODES, exit_code
+from recollect.cli.exit_codes import EXIT_CODES, exit_code
 from recollect.errors import RecollectError
 
 

@@ -12,10 +12,10 @@ from typing import Any, TextIO
 import typer
 
 from recollect.cli.app import app
-from recollect.cli.exits import exit_code
+from recollect.cli.argv import separate_text
+from recollect.cli.exit_codes import exit_code
 from recollect.cli.messages import for_shell
 from recollect.cli.output import complain, remark
-from recollect.cli.words import separated
 from recollect.errors import RecollectError
 
 __all__ = ["main"]
@@ -26,7 +26,7 @@ LINE = 200
 """Maximum length of the short help of a command."""
 
 
-class _Remarks(logging.Handler):
+class _StderrHandler(logging.Handler):
     """Prints log records of the library to stderr, each as one terminal-safe line."""
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -41,7 +41,7 @@ def main() -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # characters outside of the terminal's encoding
-    logging.lastResort = _Remarks(logging.WARNING)  # unless a command configures logging
+    logging.lastResort = _StderrHandler(logging.WARNING)  # unless a command configures logging
     warnings.showwarning = _log_warning
     try:
         code = _told()
@@ -74,7 +74,7 @@ def _command(words: Sequence[str]) -> str | None:
 def _run() -> int:
     try:
         program = _listed(typer.main.get_command(app))
-        return program.main(separated(program, sys.argv[1:]), prog_name="recollect", standalone_mode=False) or 0
+        return program.main(separate_text(program, sys.argv[1:]), prog_name="recollect", standalone_mode=False) or 0
     except RecollectError as error:
         complain(for_shell(str(error)))
         return exit_code(error)

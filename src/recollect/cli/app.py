@@ -27,7 +27,7 @@ from recollect.cli import (
     vault,
     workspace,
 )
-from recollect.cli.call import AgentOption, Call, HomeOption, JsonOption, WorkspaceOption
+from recollect.cli.invocation import AgentOption, HomeOption, Invocation, JsonOption, WorkspaceOption
 
 __all__ = ["app"]
 
@@ -65,7 +65,7 @@ def start(
     ] = False,
 ) -> None:
     """Read the options that stand before the command."""
-    ctx.obj = Call.read(ctx.invoked_subcommand, json=json, home=home, workspace=workspace, agent=agent)
+    ctx.obj = Invocation.read(ctx.invoked_subcommand, json=json, home=home, workspace=workspace, agent=agent)
     if ctx.invoked_subcommand is None:
         typer.echo(ctx.get_help())
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import NameArgument, examples
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import NameArgument, examples
 from recollect.cli.output import columns, document, line, safe
 from recollect.clock import iso
 
@@ -23,7 +23,7 @@ def show_help(ctx: typer.Context) -> None:
 
 @app.command(name="list", epilog=examples("channel list"))
 @for_agent
-def list_(call: Call) -> None:
+def list_(call: Invocation) -> None:
     """List the channels of the workspace."""
     with call.memory() as mem:
         found = mem.channels.list()
@@ -49,7 +49,7 @@ def list_(call: Call) -> None:
 @app.command(epilog=examples("channel create releases --description 'what we ship'"))
 @for_agent
 def create(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     description: Annotated[str, typer.Option("--description", metavar="TEXT", help="What the channel is about.")] = "",
 ) -> None:

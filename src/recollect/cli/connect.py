@@ -16,15 +16,15 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.call import HERE, Call, with_options
-from recollect.cli.clients import CLIENTS, HOME, SETTINGS, Client, connected, disconnected, hooked, unhooked
-from recollect.cli.content import examples
+from recollect.cli.invocation import HERE, Invocation, with_options
+from recollect.cli.mcp_clients import CLIENTS, HOME, SETTINGS, McpClient, connected, disconnected, hooked, unhooked
+from recollect.cli.options import examples
 from recollect.cli.output import columns, document, remark, safe
 from recollect.config import FILE, Settings, user_file
 from recollect.errors import ConfigError, Invalid, NotFound, RecollectError, Unavailable
 from recollect.wiring import is_single_file, program, shown
 
-__all__ = ["Edit", "Kept", "app"]
+__all__ = ["FileEdit", "SavedFile", "app"]
 
 app = typer.Typer()
 
@@ -33,7 +33,7 @@ STATE = ".local/state/recollect/connect"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedFile:
     """The contents of a file before the change (None if it did not exist) and after it."""
 
     file: str
@@ -44,7 +44,7 @@ class Kept:
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class FileEdit:
     """A file with the function that changes its text and the one that reverts the change."""
 
     file: Path
@@ -55,7 +55,7 @@ class Edit:
 @app.command(epilog=examples("connect", "connect cursor --project --dry-run", "connect claude-code --print"))
 @with_options("workspace", "agent", "json")
 def connect(
-    call: Call,
+    call: Invocation,
     client: Annotated[
         str | None,
         typer.Argument(
@@ -121,7 +121,7 @@ def connect(
     _told(call, chosen, [edit.file for edit, _, _ in changed], dry_run=dry_run, undo=undo)
 
 
-def _settled(call: Call, client: Client, project: bool) -> Call:
+def _settled(call: Invocation, client: McpClient, project: bool) -> Invocation:
     """Return the call with defaults applied: one home for the user, with a workspace per project."""
     home, workspace = call.home, call.named
     if not project:
@@ -138,7 +138,7 @@ def _settled(call: Call, client: Client, project: bool) -> Call:
     return replace(call, home=home, named=workspace)
 
 
-def _edits(client: Client, call: Call, project: bool, *, hooks: bool) -> list[Edit]:
+def _edits(client: McpClient, call: Invocation, project: bool, *, hooks: bool) -> list[FileEdit]:
     place = client.project if project else client.user
     if place is None:
         raise Invalid(f"{client.title} has no project configuration; omit --project")
@@ -151,9 +151,9 @@ def _edits(client: Client, call: Call, project: bool, *, hooks: bool) -> list[Ed
     def undo_server(text: str, before: str) -> str:
         return disconnected(client, text, before)
 
-    edits = [Edit(file, lambda text: connected(client, text, server, env), undo_server)]
+    edits = [FileEdit(file, lambda text: connected(client, text, server, env), undo_server)]
     if hooks:
-        edits.append(Edit(settings, lambda text: hooked(text, words, options), lambda text, before: unhooked(text)))
+        edits.append(FileEdit(settings, lambda text: hooked(text, words, options), lambda text, before: unhooked(text)))
     return edits
 
 
@@ -180,7 +180,7 @@ def _text(file: Path) -> str | None:
         raise Unavailable(f"{file} cannot be read: {error.strerror}; nothing was changed") from None
 
 
-def _done(edit: Edit, before: str | None) -> str:
+def _done(edit: FileEdit, before: str | None) -> str:
     try:
         return edit.do(before or "")
     except Invalid as error:
@@ -189,7 +189,7 @@ def _done(edit: Edit, before: str | None) -> str:
         ) from None
 
 
-def _undone(edit: Edit, now: str | None) -> str | None:
+def _undone(edit: FileEdit, now: str | None) -> str | None:
     """Return the original text; if the file was changed since, its present text without our additions."""
     kept = _kept(edit.file)
     if kept is not None and kept.after == now:
@@ -200,14 +200,14 @@ def _undone(edit: Edit, now: str | None) -> str | None:
         raise Invalid(f"{edit.file}: {error}; nothing was changed") from None
 
 
-def _without(edit: Edit, now: str | None, kept: Kept | None) -> str | None:
+def _without(edit: FileEdit, now: str | None, kept: SavedFile | None) -> str | None:
     """Return a file's text without our additions; an empty or missing file has none."""
     return edit.undo(now, (kept.before if kept else None) or "") if now and now.strip("\ufeff \t\r\n") else now
 
 
-def _write_all(changes: list[tuple[Edit, str | None, str]]) -> None:
+def _write_all(changes: list[tuple[FileEdit, str | None, str]]) -> None:
     """Write all files, or restore those already written and raise."""
-    begun: list[tuple[Path, str | None, Kept | None]] = []
+    begun: list[tuple[Path, str | None, SavedFile | None]] = []
     try:
         for edit, before, after in changes:
             begun.append((edit.file, before, _kept(edit.file)))
@@ -221,11 +221,11 @@ def _write_all(changes: list[tuple[Edit, str | None, str]]) -> None:
         raise
 
 
-def _write(edit: Edit, before: str | None, after: str) -> None:
+def _write(edit: FileEdit, before: str | None, after: str) -> None:
     kept, file = _kept(edit.file), edit.file
     if kept is None:
         made = [str(folder) for folder in (file.parent, *file.parent.parents) if not folder.exists()]
-        kept = Kept(str(file), before, after, made)
+        kept = SavedFile(str(file), before, after, made)
     elif kept.after != before:  # changed since: its new original excludes our additions
         kept = replace(kept, before=_without(edit, before, kept))
     # Save the state for undo before the change.
@@ -272,16 +272,16 @@ def _state(file: Path) -> Path:
     return Path.home() / STATE / f"{sha256(str(file.absolute()).encode()).hexdigest()[:16]}.json"
 
 
-def _keep(kept: Kept) -> None:
+def _keep(kept: SavedFile) -> None:
     state = _state(Path(kept.file))
     with contextlib.suppress(OSError):  # then `_replace` fails, too, and raises
         state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     _replace(state, json.dumps(asdict(kept)))
 
 
-def _kept(file: Path) -> Kept | None:
+def _kept(file: Path) -> SavedFile | None:
     try:
-        return Kept(**json.loads(_state(file).read_text(encoding="utf-8")))
+        return SavedFile(**json.loads(_state(file).read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         return None
 
@@ -297,7 +297,7 @@ def _show(file: Path, before: str | None, after: str | None) -> None:
         print(safe(text), end="" if text.endswith("\n") else "\n")
 
 
-def _told(call: Call, client: Client, files: list[Path], *, dry_run: bool, undo: bool) -> None:
+def _told(call: Invocation, client: McpClient, files: list[Path], *, dry_run: bool, undo: bool) -> None:
     if call.json:
         told = {"client": client.title, "files": [str(file) for file in files], "dry_run": dry_run, "undo": undo}
         document({**told, "home": shown(call.home), "workspace": call.named})
@@ -319,7 +319,7 @@ def _told(call: Call, client: Client, files: list[Path], *, dry_run: bool, undo:
                 remark(f"It does not read the {FILE} of a folder; see docs/settings.md")
 
 
-def _where(call: Call) -> str:
+def _where(call: Invocation) -> str:
     each = " (one workspace per project)" if call.named == HERE else ""
     return f"{shown(call.home)}{each}"
 
@@ -329,7 +329,7 @@ def _short(place: str | None) -> str:
     return "" if place is None else f"~/{place}" if file == Path.home() / place else str(file)
 
 
-def _list(call: Call) -> None:
+def _list(call: Invocation) -> None:
     rows = [(name, client.title, _short(client.user), client.project or "") for name, client in CLIENTS.items()]
     if call.json:
         document([dict(zip(("name", "title", "user", "project"), row, strict=True)) for row in rows])

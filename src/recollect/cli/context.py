@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import examples, text_of
-from recollect.cli.exits import EXIT_CODES
+from recollect.cli.exit_codes import EXIT_CODES
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import examples, text_of
 from recollect.cli.output import document, line, remark, safe
 from recollect.errors import Unavailable
 
@@ -20,7 +20,7 @@ app = typer.Typer()
 )
 @for_agent
 def context(
-    call: Call,
+    call: Invocation,
     command: Annotated[
         str, typer.Argument(metavar="COMMAND", help="What the session is about to do.", show_default=False)
     ],
@@ -61,7 +61,7 @@ def context(
 @app.command(epilog=examples("project", "project 'The shop sells boats and ropes.'", "project - < notes.txt"))
 @for_agent
 def project(
-    call: Call,
+    call: Invocation,
     text: Annotated[
         str | None,
         typer.Argument(metavar="TEXT", help="New description; - reads it from stdin.", show_default=False),

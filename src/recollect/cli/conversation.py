@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import AtOption, SinceOption, UntilOption, examples, text_of
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import AtOption, SinceOption, UntilOption, examples, text_of
 from recollect.cli.output import columns, counted, document, heading, line, pairs, remark, safe
 from recollect.clock import iso
 from recollect.conversation import Conversation
@@ -37,7 +37,7 @@ def show_help(ctx: typer.Context) -> None:
 @app.command(epilog=examples("conversation start", "conversation start --chat-id chat-7"))
 @for_agent
 def start(
-    call: Call,
+    call: Invocation,
     channel: Annotated[
         str | None, typer.Option("--channel", metavar="NAME", help="Channel. [default: the default channel]")
     ] = None,
@@ -69,7 +69,7 @@ def start(
 )
 @for_agent
 def say(
-    call: Call,
+    call: Invocation,
     conversation: Which,
     text: Annotated[
         str,
@@ -96,7 +96,7 @@ def say(
 @app.command(name="list", epilog=examples("conversation list --all"))
 @for_agent
 def list_(
-    call: Call,
+    call: Invocation,
     everything: Annotated[bool, typer.Option("--all", help="Include archived conversations.")] = False,
     channel: Annotated[str | None, typer.Option("--channel", metavar="NAME", help="Only in this channel.")] = None,
     chat_id: Annotated[str | None, typer.Option("--chat-id", metavar="ID", help="Only of this chat.")] = None,
@@ -120,7 +120,7 @@ def list_(
 
 @app.command(epilog=examples("conversation show last --limit 5"))
 @for_agent
-def show(call: Call, conversation: Which, limit: LimitOption = 50) -> None:
+def show(call: Invocation, conversation: Which, limit: LimitOption = 50) -> None:
     """Show a conversation and its latest events."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
@@ -141,7 +141,7 @@ def show(call: Call, conversation: Which, limit: LimitOption = 50) -> None:
 )
 @for_agent
 def search(
-    call: Call,
+    call: Invocation,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
     limit: LimitOption = 10,
     unit: Annotated[
@@ -176,7 +176,7 @@ def search(
 @app.command(epilog=examples("conversation extend last - < messages.json"))
 @for_agent
 def extend(
-    call: Call,
+    call: Invocation,
     conversation: Which,
     messages: Annotated[
         str,
@@ -201,7 +201,7 @@ def extend(
 @app.command(epilog=examples("conversation find last 'which port?'"))
 @for_agent
 def find(
-    call: Call,
+    call: Invocation,
     conversation: Which,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
     limit: LimitOption = 10,
@@ -220,7 +220,7 @@ def find(
 @app.command(epilog=examples("conversation messages last --json"))
 @for_agent
 def messages(
-    call: Call,
+    call: Invocation,
     conversation: Which,
     lane: LaneOption = Lane.EDGE,
     replay: Annotated[bool, typer.Option("--replay", help="Include archives, as after a restart.")] = False,
@@ -237,7 +237,7 @@ def messages(
 
 @app.command(epilog=examples("conversation summary last"))
 @for_agent
-def summary(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
+def summary(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
     """Show the summary of the messages that are no longer in the window."""
     with call.memory() as mem:
         told = talk_of(mem, conversation).summary(lane)
@@ -251,7 +251,7 @@ def summary(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> No
 
 @app.command(epilog=examples("conversation checkpoint last"))
 @for_agent
-def checkpoint(call: Call, conversation: Which) -> None:
+def checkpoint(call: Invocation, conversation: Which) -> None:
     """Save a checkpoint of a conversation for `conversation recover`."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
@@ -261,7 +261,7 @@ def checkpoint(call: Call, conversation: Which) -> None:
 
 @app.command(epilog=examples("conversation idle last"))
 @for_agent
-def idle(call: Call, conversation: Which) -> None:
+def idle(call: Invocation, conversation: Which) -> None:
     """Mark a conversation as idle."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
@@ -271,7 +271,7 @@ def idle(call: Call, conversation: Which) -> None:
 
 @app.command(name="end-stale", epilog=examples("conversation end-stale"))
 @for_agent
-def end_stale(call: Call) -> None:
+def end_stale(call: Invocation) -> None:
     """End conversations without an event for a day, because their processes have probably died."""
     with call.memory() as mem:
         done = mem.conversations.end_stale()
@@ -283,7 +283,7 @@ def end_stale(call: Call) -> None:
 
 @app.command(epilog=examples("conversation compact last"))
 @for_agent
-def compact(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
+def compact(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
     """Replace the messages before the newest user message with an archive."""
     with call.memory() as mem:
         done = talk_of(mem, conversation).compact(lane)
@@ -297,7 +297,7 @@ def compact(call: Call, conversation: Which, lane: LaneOption = Lane.EDGE) -> No
 
 @app.command(epilog=examples("conversation end last"))
 @for_agent
-def end(call: Call, conversation: Which) -> None:
+def end(call: Invocation, conversation: Which) -> None:
     """End a conversation: store its summary, hand-off, decisions, lessons and chunks."""
     with call.memory() as mem:
         ended = talk_of(mem, conversation).end()
@@ -315,7 +315,7 @@ def end(call: Call, conversation: Which) -> None:
 
 @app.command(epilog=examples("conversation archive last"))
 @for_agent
-def archive(call: Call, conversation: Which) -> None:
+def archive(call: Invocation, conversation: Which) -> None:
     """Archive a conversation, which hides it from lists."""
     with call.memory() as mem:
         talk = talk_of(mem, conversation)
@@ -325,7 +325,7 @@ def archive(call: Call, conversation: Which) -> None:
 
 @app.command(epilog=examples("conversation recover"))
 @for_agent
-def recover(call: Call) -> None:
+def recover(call: Invocation) -> None:
     """Show the agent's newest checkpoint, if it is less than seven days old."""
     with call.memory() as mem:
         found = mem.recover()
@@ -338,7 +338,7 @@ def recover(call: Call) -> None:
         pairs((_who(event), line(event.content)) for event in found.events)
 
 
-def _stands(call: Call, talk: Conversation, verb: str) -> None:
+def _stands(call: Invocation, talk: Conversation, verb: str) -> None:
     if call.json:
         with call.memory() as mem:
             document(mem.conversations.get(talk.id).info)

@@ -14,8 +14,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call
 from recollect.cli.fill import fill as tell
+from recollect.cli.invocation import Invocation
 from recollect.cli.output import columns, document, heading, safe
 from recollect.clock import FixedClock, SystemClock
 from recollect.config import ModelSettings
@@ -100,7 +100,7 @@ def demo(
     _next(keep)
 
 
-def _fill(call: Call, more: int) -> None:
+def _fill(call: Invocation, more: int) -> None:
     now = SystemClock().now()
     clock = FixedClock(now)
     # Without the configured model: it would be slow, and the story must always be the same.

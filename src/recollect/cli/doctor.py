@@ -14,10 +14,10 @@ import typer
 from rich.text import Text
 
 import recollect
-from recollect.cli.call import Call, for_home
-from recollect.cli.clients import CLIENTS, HOME, SETTINGS, entry_of, hook_programs
-from recollect.cli.content import examples
-from recollect.cli.exits import EXIT_CODES
+from recollect.cli.exit_codes import EXIT_CODES
+from recollect.cli.invocation import Invocation, for_home
+from recollect.cli.mcp_clients import CLIENTS, HOME, SETTINGS, entry_of, hook_programs
+from recollect.cli.options import examples
 from recollect.cli.output import counted, document, line
 from recollect.cli.output import shown as put
 from recollect.clock import SystemClock
@@ -26,7 +26,7 @@ from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
 from recollect.home import Home
 from recollect.wiring import shown
 
-__all__ = ["Finding", "app"]
+__all__ = ["HealthCheck", "app"]
 
 app = typer.Typer()
 DAY = 86_400_000
@@ -43,7 +43,7 @@ EXTRAS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Finding:
+class HealthCheck:
     """One result: its subject, its state (good, better, bad), and what to do."""
 
     about: str
@@ -55,7 +55,7 @@ class Finding:
 @app.command(epilog=examples("doctor", "doctor --deep"))
 @for_home
 def doctor(
-    call: Call,
+    call: Invocation,
     deep: Annotated[
         bool, typer.Option("--deep", help="Also verify every entry, name and index, like `check`.")
     ] = False,
@@ -74,21 +74,23 @@ def doctor(
         raise typer.Exit(EXIT_CODES[Corrupt])
 
 
-def _program() -> Iterator[Finding]:
-    yield Finding("recollect", "good", f"{recollect.__version__} on Python {platform.python_version()}, {sys.platform}")
+def _program() -> Iterator[HealthCheck]:
+    yield HealthCheck(
+        "recollect", "good", f"{recollect.__version__} on Python {platform.python_version()}, {sys.platform}"
+    )
     missing = {extra: gain for extra, (package, gain) in EXTRAS.items() if find_spec(package) is None}
     if not missing:
-        yield Finding("extras", "good", "all installed")
+        yield HealthCheck("extras", "good", "all installed")
     for extra, gain in missing.items():
-        yield Finding("extras", "better", f"{extra} is not installed; it adds {gain}", ConfigError.install(extra))
+        yield HealthCheck("extras", "better", f"{extra} is not installed; it adds {gain}", ConfigError.install(extra))
 
 
-def _settings(call: Call) -> Iterator[Finding]:
+def _settings(call: Invocation) -> Iterator[HealthCheck]:
     if call.wrong:
-        yield Finding("settings", "bad", call.wrong, "see docs/settings.md")
+        yield HealthCheck("settings", "bad", call.wrong, "see docs/settings.md")
 
 
-def _memory(call: Call, deep: bool) -> Iterator[Finding]:
+def _memory(call: Invocation, deep: bool) -> Iterator[HealthCheck]:
     if call.wrong and "home" not in call.given:
         return  # without settings the location is unknown
     try:
@@ -96,23 +98,23 @@ def _memory(call: Call, deep: bool) -> Iterator[Finding]:
             workspaces, where = home.workspaces(), shown(call.home)
             if not workspaces:
                 says = f"nothing is stored in {where} yet"
-                yield Finding("memory", "better", says, _command(call, "remember", "We deploy on Tuesdays"))
+                yield HealthCheck("memory", "better", says, _command(call, "remember", "We deploy on Tuesdays"))
                 return
             agents = sum(len(home.agents(name)) for name in workspaces)
             says = f"{where}: {counted(len(workspaces), 'workspace')}, {counted(agents, 'agent')}"
-            yield Finding("memory", "good", says)
+            yield HealthCheck("memory", "good", says)
             yield from _disk(call.home)
             yield from _meaning(call.settings)
             yield from _upkeep(call, home)
             if deep:
                 yield from _checked(call, home)
     except ConfigError as error:
-        yield Finding("memory", "bad", str(error), "pass another location with --home; see docs/storage.md")
+        yield HealthCheck("memory", "bad", str(error), "pass another location with --home; see docs/storage.md")
     except RecollectError as error:
-        yield Finding("memory", "bad", str(error), "see docs/storage.md, or restore a backup")
+        yield HealthCheck("memory", "bad", str(error), "see docs/storage.md, or restore a backup")
 
 
-def _connected(call: Call) -> Iterator[Finding]:
+def _connected(call: Invocation) -> Iterator[HealthCheck]:
     """Check what the clients of this user and folder start, and which memory they use."""
     for name, client in CLIENTS.items():
         places = {Path(client.project).absolute(): " --project"} if client.project else {}
@@ -137,10 +139,10 @@ def _connected(call: Call) -> Iterator[Finding]:
                 says, do = "uses this memory", ""
             else:
                 says, do = f"uses the memory in {used}", f"recollect --home {shlex.quote(used)} doctor"
-            yield Finding("connected", "bad" if missing else "good", f"{client.title} {says}", do)
+            yield HealthCheck("connected", "bad" if missing else "good", f"{client.title} {says}", do)
 
 
-def _command(call: Call, *words: str) -> str:
+def _command(call: Invocation, *words: str) -> str:
     """Return a command on the same memory, for the user to copy."""
     usual = call.home == Settings().home
     return shlex.join(["recollect", *([] if usual else ["--home", shown(call.home)]), *words])
@@ -153,48 +155,48 @@ def _text(file: Path) -> str:
         return ""
 
 
-def _disk(location: str) -> Iterator[Finding]:
+def _disk(location: str) -> Iterator[HealthCheck]:
     path = Path(shown(location))
     if "://" not in location and path.exists():
         free = shutil.disk_usage(path).free
         if free < ROOM:
-            yield Finding("disk", "bad", f"only {free / 1e6:,.0f} MB free", "free some space, or writes will fail")
+            yield HealthCheck("disk", "bad", f"only {free / 1e6:,.0f} MB free", "free some space, or writes will fail")
         else:
-            yield Finding("disk", "good", f"{free / 1e9:,.0f} GB free")
+            yield HealthCheck("disk", "good", f"{free / 1e9:,.0f} GB free")
 
 
-def _meaning(settings: Settings) -> Iterator[Finding]:
+def _meaning(settings: Settings) -> Iterator[HealthCheck]:
     if settings.embedder.kind == "none" or (settings.embedder.kind == "auto" and find_spec("wordllama") is None):
-        yield Finding("meaning", "better", "search matches words only", "install an embedder; see docs/settings.md")
+        yield HealthCheck("meaning", "better", "search matches words only", "install an embedder; see docs/settings.md")
     else:
-        yield Finding("meaning", "good", f"search matches words and meaning (embedder: {settings.embedder.kind})")
+        yield HealthCheck("meaning", "good", f"search matches words and meaning (embedder: {settings.embedder.kind})")
     if settings.model.name is None:
-        yield Finding(
+        yield HealthCheck(
             "model", "better", "no language model: summaries are selected sentences, not generated text",
             "optional: configure one in [model] of recollect.toml",
         )  # fmt: skip
     else:
-        yield Finding("model", "good", f"{settings.model.name} writes summaries")
+        yield HealthCheck("model", "good", f"{settings.model.name} writes summaries")
 
 
-def _upkeep(call: Call, home: Home) -> Iterator[Finding]:
+def _upkeep(call: Invocation, home: Home) -> Iterator[HealthCheck]:
     jobs = [job for job in home.jobs.status() if job.scheduled]
     failing = {job.name: job.error for job in jobs if job.failures}
     for name, error in failing.items():
-        yield Finding("upkeep", "bad", f"job {name} fails: {error}", _command(call, "jobs", "run", name))
+        yield HealthCheck("upkeep", "bad", f"job {name} fails: {error}", _command(call, "jobs", "run", name))
     last = max((job.last_run_at or 0 for job in jobs), default=0)
     if not last or SystemClock().now() - last > 2 * DAY:
         says = "no job has run in the last two days" if last else "no job has run yet"
         do = f"`recollect serve` and `recollect mcp` run due jobs; to run them now: {_command(call, 'jobs', 'run')}"
-        yield Finding("upkeep", "better", says, do)
+        yield HealthCheck("upkeep", "better", says, do)
     elif not failing:
-        yield Finding("upkeep", "good", "jobs run on schedule")
+        yield HealthCheck("upkeep", "good", "jobs run on schedule")
 
 
-def _checked(call: Call, home: Home) -> Iterator[Finding]:
+def _checked(call: Invocation, home: Home) -> Iterator[HealthCheck]:
     report = home.check()
     if not report.findings:
-        yield Finding("check", "good", f"{report.entries:,} entries, {report.operations:,} operations verified")
+        yield HealthCheck("check", "good", f"{report.entries:,} entries, {report.operations:,} operations verified")
     for found in report.findings:
         do = _command(call, "check", "--repair")
-        yield Finding("check", "bad", f"{found.where}: {found.message}", do)
+        yield HealthCheck("check", "bad", f"{found.where}: {found.message}", do)

@@ -6,9 +6,9 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call, for_home
-from recollect.cli.content import examples
-from recollect.cli.exits import EXIT_CODES
+from recollect.cli.exit_codes import EXIT_CODES
+from recollect.cli.invocation import Invocation, for_home
+from recollect.cli.options import examples
 from recollect.cli.output import columns, counted, document, line, pairs, safe, words
 from recollect.cli.progress import progress
 from recollect.errors import Corrupt
@@ -22,7 +22,7 @@ app = typer.Typer()
 @app.command(epilog=examples("check", "check --repair"))
 @for_home
 def check(
-    call: Call,
+    call: Invocation,
     repair: Annotated[bool, typer.Option("--repair", help="Rebuild derived data: indexes and names.")] = False,
 ) -> None:
     """Verify the files, entries, names, log and index of all agents. The exit code is 7 if errors remain."""
@@ -39,7 +39,7 @@ def check(
 @app.command(epilog=examples("backup copy", "--home team.db backup team-backup.db"))
 @for_home
 def backup(
-    call: Call,
+    call: Invocation,
     path: Annotated[
         Path,
         typer.Argument(
@@ -58,7 +58,7 @@ def backup(
 
 @app.command(epilog=examples("reembed", "--home team.db reembed"))
 @for_home
-def reembed(call: Call) -> None:
+def reembed(call: Invocation) -> None:
     """Compute missing and outdated vectors with the configured embedder.
 
     It can be interrupted and run again. Until an entry has its vector, search finds it by its words.
@@ -75,7 +75,7 @@ def reembed(call: Call) -> None:
 
 @app.command(epilog=examples("compact"))
 @for_home
-def compact(call: Call) -> None:
+def compact(call: Invocation) -> None:
     """Run five cleanup steps: checkpoints, extract, shelve, reindex, and files of older layouts."""
     with recollect.open(call.home) as home:
         done = home.compact()

@@ -13,9 +13,9 @@ from typing import Annotated, Any
 
 import typer
 
-from recollect.cli.call import Call, for_agent
-from recollect.cli.clients import HOOKS
-from recollect.cli.content import examples
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.mcp_clients import HOOKS
+from recollect.cli.options import examples
 from recollect.cli.output import complain, document
 from recollect.conversation import Conversation
 from recollect.errors import Invalid
@@ -43,7 +43,7 @@ MARKS = re.compile(r"</?command-args>|\A\[Request interrupted by user[^\]]*\]")
 @app.command(epilog=examples("hook session-start < /dev/null", "hook session-end < /dev/null"))
 @for_agent
 def hook(
-    call: Call,
+    call: Invocation,
     event: Annotated[
         str,
         typer.Argument(

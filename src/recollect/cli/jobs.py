@@ -8,8 +8,8 @@ import typer
 from rich.console import Console
 
 import recollect
-from recollect.cli.call import Call, for_home
-from recollect.cli.content import examples
+from recollect.cli.invocation import Invocation, for_home
+from recollect.cli.options import examples
 from recollect.cli.output import columns, document, heading, line, pairs, remark, safe, words
 from recollect.clock import SystemClock, iso
 from recollect.home import Home
@@ -35,7 +35,7 @@ def show_help(ctx: typer.Context) -> None:
 @app.command(epilog=examples("jobs run", "jobs run consolidate --dry-run"))
 @for_home
 def run(
-    call: Call,
+    call: Invocation,
     name: Annotated[
         str | None, typer.Argument(metavar="[JOB]", help="Job to run, even if it is not due. [default: all due jobs]")
     ] = None,
@@ -55,7 +55,7 @@ def run(
 
 @app.command(name="list", epilog=examples("jobs list"))
 @for_home
-def list_(call: Call) -> None:
+def list_(call: Invocation) -> None:
     """List the jobs with their last run, its result, and the next run."""
     with recollect.open(call.home) as home:
         found = home.jobs.status()
@@ -71,7 +71,7 @@ def list_(call: Call) -> None:
 @app.command(epilog=examples("jobs runs", "jobs runs --job consolidate --limit 3"))
 @for_home
 def runs(
-    call: Call,
+    call: Invocation,
     job: Annotated[str | None, typer.Option("--job", metavar="NAME", help="Only runs of this job.")] = None,
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 20,
 ) -> None:
@@ -89,7 +89,7 @@ def runs(
 @app.command(epilog=examples("jobs undo last"))
 @for_home
 def undo(
-    call: Call,
+    call: Invocation,
     identity: Annotated[
         str,
         typer.Argument(metavar="RUN", help="Run id, or `last` for the newest run with changes.", show_default=False),
@@ -109,7 +109,7 @@ def undo(
 @app.command(epilog=examples("jobs watch --seconds 1"))
 @for_home
 def watch(
-    call: Call,
+    call: Invocation,
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", metavar="NUMBER", help="Stop after this many seconds. [default: run until Ctrl-C]"),

@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call, with_options
-from recollect.cli.content import examples
+from recollect.cli.invocation import Invocation, with_options
+from recollect.cli.options import examples
 from recollect.errors import ConfigError
 
 __all__ = ["app"]
@@ -21,7 +21,7 @@ app = typer.Typer()
 @app.command(epilog=examples("mcp < /dev/null", "mcp --home team.db --agent ana < /dev/null"))
 @with_options("home", "workspace", "agent")
 def mcp(
-    call: Call,
+    call: Invocation,
     conversation: Annotated[
         str | None,
         typer.Option(

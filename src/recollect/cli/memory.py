@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import (
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import (
     AtOption,
     CategoryOption,
     ChannelOption,
@@ -49,7 +49,7 @@ app = typer.Typer()
 )
 @for_agent
 def remember(
-    call: Call,
+    call: Invocation,
     text: TextArgument,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name to address it by.")] = None,
     tag: TagOption = None,
@@ -84,7 +84,7 @@ def remember(
 )
 @for_agent
 def recall(
-    call: Call,
+    call: Invocation,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of hits.")] = 5,
     mode: Annotated[
@@ -160,7 +160,7 @@ def recall(
 @app.command(epilog=examples("forget 'deploy day'", "note restore 'deploy day'", "forget 'deploy day' --erase --yes"))
 @for_agent
 def forget(
-    call: Call,
+    call: Invocation,
     target: Target,
     erase: Annotated[
         bool, typer.Option("--erase", help="Remove the text from the history, too. This cannot be undone.")

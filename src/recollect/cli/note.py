@@ -7,8 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import (
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import (
     AtOption,
     CategoryOption,
     ChannelOption,
@@ -76,7 +76,7 @@ def start(ctx: typer.Context) -> None:
 @app.command(epilog=examples("note add 'api port' 'The API listens on 8080' --tag ops"))
 @for_agent
 def add(
-    call: Call,
+    call: Invocation,
     name: NameArgument,
     text: TextArgument,
     tag: TagOption = None,
@@ -103,7 +103,7 @@ def add(
 
 @app.command(epilog=examples("note rename 'deploy day' 'release day'"))
 @for_agent
-def rename(call: Call, target: Target, name: NameArgument) -> None:
+def rename(call: Invocation, target: Target, name: NameArgument) -> None:
     """Rename a note. The old name stays as an alias."""
     _apply(call, "renamed", Rename(target, name))
 
@@ -111,7 +111,7 @@ def rename(call: Call, target: Target, name: NameArgument) -> None:
 @app.command(epilog=examples("note alias 'deploy day' 'shipping day'"))
 @for_agent
 def alias(
-    call: Call,
+    call: Invocation,
     target: Target,
     name: Annotated[str, typer.Argument(metavar="ALIAS", help="Additional name.", show_default=False)],
 ) -> None:
@@ -124,7 +124,7 @@ def alias(
 )
 @for_agent
 def write(
-    call: Call,
+    call: Invocation,
     target: Target,
     text: Annotated[
         str | None,
@@ -149,14 +149,14 @@ def write(
 
 @app.command(epilog=examples("note remove 'deploy day'"))
 @for_agent
-def remove(call: Call, target: Target) -> None:
+def remove(call: Invocation, target: Target) -> None:
     """Move a note to the trash. `note restore` restores it with its names."""
     _apply(call, "removed", Remove(target))
 
 
 @app.command(epilog=examples("note show 'deploy day'", "note show 'deploy day' --json"))
 @for_agent
-def show(call: Call, target: Target) -> None:
+def show(call: Invocation, target: Target) -> None:
     """Show a note with all its fields."""
     with call.memory() as mem:
         entry = mem.get(identified(mem, target))
@@ -174,7 +174,7 @@ def show(call: Call, target: Target) -> None:
 )
 @for_agent
 def list_(
-    call: Call,
+    call: Invocation,
     kind: Annotated[Kind, typer.Option("--kind", metavar="KIND", help=f"Kind of entries: {one_of(Kind)}.")] = Kind.NOTE,
     category: CategoryOption = None,
     scope: Annotated[Scope | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}.")] = None,
@@ -228,7 +228,7 @@ def list_(
 
 @app.command(epilog=examples("note history 'deploy day'"))
 @for_agent
-def history(call: Call, target: Target) -> None:
+def history(call: Invocation, target: Target) -> None:
     """Show the changes of a note, oldest first, also of one in the trash."""
     with call.memory() as mem:
         revisions = mem.history(identified(mem, target))
@@ -248,7 +248,7 @@ def history(call: Call, target: Target) -> None:
 @app.command(epilog=examples("note restore 'deploy day'", "note restore 'deploy day' --name 'former deploy day'"))
 @for_agent
 def restore(
-    call: Call,
+    call: Invocation,
     target: Annotated[str, typer.Argument(metavar="NAME|ID", help="Id, or the name it had.", show_default=False)],
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="New name, if its own is in use.")] = None,
 ) -> None:
@@ -260,7 +260,7 @@ def restore(
 
 @app.command(epilog=examples("note upsert 'staging port' 8081"))
 @for_agent
-def upsert(call: Call, key: NameArgument, text: TextArgument, tag: TagOption = None) -> None:
+def upsert(call: Invocation, key: NameArgument, text: TextArgument, tag: TagOption = None) -> None:
     """Create the note with this name, or replace its text."""
     with call.memory() as mem:
         entry = mem.upsert(key, text_of(text), tags=tag or ())
@@ -269,7 +269,7 @@ def upsert(call: Call, key: NameArgument, text: TextArgument, tag: TagOption = N
 
 @app.command(epilog=examples("note links 'deploy day'"))
 @for_agent
-def links(call: Call, target: Target) -> None:
+def links(call: Invocation, target: Target) -> None:
     """Show the [[links]] of a note, its backlinks and its broken links."""
     with call.memory() as mem:
         found = mem.links(identified(mem, target))
@@ -290,7 +290,7 @@ def links(call: Call, target: Target) -> None:
 @app.command(epilog=examples("note trash"))
 @for_agent
 def trash(
-    call: Call,
+    call: Invocation,
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 100,
     before: Annotated[
         int | None, typer.Option("--before", metavar="NUMBER", help="Only before this `seq` (next page).")
@@ -313,7 +313,7 @@ def trash(
 @app.command("empty-trash", epilog=examples("note empty-trash --yes"))
 @for_agent
 def empty_trash(
-    call: Call,
+    call: Invocation,
     yes: Annotated[
         bool, typer.Option("--yes", help="Confirm; nothing in the trash can be restored afterwards.")
     ] = False,
@@ -332,7 +332,7 @@ def empty_trash(
 @app.command(epilog=examples("note changes", "note changes --after 10"))
 @for_agent
 def changes(
-    call: Call,
+    call: Invocation,
     after: Annotated[int, typer.Option("--after", metavar="NUMBER", help="Only changes after this number.")] = 0,
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 100,
     account: Annotated[bool, typer.Option("--account", help="Show the log of the account, which is separate.")] = False,
@@ -353,7 +353,7 @@ def changes(
 
 @app.command(epilog=examples("note fading 'deploy day'"))
 @for_agent
-def fading(call: Call, target: Target) -> None:
+def fading(call: Invocation, target: Target) -> None:
     """Plot how the relevance of a note decays, and list the recalls that renewed it."""
     with call.memory() as mem:
         found = mem.accesses(identified(mem, target))
@@ -375,7 +375,7 @@ def _named_text(entry: Entry) -> tuple[str, str]:
     return line(entry.name or ""), line(f"{tags} {entry.content[:LONGEST]}")
 
 
-def _apply(call: Call, verb: str, operation: Operation) -> None:
+def _apply(call: Invocation, verb: str, operation: Operation) -> None:
     with call.memory() as mem:
         if not isinstance(operation, Add):
             operation = replace(operation, target=identified(mem, operation.target))
@@ -383,7 +383,7 @@ def _apply(call: Call, verb: str, operation: Operation) -> None:
     _answer(call, verb, entry)
 
 
-def _answer(call: Call, verb: str, entry: Entry) -> None:
+def _answer(call: Invocation, verb: str, entry: Entry) -> None:
     if call.json:
         document(entry)
     else:

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import examples
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import examples
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.clock import iso
 from recollect.errors import Conflict, NotFound
@@ -29,7 +29,7 @@ def show_help(ctx: typer.Context) -> None:
 @app.command(epilog=examples("reminder add 2h 'look at the deployment'", "reminder add 2026-12-24T18:00:00Z 'gifts'"))
 @for_agent
 def add(
-    call: Call,
+    call: Invocation,
     at: Annotated[
         str, typer.Argument(metavar="TIME", help="Due time: RFC 3339, or 10m, 2h, 1d from now.", show_default=False)
     ],
@@ -54,7 +54,7 @@ def add(
 @app.command(name="list", epilog=examples("reminder list", "reminder list --all"))
 @for_agent
 def list_(
-    call: Call,
+    call: Invocation,
     everything: Annotated[bool, typer.Option("--all", help="Include delivered reminders.")] = False,
     limit: LimitOption = 100,
 ) -> None:
@@ -66,7 +66,7 @@ def list_(
 
 @app.command(epilog=examples("reminder due"))
 @for_agent
-def due(call: Call, limit: LimitOption = 32) -> None:
+def due(call: Invocation, limit: LimitOption = 32) -> None:
     """List due reminders that no process has claimed. Read-only."""
     with call.memory() as mem:
         found = mem.reminders.due(limit)
@@ -75,7 +75,7 @@ def due(call: Call, limit: LimitOption = 32) -> None:
 
 @app.command(epilog=examples("reminder claim"))
 @for_agent
-def claim(call: Call, limit: LimitOption = 32) -> None:
+def claim(call: Invocation, limit: LimitOption = 32) -> None:
     """Claim due reminders and mark them as delivered. The caller delivers them."""
     with call.memory() as mem:
         found = [one for one in mem.reminders.claim(limit) if mem.reminders.deliver(one)]
@@ -84,7 +84,7 @@ def claim(call: Call, limit: LimitOption = 32) -> None:
 
 @app.command()
 @for_agent
-def cancel(call: Call, reminder: Which) -> None:
+def cancel(call: Invocation, reminder: Which) -> None:
     """Cancel a pending reminder."""
     with call.memory() as mem:
         if not mem.reminders.cancel(reminder):
@@ -94,7 +94,7 @@ def cancel(call: Call, reminder: Which) -> None:
 
 @app.command()
 @for_agent
-def deliver(call: Call, reminder: Which) -> None:
+def deliver(call: Invocation, reminder: Which) -> None:
     """Mark a reminder as delivered."""
     with call.memory() as mem:
         if not mem.reminders.deliver(reminder):
@@ -104,14 +104,14 @@ def deliver(call: Call, reminder: Which) -> None:
     _done(call, "delivered", reminder)
 
 
-def _done(call: Call, verb: str, reminder: str) -> None:
+def _done(call: Invocation, verb: str, reminder: str) -> None:
     if call.json:
         document({"id": reminder})
     else:
         typer.echo(f"{verb} {safe(reminder)}")
 
 
-def _show(call: Call, found: list[Reminder], nothing: str) -> None:
+def _show(call: Invocation, found: list[Reminder], nothing: str) -> None:
     if call.json:
         document(found)
     elif not found:

@@ -6,9 +6,9 @@ from typing import Annotated, Any
 import typer
 
 from recollect import Scratchpad
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import examples
 from recollect.cli.conversation import Which, talk_of
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import examples
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.errors import NotFound
 from recollect.memory import Memory
@@ -35,7 +35,7 @@ def show_help(ctx: typer.Context) -> None:
 
 @app.command(name="list", epilog=examples("scratchpad list last"))
 @for_agent
-def list_(call: Call, conversation: Which, owner: OwnerOption = None) -> None:
+def list_(call: Invocation, conversation: Which, owner: OwnerOption = None) -> None:
     """List all values."""
     with call.memory() as mem:
         values = dict(_pad(mem, conversation, owner))
@@ -50,7 +50,7 @@ def list_(call: Call, conversation: Which, owner: OwnerOption = None) -> None:
 @app.command(epilog=examples("scratchpad write last plan '{\"step\": 1}'", "scratchpad write last mood 'in a hurry'"))
 @for_agent
 def write(
-    call: Call,
+    call: Invocation,
     conversation: Which,
     key: Key,
     value: Annotated[
@@ -69,7 +69,7 @@ def write(
 
 @app.command()
 @for_agent
-def read(call: Call, conversation: Which, key: Key, owner: OwnerOption = None) -> None:
+def read(call: Invocation, conversation: Which, key: Key, owner: OwnerOption = None) -> None:
     """Show a value."""
     with call.memory() as mem:
         pad = _pad(mem, conversation, owner)
@@ -85,7 +85,7 @@ def read(call: Call, conversation: Which, key: Key, owner: OwnerOption = None) -
 @app.command(epilog=examples("scratchpad clear last"))
 @for_agent
 def clear(
-    call: Call,
+    call: Invocation,
     conversation: Which,
     key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Key to remove. [default: all]")] = None,
     owner: OwnerOption = None,

@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 import typer
 
 import recollect
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import examples
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import examples
 from recollect.cli.output import document, safe
 from recollect.config import Settings
 from recollect.errors import ConfigError
@@ -24,7 +24,7 @@ app = typer.Typer()
 @app.command(epilog=examples("serve", "serve --port 0 --log-format json", "--home team.db serve --workers 2"))
 @for_agent
 def serve(
-    call: Call,
+    call: Invocation,
     host: Annotated[
         str | None,
         typer.Option(
@@ -90,7 +90,7 @@ def _address() -> str:
         return socket.gethostname()
 
 
-def _tell(call: Call, settings: Settings, url: str) -> None:
+def _tell(call: Invocation, settings: Settings, url: str) -> None:
     if call.json:
         told: dict[str, Any] = {"url": url, "version": recollect.__version__, "workers": settings.server.workers}
         document(told)

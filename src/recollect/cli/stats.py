@@ -7,8 +7,8 @@ import typer
 from rich.text import Text
 
 import recollect
-from recollect.cli.call import Call, for_home
-from recollect.cli.content import examples
+from recollect.cli.invocation import Invocation, for_home
+from recollect.cli.options import examples
 from recollect.cli.output import columns, counted, document, heading, remark, safe, shown
 from recollect.cli.plot import bars, plot, room
 from recollect.clock import iso
@@ -21,7 +21,7 @@ app = typer.Typer()
 
 @app.command(epilog=examples("stats", "stats --json"))
 @for_home
-def stats(call: Call) -> None:
+def stats(call: Invocation) -> None:
     """Show counts and charts: entries, growth and recalls."""
     with recollect.open(call.home) as home:
         figures = home.stats()

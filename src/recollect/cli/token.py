@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call, for_home
-from recollect.cli.content import examples, one_of
+from recollect.cli.invocation import Invocation, for_home
+from recollect.cli.options import examples, one_of
 from recollect.cli.output import columns, document, heading, pairs, remark, safe
 from recollect.clock import iso
 from recollect.model.access import ANY, Right, Token
@@ -28,7 +28,7 @@ def show_help(ctx: typer.Context) -> None:
 )
 @for_home
 def create(
-    call: Call,
+    call: Invocation,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name that is not in use.", show_default=False)],
     workspace: Annotated[
         str | None,
@@ -73,7 +73,9 @@ def create(
 
 @app.command(name="list", epilog=examples("token list", "token list --all"))
 @for_home
-def list_(call: Call, every: Annotated[bool, typer.Option("--all", help="Include revoked tokens.")] = False) -> None:
+def list_(
+    call: Invocation, every: Annotated[bool, typer.Option("--all", help="Include revoked tokens.")] = False
+) -> None:
     """List the tokens, without their secrets."""
     with recollect.open(call.home) as home:
         found = home.tokens.list(include_revoked=every)
@@ -90,7 +92,7 @@ def list_(call: Call, every: Annotated[bool, typer.Option("--all", help="Include
 @app.command(epilog=examples("token revoke laptop"))
 @for_home
 def revoke(
-    call: Call,
+    call: Invocation,
     token: Annotated[str, typer.Argument(metavar="NAME|ID", help="The token's name or id.", show_default=False)],
 ) -> None:
     """Revoke a token. Running servers reject it within five seconds."""

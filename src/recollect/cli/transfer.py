@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call, for_agent, for_home, with_options
-from recollect.cli.content import examples, one_of
+from recollect.cli.invocation import Invocation, for_agent, for_home, with_options
+from recollect.cli.options import examples, one_of
 from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.progress import progress
 from recollect.errors import NotFound, RecollectError
@@ -33,7 +33,7 @@ SHOWN = 20
 @app.command(epilog=examples("export memory.jsonl", "--home team.db export team.jsonl.gz --vectors", "export -"))
 @for_home
 def export(
-    call: Call,
+    call: Invocation,
     path: Annotated[
         Path,
         typer.Argument(
@@ -69,7 +69,7 @@ def export(
 )
 @for_agent
 def import_(
-    call: Call,
+    call: Invocation,
     path: Annotated[
         Path,
         typer.Argument(
@@ -105,7 +105,7 @@ def import_(
 @app.command(epilog=examples("move .recollect elsewhere", "move team.db team"))
 @with_options("json")
 def move(
-    call: Call,
+    call: Invocation,
     source: Annotated[str, typer.Argument(metavar="FROM", help="Location of a home.", show_default=False)],
     target: Annotated[str, typer.Argument(metavar="TO", help="Empty location.", show_default=False)],
 ) -> None:
@@ -121,7 +121,7 @@ def move(
 
 
 @contextmanager
-def _input(home: Home, call: Call, path: Path) -> Iterator[tuple[Path, Callable[[str], str]]]:
+def _input(home: Home, call: Invocation, path: Path) -> Iterator[tuple[Path, Callable[[str], str]]]:
     """Yield the file to read, and a function that replaces its temporary name in messages."""
     if path != STREAM:
         yield path, str

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call, for_agent
-from recollect.cli.content import examples
+from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.options import examples
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.cli.transfer import imported
 from recollect.clock import iso
@@ -27,7 +27,7 @@ def show_help(ctx: typer.Context) -> None:
 
 @app.command(epilog=examples("vault sync"))
 @for_agent
-def sync(call: Call) -> None:
+def sync(call: Invocation) -> None:
     """Sync files and memory, for all agents of the workspace."""
     with recollect.open(call.home) as home:
         vault = home.vault(call.workspace)
@@ -42,7 +42,7 @@ def sync(call: Call) -> None:
 @app.command(epilog=examples("vault watch --seconds 1"))
 @for_agent
 def watch(
-    call: Call,
+    call: Invocation,
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", metavar="NUMBER", help="Stop after this many seconds. [default: run until Ctrl-C]"),
@@ -65,7 +65,7 @@ def watch(
 
 @app.command()
 @for_agent
-def migrate(call: Call) -> None:
+def migrate(call: Invocation) -> None:
     """Import files of an older layout, one flat file per agent. Running it again changes nothing."""
     with recollect.open(call.home) as home:
         done = home.vault(call.workspace).migrate()
@@ -78,7 +78,7 @@ def migrate(call: Call) -> None:
 @app.command(epilog=examples("vault instructions"))
 @for_agent
 def instructions(
-    call: Call,
+    call: Invocation,
     host_project: Annotated[
         str | None, typer.Option("--host-project", metavar="PATH", help="Project that the agent works on.")
     ] = None,
@@ -95,7 +95,7 @@ def instructions(
 @app.command(epilog=examples("vault checkpoint --note 'before the move'"))
 @for_agent
 def checkpoint(
-    call: Call,
+    call: Invocation,
     note: Annotated[
         str | None, typer.Option("--note", metavar="TEXT", help="Subject of the commit. [default: manual]")
     ] = None,
@@ -114,7 +114,7 @@ def checkpoint(
 @app.command(epilog=examples("vault history"))
 @for_agent
 def history(
-    call: Call,
+    call: Invocation,
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 10,
     diff: Annotated[
         bool, typer.Option("--diff", help="Show the changes from the first to the last of them, too.")

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.call import Call, for_home
-from recollect.cli.content import examples
+from recollect.cli.invocation import Invocation, for_home
+from recollect.cli.options import examples
 from recollect.cli.output import columns, document, remark, safe
 from recollect.errors import Invalid
 from recollect.wiring import is_single_file, shown
@@ -26,7 +26,7 @@ def show_help(ctx: typer.Context) -> None:
 
 @app.command(name="list", epilog=examples("workspace list"))
 @for_home
-def list_(call: Call) -> None:
+def list_(call: Invocation) -> None:
     """List the workspaces that hold data, with their agents."""
     with recollect.open(call.home) as home:
         known = {name: home.agents(name) for name in home.workspaces()}
@@ -41,7 +41,7 @@ def list_(call: Call) -> None:
 @app.command()
 @for_home
 def delete(
-    call: Call,
+    call: Invocation,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the workspace.", show_default=False)],
     yes: Annotated[bool, typer.Option("--yes", help="Delete without confirmation.")] = False,
 ) -> None:
@@ -59,7 +59,7 @@ def delete(
         typer.echo(f"deleted {safe(name)}")
 
 
-def _ask(call: Call, name: str) -> None:
+def _ask(call: Invocation, name: str) -> None:
     if not sys.stdin.isatty():
         raise Invalid("deleting a workspace cannot be undone; add --yes to confirm")
     more = f" and the file {shown(call.home)} with the entries of the account" if is_single_file(call.home) else ""

@@ -16,7 +16,7 @@ __all__ = [
     "HOME",
     "HOOKS",
     "SETTINGS",
-    "Client",
+    "McpClient",
     "connected",
     "disconnected",
     "entry_of",
@@ -31,7 +31,7 @@ HOME = "RECOLLECT_HOME"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Client:
+class McpClient:
     """An MCP client: its configuration files per user and per project, and their format."""
 
     title: str
@@ -62,27 +62,27 @@ def _applications() -> str:
     return {"darwin": "Library/Application Support", "win32": "AppData/Roaming"}.get(sys.platform, ".config")
 
 
-CLIENTS: Mapping[str, Client] = {
-    "claude-code": Client(
+CLIENTS: Mapping[str, McpClient] = {
+    "claude-code": McpClient(
         title="Claude Code", user=".claude.json", project=".mcp.json", extra={"type": "stdio"},
         note="Start a new session; /mcp shows the server.",
     ),
-    "claude-desktop": Client(
+    "claude-desktop": McpClient(
         title="Claude Desktop", user=f"{_applications()}/Claude/claude_desktop_config.json", project=None,
         projects=False,
     ),
-    "codex": Client(
+    "codex": McpClient(
         title="Codex", user=".codex/config.toml", project=".codex/config.toml", key="mcp_servers",
         note="Start a new session; /mcp shows the server.",
     ),
-    "cursor": Client(title="Cursor", user=".cursor/mcp.json", project=".cursor/mcp.json"),
-    "gemini": Client(title="Gemini CLI", user=".gemini/settings.json", project=".gemini/settings.json"),
-    "vscode": Client(
+    "cursor": McpClient(title="Cursor", user=".cursor/mcp.json", project=".cursor/mcp.json"),
+    "gemini": McpClient(title="Gemini CLI", user=".gemini/settings.json", project=".gemini/settings.json"),
+    "vscode": McpClient(
         title="Visual Studio Code", user=f"{_applications()}/Code/User/mcp.json", project=".vscode/mcp.json",
         key="servers", extra={"type": "stdio"},
     ),
-    "windsurf": Client(title="Windsurf", user=".codeium/windsurf/mcp_config.json", project=None),
-    "zed": Client(
+    "windsurf": McpClient(title="Windsurf", user=".codeium/windsurf/mcp_config.json", project=None),
+    "zed": McpClient(
         title="Zed",
         user="AppData/Roaming/Zed/settings.json" if sys.platform == "win32" else ".config/zed/settings.json",
         project=".zed/settings.json", key="context_servers", extra={"source": "custom"}, note="No restart is needed.",
@@ -101,7 +101,7 @@ SETTINGS = ".claude/settings.json"
 """The file with the hooks, relative to the home folder or to the project."""
 
 
-def connected(client: Client, text: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
+def connected(client: McpClient, text: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
     """Return the configuration with the server added; other fields that a user added to its entry stay."""
     known, entry = entry_of(client, text), client.entry(command, env)
     if isinstance(known, Mapping) and "command" in known:  # an entry with a url is of another kind
@@ -119,7 +119,7 @@ def _environment(known: Mapping[str, Any], env: Mapping[str, str]) -> dict[str, 
     return {"env": {name: value for name, value in theirs.items() if name != HOME} | {**env}}
 
 
-def disconnected(client: Client, text: str, before: str) -> str:
+def disconnected(client: McpClient, text: str, before: str) -> str:
     """Return the configuration without the server, or with the entry that was there before."""
     earlier = entry_of(client, before)
     if earlier is not None:
@@ -127,7 +127,7 @@ def disconnected(client: Client, text: str, before: str) -> str:
     return (drop_toml if client.toml else drop_json)(text, (client.key, NAME))
 
 
-def entry_of(client: Client, text: str) -> Any:
+def entry_of(client: McpClient, text: str) -> Any:
     """Return the entry under our name; None if there is none."""
     servers = (read_toml if client.toml else read_json)(text).get(client.key) if _says(text) else None
     return servers.get(NAME) if isinstance(servers, Mapping) else None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.cli.app import app
-from recollect.cli.words import separated
+from recollect.cli.argv import separate_text
 
 PROGRAM: Any = typer.main.get_command(app)
 
@@ -33,7 +33,7 @@ PROGRAM: Any = typer.main.get_command(app)
     ],
 )
 def test_text_that_begins_with_a_dash_stands_behind_the_options(words: list[str], told: list[str]) -> None:
-    assert separated(PROGRAM, words) == told
+    assert separate_text(PROGRAM, words) == told
 
 
 OPTIONS = st.sampled_from(
@@ -48,4 +48,4 @@ def test_any_text_after_a_dash_and_a_space_is_one_argument(
 ) -> None:
     options = [word for option in (*before, *after) for word in option]
     words = ["remember", *(word for one in before for word in one), text, *(word for one in after for word in one)]
-    assert separated(PROGRAM, words) == ["remember", *options, "--", text]
+    assert separate_text(PROGRAM, words) == ["remember", *options, "--", text]

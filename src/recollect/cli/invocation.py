@@ -23,8 +23,8 @@ from recollect.wiring import program, project, shown
 __all__ = [
     "HERE",
     "AgentOption",
-    "Call",
     "HomeOption",
+    "Invocation",
     "JsonOption",
     "WorkspaceOption",
     "for_agent",
@@ -70,7 +70,7 @@ _OPTIONS: dict[str, tuple[Any, str | bool | None]] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Call:
+class Invocation:
     """One invocation of the command line."""
 
     home: str
@@ -91,7 +91,7 @@ class Call:
         return project(self.folder) if self.named == HERE else self.named
 
     @classmethod
-    def read(cls, command: str | None, json: bool, **given: str | None) -> "Call":
+    def read(cls, command: str | None, json: bool, **given: str | None) -> "Invocation":
         """Build a call from the options before the command, and the settings for the rest."""
         wrong = ""
         try:
@@ -103,7 +103,7 @@ class Call:
         home, named, agent = settings.home, settings.workspace, settings.agent
         return cls(home=home, named=named, agent=agent, json=json, settings=settings, wrong=wrong).but(**given)
 
-    def but(self, **given: Any) -> "Call":
+    def but(self, **given: Any) -> "Invocation":
         """Return a copy with the given options applied."""
         told = {name: value for name, value in given.items() if value not in (None, False)}
         chosen = self.given | told.keys()
@@ -127,12 +127,12 @@ class Call:
             yield home.agent(self.agent, self.workspace)
 
 
-def for_agent(function: Callable[Concatenate[Call, P], None]) -> Callable[..., None]:
+def for_agent(function: Callable[Concatenate[Invocation, P], None]) -> Callable[..., None]:
     """Decorate a command on one agent's memory: adds all four options and passes a `Call` first."""
     return with_options("home", "workspace", "agent", "json")(function)
 
 
-def for_home(function: Callable[Concatenate[Call, P], None]) -> Callable[..., None]:
+def for_home(function: Callable[Concatenate[Invocation, P], None]) -> Callable[..., None]:
     """Decorate a command on a whole home, which has no workspace and no agent."""
     return with_options("home", "json")(function)
 
@@ -143,7 +143,7 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
     def made(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def command(ctx: typer.Context, **given: Any) -> None:
-            call: Call = ctx.obj.but(**{name: given.pop(name) for name in names})
+            call: Invocation = ctx.obj.but(**{name: given.pop(name) for name in names})
             function(call, **given)
 
         # Typer reads the signature, so the shared options are defined here once instead of in every command.

@@ -8,12 +8,12 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-__all__ = ["separated"]
+__all__ = ["separate_text"]
 
 _OPTION = re.compile(r"--?[A-Za-z][A-Za-z0-9-]*(=|\Z)")
 
 
-def separated(command: Any, words: Sequence[str]) -> list[str]:
+def separate_text(command: Any, words: Sequence[str]) -> list[str]:
     """Move text behind a `--`, in its order, if any of it begins with a dash; otherwise return the words unchanged.
 
     `command` is the group or command that the words are for.
@@ -25,7 +25,7 @@ def separated(command: Any, words: Sequence[str]) -> list[str]:
             texts += rest
         elif not _is_option(word):
             if word in getattr(command, "commands", {}):
-                return [*options, word, *separated(command.commands[word], list(rest))]
+                return [*options, word, *separate_text(command.commands[word], list(rest))]
             texts.append(word)
         else:
             options.append(word)
