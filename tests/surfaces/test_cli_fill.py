@@ -59,10 +59,10 @@ def test_the_story_is_the_same_each_time(tmp_path: object) -> None:
 
 def test_only_an_empty_memory_is_filled(cli: Command) -> None:
     cli("remember", "We deploy on Tuesdays", "--name", "deploy day")
-    assert "empty memory" in cli("demo", "--fill", code=4).err
+    assert "not empty" in cli("demo", "--fill", code=4).err
     assert len(cli("note", "list", "--json").json) == 1
 
 
 def test_filling_and_the_story_are_two_things(cli: Command) -> None:
-    assert "one or the other" in cli("demo", "--fill", "--keep", "demo.db", code=2).err
-    assert "one or the other" in cli("demo", "12", code=2).err
+    assert "cannot be combined" in cli("demo", "--fill", "--keep", "demo.db", code=2).err
+    assert "cannot be combined" in cli("demo", "12", code=2).err

@@ -362,7 +362,7 @@ def test_the_doctor_advises_what_is_about_the_same_memory(cli: Command, tmp_path
     told = f"recollect --home '{place}'"
     assert advice("memory") == [f"{told} remember 'We deploy on Tuesdays'"]
     cli("--home", str(place), "remember", "We deploy on Tuesdays", "--name", "deploy day")
-    assert advice("upkeep") == [f"`recollect serve` and `recollect mcp` do them while they run; now: {told} jobs run"]
+    assert advice("upkeep") == [f"`recollect serve` and `recollect mcp` run due jobs; to run them now: {told} jobs run"]
     with apsw.Connection(str(place / "workspaces/default/memory.db")) as connection:
         connection.execute("DELETE FROM names")
     assert set(advice("check", "--deep", code=7)) == {f"{told} check --repair"}
@@ -459,4 +459,4 @@ def test_no_list_of_commands_is_cut(cli: Command) -> None:
         assert "..." not in cli(*words, "--help", COLUMNS="80").text.partition("Commands:")[2]
     assert "--json" not in cli("mcp", "--help").text
     assert "--home" not in cli("move", "--help").text
-    assert ".recollect of the user" in " ".join(cli("connect", "--help").text.split())
+    assert "~/.recollect" in " ".join(cli("connect", "--help").text.split())
