@@ -331,6 +331,7 @@ class Home:
         nothing of it is stored, and it is done again when it is next due.
         """
         left = [] if self.jobs.stop(timeout) else ["a job"]
+        self.jobs._abandon()
         unfinished = self._shared.background.close(timeout)
         left += [f"{len(unfinished)} compaction(s) or other work in the background"] if unfinished else []
         left += [] if self._shared.later.close(timeout) else ["vectors of new entries"]

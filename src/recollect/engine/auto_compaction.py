@@ -91,7 +91,6 @@ class AutoCompaction:
                 self._limits(lane),
                 asked=requested,
                 now=services.clock.now(),
-                check=services.background.check,
             )
         except RecollectError:
             services.backoffs.setdefault(key, _Backoff()).add(services.limits.events)

@@ -1,7 +1,7 @@
 """Background tasks: one thread per home, at most one pending or running task per key.
 
-The thread is a daemon, so that a task that hangs (a model that never answers) does not keep the process alive. A task
-that `close()` or process exit abandoned must not write any more: it calls `check()` before it does.
+The thread is a daemon, so that a task that hangs (a model that never answers) does not keep the process alive. The
+databases refuse the writes of a task that `close()` or process exit abandoned.
 """
 
 import atexit
@@ -11,7 +11,8 @@ import threading
 from collections.abc import Callable, Hashable
 from weakref import WeakSet
 
-from recollect.errors import RecollectError, Unavailable
+from recollect.errors import RecollectError
+from recollect.storage.abandoned import abandon
 
 __all__ = ["CLOSING", "Background"]
 
@@ -34,7 +35,6 @@ class Background:
         self._waiting: dict[Hashable, Callable[[], object]] = {}
         self._running: set[Hashable] = set()
         self._thread: threading.Thread | None = None
-        self._abandoned: WeakSet[threading.Thread] = WeakSet()
         self._owner = os.getpid()
 
     def run(self, key: Hashable, work: Callable[[], object]) -> None:
@@ -63,16 +63,11 @@ class Background:
             left, self._waiting = list(self._waiting), {}
             if not self._changed.wait_for(lambda: not self._running, seconds):
                 assert self._thread is not None
-                self._abandoned.add(self._thread)
+                abandon(self._thread)
                 self._thread = None
                 left = [*self._running, *left]
                 self._running = set()
         return left
-
-    def check(self) -> None:
-        """Raise Unavailable if the task of this thread was abandoned and must not write any more."""
-        if threading.current_thread() in self._abandoned:
-            raise Unavailable("the memory was closed before this work was done; nothing of it was stored")
 
     def _work(self) -> None:
         running = self._running

@@ -15,7 +15,7 @@ covered by an archive, without a gap between the two.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from recollect import names, text
@@ -62,12 +62,18 @@ def due(limits: Limits, state: LaneState, window: Sequence[Event]) -> bool:
 
 
 def compact(
-    store: Store, conversation: ConversationInfo, lane: Lane, model: LanguageModel | None, limits: Limits, *,
-    asked: bool, now: int, check: Callable[[], None] = lambda: None,
-) -> Compacted | None:  # fmt: skip
+    store: Store,
+    conversation: ConversationInfo,
+    lane: Lane,
+    model: LanguageModel | None,
+    limits: Limits,
+    *,
+    asked: bool,
+    now: int,
+) -> Compacted | None:
     """Compact the window of a lane; return None if there is nothing to compact, or another process was first.
 
-    Raise Unavailable if the model fails; nothing is changed then. `check` may raise to cancel before the first write.
+    Raise Unavailable if the model fails; nothing is changed then.
     """
     with store.read() as tx:
         state, window = conversations.window(tx, conversation.id, lane)
@@ -80,7 +86,6 @@ def compact(
     # The boundary never moves back, even if only events leave that the last compaction kept.
     boundary, gone = max(folded[-1].seq, state.boundary), {event.seq for event in folded}
     kept = tuple(event.seq for event in window if event.seq <= boundary and event.seq not in gone)
-    check()
     with store.write() as work:
         present = conversations.lane_state(work.tx, conversation.id, lane)
         if present.marker != state.marker:

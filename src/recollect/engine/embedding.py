@@ -10,6 +10,7 @@ from recollect.engine.agent_store import Store, Work
 from recollect.errors import ConfigError, RecollectError
 from recollect.model.entry import Entry, Scope
 from recollect.providers.base import embed
+from recollect.storage.abandoned import abandon
 
 if TYPE_CHECKING:
     import numpy as np
@@ -116,7 +117,6 @@ class Later:
         self._waiting: dict[Store, None] = {}
         self._work = threading.Event()
         self._thread: threading.Thread | None = None
-        self._closing = False
 
     def wake(self, store: Store) -> None:
         """Queue a store that has entries without a vector. Does not block; does nothing without an embedder."""
@@ -125,37 +125,41 @@ class Later:
         with self._lock:
             self._waiting[store] = None
             if self._thread is None or not self._thread.is_alive():  # not running after a fork
-                self._closing = False
                 self._thread = threading.Thread(target=self._run, name="recollect-embedding", daemon=True)
                 self._thread.start()
         self._work.set()
 
     def close(self, seconds: float = 5.0) -> bool:
-        """Stop after the current batch. Return False if the thread is still running after `seconds`.
+        """Stop after the current batch. Return False if the thread still runs after `seconds`; it cannot write then.
 
         `backfill` embeds the rest.
         """
         with self._lock:
-            thread, self._thread, self._closing = self._thread, None, True
+            thread, self._thread = self._thread, None
             self._waiting.clear()
         self._work.set()
         if thread is None:
             return True
         thread.join(seconds)
+        if thread.is_alive():
+            abandon(thread)
         return not thread.is_alive()
 
+    def _is_wanted(self) -> bool:
+        return threading.current_thread() is self._thread
+
     def _run(self) -> None:
-        while not self._closing:
+        while self._is_wanted():
             self._work.wait()
             self._work.clear()
-            while not self._closing:
+            while self._is_wanted():
                 with self._lock:
                     store = next(iter(self._waiting), None)
                     if store is None:
                         break
                     del self._waiting[store]
                 try:
-                    while not self._closing and backfill(store, BATCH):
+                    while self._is_wanted() and backfill(store, BATCH):
                         pass
                 except RecollectError as error:
                     _log.warning("vectors are made later: %s", error)

@@ -31,6 +31,7 @@ from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
+from recollect.storage.abandoned import abandon, refuse_abandoned
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.job_run import Shift, Show, TakenOver, set_fields
@@ -93,6 +94,8 @@ class Jobs:
         self._every = {one.name: _interval(settings, one.name) for one in JOBS}
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
+        self._unfinished: list[threading.Thread] = []
+        """Threads that were still running when `stop()` returned."""
 
     def run(
         self, name: str, *, dry_run: bool = False, workspace: str | None = None,
@@ -206,7 +209,13 @@ class Jobs:
         if thread is None or thread is threading.current_thread():
             return True
         thread.join(seconds)
+        self._unfinished = [one for one in (*self._unfinished, thread) if one.is_alive()]
         return not thread.is_alive()
+
+    def _abandon(self) -> None:
+        """Bar threads that did not stop from writing; for a home that closes."""
+        for thread in self._unfinished:
+            abandon(thread)
 
     # Steps
 
@@ -344,6 +353,7 @@ class Jobs:
                         one.per_agent(shift, rows)
                 except Exception as failed:  # a failure for one agent must not stop the others
                     failures.append(f"{place.name}/{store.agent}: {type(failed).__name__}: {failed}")
+                refuse_abandoned()  # if the home was closed, its files stay as they are
                 if not shift.dry_run and _operations(store) != before:
                     shift.show(store.agent)
         except Exception as failed:
@@ -424,6 +434,7 @@ class _Lease:
         self._lost = False
 
     def __call__(self) -> None:
+        refuse_abandoned()
         now = self._clock.now()
         if not self._lost and abs(now - self._renewed) > LEASE // 5:
             with self._shared.database.write(self._shared.agent) as tx:

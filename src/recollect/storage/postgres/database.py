@@ -7,6 +7,7 @@ from typing import Any
 from psycopg import sql as quoting
 
 from recollect.errors import Unavailable
+from recollect.storage.abandoned import refuse_abandoned
 from recollect.storage.database import Database, Row, Transaction
 from recollect.storage.named_queries import expand, statement
 from recollect.storage.postgres.administration import PostgresAdministration
@@ -104,6 +105,7 @@ class PostgresDatabase(Database):
     @contextmanager
     def write(self, agent: str) -> Iterator[Transaction]:
         """Open a transaction that commits when the block ends."""
+        refuse_abandoned()
         schema, schemas = self._schema(agent), self._schemas
         for _ in range(2):
             schemas.prepare(schema, self._owner(agent))
@@ -111,6 +113,7 @@ class PostgresDatabase(Database):
             with schemas.connection(begin, schema) as connection:
                 if generation := schemas.generation(connection, schema):
                     yield PostgresTransaction(connection, agent, generation)
+                    refuse_abandoned()
                     return
             schemas.known.discard(schema)  # the workspace was deleted concurrently: create it again
         raise Unavailable(f"schema {schema} is being deleted by another process; try again")

@@ -9,6 +9,7 @@ from typing import Any
 
 import apsw
 
+from recollect.storage.abandoned import refuse_abandoned
 from recollect.storage.database import Row, Transaction
 from recollect.storage.named_queries import expand, plain, statement
 from recollect.storage.sqlite.errors import raise_translated
@@ -113,6 +114,7 @@ class SqliteWrite:
         self._file, self._agent = file, agent
 
     def __enter__(self) -> SqliteTransaction:
+        refuse_abandoned()
         file = self._file
         forks.begin(self)
         self._lock = file.writing
@@ -145,6 +147,7 @@ class SqliteWrite:
         try:
             try:
                 if error is None:
+                    refuse_abandoned()
                     tx.connection.execute("COMMIT")
                     if tx.counters is not None:
                         file.last_write = tx.connection, tx.connection.data_version(), tx.agent, tx.counters

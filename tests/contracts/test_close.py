@@ -1,0 +1,143 @@
+"""Closing a home while a model, an embedder or a job hangs: nothing is written after `close()` has returned."""
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from moody import Moody
+
+import recollect
+from recollect import FixedClock, Home, Settings
+from recollect.config import EmbedderSettings
+from recollect.engine.agent_store import Store
+from recollect.upkeep import runner, schedule
+from recollect.upkeep.job_run import Shift
+from recollect.upkeep.schedule import Job
+
+NO_EMBEDDER = Settings(embedder=EmbedderSettings(kind="none"))
+
+
+class Hanging:
+    """A call that hangs until it is released."""
+
+    def __init__(self) -> None:
+        self.reached, self.release = threading.Event(), threading.Event()
+
+    def __call__(self) -> None:
+        self.reached.set()
+        assert self.release.wait(60)
+
+    def end(self, thread: threading.Thread) -> None:
+        """Release the call, and wait until its thread has ended."""
+        self.release.set()
+        thread.join(60)
+        assert not thread.is_alive()
+
+
+def rows(location: str) -> dict[str, list[Any]]:
+    """Every row of the workspace, read by a home of its own."""
+    with recollect.open(location, settings=NO_EMBEDDER) as home:
+        database = home._place.workspace("default")
+        found: dict[str, list[Any]] = {}
+        for agent in database.agents():
+            with database.dump(agent) as tables:
+                found |= {f"{agent}.{table}": list(values) for table, _, values in tables}
+        return found
+
+
+def thread_named(name: str) -> threading.Thread:
+    (found,) = [one for one in threading.enumerate() if one.name == name]
+    return found
+
+
+def test_a_hanging_embedder_writes_no_vector_after_close(location: str) -> None:
+    hanging, embedder = Hanging(), Moody(instant=False)
+    embedder.before = hanging
+    home = recollect.open(location, embedder=embedder)
+    home.agent("ana").remember("The gate opens at nine")
+    assert hanging.reached.wait(60)
+    thread = thread_named("recollect-embedding")
+    assert home.close(timeout=0) == ("vectors of new entries",)
+    before = rows(location)
+    hanging.end(thread)
+    assert rows(location) == before
+
+
+def test_a_thread_that_was_given_up_stays_out_of_a_home_that_is_used_again(location: str) -> None:
+    hanging, embedder = Hanging(), Moody(instant=False)
+    embedder.before = hanging
+    home = recollect.open(location, embedder=embedder)
+    home.agent("ana").remember("The gate opens at nine")
+    assert hanging.reached.wait(60)
+    given_up = thread_named("recollect-embedding")
+    home.close(timeout=0)
+    home.agent("ana").remember("The gate closes at five")
+    embedder.wait_until_asked(2)
+    hanging.end(given_up)
+    home.close(timeout=60)
+    assert home.backfill() == 0
+
+
+def steps(home: Home, write: Callable[[Shift, Store], None], monkeypatch: pytest.MonkeyPatch) -> Hanging:
+    """Let a job of this home hang, then write."""
+    hanging = Hanging()
+
+    def work(shift: Shift, store: Store) -> None:
+        hanging()
+        write(shift, store)
+
+    for module in (runner, schedule):
+        monkeypatch.setattr(module, "JOBS", (Job("age", work),))
+    home.agent("ana").remember("The gate opens at nine", name="gate")
+    home.jobs.start()
+    assert hanging.reached.wait(60)
+    return hanging
+
+
+def in_a_step(shift: Shift, store: Store) -> None:
+    with shift.step(store) as step:
+        step.tx.run("names.bind", name="portal", entry_id="00000000-0000-7000-8000-000000000000", canonical=0)
+
+
+def by_itself(shift: Shift, store: Store) -> None:
+    with store.database.write(store.agent) as tx:
+        tx.run("names.bind", name="portal", entry_id="00000000-0000-7000-8000-000000000000", canonical=0)
+
+
+def nothing(shift: Shift, store: Store) -> None:
+    pass
+
+
+@pytest.mark.parametrize("write", [in_a_step, by_itself, nothing])
+def test_a_hanging_job_writes_nothing_after_close(
+    write: Callable[[Shift, Store], None], location: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = recollect.open(location, clock=clock, settings=NO_EMBEDDER)
+    hanging = steps(home, write, monkeypatch)
+    thread = thread_named("recollect-upkeep")
+    assert home.close(timeout=0) == ("a job",)
+    before = rows(location)
+    hanging.end(thread)
+    assert rows(location) == before
+
+
+def test_a_transaction_that_is_open_at_close_is_rolled_back(
+    location: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = Hanging()
+
+    def write(shift: Shift, store: Store) -> None:
+        with store.database.write(store.agent) as tx:
+            tx.run("names.bind", name="portal", entry_id="00000000-0000-7000-8000-000000000000", canonical=0)
+            inside()
+
+    home = recollect.open(location, clock=clock, settings=NO_EMBEDDER)
+    hanging = steps(home, write, monkeypatch)
+    thread = thread_named("recollect-upkeep")
+    hanging.release.set()
+    assert inside.reached.wait(60)
+    assert home.close(timeout=0) == ("a job",)
+    before = rows(location)
+    inside.end(thread)
+    assert rows(location) == before
