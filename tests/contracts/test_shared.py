@@ -152,3 +152,20 @@ def test_a_recall_counts_as_an_access_of_a_shared_entry_without_the_question(
     home.flush()
     assert shared.get(trunk.id).access_count == 1
     assert shared.accesses(trunk.id).recalls == ()
+
+
+def test_working_memory_of_a_shared_conversation_is_not_read_by_id(mem: Memory, shared: Memory) -> None:
+    conv = shared.conversations.start()
+    for number in range(3):
+        conv.user(f"shall we paint gate {number} green?")
+        conv.assistant(f"gate {number} becomes green")
+    conv.compact()
+    (archive,) = shared.list(kind="archive")
+    for name in (archive.id, archive.name):
+        assert name is not None
+        with pytest.raises(NotFound):
+            mem.get(name)
+        assert shared.get(name) == archive
+    assert mem.recall("which gate becomes green?") == []
+    conv.end()
+    assert mem.get(archive.id) == archive

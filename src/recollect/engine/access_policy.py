@@ -14,10 +14,11 @@ from dataclasses import replace
 from recollect import names
 from recollect.engine.agent_store import Store
 from recollect.errors import Denied
-from recollect.model.entry import Entry, Lifetime, Scope
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
 from recollect.model.history import ConversationInfo, Status
 from recollect.model.recall import Filters
 from recollect.storage import history
+from recollect.storage.database import Transaction
 
 __all__ = ["SHARED", "narrowed", "of_another", "other_agent", "participant", "past_of_another", "readable", "shows"]
 
@@ -41,9 +42,19 @@ def narrowed(filters: Filters, store: Store, reader: str) -> Filters:
     return replace(filters, scopes=scopes, running=False)
 
 
-def shows(entry: Entry, store: Store, reader: str) -> bool:
-    """Whether the reader may see an entry of one of its readable stores."""
-    return store.agent != SHARED or reader == SHARED or entry.scope in _SHARED_SCOPES
+def shows(tx: Transaction, entry: Entry, reader: str) -> bool:
+    """Return whether the reader may see an entry of one of its readable stores, read in a transaction of that store."""
+    if tx.agent != SHARED or reader == SHARED:
+        return True
+    return entry.scope in _SHARED_SCOPES and not _is_working_memory(tx, entry)
+
+
+def _is_working_memory(tx: Transaction, entry: Entry) -> bool:
+    """Return whether an entry is an archive, a chunk or a hand-off of a conversation that has not ended."""
+    if entry.conversation_id is None or (entry.kind is Kind.NOTE and entry.category is not Category.HANDOFFS):
+        return False
+    found = history.conversation(tx, entry.conversation_id)
+    return found is not None and found.status is Status.ACTIVE
 
 
 def other_agent(reader: Store, target_agent: str | None) -> str | None:

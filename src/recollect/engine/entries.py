@@ -66,8 +66,8 @@ class Entries:
             with store.read() as tx:
                 entry_id = entries.find(tx, target)
                 entry = entries.get(tx, entry_id) if entry_id else None
-            if entry is not None and access_policy.shows(entry, store, self._workspace.agent):
-                return store, entry
+                if entry is not None and access_policy.shows(tx, entry, self._workspace.agent):
+                    return store, entry
         return None
 
     def _missing(self, target: str) -> NotFound:
