@@ -257,6 +257,7 @@ class Memory:
                 receipt = erasing.erase(
                     store, known, actor=self.agent, now=self._clock.now(), if_version=_text(if_version, "version"),
                     beside=[other for other in self._entries.stores if other is not store],
+                    job_stores=[Store(one.database, SHARED) for one in self._entries.stores],
                     elsewhere=self._left_in_files,
                 )  # fmt: skip
                 answers, left = self._forget_answers()

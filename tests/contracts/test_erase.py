@@ -15,8 +15,12 @@ from postgres import Server
 
 import recollect
 from recollect import Alias, Conflict, Home, Memory, NotFound, Receipt, Rename, Unavailable, Write, text
+from recollect.engine.agent_store import Store
 from recollect.search import index
 from recollect.storage.sqlite.administration import SqliteAdministration
+from recollect.upkeep import runner, schedule
+from recollect.upkeep.job_run import Shift
+from recollect.upkeep.schedule import Job
 
 LONG = " ".join(f"page{number}of{number * 7919 % 100_003}" for number in range(13_000))
 
@@ -531,3 +535,36 @@ def test_erasing_among_several_schemas_touches_only_the_own_one(postgres_url: st
         assert home.agent("ana", workspace="other").get("both").content == "the same words for both"
         with pytest.raises(NotFound):
             home.agent("ana").get("both")
+
+
+def failing_job(message: str) -> Job:
+    def work(run: Shift, store: Store) -> None:
+        raise RuntimeError(message)
+
+    return Job("age", work)
+
+
+@pytest.mark.parametrize("scope", ["workspace", "account"])
+def test_the_error_of_a_job_that_quotes_an_erased_entry_is_blanked(
+    location: str, scope: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with recollect.open(location) as home:
+        mem = home.agent("ana")
+        mem.remember("the gate is green")
+        mem.remember(f"the password is {token(7)}", name="password", scope=scope)
+        for message in (f"cannot read 'the password is {token(7)}'", "the disk is full"):
+            for module in (runner, schedule):
+                monkeypatch.setattr(module, "JOBS", (failing_job(message),))
+            home.jobs.run("age")
+        kept = [run.error for run in home.jobs.runs() if "disk" in str(run.error)]
+        assert len(kept) == 1
+        for module in (runner, schedule):
+            monkeypatch.setattr(module, "JOBS", (failing_job(f"again {token(7)}"),))
+        home.jobs.run("age")
+        receipt = mem.forget("password", erase=True)
+        told = [str(one.error) for one in (*home.jobs.runs(), *home.jobs.status())]
+        assert not [one for one in told if token(7) in one]
+        assert [run.error for run in home.jobs.runs() if "disk" in str(run.error)] == kept
+        assert any("[erased]" in one for one in told)
+        assert [one.removed for one in receipt.removed if one.place == "errors of jobs"] >= [3]
+        assert not [line for line in receipt.remaining if "table job" in line]

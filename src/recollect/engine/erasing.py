@@ -1,8 +1,8 @@
 """Erasing: remove an entry and every trace of its text, and verify the result.
 
 A removed entry can be restored, because the log keeps its text. Erasing clears the entry's log, removes its terms from
-the tail and every segment of the index, blanks recorded queries that quote it, scrubs the freed space, and then
-searches what is left for the text.
+the tail and every segment of the index, blanks recorded queries and errors of jobs that quote it, scrubs the freed
+space, and then searches what is left for the text.
 
 A query can leak a text without quoting it: "is hunter2qz the password?" contains the one word that matters. So a query
 is also blanked if it shares a *rare* word with the text: one that no other living entry of the agent contains. The same
@@ -30,6 +30,8 @@ SHORTEST = 6
 """Minimum length of a word to search for; shorter ones occur in numbers and ids by chance."""
 QUESTIONS = (("signals.questions", "signals.unask"), ("access.questions", "access.unask"))
 """Statements that list the recorded queries, and those that blank them."""
+ERRORS = (("upkeep.job_errors", "upkeep.job_errors_blank"), ("upkeep.run_errors", "upkeep.run_errors_blank"))
+"""Statements that list the recorded errors of jobs, and those that blank them."""
 INDEXES = ("tail", "postings", "removals", "turn_postings")
 """Tables derived from others."""
 _WORD = re.compile(r"\w+")
@@ -38,14 +40,21 @@ _PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
 
 
 def erase(
-    store: Store, target: str, *, actor: str, now: int, if_version: str | None = None, beside: Sequence[Store] = (),
+    store: Store,
+    target: str,
+    *,
+    actor: str,
+    now: int,
+    if_version: str | None = None,
+    beside: Sequence[Store] = (),
+    job_stores: Sequence[Store] = (),
     elsewhere: Callable[[str, Sequence[str]], Iterable[str]] = lambda entry_id, pieces: (),
-) -> Receipt:  # fmt: skip
+) -> Receipt:
     """Erase an entry, living or in the trash, so that no trace of its content is left.
 
     With `if_version`, a living entry is erased only if it still has this version. `beside` are the agent's other
-    stores, whose recorded queries may quote the text. `elsewhere` removes it from places outside the database and
-    returns where pieces of the text remain.
+    stores, whose recorded queries may quote the text; `job_stores` hold the records of jobs, whose errors may.
+    `elsewhere` removes it from places outside the database and returns where pieces of the text remain.
     """
     with store.read() as tx:
         entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
@@ -83,6 +92,14 @@ def erase(
             asked += there
             remaining += scrub(other, f"the id {entry_id}")[1]
     removed += [Erased(place="questions", removed=asked)] if asked else []
+    blanked = 0
+    for jobs in filter(Store.exists, job_stores):
+        with jobs.database.write(jobs.agent) as tx:
+            there = _blank(tx, contents, probes, rare, ERRORS)
+        if there:
+            blanked += there
+            remaining += scrub(jobs, f"the id {entry_id}")[1]
+    removed += [Erased(place="errors of jobs", removed=blanked)] if blanked else []
     with store.read() as tx:
         same = {
             other
@@ -147,8 +164,14 @@ def _common(stores: Sequence[Store], entry_id: str, texts: Iterable[str]) -> set
     return {term for term in terms if holding[term] > 0}
 
 
-def _blank(tx: Transaction, contents: Iterable[str], probes: Sequence[str], rare: Set[str]) -> int:
-    """Blank recorded queries that quote the text, are part of it, or share a rare word with it; return how many."""
+def _blank(
+    tx: Transaction,
+    contents: Iterable[str],
+    probes: Sequence[str],
+    rare: Set[str],
+    statements: Sequence[tuple[str, str]] = QUESTIONS,
+) -> int:
+    """Blank recorded texts that quote the text, are part of it, or share a rare word with it; return how many."""
     whole, pieces = [content.casefold() for content in contents], [probe.casefold() for probe in probes]
 
     def is_trace(recorded: str) -> bool:
@@ -159,7 +182,7 @@ def _blank(tx: Transaction, contents: Iterable[str], probes: Sequence[str], rare
         return not rare.isdisjoint({*text.analyse(recorded), *(term for group in groups for term in group)})
 
     blanked = 0
-    for read, blank in QUESTIONS:
+    for read, blank in statements:
         traces = [recorded for (recorded,) in tx.all(read) if is_trace(recorded)]
         if traces:
             blanked += tx.run(blank, texts=traces)

@@ -47,6 +47,18 @@ SELECT run, name, started_at, finished_at, figures, error, undone_at
 FROM job_runs WHERE agent = :agent AND (CAST(:name AS TEXT) IS NULL OR name = :name)
 ORDER BY started_at DESC, run DESC LIMIT :limit
 
+-- name: job_errors
+SELECT DISTINCT error FROM jobs WHERE agent = :agent AND error IS NOT NULL
+
+-- name: job_errors_blank
+UPDATE jobs SET error = '[erased]' WHERE agent = :agent AND error IN (:texts*)
+
+-- name: run_errors
+SELECT DISTINCT error FROM job_runs WHERE agent = :agent AND error IS NOT NULL
+
+-- name: run_errors_blank
+UPDATE job_runs SET error = '[erased]' WHERE agent = :agent AND error IN (:texts*)
+
 -- name: runs_expire
 DELETE FROM job_runs WHERE agent = :agent AND started_at < :before
 
