@@ -38,7 +38,7 @@ class Hanging:
 def rows(location: str) -> dict[str, list[Any]]:
     """Every row of the workspace, read by a home of its own."""
     with recollect.open(location, settings=NO_EMBEDDER) as home:
-        database = home._place.workspace("default")
+        database = home._place.workspace("default").admin
         found: dict[str, list[Any]] = {}
         for agent in database.agents():
             with database.dump(agent) as tables:
