@@ -42,8 +42,8 @@ from recollect import FixedClock
 from recollect import conversation as talk
 from recollect.errors import ConfigError, Corrupt, RecollectError, Unavailable
 from recollect.home import Home
-from recollect.mcp.endpoint import Endpoint
-from recollect.mcp.request_context import Caller
+from recollect.mcp.endpoint import McpEndpoint
+from recollect.mcp.request_context import MemoryAccess
 from recollect.mcp.server import build
 from recollect.mcp.tool import ADVICE
 from recollect.memory import Memory
@@ -112,7 +112,7 @@ def home(tmp_path: Path) -> Iterator[Home]:
 
 
 def server(home: Home, agent: str = "ana", **options: Any) -> Any:
-    return build(Caller(home=home, workspace="default", agent=agent, **options))
+    return build(MemoryAccess(home=home, workspace="default", agent=agent, **options))
 
 
 # What clients see
@@ -878,15 +878,15 @@ def test_a_client_that_wants_a_log_is_told_that_a_tool_failed_and_nothing_else(
 def answering(home: Home, *, tokens: bool = True, sessions: bool = True) -> Iterator[str]:
     """The server over HTTP, within another application, where a token is the name of the agent."""
 
-    async def who(request: Request) -> Caller:
+    async def who(request: Request) -> MemoryAccess:
         scheme, _, name = request.headers.get("authorization", "").partition(" ")
         if scheme != "Bearer":
             raise HTTPException(401, "a token is needed", {"WWW-Authenticate": "Bearer"})
         if tokens:
             request.state.caller = name
-        return Caller(home=home, workspace="default", agent=name)
+        return MemoryAccess(home=home, workspace="default", agent=name)
 
-    endpoint = Endpoint(who, sessions=sessions)
+    endpoint = McpEndpoint(who, sessions=sessions)
     host = FastAPI(lifespan=lambda host: endpoint.running())
     host.router.routes.append(Route("/mcp", endpoint=endpoint))
     ready = threading.Event()

@@ -30,9 +30,9 @@ from surfaces.test_serve import started
 
 import recollect
 from recollect.config import Settings
-from recollect.mcp.endpoint import Endpoint
-from recollect.mcp.request_context import Caller
-from recollect.rest import feed, middleware, places, system
+from recollect.mcp.endpoint import McpEndpoint
+from recollect.mcp.request_context import MemoryAccess
+from recollect.rest import concurrency, feed, middleware, system
 from recollect.rest import serving as process
 from recollect.rest.caller import is_loopback
 
@@ -79,7 +79,7 @@ def slowly(url: str, secret: str, stack: ExitStack, number: int) -> list[bytes]:
 def test_one_caller_whose_bodies_do_not_come_has_a_share_of_the_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "WAIT", 0.2)
+    monkeypatch.setattr(concurrency, "WAIT", 0.2)
     chosen = settings(concurrency=4, require_token=True)
     with recollect.open(tmp_path / "memory.db") as home, serving(home, chosen) as server, ExitStack() as stack:
         secrets = [home.tokens.create(name)[1] for name in ("a", "b", "c", "d")]
@@ -96,7 +96,7 @@ def test_one_caller_whose_bodies_do_not_come_has_a_share_of_the_places(
 
 
 def test_who_finds_no_place_waits_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(places, "WAIT", 30.0)
+    monkeypatch.setattr(concurrency, "WAIT", 30.0)
     begun, go_on = threading.Event(), threading.Event()
 
     def slow(self: recollect.Memory, *given: Any, **named: Any) -> list[Any]:
@@ -190,7 +190,7 @@ def answering(tmp_path: Path, **chosen: Any) -> Iterator[str]:
     ready, host = threading.Event(), chosen.get("host", "127.0.0.1")
     with recollect.open(tmp_path / "memory.db") as home, socket.create_server((host, 0)) as listening:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 10_000)  # little is taken for who reads nothing
-        running = process.Server(home, settings(**chosen), upkeep=False, ready=ready.set, signals=())
+        running = process.HomeServer(home, settings(**chosen), upkeep=False, ready=ready.set, signals=())
         thread = threading.Thread(target=running.run, args=([listening],))
         thread.start()
         ready.wait()
@@ -531,7 +531,7 @@ def test_what_nobody_expected_is_counted_as_an_answer_of_500() -> None:
 
     registry = CollectorRegistry()
     made = middleware.Guard(
-        broken, settings=settings().server, needs_token=True, registry=registry, stopping=middleware.Stopping()
+        broken, settings=settings().server, needs_token=True, registry=registry, stopping=middleware.ShutdownEvent()
     )
     scope = {"type": "http", "method": "GET", "path": "/v1/entries", "client": None, "headers": []}
     with pytest.raises(RuntimeError):
@@ -580,7 +580,7 @@ def test_a_server_without_room_for_files_says_so(
 
 
 def test_mcp_that_could_not_be_loaded_once_is_loaded_by_the_next_request(tmp_path: Path) -> None:
-    class Short(Endpoint):
+    class Short(McpEndpoint):
         """It has too little of something, the first time."""
 
         tried = 0
@@ -591,8 +591,8 @@ def test_mcp_that_could_not_be_loaded_once_is_loaded_by_the_next_request(tmp_pat
                 raise OSError(errno.EMFILE, "Too many open files")
             return super()._load()
 
-    async def anybody(request: object) -> Caller:
-        return Caller(home=home, workspace="default", agent="default")
+    async def anybody(request: object) -> MemoryAccess:
+        return MemoryAccess(home=home, workspace="default", agent="default")
 
     async def ask(method: str) -> int:
         told: list[int] = []

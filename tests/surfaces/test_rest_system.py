@@ -128,7 +128,9 @@ def test_every_problem_has_a_code_that_the_description_names(tmp_path: Path) -> 
                 "invalid": one.post("/v1/entries?agent=ana", json={"content": ""}),
                 "config": one.post("/v1/recall?agent=ana", json={"query": "x", "mode": "vector"}),
             }  # fmt: skip
-        described = server.client.get("/openapi.json").json()["components"]["schemas"]["Problem"]["properties"]["code"]
+        described = server.client.get("/openapi.json").json()["components"]["schemas"]["ProblemDetails"]["properties"][
+            "code"
+        ]
     assert made.status_code == 201
     assert {code: answer.json()["code"] for code, answer in codes.items()} == {code: code for code in codes}
     assert set(described["enum"]) == {*codes, "busy", "corrupt", "failed", "unavailable", "under-way"}

@@ -21,11 +21,11 @@ from recollect.compat.dashboard_types import (
     AppendNote,
     CategoryQuery,
     ChangedVaultEntry,
-    Chat,
     ChatCheckpoint,
     ChatCheckpointBody,
     ChatMessage,
     CompactionFigures,
+    DashboardChat,
     InitProject,
     LastCompaction,
     MigratedFiles,
@@ -53,7 +53,7 @@ from recollect.model.history import EventType, Status
 from recollect.model.operation import Write
 from recollect.rest.caller import Anyone, Caller, Owner, local_only
 from recollect.rest.idempotency import Route
-from recollect.rest.types import LINES, Short
+from recollect.rest.types import LINES, ShortText
 
 __all__ = ["router"]
 
@@ -163,7 +163,9 @@ def update(changed: ChangedVaultEntry, caller: Anyone) -> VaultEntryResult:
 
 
 @router.delete("/vault")
-def delete(caller: Anyone, agent_id: OneAgent, category: Category, id: Annotated[Short, Query()]) -> dict[str, bool]:
+def delete(
+    caller: Anyone, agent_id: OneAgent, category: Category, id: Annotated[ShortText, Query()]
+) -> dict[str, bool]:
     """Move a note to the trash."""
     memory = _memory(caller, agent_id, Right.WRITE)
     return {"ok": memory.forget(_note(memory, category, id).id)}
@@ -273,7 +275,7 @@ def _chat_id(agent: str, stored: str | None) -> str | None:
     return None if stored is None or stored.partition("#")[0] == _default_chat_id(agent) else stored
 
 
-def _saved(memory: Memory, chat: Chat) -> Conversation | None:
+def _saved(memory: Memory, chat: DashboardChat) -> Conversation | None:
     """Save a chat and return its conversation; None if it has no messages yet."""
     said = [message for message in chat.messages if not message.internal and message.text.strip()]
     known = _conversation_of(memory, chat, said)
@@ -282,7 +284,7 @@ def _saved(memory: Memory, chat: Chat) -> Conversation | None:
     return known
 
 
-def _conversation_of(memory: Memory, chat: Chat, said: Sequence[ChatMessage]) -> Conversation | None:
+def _conversation_of(memory: Memory, chat: DashboardChat, said: Sequence[ChatMessage]) -> Conversation | None:
     """Return the conversation of a chat; start one if there is none, or if the chat continued after its end."""
     chat_id = chat.chatId or _default_chat_id(chat.agentId, said)
     info = next(iter(memory.conversations.list(chat_id=chat_id, limit=1)), None)

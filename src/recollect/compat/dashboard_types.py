@@ -7,19 +7,19 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field
 from pydantic import Tag as Choice
 
 from recollect.model.entry import Category
-from recollect.rest.caller import SEGMENT
-from recollect.rest.types import FIRST_ERROR, Content, Short, Tags
+from recollect.rest.caller import AgentName
+from recollect.rest.types import FIRST_ERROR, Content, ShortText, Tags
 
 __all__ = [
     "AgentQuery",
     "AppendNote",
     "CategoryQuery",
     "ChangedVaultEntry",
-    "Chat",
     "ChatCheckpoint",
     "ChatCheckpointBody",
     "ChatMessage",
     "CompactionFigures",
+    "DashboardChat",
     "InitProject",
     "LastCompaction",
     "MigratedFiles",
@@ -40,10 +40,9 @@ __all__ = [
     "VaultSearchResults",
 ]
 
-AgentId = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["dev"])]
-OneAgent = Annotated[AgentId, Query(alias="agentId")]
+OneAgent = Annotated[AgentName, Query(alias="agentId")]
 AgentQuery = Annotated[
-    AgentId | None, Query(alias="agentId", description="One agent; by default all that the caller may read.")
+    AgentName | None, Query(alias="agentId", description="One agent; by default all that the caller may read.")
 ]
 CategoryQuery = Annotated[Category | None, Query()]
 WITHOUT_CHATS = ConfigDict(json_schema_extra={"not": {"required": ["conversations"]}})
@@ -58,16 +57,16 @@ class ChatMessage(BaseModel):
     internal: Annotated[bool, Field(strict=True)] = False
 
 
-class Chat(BaseModel):
+class DashboardChat(BaseModel):
     """A chat as the dashboard has it. It may be sent repeatedly; the last version is the one that loads."""
 
-    agentId: AgentId
+    agentId: AgentName
     messages: Annotated[list[ChatMessage], FIRST_ERROR, Field(max_length=20_000)]
-    chatId: Short | None = None
-    modelId: Short | None = None
+    chatId: ShortText | None = None
+    modelId: ShortText | None = None
 
 
-class SaveChat(Chat):
+class SaveChat(DashboardChat):
     """Save a chat."""
 
     model_config = WITHOUT_CHATS
@@ -78,7 +77,7 @@ class SaveChat(Chat):
 class SaveChats(BaseModel):
     """Save several chats."""
 
-    conversations: Annotated[list[Chat], FIRST_ERROR, Field(max_length=1_000)]
+    conversations: Annotated[list[DashboardChat], FIRST_ERROR, Field(max_length=1_000)]
 
 
 class AppendNote(BaseModel):
@@ -87,7 +86,7 @@ class AppendNote(BaseModel):
     model_config = WITHOUT_CHATS
 
     action: Literal["append"]
-    agentId: AgentId
+    agentId: AgentName
     content: Content
     category: Category = Category.LESSONS
     tags: Tags | None = None
@@ -100,7 +99,7 @@ class InitProject(BaseModel):
 
     action: Literal["init-project"]
     content: Content
-    agentId: AgentId | None = None
+    agentId: AgentName | None = None
 
 
 def _action(value: object) -> str:
@@ -137,7 +136,7 @@ class SavedChats(BaseModel):
     conversations: list[SavedChat]
 
 
-class ChatCheckpointBody(Chat):
+class ChatCheckpointBody(DashboardChat):
     """The state of a chat. With `close` the chat ends: a hand-off, decisions and lessons are stored."""
 
     close: Annotated[bool, Field(strict=True)] = False
@@ -162,7 +161,7 @@ class RecoveredCheckpoint(BaseModel):
 class NewVaultEntry(BaseModel):
     """A note for a category. Without `tags`, the hashtags of the content become its tags."""
 
-    agentId: AgentId
+    agentId: AgentName
     category: Category
     content: Content
     tags: Tags | None = None
@@ -171,7 +170,7 @@ class NewVaultEntry(BaseModel):
 class ChangedVaultEntry(NewVaultEntry):
     """New content for a note."""
 
-    id: Short
+    id: ShortText
 
 
 class VaultEntry(BaseModel):

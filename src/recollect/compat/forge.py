@@ -8,8 +8,8 @@ from typing_extensions import TypedDict
 
 from recollect.clock import iso
 from recollect.errors import NotFound
-from recollect.mcp.request_context import seat
-from recollect.mcp.schemas import STRICT, Line, Said
+from recollect.mcp.request_context import request_context
+from recollect.mcp.schemas import STRICT, Line, LongText
 from recollect.mcp.tool import Actions, checked, tool
 from recollect.model.reminder import Reminder
 
@@ -63,7 +63,7 @@ def forge_reminder(
         Line | None,
         Field(description="For add: after a time such as 10m, 2h or 1d, or RFC 3339: 2026-03-16T14:32:00Z."),
     ] = None,
-    message: Annotated[Said | None, Field(description="For add: what to say then.")] = None,
+    message: Annotated[LongText | None, Field(description="For add: what to say then.")] = None,
     recipient: Annotated[Line | None, Field(description="For add: who is reminded, if not the user.")] = None,
     plugin: Annotated[Line | None, Field(description="For add: the plugin or channel that delivers it.")] = None,
     session_id: Annotated[
@@ -85,13 +85,13 @@ def forge_reminder(
         "recipient": recipient, "plugin": plugin, "session_id": session_id,
     })  # fmt: skip
     if action == "list":
-        waiting = seat().memory.reminders.list(include_delivered=bool(include_delivered), limit=limit or 20)
+        waiting = request_context().memory.reminders.list(include_delivered=bool(include_delivered), limit=limit or 20)
         return {"ok": True, "reminders": [_view(one) for one in waiting]}
     if action == "due":
-        return {"ok": True, "reminders": [_view(one) for one in seat().memory.reminders.due(limit or 20)]}
-    reminders = seat().writing().reminders
+        return {"ok": True, "reminders": [_view(one) for one in request_context().memory.reminders.due(limit or 20)]}
+    reminders = request_context().writing().reminders
     if action == "add":
-        session = session_id or seat().current()
+        session = session_id or request_context().current()
         made = reminders.add(str(at), str(message), session_id=session, plugin=plugin, recipient=recipient)
         return {"ok": True, "reminder": _view(made)}
     if not (reminders.deliver(str(id)) if action == "done" else reminders.cancel(str(id))):
@@ -108,8 +108,8 @@ def forge_memory_checkpoint(
 
     Example: {"note": "before merging the deployment notes"}
     """
-    seat().writing()
-    caller = seat().caller
+    request_context().writing()
+    caller = request_context().caller
     made = caller.home.vault(caller.workspace).checkpoint(caller.agent, note)
     result: CheckpointResult = {"ok": True, "skipped": made.skipped}
     if made.oid:

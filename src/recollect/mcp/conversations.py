@@ -11,8 +11,17 @@ from typing_extensions import TypedDict
 from recollect import Scratchpad
 from recollect.compat import store_tools
 from recollect.errors import Invalid, NotFound
-from recollect.mcp.request_context import seat
-from recollect.mcp.schemas import STRICT, ConversationRef, Line, Message, SaidView, Talk, said, talk
+from recollect.mcp.request_context import request_context
+from recollect.mcp.schemas import (
+    STRICT,
+    ConversationRef,
+    ConversationView,
+    EventView,
+    Line,
+    MessageInput,
+    conversation_view,
+    event_view,
+)
 from recollect.mcp.tool import ERRORS, Actions, checked, listed, tool
 
 __all__ = [
@@ -49,9 +58,9 @@ class ConversationResult(TypedDict):
     """What the tool `conversation` gives; `appended` counts the messages that were new."""
 
     ok: bool
-    conversation: NotRequired[Talk]
-    conversations: NotRequired[list[Talk]]
-    events: NotRequired[list[SaidView]]
+    conversation: NotRequired[ConversationView]
+    conversations: NotRequired[list[ConversationView]]
+    events: NotRequired[list[EventView]]
     appended: NotRequired[int]
     decisions: NotRequired[list[str]]
     lessons: NotRequired[list[str]]
@@ -82,7 +91,9 @@ class CompactResult(TypedDict):
 def _with_few_keys(value: object) -> object:
     """Limit the keys of a message before validation, because each unknown key would be an error of its own."""
     if isinstance(value, dict) and len(value) > ERRORS:
-        raise ValueError(f"a message has {listed(tuple(Message.__annotations__))}, and this one {len(value):,} keys")
+        raise ValueError(
+            f"a message has {listed(tuple(MessageInput.__annotations__))}, and this one {len(value):,} keys"
+        )
     return value
 
 
@@ -92,7 +103,7 @@ def conversation(
     ],
     conversation: ConversationRef | None = None,
     messages: Annotated[
-        list[Annotated[Message, BeforeValidator(_with_few_keys)]] | None,
+        list[Annotated[MessageInput, BeforeValidator(_with_few_keys)]] | None,
         Field(max_length=1_000, description="For append: what was said, in order. What is there already is left out."),
     ] = None,
     channel: Annotated[Line | None, Field(description="For start: the topic. For list: only of this channel.")] = None,
@@ -126,20 +137,24 @@ def conversation(
         "limit": limit,
     })  # fmt: skip
     if action == "start":
-        begun = seat().writing().conversations.start(channel, chat_id, model_id, participants or (), bool(resume))
-        return {"ok": True, "conversation": talk(seat().begun(begun).info)}
+        begun = (
+            request_context()
+            .writing()
+            .conversations.start(channel, chat_id, model_id, participants or (), bool(resume))
+        )
+        return {"ok": True, "conversation": conversation_view(request_context().begun(begun).info)}
     if action == "list":
-        listed = seat().memory.conversations.list(
+        listed = request_context().memory.conversations.list(
             bool(include_archived), channel=channel, chat_id=chat_id, limit=limit or 20
         )
-        return {"ok": True, "conversations": [talk(info) for info in listed]}
+        return {"ok": True, "conversations": [conversation_view(info) for info in listed]}
     if action != "get":
-        seat().writing()
-    found = seat().conversation(conversation, begin=action == "append")
+        request_context().writing()
+    found = request_context().conversation(conversation, begin=action == "append")
     if action == "get":
         newest = (event for event in found.events(before=sys.maxsize) if event.type.compactable)
-        events = [said(event) for event in islice(newest, limit or 20)]
-        return {"ok": True, "conversation": talk(found.info), "events": events[::-1]}
+        events = [event_view(event) for event in islice(newest, limit or 20)]
+        return {"ok": True, "conversation": conversation_view(found.info), "events": events[::-1]}
     result: ConversationResult = {"ok": True}
     if action == "append":
         result["appended"] = len(found.extend(dict(message) for message in messages or ()))
@@ -151,8 +166,8 @@ def conversation(
         ended = found.end()
         result["decisions"] = [entry.content for entry in ended.decisions]
         result["lessons"] = [entry.content for entry in ended.lessons]
-    result["conversation"] = talk(found.info)
-    seat().left(found)
+    result["conversation"] = conversation_view(found.info)
+    request_context().left(found)
     return result
 
 
@@ -183,7 +198,7 @@ def scratchpad(
         if key not in pad:
             raise NotFound(f"the scratchpad of {ref} has no key {key!r}; it has {', '.join(map(repr, pad)) or 'none'}")
         return {**result, "key": str(key), "value": pad[str(key)]}
-    seat().writing()
+    request_context().writing()
     if action == "write":
         pad[str(key)] = value
         return {**result, "key": str(key)}
@@ -197,7 +212,8 @@ def scratchpad(
 def memory_compact(
     conversation: ConversationRef | None = None,
     lane: Annotated[
-        Literal["edge", "core"], Field(description="edge is the talk with the user, core the work in the background.")
+        Literal["edge", "core"],
+        Field(description="edge is the conversation with the user, core the work in the background."),
     ] = "edge",
 ) -> CompactResult:
     """Fold the older part of the conversation into a summary now, so that the prompt gets shorter. Nothing is lost: the
@@ -208,8 +224,8 @@ def memory_compact(
 
     Example: {}
     """
-    seat().writing()
-    found = seat().conversation(conversation)
+    request_context().writing()
+    found = request_context().conversation(conversation)
     done = store_tools.compact(found, lane)
     return {"ok": True, "started": done["started"], "folded": done["folded"], "conversation": found.ref_code}
 
@@ -219,12 +235,12 @@ _ABSENT: Any = object()
 
 def _pad(conversation: str | None, owner: str | None, *, begin: bool) -> tuple[Scratchpad, str]:
     """Return a scratchpad and the name of its conversation; for another owner that is the name the caller gave."""
-    mem = seat().memory
+    mem = request_context().memory
     if owner is not None and owner != mem.agent:
         if conversation is None:
             raise Invalid(f"which conversation of {owner!r}? Give the `conversation` that you take part in")
         return mem.conversations.scratchpad(conversation, owner), conversation
-    found = seat().conversation(conversation, begin=begin)
+    found = request_context().conversation(conversation, begin=begin)
     return found.scratchpad, found.ref_code
 
 

@@ -8,12 +8,12 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from recollect.mcp.request_context import CALLER, Caller
+from recollect.mcp.request_context import ACCESS, MemoryAccess
 
-__all__ = ["Endpoint"]
+__all__ = ["McpEndpoint"]
 
 
-class Endpoint:
+class McpEndpoint:
     """ASGI app that serves MCP at a route while the application is within `running`.
 
     `who` is called for every request before anything else; its exceptions go to the application's exception handlers.
@@ -23,7 +23,11 @@ class Endpoint:
     """
 
     def __init__(
-        self, who: Callable[[Request], Awaitable[Caller]], *, hosts: Sequence[str] | None = None, sessions: bool = True
+        self,
+        who: Callable[[Request], Awaitable[MemoryAccess]],
+        *,
+        hosts: Sequence[str] | None = None,
+        sessions: bool = True,
     ) -> None:
         self._who, self._hosts, self._sessions = who, hosts, sessions
         self._loaded: asyncio.Future[ASGIApp] | None = None
@@ -42,7 +46,7 @@ class Endpoint:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one request."""
-        known = {**scope, CALLER: await self._who(Request(scope))}  # first: a rejected request must not load the SDK
+        known = {**scope, ACCESS: await self._who(Request(scope))}  # first: a rejected request must not load the SDK
         if self._loaded is None:
             self._loaded = asyncio.get_running_loop().create_future()
             self._serving = asyncio.create_task(self._serve(self._loaded))

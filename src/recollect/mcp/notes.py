@@ -8,21 +8,21 @@ from typing_extensions import TypedDict
 
 from recollect.compat import store_tools
 from recollect.errors import Invalid
-from recollect.mcp.request_context import seat
+from recollect.mcp.request_context import request_context
 from recollect.mcp.schemas import (
     STRICT,
-    Change,
+    ChangeView,
     ConversationRef,
-    Found,
+    EntryRef,
+    HitView,
     Line,
-    Note,
-    Said,
-    Tags,
-    Target,
+    LongText,
+    NoteView,
+    TagList,
     TargetAgent,
-    change,
-    note,
-    recalled,
+    change_view,
+    hit_views,
+    note_view,
 )
 from recollect.mcp.tool import Actions, checked, tool
 from recollect.model.entry import Scope
@@ -43,7 +43,7 @@ __all__ = [
     "memory_upsert",
 ]
 
-Limit = Annotated[int, Field(ge=1, le=100)]
+ToolLimit = Annotated[int, Field(ge=1, le=100)]
 
 MEMORY: Actions = {
     "remember": (("content",), ("tags", "context")),
@@ -74,7 +74,7 @@ class MemoryResult(TypedDict):
 
     ok: bool
     id: NotRequired[str]
-    results: NotRequired[list[Found]]
+    results: NotRequired[list[HitView]]
 
 
 @with_config(STRICT)
@@ -118,9 +118,9 @@ class NoteResult(TypedDict):
     """What memory_note gives: an entry, a list of them, a history, or links."""
 
     ok: bool
-    note: NotRequired[Note]
-    notes: NotRequired[list[Note]]
-    history: NotRequired[list[Change]]
+    note: NotRequired[NoteView]
+    notes: NotRequired[list[NoteView]]
+    history: NotRequired[list[ChangeView]]
     links_to: NotRequired[list[str]]
     linked_from: NotRequired[list[str]]
     broken_links: NotRequired[list[str]]
@@ -139,19 +139,21 @@ class ContextResult(TypedDict):
 
 def memory(
     action: Annotated[Literal["remember", "recall", "forget"], Field(description="What to do.")],
-    content: Annotated[Said | None, Field(description="For remember: one fact, in a sentence or a few.")] = None,
-    tags: Annotated[Tags | None, Field(description="For remember: words to sort it by.")] = None,
-    context: Annotated[Said | None, Field(description="For remember: where it came from, or why it matters.")] = None,
-    query: Annotated[
-        Said | None, Field(description="For recall: a question or some words; there is no syntax.")
+    content: Annotated[LongText | None, Field(description="For remember: one fact, in a sentence or a few.")] = None,
+    tags: Annotated[TagList | None, Field(description="For remember: words to sort it by.")] = None,
+    context: Annotated[
+        LongText | None, Field(description="For remember: where it came from, or why it matters.")
     ] = None,
-    limit: Annotated[Limit | None, Field(description="For recall: the most results; 5 if left out.")] = None,
+    query: Annotated[
+        LongText | None, Field(description="For recall: a question or some words; there is no syntax.")
+    ] = None,
+    limit: Annotated[ToolLimit | None, Field(description="For recall: the most results; 5 if left out.")] = None,
     mode: Annotated[
         Literal["keyword", "vector", "hybrid"] | None,
         Field(description="For recall: by words, by meaning, or both; hybrid if left out."),
     ] = None,
     id: Annotated[
-        Target | None,
+        EntryRef | None,
         Field(description="For forget: the id that remember or recall gave; ok is false if it is not there."),
     ] = None,
 ) -> MemoryResult:
@@ -168,14 +170,14 @@ def memory(
         "content": content, "tags": tags, "context": context, "query": query, "limit": limit, "mode": mode, "id": id,
     })  # fmt: skip
     if action == "remember":
-        made = seat().writing().remember(str(content), tags=tags or (), context=context)
+        made = request_context().writing().remember(str(content), tags=tags or (), context=context)
         return {"ok": True, "id": made.id}
     if action == "forget":
-        return {"ok": seat().writing().forget(str(id))}
-    hits = seat().memory.recall(
-        str(query), limit=limit or 5, mode=mode or "hybrid", conversation=seat().current()
+        return {"ok": request_context().writing().forget(str(id))}
+    hits = request_context().memory.recall(
+        str(query), limit=limit or 5, mode=mode or "hybrid", conversation=request_context().current()
     )  # fmt: skip
-    return {"ok": True, "results": recalled(hits)}
+    return {"ok": True, "results": hit_views(hits)}
 
 
 def memory_query(
@@ -191,7 +193,7 @@ def memory_query(
         ),
     ] = None,
     query: Annotated[
-        Said | None, Field(description="A question or some words; not for hash and session_detail.")
+        LongText | None, Field(description="A question or some words; not for hash and session_detail.")
     ] = None,
     hash: Annotated[Line | None, Field(description="For mode hash: the hash of an event, or its beginning.")] = None,
     session_id: Annotated[
@@ -201,7 +203,7 @@ def memory_query(
     conversation: Annotated[
         ConversationRef | None, Field(description="For store working; else this session's.")
     ] = None,
-    limit: Annotated[Limit, Field(description="The most results.")] = 10,
+    limit: Annotated[ToolLimit, Field(description="The most results.")] = 10,
     after: Annotated[
         int | None, Field(ge=0, le=2**63 - 1, description="For session_detail: `next` of the page before.")
     ] = None,
@@ -222,10 +224,10 @@ def memory_query(
             raise Invalid(f"`{name}` goes with the mode `{fits}`, not with {mode or 'none'}")
     if conversation is not None and store != "working":
         raise Invalid(f"`conversation` goes with the store `working`, not with {store}")
-    target_agent = seat().reading(target_agent)
+    target_agent = request_context().reading(target_agent)
     if store == "working" and target_agent is None:
-        here = seat().conversation(conversation)
-    found: dict[str, Any] = seat().memory.query(
+        here = request_context().conversation(conversation)
+    found: dict[str, Any] = request_context().memory.query(
         store, mode, query, hash=hash, session_id=session_id, conversation=here, target_agent=target_agent, limit=limit,
         after=after or 0,
     )  # fmt: skip
@@ -243,8 +245,8 @@ def memory_upsert(
         Field(description="insert writes, also over what the key has; update needs a key that is there."),
     ],
     key: Annotated[Line | None, Field(description='The name of the fact, for example "staging database port".')] = None,
-    content: Annotated[Said | None, Field(description="For insert and update: the fact as it is now.")] = None,
-    tags: Tags | None = None,
+    content: Annotated[LongText | None, Field(description="For insert and update: the fact as it is now.")] = None,
+    tags: TagList | None = None,
 ) -> UpsertResult:
     """Keep knowledge under a key, so that there is exactly one current value: insert, update or delete it.
 
@@ -253,7 +255,7 @@ def memory_upsert(
 
     Example: {"op": "insert", "key": "staging database port", "content": "5433"}
     """
-    done = store_tools.upsert(seat().writing(), op, key, content, tags or ())
+    done = store_tools.upsert(request_context().writing(), op, key, content, tags or ())
     return {"ok": True, "id": done["id"], "created": done["created"]}
 
 
@@ -262,13 +264,15 @@ def memory_note(
         Literal["add", "write", "rename", "alias", "remove", "restore", "show", "history", "links", "list", "trash"],
         Field(description="What to do."),
     ],
-    target: Annotated[Target | None, Field(description="The entry, for all actions but add, list and trash.")] = None,
+    target: Annotated[EntryRef | None, Field(description="The entry, for all actions but add, list and trash.")] = None,
     name: Annotated[
         Line | None, Field(description="For add, rename, alias, restore: a name that is not taken.")
     ] = None,
-    content: Annotated[Said | None, Field(description="For add and write: the text.")] = None,
-    tags: Annotated[Tags | None, Field(description="For add and write.")] = None,
-    context: Annotated[Said | None, Field(description="For add and write: where it came from, why it matters.")] = None,
+    content: Annotated[LongText | None, Field(description="For add and write: the text.")] = None,
+    tags: Annotated[TagList | None, Field(description="For add and write.")] = None,
+    context: Annotated[
+        LongText | None, Field(description="For add and write: where it came from, why it matters.")
+    ] = None,
     category: Annotated[
         Literal["decisions", "lessons", "tasks", "projects", "handoffs"] | None,
         Field(description="What the note is for; for list: only these."),
@@ -286,9 +290,11 @@ def memory_note(
     conversation: Annotated[ConversationRef | None, Field(description="For add with scope conversation.")] = None,
     kind: Annotated[Literal["note", "archive", "chunk"] | None, Field(description="For list: only these.")] = None,
     tag: Annotated[Line | None, Field(description="For list: only with this tag.")] = None,
-    limit: Annotated[Limit | None, Field(description="For list and trash: the most entries; 20 if left out.")] = None,
+    limit: Annotated[
+        ToolLimit | None, Field(description="For list and trash: the most entries; 20 if left out.")
+    ] = None,
     before: Annotated[
-        Target | None, Field(description="For list: older than this one, the last of the page before.")
+        EntryRef | None, Field(description="For list: older than this one, the last of the page before.")
     ] = None,
 ) -> NoteResult:
     """Work on single notes by their names: add, write (change), rename, alias, remove, restore, show, list, list the
@@ -306,12 +312,12 @@ def memory_note(
         "scope": scope, "importance": importance, "lifetime": lifetime, "channel": channel,
         "conversation": conversation, "kind": kind, "tag": tag, "limit": limit, "before": before,
     })  # fmt: skip
-    mem, wanted, called = seat().memory, str(target), str(name)
+    mem, wanted, called = request_context().memory, str(target), str(name)
     match action:
         case "show":
-            return {"ok": True, "note": note(mem.get(wanted))}
+            return {"ok": True, "note": note_view(mem.get(wanted))}
         case "history":
-            return {"ok": True, "history": [change(one) for one in mem.history(wanted)]}
+            return {"ok": True, "history": [change_view(one) for one in mem.history(wanted)]}
         case "links":
             found = mem.links(wanted)
             return {
@@ -319,20 +325,20 @@ def memory_note(
                 "linked_from": [one.name or one.id for one in found.back], "broken_links": [*found.broken],
             }  # fmt: skip
         case "trash":
-            return {"ok": True, "notes": [note(one.entry) for one in mem.trash(limit=limit or 20)]}
+            return {"ok": True, "notes": [note_view(one.entry) for one in mem.trash(limit=limit or 20)]}
         case "list":
             listed = mem.list(
                 kind=kind, category=category, scope=scope, tag=tag, limit=limit or 20,
                 after=mem.get(before) if before else None,
             )  # fmt: skip
-            return {"ok": True, "notes": [note(one) for one in listed]}
-    mem = seat().writing()
+            return {"ok": True, "notes": [note_view(one) for one in listed]}
+    mem = request_context().writing()
     match action:
         case "add":
             if scope == "conversation":
-                conversation = seat().conversation(conversation, begin=True).id
+                conversation = request_context().conversation(conversation, begin=True).id
             elif category == "handoffs":
-                conversation = conversation or seat().current()  # ending it then writes no second hand-off
+                conversation = conversation or request_context().current()  # ending it then writes no second hand-off
             made = mem.remember(
                 str(content), name=name, tags=tags or (), context=context, category=category,
                 scope=scope or Scope.WORKSPACE, channel=channel, conversation=conversation,
@@ -350,7 +356,7 @@ def memory_note(
             made = mem.apply(Remove(wanted))
         case _:
             made = mem.restore(wanted, name=name)
-    return {"ok": True, "note": note(made)}
+    return {"ok": True, "note": note_view(made)}
 
 
 def memory_context(
@@ -370,8 +376,8 @@ def memory_context(
 
     Example: {"command": "Fix the failing deployment"}
     """
-    made = seat().memory.context(
-        command, budget=budget, profile=profile, conversation=conversation or seat().current()
+    made = request_context().memory.context(
+        command, budget=budget, profile=profile, conversation=conversation or request_context().current()
     )  # fmt: skip
     return {
         "ok": True, "text": made.text, "tokens": made.tokens, "dropped": made.dropped, "recovering": made.recovering,

@@ -29,9 +29,9 @@ from mcp.types import (
 from starlette.concurrency import run_in_threadpool
 
 from recollect.errors import RecollectError
-from recollect.mcp.request_context import seat
+from recollect.mcp.request_context import request_context
 
-__all__ = ["add_telling", "tell_failure"]
+__all__ = ["add_notifications", "notify_failure"]
 
 EVERY = 0.5
 """Polling interval in seconds."""
@@ -43,7 +43,7 @@ LEVELS: tuple[str, ...] = get_args(LoggingLevel)
 _log = logging.getLogger("recollect.mcp")
 
 
-def add_telling(server: MCPServer[Any]) -> None:
+def add_notifications(server: MCPServer[Any]) -> None:
     """Register the handlers for subscriptions to resources and for the log level."""
 
     async def subscribe(ctx: ServerRequestContext[Any, Any], params: SubscribeRequestParams) -> EmptyResult:
@@ -68,7 +68,7 @@ def add_telling(server: MCPServer[Any]) -> None:
     inner.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
 
 
-async def tell_failure(session: ServerSession, tool: str) -> None:
+async def notify_failure(session: ServerSession, tool: str) -> None:
     """Send a log message about a failed tool, if the client enabled logging; the reason is in the server's log only."""
     level = _connection(session).state.get(LEVEL)
     if level is not None and LEVELS.index(level) <= LEVELS.index("error"):
@@ -137,7 +137,7 @@ class _Watch:
 
 def _last() -> tuple[int, int, int]:
     """Return the sequence numbers of the last workspace operation, account operation and event."""
-    mem = seat().memory
+    mem = request_context().memory
     return mem.last_change(), mem.last_change(account=True), mem.conversations.last_event()
 
 

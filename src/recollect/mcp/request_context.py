@@ -12,9 +12,17 @@ from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.history import Status
 
-__all__ = ["CALLER", "SESSIONS", "Caller", "Seat", "Seats", "seat", "seated"]
+__all__ = [
+    "ACCESS",
+    "SESSIONS",
+    "MemoryAccess",
+    "RequestContext",
+    "SessionConversations",
+    "current_request",
+    "request_context",
+]
 
-CALLER = "recollect.caller"
+ACCESS = "recollect.caller"
 """Key in the ASGI scope under which the endpoint passes the caller to the handlers."""
 SESSIONS = 10_000
 """Number of sessions whose conversation is tracked, as many as the SDK holds open."""
@@ -25,7 +33,7 @@ def _anybody(agent: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Caller:
+class MemoryAccess:
     """The memory that a request addresses, and its rights on it."""
 
     home: Home
@@ -43,7 +51,7 @@ class Caller:
         return self.home.agent(self.agent, self.workspace)
 
 
-class Seats:
+class SessionConversations:
     """The current or latest conversation of each session; the least recently set are evicted."""
 
     def __init__(self) -> None:
@@ -64,12 +72,12 @@ class Seats:
 
 
 @dataclass(frozen=True, slots=True)
-class Seat:
+class RequestContext:
     """The context of one request: its caller and its session (None where the protocol has none)."""
 
-    caller: Caller
+    caller: MemoryAccess
     session: str | None
-    seats: Seats
+    seats: SessionConversations
     over_http: bool = False
     """Whether it came over HTTP; errors then must not reveal paths of this machine."""
 
@@ -143,9 +151,9 @@ class Seat:
         return None if self.session is None else (self.caller.workspace, self.caller.agent, self.session)
 
 
-seated: ContextVar[Seat] = ContextVar("seated")
+current_request: ContextVar[RequestContext] = ContextVar("seated")
 
 
-def seat() -> Seat:
+def request_context() -> RequestContext:
     """Return the context of the current request."""
-    return seated.get()
+    return current_request.get()

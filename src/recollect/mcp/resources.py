@@ -25,7 +25,7 @@ from starlette.concurrency import run_in_threadpool
 from recollect import fencing
 from recollect.clock import iso
 from recollect.errors import NotFound, RecollectError
-from recollect.mcp.request_context import seat
+from recollect.mcp.request_context import request_context
 from recollect.mcp.tool import advice
 from recollect.model.entry import Category
 from recollect.model.listing import Cursor, Sort
@@ -66,7 +66,7 @@ def add_resources(server: MCPServer[Any]) -> None:
     @_resource
     def entries() -> str:
         lines = []
-        for one in seat().memory.list(limit=RECENT):
+        for one in request_context().memory.list(limit=RECENT):
             name = one.name or one.id
             address = f"recollect://entry/{quote(name, safe='')}"
             beginning = fencing.one_line(one.content)[:120]
@@ -79,7 +79,7 @@ def add_resources(server: MCPServer[Any]) -> None:
     )  # fmt: skip
     @_resource
     def context() -> str:
-        return seat().memory.context("", conversation=seat().current()).text
+        return request_context().memory.context("", conversation=request_context().current()).text
 
     @server.resource(
         ENTRY, name="entry", title="One memory", mime_type=MARKDOWN, security=anything,
@@ -87,7 +87,7 @@ def add_resources(server: MCPServer[Any]) -> None:
     )  # fmt: skip
     @_resource
     def entry(name: str) -> str:
-        return fencing.clean(seat().memory.get(name).content)
+        return fencing.clean(request_context().memory.get(name).content)
 
     @server.resource(
         CONVERSATION, name="conversation", title="One conversation", mime_type=MARKDOWN,
@@ -95,7 +95,7 @@ def add_resources(server: MCPServer[Any]) -> None:
     )  # fmt: skip
     @_resource
     def conversation(ref: str) -> str:
-        found = seat().memory.conversations.get(ref)
+        found = request_context().memory.conversations.get(ref)
         info = found.info
         parts = [f"# Conversation {info.ref_code}", f"{info.status}, begun {iso(info.started_at)}"]
         parts += [f"Summary:\n\n{fencing.quoted(info.closing_summary)}"] if info.closing_summary else []
@@ -115,7 +115,7 @@ def add_prompts(server: MCPServer[Any]) -> None:
     )
     @_told
     def orient(command: Annotated[str, Field(description="What you want to do, in your own words.")]) -> str:
-        known = seat().memory.orient(command, conversation=seat().current()).markdown.strip()
+        known = request_context().memory.orient(command, conversation=request_context().current()).markdown.strip()
         return f"{known or 'Nothing is remembered yet that bears on this.'}\n\nThe task: {command}"
 
     @server.prompt(title="End the session", description="Keep what matters, and hand over to the next session.")
@@ -131,11 +131,11 @@ def add_completion(server: MCPServer[Any]) -> None:
     def offered(ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument) -> list[str]:
         begun, where = argument.value, ref.uri if isinstance(ref, ResourceTemplateReference) else ref.name
         if (where, argument.name) == (CONVERSATION, "ref"):
-            listed = seat().memory.conversations.list(include_archived=True, limit=CONVERSATIONS)
+            listed = request_context().memory.conversations.list(include_archived=True, limit=CONVERSATIONS)
             return [one.ref_code for one in listed if one.ref_code.startswith(begun)]
         if (where, argument.name) not in ((ENTRY, "name"), ("orient", "command")):
             return []
-        named = seat().memory.list(
+        named = request_context().memory.list(
             sort=Sort.NAME, after=Cursor(begun, "").text(Sort.NAME) if begun else None, limit=OFFERED + 1,
             category=Category.TASKS if where == "orient" else None,
         )  # fmt: skip

@@ -14,23 +14,23 @@ from recollect.model.recall import Hit
 
 __all__ = [
     "STRICT",
-    "Change",
+    "ChangeView",
     "ConversationRef",
-    "Found",
+    "ConversationView",
+    "EntryRef",
+    "EventView",
+    "HitView",
     "Line",
-    "Message",
-    "Note",
-    "Said",
-    "SaidView",
-    "Tags",
-    "Talk",
-    "Target",
+    "LongText",
+    "MessageInput",
+    "NoteView",
+    "TagList",
     "TargetAgent",
-    "change",
-    "note",
-    "recalled",
-    "said",
-    "talk",
+    "change_view",
+    "conversation_view",
+    "event_view",
+    "hit_views",
+    "note_view",
 ]
 
 STRICT = ConfigDict(extra="forbid")
@@ -39,29 +39,31 @@ NAME = 256
 
 Line = Annotated[str, Field(min_length=1, max_length=NAME)]
 """A single line, such as a name."""
-Said = Annotated[str, Field(min_length=1, max_length=TEXT)]
+LongText = Annotated[str, Field(min_length=1, max_length=TEXT)]
 """Text of any number of lines."""
-Tags = Annotated[list[Line], Field(max_length=100, description='Words to sort it by, for example ["deploy", "ops"].')]
+TagList = Annotated[
+    list[Line], Field(max_length=100, description='Words to sort it by, for example ["deploy", "ops"].')
+]
 ConversationRef = Annotated[
     Line, Field(description="The id or the ref code of a conversation; left out, it is the one of this session.")
 ]
-Target = Annotated[Line, Field(description="The name, an alias, or the id of an entry.")]
+EntryRef = Annotated[Line, Field(description="The name, an alias, or the id of an entry.")]
 TargetAgent = Annotated[
     Line, Field(description="Another agent whose knowledge or past conversations to read. Such reads are recorded.")
 ]
 
 
 @with_config(STRICT)
-class Message(TypedDict):
+class MessageInput(TypedDict):
     """Something that was said in a conversation."""
 
     role: Literal["user", "assistant"]
-    content: Said
-    name: NotRequired[Annotated[Line, Field(description="Who said it, where that is more than the role tells.")]]
+    content: LongText
+    name: NotRequired[Annotated[Line, Field(description="The speaker, if the role is not enough.")]]
 
 
 @with_config(STRICT)
-class Found(TypedDict):
+class HitView(TypedDict):
     """A memory that was recalled."""
 
     id: str
@@ -71,7 +73,7 @@ class Found(TypedDict):
 
 
 @with_config(STRICT)
-class Note(TypedDict):
+class NoteView(TypedDict):
     """An entry with everything that is known about it."""
 
     id: str
@@ -91,7 +93,7 @@ class Note(TypedDict):
 
 
 @with_config(STRICT)
-class Change(TypedDict):
+class ChangeView(TypedDict):
     """One thing that was done to an entry."""
 
     at: str
@@ -102,7 +104,7 @@ class Change(TypedDict):
 
 
 @with_config(STRICT)
-class Talk(TypedDict):
+class ConversationView(TypedDict):
     """A conversation."""
 
     ref_code: str
@@ -118,7 +120,7 @@ class Talk(TypedDict):
 
 
 @with_config(STRICT)
-class SaidView(TypedDict):
+class EventView(TypedDict):
     """Something that happened in a conversation."""
 
     hash: str
@@ -128,21 +130,21 @@ class SaidView(TypedDict):
     at: str
 
 
-def recalled(hits: Sequence[Hit]) -> list[Found]:
+def hit_views(hits: Sequence[Hit]) -> list[HitView]:
     """Convert hits; similar entries are listed only if they are not results themselves."""
     shown = {hit.entry.id for hit in hits}
     found = []
     for hit in hits:
-        one: Found = {"id": hit.entry.id, "content": hit.entry.content, "tags": [*hit.entry.tags]}
+        one: HitView = {"id": hit.entry.id, "content": hit.entry.content, "tags": [*hit.entry.tags]}
         if others := [entry_id for entry_id in hit.similar if entry_id not in shown]:
             one["similar"] = others
         found.append(one)
     return found
 
 
-def note(entry: Entry) -> Note:
+def note_view(entry: Entry) -> NoteView:
     """Convert an entry."""
-    made: Note = {
+    made: NoteView = {
         "id": entry.id, "content": entry.content, "tags": [*entry.tags], "kind": str(entry.kind),
         "scope": str(entry.scope), "lifetime": str(entry.lifetime), "importance": entry.importance,
         "source": entry.source, "created_at": iso(entry.created_at), "updated_at": iso(entry.updated_at),
@@ -158,7 +160,7 @@ def note(entry: Entry) -> Note:
     return made
 
 
-def change(revision: Revision) -> Change:
+def change_view(revision: Revision) -> ChangeView:
     """Convert a row of the operation log."""
     return {
         "at": iso(revision.at), "by": revision.actor, "operation": revision.operation,
@@ -166,9 +168,9 @@ def change(revision: Revision) -> Change:
     }  # fmt: skip
 
 
-def talk(info: ConversationInfo) -> Talk:
+def conversation_view(info: ConversationInfo) -> ConversationView:
     """Convert the description of a conversation."""
-    made: Talk = {
+    made: ConversationView = {
         "ref_code": info.ref_code, "id": info.id, "status": str(info.status), "channel": info.channel_id,
         "started_at": iso(info.started_at),
     }  # fmt: skip
@@ -185,9 +187,9 @@ def talk(info: ConversationInfo) -> Talk:
     return made
 
 
-def said(event: Event) -> SaidView:
+def event_view(event: Event) -> EventView:
     """Convert an event."""
-    made: SaidView = {
+    made: EventView = {
         "hash": event.hash[:12], "role": event.role, "content": event.content, "at": iso(event.created_at or 0),
     }  # fmt: skip
     if event.speaker:

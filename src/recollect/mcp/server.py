@@ -29,10 +29,17 @@ import recollect
 from recollect.compat import forge
 from recollect.home import Home
 from recollect.mcp import conversations, notes, vault
-from recollect.mcp.notifications import add_telling
-from recollect.mcp.request_context import CALLER, SESSIONS, Caller, Seat, Seats, seated
+from recollect.mcp.notifications import add_notifications
+from recollect.mcp.request_context import (
+    ACCESS,
+    SESSIONS,
+    MemoryAccess,
+    RequestContext,
+    SessionConversations,
+    current_request,
+)
 from recollect.mcp.resources import add_completion, add_prompts, add_resources
-from recollect.mcp.stdin import Lines
+from recollect.mcp.stdin import JsonLines
 
 __all__ = ["PATIENCE", "build", "over_http", "serve"]
 
@@ -55,19 +62,19 @@ INSTRUCTIONS = (
 )
 
 
-def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[Any]:
+def build(caller: MemoryAccess | None = None, *, sessions: bool = True) -> MCPServer[Any]:
     """Build the server for a caller; over HTTP `Endpoint` determines the caller of each request.
 
     Without sessions notifications have no recipient, so it offers neither subscriptions nor logging.
     """
-    seats = Seats()
+    seats = SessionConversations()
 
     async def take_seat(ctx: ServerRequestContext[Any, Any], call_next: CallNext) -> HandlerResult:
         request = ctx.request if isinstance(ctx.request, Request) else None
-        speaker = caller if request is None else request.scope[CALLER]
+        speaker = caller if request is None else request.scope[ACCESS]
         assert speaker is not None, "without HTTP a server needs its caller"
         session = STDIO if request is None else request.headers.get(SESSION)
-        token = seated.set(Seat(speaker, session, seats, over_http=request is not None))
+        token = current_request.set(RequestContext(speaker, session, seats, over_http=request is not None))
         try:
             return await call_next(ctx)
         except ValueError as error:
@@ -76,7 +83,7 @@ def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[A
             # Unknown prompt or missing argument: the SDK has no code for it and would report an internal error.
             raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
         finally:
-            seated.reset(token)
+            current_request.reset(token)
 
     root = logging.getLogger()
     handlers, level = [*root.handlers], root.level
@@ -90,15 +97,15 @@ def build(caller: Caller | None = None, *, sessions: bool = True) -> MCPServer[A
     add_prompts(server)
     add_completion(server)
     if sessions:
-        add_telling(server)
+        add_notifications(server)
     return server
 
 
 def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = None) -> None:
     """Serve one agent's memory on stdin and stdout until stdin ends. Due upkeep runs in the background."""
-    server = build(Caller(home=home, workspace=workspace, agent=agent, conversation=conversation))
+    server = build(MemoryAccess(home=home, workspace=workspace, agent=agent, conversation=conversation))
     gc.freeze()  # loaded modules stay: a garbage collection during a call need not traverse them
-    sys.stdin = io.TextIOWrapper(Lines(sys.stdin.buffer), encoding="utf-8", errors="replace")
+    sys.stdin = io.TextIOWrapper(JsonLines(sys.stdin.buffer), encoding="utf-8", errors="replace")
     sys.setswitchinterval(SWITCH)
     home.jobs.start(after=QUIET)
     try:
@@ -141,7 +148,7 @@ class _Owned:
         self._inner, self._sessions = inner, sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        agent = f"{scope[CALLER].workspace}/{scope[CALLER].agent}"
+        agent = f"{scope[ACCESS].workspace}/{scope[ACCESS].agent}"
         token = scope.get("state", {}).get("caller", "-")
         who = f"the token {token!r}" if token != "-" else f"the address {(scope.get('client') or ('',))[0]}"
         owners = self._sessions._session_owners.values()  # the SDK has no public way to get them

@@ -4,7 +4,7 @@ import io
 import re
 from typing import BinaryIO
 
-__all__ = ["Lines"]
+__all__ = ["JsonLines"]
 
 _ESCAPED = re.compile(
     rb"\\\\|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
@@ -13,7 +13,7 @@ _ESCAPED = re.compile(
 _PAIR = len(rb"\ud83d\ude00")
 
 
-class Lines(io.BufferedIOBase):
+class JsonLines(io.BufferedIOBase):
     """Lines of JSON in which lone surrogates, which a model may produce, are replaced by U+FFFD."""
 
     def __init__(self, file: BinaryIO) -> None:

@@ -14,8 +14,8 @@ from mcp.types import ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, NotFound, RecollectError, Unavailable
-from recollect.mcp.notifications import tell_failure
-from recollect.mcp.request_context import seat
+from recollect.mcp.notifications import notify_failure
+from recollect.mcp.request_context import request_context
 
 __all__ = ["ERRORS", "Actions", "advice", "checked", "listed", "tool"]
 
@@ -61,7 +61,7 @@ def advice(error: RecollectError, tool: str = "") -> str:
     said = str(error).rstrip(".")
     # Details of damage, and over HTTP also of system errors, which name files, go to the log only.
     by_system = kind is Unavailable or (kind is ConfigError and error.__cause__ is not None)
-    if kind is Corrupt or (by_system and seat().over_http):
+    if kind is Corrupt or (by_system and request_context().over_http):
         _log.error("%s", error)
         said = OUT_OF_ORDER[kind]
     following = LOOK.get(tool, ADVICE[NotFound]) if kind is NotFound else ADVICE.get(kind, "")
@@ -149,7 +149,7 @@ class _Strict(Tool):
             if type(cause) is ToolError:  # raised deliberately: omit the SDK's prefix
                 raise cause from None
             if isinstance(error, UnexpectedToolError):
-                await tell_failure(context.request_context.session, self.name)
+                await notify_failure(context.request_context.session, self.name)
             raise
 
 

@@ -7,7 +7,7 @@ from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
 from recollect.clock import iso
-from recollect.mcp.request_context import seat
+from recollect.mcp.request_context import request_context
 from recollect.mcp.schemas import STRICT
 from recollect.mcp.tool import tool
 
@@ -47,7 +47,7 @@ def memory_history(
 
     Example: {"limit": 5, "include_diff": true}
     """
-    caller = seat().caller
+    caller = request_context().caller
     found = caller.home.vault(caller.workspace).history(caller.agent, limit, include_diff)
     commits: list[CommitView] = [
         {

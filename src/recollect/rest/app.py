@@ -16,8 +16,8 @@ from recollect.clock import SystemClock
 from recollect.compat import dashboard
 from recollect.config import Settings
 from recollect.home import Home
-from recollect.mcp.endpoint import Endpoint
-from recollect.mcp.request_context import Caller as Speaker
+from recollect.mcp.endpoint import McpEndpoint
+from recollect.mcp.request_context import MemoryAccess as Speaker
 from recollect.model.access import Right
 from recollect.rest import (
     access,
@@ -38,7 +38,7 @@ from recollect.rest import (
     vault,
 )
 from recollect.rest.caller import is_loopback, named
-from recollect.rest.middleware import Guard, Stopping, origins
+from recollect.rest.middleware import Guard, ShutdownEvent, origins
 from recollect.ui import pages
 
 __all__ = ["create_app"]
@@ -68,7 +68,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.needs_token = settings.server.require_token or not is_loopback(settings.server.host)
     app.state.registry = CollectorRegistry()
     app.state.upkeep = upkeep
-    app.state.stopping = Stopping()
+    app.state.stopping = ShutdownEvent()
     app.state.feeds = feed.Feeds(home, app.state.stopping)
     errors.install(app)
     routers = [*(noun.router for noun in NOUNS), pages.router]
@@ -76,7 +76,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
         app.include_router(router)
     app.state.routes = [route for router in routers for route in router.routes]
     # `Guard` already checks hosts and origins. Sessions live in one process, so several workers do without them.
-    app.state.mcp = Endpoint(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
+    app.state.mcp = McpEndpoint(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
     app.router.routes.append(Route("/mcp", endpoint=app.state.mcp))
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     app.add_middleware(

@@ -10,6 +10,7 @@ from fastapi import Depends, Query, Request
 from fastapi.dependencies.models import Dependant
 from fastapi.security import HTTPBearer
 from fastapi.security.http import HTTPAuthorizationCredentials
+from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
@@ -24,6 +25,7 @@ __all__ = [
     "COOKIE",
     "SEGMENT",
     "Admin",
+    "AgentName",
     "Anyone",
     "Caller",
     "Owner",
@@ -44,6 +46,7 @@ _bearer = HTTPBearer(auto_error=False, description="A token made by `recollect t
 _CHARACTER = r'[^\s\x00-\x1f\x7f-\x9f\u2028\u2029/\\:*?"<>|.]'
 SEGMENT = rf"^{_CHARACTER}([ .]*{_CHARACTER})*$"
 """A name that is valid as a directory name on every platform."""
+AgentName = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["ana"])]
 Segment = Query(min_length=1, max_length=64, pattern=SEGMENT, examples=["default"])
 
 

@@ -9,29 +9,31 @@ from recollect.model.access import ANY, Right
 from recollect.model.context import Context, OrientationDocument
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.idempotency import Route
-from recollect.rest.types import Body, Content, Number, Short, Truth, Words, answer
+from recollect.rest.types import Body, Content, QueryText, ShortText, StrictBool, StrictNumber, json_response
 
-__all__ = ["Beginning", "NewProject", "Project", "Written", "router"]
+__all__ = ["ContextRequest", "NewProject", "Project", "ProjectWritten", "router"]
 
 router = APIRouter(prefix="/v1", tags=["context"], route_class=Route)
-Command = Annotated[Words, Field(examples=["deploy the web shop"])]
-Profile = Annotated[Short, Field(examples=["coding"])]
+Command = Annotated[QueryText, Field(examples=["deploy the web shop"])]
+ProfileName = Annotated[ShortText, Field(examples=["coding"])]
 
 
-class Beginning(Body):
+class ContextRequest(Body):
     """What a session is about to do."""
 
     command: Command
-    budget: Annotated[int, Field(ge=0, le=1_000_000, description="How many tokens it may take."), Number] | None = None
-    profile: Profile = "default"
-    conversation: Short | None = None
+    budget: (
+        Annotated[int, Field(ge=0, le=1_000_000, description="How many tokens it may take."), StrictNumber] | None
+    ) = None
+    profile: ProfileName = "default"
+    conversation: ShortText | None = None
 
 
 class NewProject(Body):
     """What the project is about."""
 
     content: Content
-    replace: Annotated[Truth, Field(description="Whether it takes the place of what was said before.")] = True
+    replace: Annotated[StrictBool, Field(description="Whether it takes the place of what was said before.")] = True
 
 
 class Project(BaseModel):
@@ -40,7 +42,7 @@ class Project(BaseModel):
     content: str | None
 
 
-class Written(BaseModel):
+class ProjectWritten(BaseModel):
     """Whether it was written."""
 
     written: bool
@@ -53,25 +55,25 @@ def project(caller: Reader) -> Project:
 
 
 @router.put("/project")
-def set_project(new: NewProject, caller: Writer) -> Written:
+def set_project(new: NewProject, caller: Writer) -> ProjectWritten:
     """Set what the project is about, for all agents of the workspace; that takes a token for all of them."""
     caller.must(Right.WRITE, agent=ANY)
-    return Written(written=caller.memory.set_project(new.content, replace=new.replace))
+    return ProjectWritten(written=caller.memory.set_project(new.content, replace=new.replace))
 
 
 @router.post("/context", response_model=Context)
-def context(beginning: Beginning, caller: Reader) -> Response:
+def context(beginning: ContextRequest, caller: Reader) -> Response:
     """The block that a new session starts with, within a budget of tokens."""
-    return answer(caller.memory.context(**dict(beginning)))
+    return json_response(caller.memory.context(**dict(beginning)))
 
 
 @router.post("/orient", response_model=OrientationDocument)
-def orient(beginning: Beginning, caller: Reader) -> Response:
+def orient(beginning: ContextRequest, caller: Reader) -> Response:
     """The same selection as markdown for a system prompt; a model, if there is one, may narrow it."""
-    return answer(caller.memory.orient(**dict(beginning)))
+    return json_response(caller.memory.orient(**dict(beginning)))
 
 
 @router.get("/profiles", response_model=list[str])
 def profiles(caller: Reader) -> Response:
     """The names of the profiles: how much of what a context holds."""
-    return answer(caller.memory.profiles)
+    return json_response(caller.memory.profiles)

@@ -21,52 +21,51 @@ from recollect.model.history import (
     Turn,
 )
 from recollect.model.working import SummaryDocument
-from recollect.rest.caller import SEGMENT, Reader, Writer
+from recollect.rest.caller import AgentName, Reader, Writer
 from recollect.rest.idempotency import Route
 from recollect.rest.types import (
     FIRST_ERROR,
     KEYS,
     LINES,
     Body,
+    BodyMoment,
     FewKeys,
-    Hits,
+    HitLimit,
     InPath,
-    Limit,
-    Moment,
-    MomentAsked,
-    Number,
     Page,
-    Short,
-    Truth,
-    Words,
+    PageLimit,
+    QueryMoment,
+    QueryText,
+    ShortText,
+    StrictBool,
+    StrictNumber,
     page,
 )
 
 __all__ = [
-    "Agent",
-    "Call",
-    "Change",
-    "Context",
-    "Function",
+    "ConversationQuery",
+    "ConversationSearch",
     "Instruction",
     "JobStart",
+    "LaneBody",
     "LastEvent",
+    "ListCursor",
     "MemoryDelta",
-    "Message",
-    "Messages",
     "ModelOutput",
     "NewChannel",
+    "NewConversation",
     "NewFact",
-    "OfLane",
     "OldFact",
-    "Place",
     "Prompt",
-    "Question",
+    "PromptContext",
     "Ref",
-    "Search",
-    "ShortCall",
+    "SavedMessage",
+    "SavedMessages",
+    "ShortToolCall",
     "Skill",
-    "Start",
+    "SummaryChange",
+    "ToolCall",
+    "ToolFunction",
     "ToolResult",
     "UserMsg",
     "WrappedDelta",
@@ -76,172 +75,177 @@ __all__ = [
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=Route)
 
 NO_NUL = r"^[^\x00]*$"
-Place = Annotated[
+ListCursor = Annotated[
     str | None, Query(pattern=r"^[0-9]{1,15}-[0-9a-f-]{36}$", description="`next` of the page before.", max_length=52)
 ]
 """Cursor of a list: the time and id of the last item, valid even after that item is gone."""
 Ref = InPath
 """The id or the ref code of a conversation."""
-Text = Annotated[str, Field(max_length=16_000_000, pattern=NO_NUL)]
-Said = Annotated[str, Field(max_length=16_000_000, pattern=LINES, examples=["When do we deploy?"])]
-Asked = Annotated[
+EventText = Annotated[str, Field(max_length=16_000_000, pattern=NO_NUL)]
+SpokenText = Annotated[str, Field(max_length=16_000_000, pattern=LINES, examples=["When do we deploy?"])]
+SearchQuery = Annotated[
     str, Query(max_length=4_000, pattern=NO_NUL, description="What to look for; a longer question goes with POST.")
 ]
-Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["bob"])]
-Key = Annotated[str, Field(max_length=1_000)]
-Object = Annotated[dict[Key, JsonValue], Field(max_length=KEYS), FewKeys]
+ObjectKey = Annotated[str, Field(max_length=1_000)]
+Object = Annotated[dict[ObjectKey, JsonValue], Field(max_length=KEYS), FewKeys]
 """Any JSON object."""
 
 
 # What is sent
 
 
-class Question(Body):
+class ConversationQuery(Body):
     """What to look for in a conversation."""
 
-    query: Annotated[Words, Field(examples=["when do we deploy?"])]
-    limit: Annotated[int, Field(ge=0, le=1_000, description="How many at most."), Number] = 10
+    query: Annotated[QueryText, Field(examples=["when do we deploy?"])]
+    limit: Annotated[int, Field(ge=0, le=1_000, description="How many at most."), StrictNumber] = 10
 
 
-class Search(Question):
+class ConversationSearch(ConversationQuery):
     """What to look for, and in which conversations."""
 
     unit: Literal["turn", "conversation"] = "turn"
-    target_agent: Annotated[Agent | None, Field(description="Search another agent's past conversations.")] = None
-    channel: Short | None = None
-    since: Moment | None = None
-    until: Moment | None = None
-    meaning: Annotated[Truth, Field(description="Whether vectors count besides words.")] = True
+    target_agent: Annotated[AgentName | None, Field(description="Search another agent's past conversations.")] = None
+    channel: ShortText | None = None
+    since: BodyMoment | None = None
+    until: BodyMoment | None = None
+    meaning: Annotated[StrictBool, Field(description="Whether vectors count besides words.")] = True
 
 
 class NewChannel(Body):
     """A new channel."""
 
-    name: Short
+    name: ShortText
     description: Annotated[str, Field(max_length=100_000, pattern=NO_NUL)] = ""
 
 
-class Start(Body):
+class NewConversation(Body):
     """A new conversation."""
 
-    channel: Annotated[Short | None, Field(description="A channel that there is; else the default one.")] = None
-    chat_id: Short | None = None
-    model_id: Short | None = None
+    channel: Annotated[ShortText | None, Field(description="A channel that there is; else the default one.")] = None
+    chat_id: ShortText | None = None
+    model_id: ShortText | None = None
     participants: Annotated[
-        list[Agent], FIRST_ERROR, Field(max_length=100, description="Other agents that may use its scratchpad.")
+        list[AgentName], FIRST_ERROR, Field(max_length=100, description="Other agents that may use its scratchpad.")
     ] = Field(default_factory=list)
-    resume: Annotated[Truth, Field(description="Give the one of the chat id that still goes on, if there is one.")] = (
-        False
-    )
+    resume: Annotated[
+        StrictBool, Field(description="Give the one of the chat id that still goes on, if there is one.")
+    ] = False
 
 
-class Function(BaseModel):
+class ToolFunction(BaseModel):
     """What a model calls, and with what."""
 
-    name: Short
-    arguments: Text | Object = "{}"
+    name: ShortText
+    arguments: EventText | Object = "{}"
 
 
-class Call(BaseModel):
+class ToolCall(BaseModel):
     """A tool call as OpenAI's messages have it."""
 
-    id: Short
+    id: ShortText
     type: Literal["function"] = "function"
-    function: Function
+    function: ToolFunction
 
 
-class ShortCall(Function):
+class ShortToolCall(ToolFunction):
     """A tool call without the frame."""
 
-    id: Short
+    id: ShortText
 
 
-Calls = Annotated[list[Call | ShortCall], FIRST_ERROR, Field(max_length=1_000)]
+Calls = Annotated[list[ToolCall | ShortToolCall], FIRST_ERROR, Field(max_length=1_000)]
 
 
-class _Happened(Body):
+class _EventBody(Body):
     lane: Lane = Lane.EDGE
-    speaker: Annotated[Short | None, Field(description="Who said it, where that is more than the role tells.")] = None
-    internal: Annotated[Truth, Field(description="Machinery: left out of checkpoints, hand-offs and search.")] = False
+    speaker: Annotated[ShortText | None, Field(description="Who said it, where that is more than the role tells.")] = (
+        None
+    )
+    internal: Annotated[StrictBool, Field(description="Machinery: left out of checkpoints, hand-offs and search.")] = (
+        False
+    )
     payload: Annotated[Object, Field(description="Anything else that belongs to it.")] = Field(default_factory=dict)
-    created_at: Annotated[Moment | None, Field(description="When it happened; now, if it is not said.")] = None
+    created_at: Annotated[BodyMoment | None, Field(description="When it happened; now, if it is not said.")] = None
 
 
-class UserMsg(_Happened):
+class UserMsg(_EventBody):
     """What a user said."""
 
     type: Literal[EventType.USER]
-    content: Said
+    content: SpokenText
 
 
-class ModelOutput(_Happened):
+class ModelOutput(_EventBody):
     """What a model answered, with the tools that it called. Without calls it says something."""
 
     type: Literal[EventType.MODEL]
-    content: Text
+    content: EventText
     tool_calls: Calls = Field(default_factory=list)
 
 
-class ToolResult(_Happened):
+class ToolResult(_EventBody):
     """What a tool returned; its call must be there."""
 
     type: Literal[EventType.TOOL]
-    content: Text
-    tool_call_id: Short
+    content: EventText
+    tool_call_id: ShortText
 
 
-class Instruction(_Happened):
+class Instruction(_EventBody):
     """What the system says in between."""
 
     type: Literal[EventType.INSTRUCTION]
-    content: Said
+    content: SpokenText
 
 
-class JobStart(_Happened):
+class JobStart(_EventBody):
     """The start of a job in the lane `core`."""
 
     type: Literal[EventType.JOB]
-    content: Said
+    content: SpokenText
     lane: Literal[Lane.CORE] = Lane.CORE
 
 
-Happened = Annotated[UserMsg | ModelOutput | ToolResult | Instruction | JobStart, Field(discriminator="type")]
+AnyEvent = Annotated[UserMsg | ModelOutput | ToolResult | Instruction | JobStart, Field(discriminator="type")]
 
 
-class Message(BaseModel):
+class SavedMessage(BaseModel):
     """A message as OpenAI has it, or one with `text`. What else it holds is left out."""
 
     role: Literal["user", "assistant", "agent", "tool", "system", "developer"]
-    content: Text | Annotated[list[Text | Object], FIRST_ERROR, Field(max_length=1_000)] | None = None
-    text: Text | None = None
-    name: Short | None = None
+    content: EventText | Annotated[list[EventText | Object], FIRST_ERROR, Field(max_length=1_000)] | None = None
+    text: EventText | None = None
+    name: ShortText | None = None
     tool_calls: Calls | None = None
-    tool_call_id: Short | None = None
-    internal: Truth = False
-    created_at: Annotated[Moment | None, Field(description="When it was said; `timestamp` and `at` mean the same.")] = (
-        None
-    )
-    timestamp: Moment | None = None
-    at: Moment | None = None
+    tool_call_id: ShortText | None = None
+    internal: StrictBool = False
+    created_at: Annotated[
+        BodyMoment | None, Field(description="When it was said; `timestamp` and `at` mean the same.")
+    ] = None
+    timestamp: BodyMoment | None = None
+    at: BodyMoment | None = None
 
 
-class Messages(Body):
+class SavedMessages(Body):
     """A talk as its client has it, whole or its end. Only what is new in it is appended."""
 
-    messages: Annotated[list[Message], FIRST_ERROR, Field(max_length=20_000)]
+    messages: Annotated[list[SavedMessage], FIRST_ERROR, Field(max_length=20_000)]
     lane: Lane = Lane.EDGE
 
 
 def _sent(value: object) -> str:
     if isinstance(value, list):
         return "events"
-    return "messages" if isinstance(value, Messages) or (isinstance(value, dict) and "messages" in value) else "event"
+    return (
+        "messages" if isinstance(value, SavedMessages) or (isinstance(value, dict) and "messages" in value) else "event"
+    )
 
 
-Sent = Annotated[
-    Annotated[Happened, Choice("event")]
-    | Annotated[Annotated[list[Happened], FIRST_ERROR, Field(min_length=1, max_length=10_000)], Choice("events")]
-    | Annotated[Messages, Choice("messages")],
+AppendBody = Annotated[
+    Annotated[AnyEvent, Choice("event")]
+    | Annotated[Annotated[list[AnyEvent], FIRST_ERROR, Field(min_length=1, max_length=10_000)], Choice("events")]
+    | Annotated[SavedMessages, Choice("messages")],
     Discriminator(_sent),
 ]
 
@@ -249,27 +253,27 @@ Sent = Annotated[
 class Skill(Body):
     """Something that a model is told it can do."""
 
-    name: Short
-    description: Text = ""
+    name: ShortText
+    description: EventText = ""
 
 
-class Context(BaseModel):
+class PromptContext(BaseModel):
     """What /v1/context gave."""
 
-    text: Text
+    text: EventText
 
 
 class Prompt(Body):
     """What goes into a prompt besides the conversation."""
 
     lane: Lane = Lane.EDGE
-    instructions: Text | None = None
+    instructions: EventText | None = None
     skills: Annotated[list[Skill], FIRST_ERROR, Field(max_length=1_000)] = Field(default_factory=list)
     identity: Annotated[
-        Annotated[dict[Key, Text], Field(max_length=KEYS), FewKeys] | None,
+        Annotated[dict[ObjectKey, EventText], Field(max_length=KEYS), FewKeys] | None,
         Field(description="USER.md, SOUL.md, SOUL-CORE.md: text by name; else the vault has them."),
     ] = None
-    context: Text | Context | None = None
+    context: EventText | PromptContext | None = None
 
 
 class LastEvent(BaseModel):
@@ -278,7 +282,7 @@ class LastEvent(BaseModel):
     seq: int
 
 
-class OfLane(Body):
+class LaneBody(Body):
     """Which lane is meant."""
 
     lane: Lane = Lane.EDGE
@@ -287,7 +291,7 @@ class OfLane(Body):
 class NewFact(Body):
     """Something to keep word for word."""
 
-    key: Annotated[Short, Field(max_length=200)]
+    key: Annotated[ShortText, Field(max_length=200)]
     value: Annotated[str, Field(max_length=1_000, pattern=NO_NUL)]
     source_event: Annotated[str | None, Field(max_length=64, pattern=r"^[0-9a-f]{64}$")] = None
 
@@ -295,7 +299,7 @@ class NewFact(Body):
 class OldFact(Body):
     """A fact to remove, by its key."""
 
-    key: Text
+    key: EventText
     value: Annotated[str, Field(max_length=1_000, pattern=NO_NUL)] | None = None
     source_event: Annotated[str | None, Field(max_length=64, pattern=r"^[0-9a-f]{64}$")] = None
 
@@ -309,9 +313,11 @@ class MemoryDelta(Body):
     mode: Literal["append", "overwrite"] = "append"
     summary_update: Annotated[str, Field(max_length=16_000, pattern=NO_NUL)] | None = None
     add_references: Annotated[list[Reference], FIRST_ERROR, Field(max_length=400)] | None = None
-    remove_references: Annotated[list[Text], FIRST_ERROR, Field(max_length=400)] | None = None
+    remove_references: Annotated[list[EventText], FIRST_ERROR, Field(max_length=400)] | None = None
     add_fact: Annotated[list[NewFact], FIRST_ERROR, Field(max_length=200)] | NewFact | None = None
-    remove_fact: Annotated[list[Text | OldFact], FIRST_ERROR, Field(max_length=200)] | Text | OldFact | None = None
+    remove_fact: (
+        Annotated[list[EventText | OldFact], FIRST_ERROR, Field(max_length=200)] | EventText | OldFact | None
+    ) = None
 
 
 class WrappedDelta(Body):
@@ -320,7 +326,7 @@ class WrappedDelta(Body):
     memory_delta: MemoryDelta
 
 
-class Change(OfLane):
+class SummaryChange(LaneBody):
     """A change of a lane's summary document."""
 
     delta: MemoryDelta | WrappedDelta
@@ -337,8 +343,8 @@ def _writable(ref: Ref, caller: Writer) -> Conversation:
     return caller.memory.conversations.get(ref)
 
 
-Read = Annotated[Conversation, Depends(_readable)]
-Written = Annotated[Conversation, Depends(_writable)]
+ReadableConversation = Annotated[Conversation, Depends(_readable)]
+WritableConversation = Annotated[Conversation, Depends(_writable)]
 
 
 # Channels
@@ -363,10 +369,10 @@ def create_channel(new: NewChannel, caller: Writer) -> Channel:
 def conversations(
     caller: Reader,
     include_archived: bool = False,
-    channel: Annotated[Short | None, Query()] = None,
-    chat_id: Annotated[Short | None, Query()] = None,
-    limit: Limit = 100,
-    cursor: Place = None,
+    channel: Annotated[ShortText | None, Query()] = None,
+    chat_id: Annotated[ShortText | None, Query()] = None,
+    limit: PageLimit = 100,
+    cursor: ListCursor = None,
 ) -> Page[ConversationInfo]:
     """Conversations, newest first; archived ones only when asked for."""
     found = caller.memory.conversations.list(
@@ -376,7 +382,7 @@ def conversations(
 
 
 @router.post("/conversations", status_code=201)
-def start(new: Start, caller: Writer, response: Response) -> ConversationInfo:
+def start(new: NewConversation, caller: Writer, response: Response) -> ConversationInfo:
     """Begin a conversation. Those that fell silent long ago are ended first."""
     info = caller.memory.conversations.start(**dict(new)).info
     response.headers["Location"] = f"/v1/conversations/{info.ref_code}"
@@ -385,14 +391,14 @@ def start(new: Start, caller: Writer, response: Response) -> ConversationInfo:
 
 @router.get("/conversations/search")
 def search(
-    q: Asked,
+    q: SearchQuery,
     caller: Reader,
-    limit: Hits = 10,
+    limit: HitLimit = 10,
     unit: Literal["turn", "conversation"] = "turn",
-    target_agent: Annotated[Agent | None, Query(description="Search another agent's past conversations.")] = None,
-    channel: Annotated[Short | None, Query()] = None,
-    since: Annotated[MomentAsked | None, Query()] = None,
-    until: Annotated[MomentAsked | None, Query()] = None,
+    target_agent: Annotated[AgentName | None, Query(description="Search another agent's past conversations.")] = None,
+    channel: Annotated[ShortText | None, Query()] = None,
+    since: Annotated[QueryMoment | None, Query()] = None,
+    until: Annotated[QueryMoment | None, Query()] = None,
     meaning: Annotated[bool, Query(description="Whether vectors count besides words.")] = True,
 ) -> list[Turn]:
     """The turns of conversations that answer a question, best first; or one for each conversation."""
@@ -405,7 +411,7 @@ def search(
 
 
 @router.post("/conversations/search")
-def search_at_length(wanted: Search, caller: Reader) -> list[Turn]:
+def search_at_length(wanted: ConversationSearch, caller: Reader) -> list[Turn]:
     """The same for questions that are too long for an address."""
     caller.others(wanted.target_agent)
     return list(caller.memory.conversations.search(**dict(wanted)))
@@ -421,7 +427,7 @@ def end_stale(caller: Writer) -> list[Ended]:
 def journal(
     caller: Reader,
     after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the last event that is known.")] = 0,
-    limit: Limit = 100,
+    limit: PageLimit = 100,
 ) -> Page[Event]:
     """What happened in any conversation of the agent, in order; `next` is what to give as `after`."""
     found = caller.memory.conversations.journal(after, limit=limit)
@@ -445,7 +451,7 @@ def detail(
     ref: Ref,
     caller: Reader,
     target_agent: Annotated[
-        Agent | None, Query(description="Whose conversation it is; one's own if none is named.")
+        AgentName | None, Query(description="Whose conversation it is; one's own if none is named.")
     ] = None,
     limit: Annotated[int, Query(ge=0, le=100_000)] = 10_000,
     after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the event before the first.")] = 0,
@@ -456,7 +462,7 @@ def detail(
 
 
 @router.get("/conversations/{ref}")
-def get(conversation: Read) -> ConversationInfo:
+def get(conversation: ReadableConversation) -> ConversationInfo:
     """Everything about a conversation but what was said in it."""
     return conversation.info
 
@@ -466,12 +472,12 @@ def get(conversation: Read) -> ConversationInfo:
 
 @router.get("/conversations/{ref}/events")
 def events(
-    conversation: Read,
+    conversation: ReadableConversation,
     after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the event before the first.")] = 0,
     before: Annotated[
         int | None, Query(ge=0, le=sys.maxsize, description="Backwards: the events before the one of this number.")
     ] = None,
-    limit: Limit = 100,
+    limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="`next` of the page before.")] = None,
 ) -> Page[Event]:
     """What happened, in order; with `before` newest first, from the end if that number is higher than any."""
@@ -488,12 +494,14 @@ def events(
     status_code=201,
     responses={200: {"model": list[Event], "description": "Nothing of it was new."}},
 )
-def append(conversation: Written, sent: Annotated[Sent, Carried()], response: Response) -> list[Event]:
+def append(
+    conversation: WritableConversation, sent: Annotated[AppendBody, Carried()], response: Response
+) -> list[Event]:
     """Append one event, several together, or what is new in a list of messages. They are on disk when the answer comes.
 
     A client may send its whole list of messages again and again: what is known already is not appended twice.
     """
-    if isinstance(sent, Messages):
+    if isinstance(sent, SavedMessages):
         added = conversation.extend([one.model_dump(exclude_unset=True) for one in sent.messages], lane=sent.lane)
         response.status_code = 201 if added else 200
         return added
@@ -503,19 +511,19 @@ def append(conversation: Written, sent: Annotated[Sent, Carried()], response: Re
 
 
 @router.get("/conversations/{ref}/events/{hash}")
-def event(conversation: Read, hash: InPath) -> Event:
+def event(conversation: ReadableConversation, hash: InPath) -> Event:
     """One event, by its hash."""
     return conversation.event(hash)
 
 
 @router.get("/conversations/{ref}/find")
-def find(conversation: Read, q: Asked, limit: Hits = 10) -> list[Turn]:
+def find(conversation: ReadableConversation, q: SearchQuery, limit: HitLimit = 10) -> list[Turn]:
     """The turns of this conversation that hold the words of a question, best first."""
     return conversation.find(q, limit=limit)
 
 
 @router.post("/conversations/{ref}/find")
-def find_at_length(conversation: Read, wanted: Question) -> list[Turn]:
+def find_at_length(conversation: ReadableConversation, wanted: ConversationQuery) -> list[Turn]:
     """The same for questions that are too long for an address."""
     return conversation.find(wanted.query, limit=wanted.limit)
 
@@ -524,13 +532,13 @@ def find_at_length(conversation: Read, wanted: Question) -> list[Turn]:
 
 
 @router.get("/conversations/{ref}/window")
-def window(conversation: Read, lane: Lane = Lane.EDGE) -> list[Event]:
+def window(conversation: ReadableConversation, lane: Lane = Lane.EDGE) -> list[Event]:
     """The events of a lane that no archive stands for."""
     return conversation.window(lane)
 
 
 @router.post("/conversations/{ref}/messages")
-def messages(conversation: Read, prompt: Prompt | None = None) -> list[dict[str, Any]]:
+def messages(conversation: ReadableConversation, prompt: Prompt | None = None) -> list[dict[str, Any]]:
     """The prompt of a lane as OpenAI messages."""
     given = prompt or Prompt()
     return conversation.messages(
@@ -540,37 +548,37 @@ def messages(conversation: Read, prompt: Prompt | None = None) -> list[dict[str,
 
 
 @router.get("/conversations/{ref}/replay")
-def replay(conversation: Read, lane: Lane = Lane.EDGE) -> list[dict[str, Any]]:
+def replay(conversation: ReadableConversation, lane: Lane = Lane.EDGE) -> list[dict[str, Any]]:
     """What is left of a lane's past: the text of its latest archive, then the window."""
     return conversation.replay(lane)
 
 
 @router.get("/conversations/{ref}/summary")
-def summary(conversation: Read, lane: Lane = Lane.EDGE) -> SummaryDocument:
+def summary(conversation: ReadableConversation, lane: Lane = Lane.EDGE) -> SummaryDocument:
     """What stands for everything that has left a lane's window."""
     return conversation.summary(lane)
 
 
 @router.post("/conversations/{ref}/summary/delta")
-def apply_delta(conversation: Written, change: Change) -> SummaryDocument:
+def apply_delta(conversation: WritableConversation, change: SummaryChange) -> SummaryDocument:
     """Change a summary document; a delta that is wrong in any part changes nothing."""
     return conversation.apply_delta(change.lane, change.delta.model_dump(exclude_unset=True))
 
 
 @router.post("/conversations/{ref}/compact")
-def compact(conversation: Written, which: OfLane | None = None) -> Compacted | None:
+def compact(conversation: WritableConversation, which: LaneBody | None = None) -> Compacted | None:
     """Let an archive stand for what was said before the newest user message; null when there is nothing to do."""
-    return conversation.compact((which or OfLane()).lane)
+    return conversation.compact((which or LaneBody()).lane)
 
 
 @router.post("/conversations/{ref}/checkpoint", status_code=204)
-def checkpoint(conversation: Written) -> None:
+def checkpoint(conversation: WritableConversation) -> None:
     """Save where it stands, so that /v1/recovery finds it for seven days from now."""
     conversation.checkpoint()
 
 
 @router.get("/conversations/{ref}/checkpoint")
-def saved(conversation: Read) -> Recovery | None:
+def saved(conversation: ReadableConversation) -> Recovery | None:
     """Its checkpoint: its last messages and summaries as they were saved last. Null if none is kept."""
     return conversation.saved
 
@@ -579,18 +587,18 @@ def saved(conversation: Read) -> Recovery | None:
 
 
 @router.post("/conversations/{ref}/idle", status_code=204)
-def idle(conversation: Written) -> None:
+def idle(conversation: WritableConversation) -> None:
     """Say that it has ended, and do nothing else."""
     conversation.idle()
 
 
 @router.post("/conversations/{ref}/archive", status_code=204)
-def archive(conversation: Written) -> None:
+def archive(conversation: WritableConversation) -> None:
     """Put it away: it leaves the usual lists."""
     conversation.archive()
 
 
 @router.post("/conversations/{ref}/end")
-def end(conversation: Written) -> Ended:
+def end(conversation: WritableConversation) -> Ended:
     """End it: summary, hand-off, decisions and lessons, chunks; its own entries are cleared."""
     return conversation.end()

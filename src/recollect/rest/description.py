@@ -9,7 +9,7 @@ from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
 from recollect.rest.caller import declared
-from recollect.rest.errors import Problem
+from recollect.rest.errors import ProblemDetails
 from recollect.rest.idempotency import HEADER, changes
 from recollect.rest.idempotency import KEY as KEY_PATTERN
 from recollect.rest.middleware import LARGE
@@ -58,7 +58,7 @@ def of(app: FastAPI) -> dict[str, Any]:
         made = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes, tags=app.openapi_tags
         )
-        made["components"]["schemas"]["Problem"] = Problem.model_json_schema()
+        made["components"]["schemas"]["ProblemDetails"] = ProblemDetails.model_json_schema()
         for route in app.state.routes:
             for method in route.methods if route.path not in LARGE else ():
                 if changes(method, declared(route.dependant)):

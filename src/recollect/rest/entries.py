@@ -20,38 +20,38 @@ from recollect.rest.idempotency import Route
 from recollect.rest.types import (
     FIRST_ERROR,
     Body,
+    BodyMoment,
     Content,
-    Cursor,
     Importance,
     InPath,
-    Limit,
-    Moment,
-    MomentAsked,
     Name,
-    Number,
     Page,
-    Short,
+    PageCursor,
+    PageLimit,
+    QueryMoment,
+    ShortText,
+    StrictNumber,
     Tag,
     Tags,
-    answer,
+    json_response,
 )
-from recollect.rest.vault import without_places
+from recollect.rest.vault import redacted
 
 __all__ = [
     "AddBody",
     "AliasBody",
-    "Back",
-    "Changes",
-    "Draft",
-    "Drafts",
-    "Emptied",
-    "Knowledge",
+    "EmptiedTrash",
+    "EntryChanges",
+    "EntryLinks",
+    "KnowledgeBody",
     "LastChange",
-    "Linked",
-    "Made",
-    "Naming",
+    "NameBody",
+    "NewEntries",
+    "NewEntry",
+    "NewEntryOfKind",
     "RemoveBody",
     "RenameBody",
+    "RestoreBody",
     "WriteBody",
     "router",
 ]
@@ -67,7 +67,7 @@ IfNoneMatch = Annotated[
 ]
 
 
-class Draft(Body):
+class NewEntry(Body):
     """A new entry."""
 
     content: Content
@@ -76,29 +76,29 @@ class Draft(Body):
     context: Content | Literal[""] | None = None
     category: Category | None = None
     scope: Scope = Scope.WORKSPACE
-    channel: Short | None = None
-    conversation: Short | None = None
+    channel: ShortText | None = None
+    conversation: ShortText | None = None
     importance: Importance = 0.5
-    source: Short = "agent"
+    source: ShortText = "agent"
     lifetime: Lifetime | None = None
-    at: Moment | None = None
+    at: BodyMoment | None = None
 
 
-class Made(Draft):
+class NewEntryOfKind(NewEntry):
     """A new entry of any kind; an archive or a chunk says which part of the journal it stands for."""
 
     kind: Kind = Kind.NOTE
-    first_event: Annotated[int, Field(ge=1, le=sys.maxsize), Number] | None = None
-    last_event: Annotated[int, Field(ge=1, le=sys.maxsize), Number] | None = None
+    first_event: Annotated[int, Field(ge=1, le=sys.maxsize), StrictNumber] | None = None
+    last_event: Annotated[int, Field(ge=1, le=sys.maxsize), StrictNumber] | None = None
 
 
-class Drafts(Body):
+class NewEntries(Body):
     """New entries, written a thousand at a time."""
 
-    entries: Annotated[list[Made], FIRST_ERROR, Field(max_length=10_000)]
+    entries: Annotated[list[NewEntryOfKind], FIRST_ERROR, Field(max_length=10_000)]
 
 
-class Changes(Body):
+class EntryChanges(Body):
     """What is to be different about an entry; what is not given stays. An empty category or context is taken away."""
 
     content: Content | None = None
@@ -106,29 +106,29 @@ class Changes(Body):
     context: Content | Literal[""] | None = None
     category: Category | Literal[""] | None = None
     importance: Importance | None = None
-    source: Short | None = None
+    source: ShortText | None = None
 
 
-class Knowledge(Body):
+class KnowledgeBody(Body):
     """What is known under a key."""
 
     content: Content
     tags: Tags = ()
 
 
-class Naming(Body):
+class NameBody(Body):
     """A name for an entry."""
 
     name: Name
 
 
-class Back(Body):
+class RestoreBody(Body):
     """Under which name an entry comes back; its old one if none is given."""
 
     name: Name | None = None
 
 
-class Linked(BaseModel):
+class EntryLinks(BaseModel):
     """The entries that an entry links to, those that link to it, and the links that lead nowhere."""
 
     out: list[Entry]
@@ -136,7 +136,7 @@ class Linked(BaseModel):
     broken: list[str]
 
 
-class Emptied(BaseModel):
+class EmptiedTrash(BaseModel):
     """How many entries in the trash lost their text."""
 
     emptied: int
@@ -148,7 +148,7 @@ class LastChange(BaseModel):
     seq: int
 
 
-class AddBody(Made):
+class AddBody(NewEntryOfKind):
     """Make an entry."""
 
     op: Literal["add"]
@@ -170,7 +170,7 @@ class AliasBody(Body):
     name: Name
 
 
-class WriteBody(Changes):
+class WriteBody(EntryChanges):
     """Change an entry."""
 
     op: Literal["write"]
@@ -200,16 +200,16 @@ def list_entries(
     category: Category | None = None,
     scope: Scope | None = None,
     lifetime: Lifetime | None = None,
-    source: Annotated[Short | None, Query()] = None,
+    source: Annotated[ShortText | None, Query()] = None,
     tag: Annotated[Tag | None, Query()] = None,
-    conversation: Annotated[Short | None, Query(description="By its id or ref code.")] = None,
-    channel: Annotated[Short | None, Query()] = None,
-    since: Annotated[MomentAsked | None, Query()] = None,
-    until: Annotated[MomentAsked | None, Query()] = None,
+    conversation: Annotated[ShortText | None, Query(description="By its id or ref code.")] = None,
+    channel: Annotated[ShortText | None, Query()] = None,
+    since: Annotated[QueryMoment | None, Query()] = None,
+    until: Annotated[QueryMoment | None, Query()] = None,
     sort: Sort = Sort.CREATED,
     descending: Annotated[bool | None, Query(description="By default only names go from A to Z.")] = None,
-    limit: Limit = 100,
-    cursor: Cursor = None,
+    limit: PageLimit = 100,
+    cursor: PageCursor = None,
 ) -> Response:
     """Entries, newest first or by another field. The cursor goes with the sort and the filters of its page."""
     found = caller.memory.list(
@@ -218,20 +218,20 @@ def list_entries(
         limit=limit, after=cursor,
     )  # fmt: skip
     full = len(found) == limit
-    return answer({"items": found, "next": Place.of(found[-1], sort).text(sort) if full else None})
+    return json_response({"items": found, "next": Place.of(found[-1], sort).text(sort) if full else None})
 
 
 @router.post("/entries", status_code=201, response_model=Entry)
-def remember(draft: Draft, caller: Writer) -> Response:
+def remember(draft: NewEntry, caller: Writer) -> Response:
     """Remember something. It is on disk when the answer comes."""
     return _made(caller.memory.remember(**dict(draft)))
 
 
 @router.post("/entries/batch", status_code=201, response_model=Page[Entry])
-def remember_many(drafts: Drafts, caller: Writer) -> Response:
+def remember_many(drafts: NewEntries, caller: Writer) -> Response:
     """Remember many things. All are checked before the first is written."""
     made = caller.memory.remember_many([Add(**dict(draft)) for draft in drafts.entries])
-    return answer({"items": made, "next": None}, 201)
+    return json_response({"items": made, "next": None}, 201)
 
 
 @router.post("/operations", response_model=Entry, responses=described(412))
@@ -254,7 +254,7 @@ def get_entry(name_or_id: InPath, caller: Reader, if_none_match: IfNoneMatch = N
 
 
 @router.patch("/entries/{name_or_id}", response_model=Entry, responses=described(412))
-def write_entry(name_or_id: InPath, changes: Changes, caller: Writer, if_match: IfMatch = None) -> Response:
+def write_entry(name_or_id: InPath, changes: EntryChanges, caller: Writer, if_match: IfMatch = None) -> Response:
     """Change an entry's content or other fields. With If-Match only if nobody else changed it since."""
     return _apply(caller, Write(name_or_id, **dict(changes)), if_match)
 
@@ -274,13 +274,13 @@ def forget(
     version = _version(caller, name_or_id, if_match)
     if erase:
         receipt = caller.memory.forget(name_or_id, erase=True, if_version=version)
-        return answer(replace(receipt, remaining=tuple(without_places(request, caller, receipt.remaining))))
+        return json_response(replace(receipt, remaining=tuple(redacted(request, caller, receipt.remaining))))
     caller.memory.apply(Remove(name_or_id), if_version=version)
     return Response(status_code=204)
 
 
 @router.put("/entries/{key}/knowledge", response_model=Entry, responses=described(412))
-def upsert(key: InPath, knowledge: Knowledge, caller: Writer, if_match: IfMatch = None) -> Response:
+def upsert(key: InPath, knowledge: KnowledgeBody, caller: Writer, if_match: IfMatch = None) -> Response:
     """Write what is known under a key: made if it is new, rewritten if it is there. With If-Match it is not made."""
     if if_match is not None:
         return _apply(caller, Write(key, content=knowledge.content, tags=knowledge.tags or None), if_match)
@@ -290,35 +290,35 @@ def upsert(key: InPath, knowledge: Knowledge, caller: Writer, if_match: IfMatch 
 @router.get("/entries/{name_or_id}/history", response_model=Page[Revision])
 def history(name_or_id: InPath, caller: Reader) -> Response:
     """What was done to an entry, oldest first; also to one that was forgotten."""
-    return answer({"items": caller.memory.history(name_or_id), "next": None})
+    return json_response({"items": caller.memory.history(name_or_id), "next": None})
 
 
-@router.get("/entries/{name_or_id}/links", response_model=Linked)
+@router.get("/entries/{name_or_id}/links", response_model=EntryLinks)
 def links(name_or_id: InPath, caller: Reader) -> Response:
     """The [[links]] of an entry to others, those of others to it, and those that lead nowhere."""
-    return answer(caller.memory.links(name_or_id))
+    return json_response(caller.memory.links(name_or_id))
 
 
 @router.get("/entries/{name_or_id}/accesses", response_model=Accesses)
 def accesses(name_or_id: InPath, caller: Reader) -> Response:
     """When an entry was found by recalls, by which queries, and how it faded in between."""
-    return answer(caller.memory.accesses(name_or_id))
+    return json_response(caller.memory.accesses(name_or_id))
 
 
 @router.post("/entries/{name_or_id}/rename", response_model=Entry, responses=described(412))
-def rename(name_or_id: InPath, naming: Naming, caller: Writer, if_match: IfMatch = None) -> Response:
+def rename(name_or_id: InPath, naming: NameBody, caller: Writer, if_match: IfMatch = None) -> Response:
     """Give an entry a new name; the old one stays as an alias."""
     return _apply(caller, Rename(name_or_id, naming.name), if_match)
 
 
 @router.post("/entries/{name_or_id}/aliases", response_model=Entry, responses=described(412))
-def alias(name_or_id: InPath, naming: Naming, caller: Writer, if_match: IfMatch = None) -> Response:
+def alias(name_or_id: InPath, naming: NameBody, caller: Writer, if_match: IfMatch = None) -> Response:
     """Bind one more name to an entry."""
     return _apply(caller, Alias(name_or_id, naming.name), if_match)
 
 
 @router.post("/entries/{name_or_id}/restore", response_model=Entry)
-def restore(name_or_id: InPath, caller: Writer, back: Back | None = None) -> Response:
+def restore(name_or_id: InPath, caller: Writer, back: RestoreBody | None = None) -> Response:
     """Bring a forgotten entry back, under its old name or another."""
     return _one(caller.memory.restore(name_or_id, name=back.name if back else None))
 
@@ -326,18 +326,18 @@ def restore(name_or_id: InPath, caller: Writer, back: Back | None = None) -> Res
 @router.get("/trash", response_model=Page[Removed])
 def trash(
     caller: Reader,
-    limit: Limit = 100,
+    limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(pattern=r"^-?[0-9]{1,15}$", description="`next` of the page before.")] = None,
 ) -> Response:
     """What was forgotten and can be restored, newest first."""
     found = caller.memory.trash(limit=limit, before=None if cursor is None else int(cursor))
-    return answer({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
+    return json_response({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
 
 
 @router.delete("/trash")
-def empty_trash(caller: Writer) -> Emptied:
+def empty_trash(caller: Writer) -> EmptiedTrash:
     """Remove the text of everything in the trash for good."""
-    return Emptied(emptied=caller.memory.empty_trash())
+    return EmptiedTrash(emptied=caller.memory.empty_trash())
 
 
 @router.get("/changes", response_model=Page[Revision])
@@ -346,12 +346,12 @@ def changes(
     after: Annotated[
         int, Query(ge=-(2**63), le=2**63 - 1, description="The number of the last change that is known.")
     ] = 0,
-    limit: Limit = 100,
+    limit: PageLimit = 100,
     account: OfAccount = False,
 ) -> Response:
     """What was done to the entries of this workspace, in order; `next` is what to give as `after`."""
     found = caller.memory.changes(after, limit=limit, account=account)
-    return answer({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
+    return json_response({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
 
 
 @router.get("/changes/last")
@@ -371,11 +371,11 @@ def _apply(caller: Caller, operation: Rename | Alias | Write | Remove, if_match:
 
 
 def _made(entry: Entry) -> Response:
-    return answer(entry, 201, {**_etag(entry), "Location": f"/v1/entries/{entry.id}"})
+    return json_response(entry, 201, {**_etag(entry), "Location": f"/v1/entries/{entry.id}"})
 
 
 def _one(entry: Entry) -> Response:
-    return answer(entry, headers=_etag(entry))
+    return json_response(entry, headers=_etag(entry))
 
 
 def _etag(entry: Entry) -> dict[str, str]:

@@ -31,7 +31,7 @@ __all__ = [
     "METHODS",
     "OUT_OF_ORDER",
     "Code",
-    "Problem",
+    "ProblemDetails",
     "ProblemResponse",
     "described",
     "install",
@@ -81,7 +81,7 @@ _PLACE = re.compile(r"(?:^|[\s'(])/\w|://")
 _log = logging.getLogger("recollect.rest")
 
 
-class Problem(BaseModel):
+class ProblemDetails(BaseModel):
     """What went wrong, in the form of RFC 9457."""
 
     type: str = Field("about:blank", description="Always about:blank: status and code say what kind of problem it is.")
@@ -118,7 +118,7 @@ def problem(
 
 def described(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """Return the OpenAPI responses of a route for these error statuses."""
-    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    content = {"application/problem+json": {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}}
     return {status: {"description": HTTPStatus(status).phrase, "content": content} for status in statuses}
 
 

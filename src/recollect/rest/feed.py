@@ -30,7 +30,7 @@ from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, secret_of
 from recollect.rest.idempotency import Route
 
-__all__ = ["Feeds", "Listener", "News", "Position", "Source", "Told", "router"]
+__all__ = ["FeedBatch", "FeedEvent", "Feeds", "Listener", "Position", "Source", "router"]
 
 EVERY = 0.5
 """Polling interval in seconds."""
@@ -76,7 +76,7 @@ class Position:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FeedEvent:
     """A message with its log and sequence number; without a log it does not advance the position."""
 
     message: bytes
@@ -93,10 +93,10 @@ class Told:
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class FeedBatch:
     """A page of messages, the position it reaches, and whether more follow before the requested end."""
 
-    told: list[Told]
+    told: list[FeedEvent]
     reached: Position
     more: bool
 
@@ -108,9 +108,9 @@ class Listener:
     secret: str | None
     abort: Callable[[], object] | None = None
     """Aborts the connection."""
-    queue: asyncio.Queue[Told | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
+    queue: asyncio.Queue[FeedEvent | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
 
-    def tell(self, told: Told) -> bool:
+    def tell(self, told: FeedEvent) -> bool:
         """Enqueue a message; return False if the queue is full."""
         try:
             self.queue.put_nowait(told)
@@ -146,7 +146,7 @@ class Source:
                 await self.look()
                 if stopwatch() - pinged >= PING:
                     pinged = stopwatch()
-                    self._tell(Told(_message("ping", {})))
+                    self._tell(FeedEvent(_message("ping", {})))
             except RecollectError as error:  # the database is briefly unavailable: keep the listeners
                 _log.warning("the feed of %s/%s: %s", self._workspace, self._agent, error)
             with suppress(TimeoutError):
@@ -169,16 +169,16 @@ class Source:
                 for told in news.told:
                     self._tell(told)
                 for one in due.keys() - self.due.keys():
-                    self._tell(Told(_message("reminder", due[one])))
+                    self._tell(FeedEvent(_message("reminder", due[one])))
                 self.due = due
 
-    def _news(self, since: Position, secrets: set[str]) -> tuple[set[str], News, dict[str, dict[str, Any]]]:
+    def _news(self, since: Position, secrets: set[str]) -> tuple[set[str], FeedBatch, dict[str, dict[str, Any]]]:
         memory = self._home.agent(self._agent, self._workspace)
         news = _between(memory, since, _now(memory))
         due = {one.id: _reminder(one) for one in memory.reminders.due(DUE)}
         return {one for one in secrets if self._home.tokens.check(one) is None}, news, due
 
-    def _tell(self, told: Told) -> None:
+    def _tell(self, told: FeedEvent) -> None:
         for listener in list(self.listeners):
             if not listener.tell(told):
                 self._leave(listener)
@@ -229,7 +229,7 @@ class Feeds:
         finally:
             source.listeners.discard(listener)
 
-    def _missed(self, workspace: str, agent: str, after: Position, begin: Position) -> News:
+    def _missed(self, workspace: str, agent: str, after: Position, begin: Position) -> FeedBatch:
         return _between(self._home.agent(agent, workspace), after, begin)
 
     def _join(self, workspace: str, agent: str, listener: Listener, now: Position) -> Source:
@@ -279,16 +279,16 @@ def _now(memory: Memory) -> Position:
     return Position(memory.last_change(), memory.conversations.last_event(), memory.last_change(account=True))
 
 
-def _between(memory: Memory, begin: Position, end: Position) -> News:
+def _between(memory: Memory, begin: Position, end: Position) -> FeedBatch:
     """Read one page of each log between two positions."""
-    logs: dict[str, Callable[[int], list[Told]]] = {
+    logs: dict[str, Callable[[int], list[FeedEvent]]] = {
         "operation": lambda after: [_operation(one) for one in memory.changes(after, limit=PAGE)],
         "event": lambda after: [_event(one) for one in memory.conversations.journal(after, limit=PAGE)],
         "account": lambda after: [
             _operation(one, account=True) for one in memory.changes(after, limit=PAGE, account=True)
         ],
     }
-    told, reached, more = list[Told](), begin, False
+    told, reached, more = list[FeedEvent](), begin, False
     for log, read in logs.items():
         first, last = getattr(begin, log), getattr(end, log)
         if first < last:
@@ -296,28 +296,28 @@ def _between(memory: Memory, begin: Position, end: Position) -> News:
             told += [one for one in found if one.number <= last]
             full = len(found) == PAGE and found[-1].number < last
             reached, more = reached.moved(log, found[-1].number if full else last), more or full
-    return News(told, reached, more)
+    return FeedBatch(told, reached, more)
 
 
 def _message(kind: str, data: dict[str, Any]) -> bytes:
     return f"event: {kind}\ndata: {json.dumps(data, ensure_ascii=False)}\n\n".encode()
 
 
-def _operation(one: Revision, *, account: bool = False) -> Told:
+def _operation(one: Revision, *, account: bool = False) -> FeedEvent:
     data = {
         "seq": one.seq, "at": one.at, "actor": one.actor, "operation": one.operation, "entry_id": one.entry_id,
         "name": one.after.get("name") or one.before.get("name"),
     }  # fmt: skip
     log, more = ("account", {"account": True}) if account else ("operation", {})
-    return Told(_message("operation", data | more), log, one.seq)
+    return FeedEvent(_message("operation", data | more), log, one.seq)
 
 
-def _event(one: Event) -> Told:
+def _event(one: Event) -> FeedEvent:
     data = {
         "seq": one.seq, "at": one.created_at, "type": one.type, "lane": one.lane,
         "conversation_id": one.conversation_id, "hash": one.hash,
     }  # fmt: skip
-    return Told(_message("event", data), "event", one.seq)
+    return FeedEvent(_message("event", data), "event", one.seq)
 
 
 def _reminder(one: Reminder) -> dict[str, Any]:

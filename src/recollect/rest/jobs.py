@@ -9,21 +9,21 @@ from recollect.model.access import ANY, Right
 from recollect.model.upkeep import JobStatus, Run
 from recollect.rest.caller import Admin, Anyone, Owner, local_only
 from recollect.rest.idempotency import Route
-from recollect.rest.types import Body, Limit, Name, Page, Short, Truth
+from recollect.rest.types import Body, Name, Page, PageLimit, ShortText, StrictBool
 
-__all__ = ["Order", "router"]
+__all__ = ["RunRequest", "router"]
 
 router = APIRouter(prefix="/v1", tags=["jobs"], route_class=Route)
 
 
-class Order(Body):
+class RunRequest(Body):
     """How to run a job."""
 
-    dry_run: Annotated[Truth, Field(description="Tell what it would do, and change nothing.")] = False
-    workspace: Annotated[Short | None, Field(description="Only there; else everywhere.")] = None
+    dry_run: Annotated[StrictBool, Field(description="Tell what it would do, and change nothing.")] = False
+    workspace: Annotated[ShortText | None, Field(description="Only there; else everywhere.")] = None
 
 
-USUAL = Order()
+USUAL = RunRequest()
 
 
 @router.get("/jobs")
@@ -40,7 +40,7 @@ def run_due(caller: Owner) -> Page[Run]:
 
 
 @router.post("/jobs/{name}/run")
-def run(name: Name, caller: Anyone, order: Order = USUAL) -> Run:
+def run(name: Name, caller: Anyone, order: RunRequest = USUAL) -> Run:
     """Run a job now, due or not; the answer tells what it did to which entry and why."""
     caller.must(Right.ADMIN, order.workspace or ANY, ANY)
     return caller.home.jobs.run(name, dry_run=order.dry_run, workspace=order.workspace)
@@ -48,7 +48,7 @@ def run(name: Name, caller: Anyone, order: Order = USUAL) -> Run:
 
 @router.get("/runs")
 def runs(
-    caller: Owner, job: Annotated[Name | None, Query()] = None, limit: Annotated[Limit, Query()] = 20
+    caller: Owner, job: Annotated[Name | None, Query()] = None, limit: Annotated[PageLimit, Query()] = 20
 ) -> Page[Run]:
     """The latest runs with everything they did, newest first."""
     return Page(items=caller.home.jobs.runs(job, limit=limit))

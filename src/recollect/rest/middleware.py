@@ -23,11 +23,11 @@ from recollect.clock import iso, stopwatch
 from recollect.config import ServerSettings
 from recollect.rest.bodies import checked
 from recollect.rest.caller import elsewhere, is_loopback, secret_of
+from recollect.rest.concurrency import Slot, Slots
 from recollect.rest.errors import METHODS, problem
-from recollect.rest.places import Place, Places
 from recollect.rest.types import SLASH
 
-__all__ = ["LARGE", "SAFE", "Guard", "Stopping", "origins"]
+__all__ = ["LARGE", "SAFE", "Guard", "ShutdownEvent", "origins"]
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 UNCOUNTED = ("/healthz", "/readyz", "/metrics")
@@ -51,7 +51,7 @@ LAST_WITHIN = 2.0
 _requests = logging.getLogger("recollect.requests")
 
 
-class Stopping(asyncio.Event):
+class ShutdownEvent(asyncio.Event):
     """Event that is set on shutdown: feeds end, and the timeouts of pending bodies are shortened."""
 
     def __init__(self) -> None:
@@ -73,12 +73,12 @@ class Guard:
 
     def __init__(
         self, app: ASGIApp, *, settings: ServerSettings, needs_token: bool, registry: CollectorRegistry,
-        stopping: Stopping,
+        stopping: ShutdownEvent,
     ) -> None:  # fmt: skip
         self._app, self._settings, self._needs_token, self._stopping = app, settings, needs_token, stopping
         self._hosts = {*map(_name, _words(settings.hosts)), settings.host.lower()} - {""}
         self._origins = set(origins(settings))
-        self._feeds, self._places = 0, Places(settings.concurrency)
+        self._feeds, self._slots = 0, Slots(settings.concurrency)
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._answers = Counter(
             "recollect_requests", "Requests that were answered", ["method", "route", "status"], registry=registry
@@ -88,7 +88,7 @@ class Guard:
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
         )  # fmt: skip
         Gauge("recollect_requests_running", "Requests that are being answered", registry=registry).set_function(
-            lambda: self._places.taken()
+            lambda: self._slots.taken()
         )
         Gauge("recollect_feeds_open", "Feeds that are open", registry=registry).set_function(lambda: self._feeds)
 
@@ -128,8 +128,8 @@ class Guard:
         limit = None if path in LARGE else SMALL_LIMIT if path in SMALL else self._settings.body_limit
         feed = _stays_open(scope)
         uncounted = feed or path in UNCOUNTED
-        with self._places.of(_credential(scope) or (away[-1][:64] if away else None)) as place:
-            body = _limited(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN, self._stopping, place)
+        with self._slots.of(_credential(scope) or (away[-1][:64] if away else None)) as slot:
+            body = _limited(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN, self._stopping, slot)
             try:
                 _must_be_readable(scope)
                 self._must_be_welcome(scope, headers, away)
@@ -139,7 +139,7 @@ class Guard:
                 if path in SMALL and scope["method"] not in SAFE:
                     body = await _taken(body)
                 if not uncounted:
-                    await place.take()
+                    await slot.take()
             except HTTPException as refused:
                 answer = problem(path, refused.status_code, refused.detail, headers=refused.headers)
                 await answer(scope, receive, send)
@@ -183,10 +183,10 @@ class Guard:
             return
         later = {"Retry-After": "1"}
         if _stays_open(scope) and self._feeds >= settings.feeds:
-            detail = f"{settings.feeds:,} feeds are open, and no more may be; come again later"
+            detail = f"too many open feeds (limit {settings.feeds:,}); retry later"
             raise HTTPException(503, detail, later)
         if settings.rate > 0 and not self._within_rate(self._counted(scope, away)):
-            detail = f"that is more than {settings.rate:g} requests a second; come again in a moment"
+            detail = f"too many requests (limit {settings.rate:g} per second); retry later"
             raise HTTPException(429, detail, later)
 
     def _counted(self, scope: Scope, away: list[str]) -> str | None:
@@ -251,7 +251,7 @@ def _must_be_readable(scope: Scope) -> None:
         raise HTTPException(400, "the address cannot be read; write it in UTF-8, and each byte of other letters as %C3")
 
 
-def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopping, place: Place) -> Receive:
+def _limited(receive: Receive, limit: int | None, within: float, stopping: ShutdownEvent, slot: Slot) -> Receive:
     """Wrap `receive` with a size limit and a timeout. The request gives up its slot while it waits for the body."""
     got, more, until = 0, True, stopwatch() + within
 
@@ -261,22 +261,22 @@ def _limited(receive: Receive, limit: int | None, within: float, stopping: Stopp
             return await receive()
         left = within if limit is None else until - stopwatch()
         wait = asyncio.timeout(min(left, LAST_WITHIN) if stopping.is_set() else left)
-        place.pause()
+        slot.pause()
         try:
             async with wait:
                 stopping.waits.add(wait)
                 message = await receive()
         except TimeoutError:
             if stopping.is_set():
-                detail = "the server is about to stop, and the body had not come; nothing was changed. Send it again"
+                detail = "the server is shutting down before the body arrived; nothing was changed. Send it again"
                 raise HTTPException(503, detail, {"Connection": "close", "Retry-After": "1"}) from None
-            detail = f"the body did not come within {within:g} seconds; nothing was changed"
+            detail = f"the body did not arrive within {within:g} seconds; nothing was changed"
             raise HTTPException(408, detail, {"Connection": "close"}) from None
         finally:
             stopping.waits.discard(wait)
         got, more = got + len(message.get("body", b"")), message.get("more_body", False)
         if not more:
-            await place.resume()
+            await slot.resume()
         if limit is not None and got > limit:
             raise HTTPException(
                 413, f"a request may carry {limit:,} bytes here; send less at once, or see [server] body_limit"

@@ -9,120 +9,119 @@ from pydantic import Tag as Choice
 from recollect.compat import store_tools
 from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.recall import Hit
-from recollect.rest.caller import SEGMENT, Caller, Reader, Writer
+from recollect.rest.caller import AgentName, Caller, Reader, Writer
 from recollect.rest.idempotency import Route
 from recollect.rest.types import (
     FIRST_ERROR,
     Body,
+    BodyMoment,
     Content,
-    Moment,
-    MomentAsked,
     Name,
-    Number,
-    Short,
+    QueryMoment,
+    QueryText,
+    ShortText,
+    StrictBool,
+    StrictNumber,
     Tag,
     Tags,
-    Truth,
-    Words,
-    answer,
+    json_response,
 )
 
 __all__ = [
-    "Delete",
-    "Found",
-    "Insert",
-    "Knowledge",
-    "Question",
-    "SessionDetail",
-    "Sessions",
-    "Update",
-    "Working",
-    "WorkingEvent",
-    "Written",
+    "DeleteKnowledge",
+    "InsertKnowledge",
+    "KnowledgeQuery",
+    "QueryResponse",
+    "RecallRequest",
+    "SessionDetailQuery",
+    "SessionQuery",
+    "UpdateKnowledge",
+    "UpsertResponse",
+    "WorkingEventQuery",
+    "WorkingQuery",
     "router",
 ]
 
 router = APIRouter(prefix="/v1", tags=["recall"], route_class=Route)
-Agent = Annotated[str, Field(min_length=1, max_length=64, pattern=SEGMENT, examples=["ana"])]
-Most = Annotated[int, Field(ge=0, le=10_000), Number]
-Hits = Annotated[int, Field(ge=0, le=1_000), Number]
+ResultLimit = Annotated[int, Field(ge=0, le=10_000), StrictNumber]
+HitCount = Annotated[int, Field(ge=0, le=1_000), StrictNumber]
 
 
-class Question(Body):
+class RecallRequest(Body):
     """What to look for, and among what."""
 
-    query: Annotated[Words, Field(examples=["when do we deploy?"])]
-    limit: Hits = 5
+    query: Annotated[QueryText, Field(examples=["when do we deploy?"])]
+    limit: HitCount = 5
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid"
     scopes: Annotated[list[Scope], FIRST_ERROR, Field(max_length=8)] | None = None
-    channel: Short | None = None
-    conversation: Short | None = None
+    channel: ShortText | None = None
+    conversation: ShortText | None = None
     category: Category | Annotated[list[Category], FIRST_ERROR, Field(min_length=1, max_length=8)] | None = None
     kinds: Annotated[list[Kind], FIRST_ERROR, Field(max_length=8)] | None = None
     tags: Tags | None = None
-    source: Short | None = None
+    source: ShortText | None = None
     lifetimes: Annotated[list[Lifetime], FIRST_ERROR, Field(max_length=8)] | None = None
-    since: Moment | None = None
-    until: Moment | None = None
-    target_agent: Agent | None = None
+    since: BodyMoment | None = None
+    until: BodyMoment | None = None
+    target_agent: AgentName | None = None
     fusion: Literal["weighted", "rrf"] = "weighted"
-    prefix: Truth = False
-    fuzzy: Annotated[float, Field(ge=0, le=1), Number] = 0.0
-    explain: Truth = False
-    record: Annotated[Truth, Field(description="Whether what is found counts as used.")] = True
+    prefix: StrictBool = False
+    fuzzy: Annotated[float, Field(ge=0, le=1), StrictNumber] = 0.0
+    explain: StrictBool = False
+    record: Annotated[StrictBool, Field(description="Whether what is found counts as used.")] = True
 
 
-class Knowledge(Body):
+class KnowledgeQuery(Body):
     """Among what was written to stay, by meaning or by words."""
 
     store: Literal["knowledge"] = "knowledge"
     mode: Literal["semantic", "text"] | None = None
-    query: Words
-    target_agent: Agent | None = None
-    limit: Hits = 10
+    query: QueryText
+    target_agent: AgentName | None = None
+    limit: HitCount = 10
 
 
-class Sessions(Body):
+class SessionQuery(Body):
     """Among past conversations, by meaning or by words."""
 
     store: Literal["session"]
     mode: Literal["semantic", "text"] | None = None
-    query: Words
-    target_agent: Agent | None = None
-    limit: Hits = 10
+    query: QueryText
+    target_agent: AgentName | None = None
+    limit: HitCount = 10
 
 
-class SessionDetail(Body):
+class SessionDetailQuery(Body):
     """All of a past conversation."""
 
     store: Literal["session"]
     mode: Literal["session_detail"]
-    session_id: Short
-    target_agent: Agent | None = None
-    limit: Most = 10
-    after: Annotated[int, Field(ge=0, le=2**63 - 1, description="`next` of the page before."), Number] = 0
+    session_id: ShortText
+    target_agent: AgentName | None = None
+    limit: ResultLimit = 10
+    after: Annotated[int, Field(ge=0, le=2**63 - 1, description="`next` of the page before."), StrictNumber] = 0
 
 
-class Working(Body):
+class WorkingQuery(Body):
     """In the current conversation, by words."""
 
     store: Literal["working"]
     mode: Literal["keyword"] | None = None
-    query: Words
-    conversation: Short
-    target_agent: Agent | None = None
-    limit: Hits = 10
+    query: QueryText
+    conversation: ShortText
+    target_agent: AgentName | None = None
+    limit: HitCount = 10
 
 
-class WorkingEvent(Body):
+class WorkingEventQuery(Body):
     """An event of the current conversation, by its hash."""
 
     store: Literal["working"]
     mode: Literal["hash"]
-    hash: Short
-    conversation: Short
-    target_agent: Agent | None = None
-    limit: Most = 10
+    hash: ShortText
+    conversation: ShortText
+    target_agent: AgentName | None = None
+    limit: ResultLimit = 10
 
 
 def _shape(body: Any) -> str:
@@ -132,18 +131,18 @@ def _shape(body: Any) -> str:
     return str(mode if mode in ("session_detail", "hash") else store)
 
 
-Lookup = Annotated[
-    Annotated[Knowledge, Choice("knowledge")]
-    | Annotated[Sessions, Choice("session")]
-    | Annotated[SessionDetail, Choice("session_detail")]
-    | Annotated[Working, Choice("working")]
-    | Annotated[WorkingEvent, Choice("hash")],
+StoreQuery = Annotated[
+    Annotated[KnowledgeQuery, Choice("knowledge")]
+    | Annotated[SessionQuery, Choice("session")]
+    | Annotated[SessionDetailQuery, Choice("session_detail")]
+    | Annotated[WorkingQuery, Choice("working")]
+    | Annotated[WorkingEventQuery, Choice("hash")],
     Discriminator(_shape),
     Field(examples=[{"store": "knowledge", "query": "when do we deploy?"}]),
 ]
 
 
-class Insert(Body):
+class InsertKnowledge(Body):
     """Write knowledge; under a key that is there it is rewritten."""
 
     op: Literal["insert"]
@@ -152,7 +151,7 @@ class Insert(Body):
     tags: Tags = ()
 
 
-class Update(Body):
+class UpdateKnowledge(Body):
     """Rewrite knowledge."""
 
     op: Literal["update"]
@@ -161,20 +160,20 @@ class Update(Body):
     tags: Tags = ()
 
 
-class Delete(Body):
+class DeleteKnowledge(Body):
     """Forget knowledge."""
 
     op: Literal["delete"]
     key: Name
 
 
-Change = Annotated[
-    Insert | Update | Delete,
+KnowledgeChange = Annotated[
+    InsertKnowledge | UpdateKnowledge | DeleteKnowledge,
     Field(discriminator="op", examples=[{"op": "insert", "key": "deploy day", "content": "We deploy on Tuesdays."}]),
 ]
 
 
-class Found(BaseModel):
+class QueryResponse(BaseModel):
     """What a read found."""
 
     ok: bool
@@ -182,7 +181,7 @@ class Found(BaseModel):
     next: int | None = None
 
 
-class Written(BaseModel):
+class UpsertResponse(BaseModel):
     """What a write did."""
 
     ok: bool
@@ -191,7 +190,7 @@ class Written(BaseModel):
 
 
 @router.post("/recall", response_model=list[Hit])
-def recall(question: Question, caller: Reader) -> Response:
+def recall(question: RecallRequest, caller: Reader) -> Response:
     """Find entries by their words and, where there is an embedder, by their meaning; best first."""
     return _recall(caller, question)
 
@@ -199,24 +198,24 @@ def recall(question: Question, caller: Reader) -> Response:
 @router.get("/recall", response_model=list[Hit])
 def recall_by_link(
     caller: Reader,
-    q: Annotated[Words, Query(max_length=4_000, description="What to look for; a longer question goes with POST.")],
+    q: Annotated[QueryText, Query(max_length=4_000, description="What to look for; a longer question goes with POST.")],
     limit: Annotated[int, Query(ge=0, le=1_000)] = 5,
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid",
-    channel: Annotated[Short | None, Query()] = None,
-    conversation: Annotated[Short | None, Query()] = None,
+    channel: Annotated[ShortText | None, Query()] = None,
+    conversation: Annotated[ShortText | None, Query()] = None,
     category: Category | None = None,
     kind: Kind | None = None,
     tag: Annotated[Tag | None, Query()] = None,
-    source: Annotated[Short | None, Query()] = None,
+    source: Annotated[ShortText | None, Query()] = None,
     lifetime: Lifetime | None = None,
-    since: Annotated[MomentAsked | None, Query()] = None,
-    until: Annotated[MomentAsked | None, Query()] = None,
+    since: Annotated[QueryMoment | None, Query()] = None,
+    until: Annotated[QueryMoment | None, Query()] = None,
     prefix: bool = False,
     fuzzy: Annotated[float, Query(ge=0, le=1)] = 0.0,
     explain: bool = False,
 ) -> Response:
     """The same for links and for search as you type; with one value of each filter."""
-    question = Question(
+    question = RecallRequest(
         query=q, limit=limit, mode=mode, channel=channel, conversation=conversation, category=category,
         kinds=None if kind is None else [kind], tags=None if tag is None else (tag,), source=source,
         lifetimes=None if lifetime is None else [lifetime], since=since, until=until, prefix=prefix, fuzzy=fuzzy,
@@ -225,19 +224,19 @@ def recall_by_link(
     return _recall(caller, question)
 
 
-@router.post("/query", response_model=Found)
-def query(lookup: Lookup, caller: Reader) -> Response:
+@router.post("/query", response_model=QueryResponse)
+def query(lookup: StoreQuery, caller: Reader) -> Response:
     """Read a store (working, session, knowledge) in the shape that a model's tool has."""
     caller.others(lookup.target_agent)
-    return answer(caller.memory.query(**dict(lookup)))
+    return json_response(caller.memory.query(**dict(lookup)))
 
 
-@router.post("/upsert", response_model=Written)
-def upsert(change: Change, caller: Writer) -> Response:
+@router.post("/upsert", response_model=UpsertResponse)
+def upsert(change: KnowledgeChange, caller: Writer) -> Response:
     """Write knowledge in the shape that a model's tool has: insert, update or delete by a key."""
-    return answer(store_tools.upsert(caller.memory, **dict(change)))
+    return json_response(store_tools.upsert(caller.memory, **dict(change)))
 
 
-def _recall(caller: Caller, question: Question) -> Response:
+def _recall(caller: Caller, question: RecallRequest) -> Response:
     caller.others(question.target_agent)
-    return answer(caller.memory.recall(**dict(question)))
+    return json_response(caller.memory.recall(**dict(question)))

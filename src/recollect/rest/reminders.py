@@ -8,17 +8,28 @@ from pydantic import Field, WithJsonSchema
 from recollect.errors import Conflict, NotFound
 from recollect.model.reminder import Reminder
 from recollect.rest.caller import Reader, Writer
-from recollect.rest.conversations import Place
+from recollect.rest.conversations import ListCursor
 from recollect.rest.idempotency import Route
-from recollect.rest.types import MOMENT, Body, Content, InPath, Limit, Most, Number, Page, Short, page
+from recollect.rest.types import (
+    MOMENT,
+    Body,
+    Content,
+    InPath,
+    Page,
+    PageLimit,
+    ShortText,
+    StrictNumber,
+    UnpagedLimit,
+    page,
+)
 
-__all__ = ["Claim", "Held", "NewReminder", "router"]
+__all__ = ["ClaimProof", "ClaimRequest", "NewReminder", "router"]
 
 router = APIRouter(prefix="/v1/reminders", tags=["reminders"], route_class=Route)
 
 Id = InPath
 At = Annotated[
-    Annotated[int, Number] | str,
+    Annotated[int, StrictNumber] | str,
     WithJsonSchema(
         {"anyOf": [*MOMENT, {"type": "string", "maxLength": 40, "pattern": r"^([0-9]{1,5}[smhdw] ?){1,4}$"}]}
     ),
@@ -32,29 +43,29 @@ class NewReminder(Body):
 
     at: At
     message: Content
-    session_id: Short | None = None
-    plugin: Short | None = None
-    recipient: Short | None = None
+    session_id: ShortText | None = None
+    plugin: ShortText | None = None
+    recipient: ShortText | None = None
 
 
-class Claim(Body):
+class ClaimRequest(Body):
     """How many to claim."""
 
-    limit: Annotated[int, Field(ge=0, le=10_000, description="At most 32 are given."), Number] = 32
+    limit: Annotated[int, Field(ge=0, le=10_000, description="At most 32 are given."), StrictNumber] = 32
 
 
-class Held(Body):
+class ClaimProof(Body):
     """What shows that a reminder was claimed by whoever sends this."""
 
-    claim: Short | None = None
+    claim: ShortText | None = None
 
 
 @router.get("")
 def reminders(
     caller: Reader,
     include_delivered: bool = False,
-    limit: Limit = 100,
-    cursor: Place = None,
+    limit: PageLimit = 100,
+    cursor: ListCursor = None,
 ) -> Page[Reminder]:
     """The reminders that wait, in the order in which they are due; with those that were delivered, if asked."""
     found = caller.memory.reminders.list(include_delivered=include_delivered, limit=limit, after=cursor)
@@ -68,26 +79,26 @@ def add(new: NewReminder, caller: Writer) -> Reminder:
 
 
 @router.get("/due")
-def due(caller: Reader, limit: Most = 32) -> Page[Reminder]:
+def due(caller: Reader, limit: UnpagedLimit = 32) -> Page[Reminder]:
     """What is due and claimed by nobody, oldest first. Nothing is changed."""
     return Page(items=caller.memory.reminders.due(limit))
 
 
 @router.post("/claim")
-def claim(caller: Writer, wanted: Claim | None = None) -> list[Reminder]:
+def claim(caller: Writer, wanted: ClaimRequest | None = None) -> list[Reminder]:
     """Take what is due, to deliver it; nobody else gets it for five minutes. The `claim` of each is needed then."""
-    return caller.memory.reminders.claim((wanted or Claim()).limit)
+    return caller.memory.reminders.claim((wanted or ClaimRequest()).limit)
 
 
 @router.post("/{id}/deliver", status_code=204)
-def deliver(id: Id, caller: Writer, held: Held | None = None) -> None:
+def deliver(id: Id, caller: Writer, held: ClaimProof | None = None) -> None:
     """Mark it as delivered."""
     if not caller.memory.reminders.deliver(_shown(id, held)):
         raise Conflict(f"the reminder {id!r} was delivered before, is not there, or is claimed by somebody else")
 
 
 @router.post("/{id}/release", status_code=204)
-def release(id: Id, caller: Writer, held: Held | None = None) -> None:
+def release(id: Id, caller: Writer, held: ClaimProof | None = None) -> None:
     """Give back what was claimed, so that it is due again."""
     if not caller.memory.reminders.release(_shown(id, held)):
         raise Conflict(f"the reminder {id!r} is not claimed, or by somebody else; send the `claim` that you were given")
@@ -100,7 +111,7 @@ def cancel(id: Id, caller: Writer) -> None:
         raise NotFound(f"there is no reminder {id!r} that waits; it may have been delivered")
 
 
-def _shown(id: str, held: Held | None) -> Reminder:
+def _shown(id: str, held: ClaimProof | None) -> Reminder:
     """Build a reminder from its id and claim. The id alone is no proof: another caller of this process may hold it."""
     return Reminder(
         id=id, session_id="", plugin=None, recipient=None, message="", due_at=0, claimed_at=None, delivered_at=None,

@@ -35,7 +35,7 @@ from recollect.rest.caller import is_loopback
 from recollect.rest.errors import problem
 from recollect.wiring import open_home, shown
 
-__all__ = ["Server", "serve"]
+__all__ = ["HomeServer", "serve"]
 
 BACKLOG = 2_048
 KEEP_ALIVE = 75
@@ -76,7 +76,7 @@ def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Call
     with _listening(chosen.host, chosen.port) as listening:
         address = _address(listening)
         if chosen.workers == 1:
-            Server(home, settings, upkeep=upkeep, ready=lambda: ready(address)).run([listening])
+            HomeServer(home, settings, upkeep=upkeep, ready=lambda: ready(address)).run([listening])
         else:
             home.close()
             work = (location, settings, upkeep, listening)
@@ -124,7 +124,7 @@ class _Connection(H11Protocol):
             self._waiting = None
 
 
-class Server(uvicorn.Server):
+class HomeServer(uvicorn.Server):
     """uvicorn for a home: reports readiness, ends feeds before it waits for requests, exits cleanly on signals."""
 
     def __init__(
@@ -285,7 +285,7 @@ def _work(location: str, settings: Settings, upkeep: bool, listening: socket.soc
         _log.error("%s", error)
         sys.exit(1)
     ready = partial(tell.send, True)
-    Server(home, settings, upkeep=upkeep, ready=ready, signals=[signal.SIGTERM]).run([listening])
+    HomeServer(home, settings, upkeep=upkeep, ready=ready, signals=[signal.SIGTERM]).run([listening])
 
 
 def _stop_without_parent() -> None:

@@ -11,7 +11,7 @@ from starlette.exceptions import HTTPException
 from recollect.model.access import ANY, Right, Token
 from recollect.rest.caller import COOKIE, Anyone
 from recollect.rest.idempotency import Route
-from recollect.rest.types import Body, answer
+from recollect.rest.types import Body, json_response
 from recollect.wiring import program, shown
 
 __all__ = ["Login", "Session", "router"]
@@ -82,4 +82,4 @@ def _session(request: Request, token: Token | None) -> Response:
         "home": shown(settings.home) if local else None,
         "program": program() if local else None,
     }
-    return answer(told, headers={"Cache-Control": "no-store"})
+    return json_response(told, headers={"Cache-Control": "no-store"})

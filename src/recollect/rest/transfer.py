@@ -27,9 +27,9 @@ from recollect.model.report import Finding
 from recollect.model.transfer import Format, Imported
 from recollect.rest.caller import Anyone, Owner
 from recollect.rest.idempotency import Route
-from recollect.rest.types import Body, Number, Truth
+from recollect.rest.types import Body, StrictBool, StrictNumber
 
-__all__ = ["Checked", "Embedded", "Most", "Repair", "Sent", "router"]
+__all__ = ["BackfillLimit", "CheckRequest", "CheckResult", "Embedded", "SentFile", "router"]
 
 router = APIRouter(prefix="/v1", tags=["transfer"], route_class=Route)
 BLOCK = 1 << 18
@@ -49,13 +49,13 @@ FileName = Annotated[
 ]
 
 
-class Repair(Body):
+class CheckRequest(Body):
     """Whether to mend what is found."""
 
-    repair: Annotated[Truth, Field(description="Rebuild what is derived: the index, and stray names.")] = False
+    repair: Annotated[StrictBool, Field(description="Rebuild what is derived: the index, and stray names.")] = False
 
 
-class Checked(BaseModel):
+class CheckResult(BaseModel):
     """Figures, and findings; none when all is well."""
 
     ok: bool
@@ -65,10 +65,10 @@ class Checked(BaseModel):
     findings: list[Finding]
 
 
-class Most(Body):
+class BackfillLimit(Body):
     """How much at once."""
 
-    limit: Annotated[int, Field(ge=1, le=100_000, description="How many entries at most."), Number] = 1_000
+    limit: Annotated[int, Field(ge=1, le=100_000, description="How many entries at most."), StrictNumber] = 1_000
 
 
 class Embedded(BaseModel):
@@ -77,7 +77,7 @@ class Embedded(BaseModel):
     embedded: int
 
 
-LOOK, SOME = Repair(), Most()
+LOOK, SOME = CheckRequest(), BackfillLimit()
 
 
 @router.get("/export", response_class=StreamingResponse, responses={200: LINES})
@@ -141,17 +141,17 @@ async def import_(
 
 
 @router.post("/check")
-def check(caller: Owner, order: Repair = LOOK) -> Checked:
+def check(caller: Owner, order: CheckRequest = LOOK) -> CheckResult:
     """Verify files, entries, names, log and index of everything here; mend what is derived, if asked to."""
     found = caller.home.check(repair=order.repair)
-    return Checked(
+    return CheckResult(
         ok=found.ok, entries=found.entries, operations=found.operations, events=found.events,
         findings=list(found.findings),
     )  # fmt: skip
 
 
 @router.post("/backfill")
-def backfill(caller: Owner, most: Most = SOME) -> Embedded:
+def backfill(caller: Owner, most: BackfillLimit = SOME) -> Embedded:
     """Embed entries that have no vector yet, over all agents."""
     return Embedded(embedded=caller.home.backfill(most.limit))
 
@@ -203,10 +203,10 @@ def _sent(write: Callable[[Path], Path], kind: str) -> Response:
         file = path.open("rb")
         length = path.stat().st_size
     headers = {"Content-Length": str(length), "Content-Disposition": f'attachment; filename="{path.name}"'}
-    return Sent(file, headers, kind)
+    return SentFile(file, headers, kind)
 
 
-class Sent(StreamingResponse):
+class SentFile(StreamingResponse):
     """Streams a file and closes it at the end, also when the client disconnects."""
 
     def __init__(self, file: IO[bytes], headers: Mapping[str, str], kind: str) -> None:

@@ -30,26 +30,26 @@ __all__ = [
     "MOMENT",
     "SLASH",
     "Body",
+    "BodyMoment",
     "Content",
-    "Cursor",
     "FewKeys",
-    "Hits",
+    "HitLimit",
     "Importance",
     "InPath",
-    "Limit",
-    "Moment",
-    "MomentAsked",
-    "Most",
     "Name",
-    "Number",
     "Page",
-    "Short",
+    "PageCursor",
+    "PageLimit",
+    "QueryMoment",
+    "QueryText",
+    "ShortText",
+    "StrictBool",
+    "StrictNumber",
     "Tag",
     "Tags",
-    "Truth",
-    "Words",
-    "answer",
+    "UnpagedLimit",
     "bad_cursor",
+    "json_response",
     "page",
 ]
 
@@ -86,16 +86,16 @@ def _few_keys(value: object) -> object:
 
 FewKeys = BeforeValidator(_few_keys)
 """Limits the keys of an object. Checked first, because each unknown key would be an error of its own."""
-Number = BeforeValidator(_number)
+StrictNumber = BeforeValidator(_number)
 """Strict number in a body: no text and no boolean. In JSON 5.0 equals 5."""
-Truth = Annotated[bool, Strict()]
+StrictBool = Annotated[bool, Strict()]
 """Strict boolean in a body; not yes, 1 or off."""
 Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"])]
-Short = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
+ShortText = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
 Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE, examples=["ops"])]
 Tags = Annotated[tuple[Tag, ...], FIRST_ERROR, Field(max_length=64, examples=[["ops"]])]
 Content = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=LINES, examples=["We deploy on Tuesdays."])]
-Importance = Annotated[float, Field(ge=0, le=1, description="From 0 to 1."), Number]
+Importance = Annotated[float, Field(ge=0, le=1, description="From 0 to 1."), StrictNumber]
 _LEAP = r"(19(7[26]|8[048]|9[26])|[2-9][0-9](0[48]|[2468][048]|[13579][26])|([2468][048]|[3579][26])00)-02-29"
 _DAY = r"((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
 _HOUR = r"([01][0-9]|2[0-3]):[0-5][0-9]"
@@ -128,19 +128,19 @@ MOMENT: list[Any] = [
 ]
 """JSON schema of a moment."""
 _ABOUT = {"description": "UTC milliseconds, or RFC 3339 text.", "examples": [1_767_225_600_000]}
-Moment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"anyOf": MOMENT, **_ABOUT})]
-MomentAsked = Annotated[
+BodyMoment = Annotated[int, BeforeValidator(_moment), WithJsonSchema({"anyOf": MOMENT, **_ABOUT})]
+QueryMoment = Annotated[
     int,
     BeforeValidator(_asked),
     WithJsonSchema({"anyOf": [{**MOMENT[0], "minimum": 10 ** (DIGITS - 1)}, MOMENT[1]], **_ABOUT}),
 ]
 """A moment in a query, where every value is text."""
-Limit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
-Most = Annotated[int, Query(ge=0, le=10_000, description="How many at most.")]
+PageLimit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
+UnpagedLimit = Annotated[int, Query(ge=0, le=10_000, description="How many at most.")]
 """A limit for results without pagination."""
-Hits = Annotated[int, Query(ge=0, le=1_000, description="How many at most.")]
+HitLimit = Annotated[int, Query(ge=0, le=1_000, description="How many at most.")]
 """A limit for search results."""
-Cursor = Annotated[
+PageCursor = Annotated[
     str | None, Query(max_length=500, description="`next` of the page before.", pattern=r"^[\x21-\x7e]+$")
 ]
 InPath = Annotated[
@@ -157,7 +157,7 @@ def _without_nul(text: str) -> str:
     return text
 
 
-Words = Annotated[str, Field(max_length=100_000), AfterValidator(_without_nul)]
+QueryText = Annotated[str, Field(max_length=100_000), AfterValidator(_without_nul)]
 """A query or a part of a prompt; may be empty."""
 
 
@@ -180,7 +180,7 @@ def page(items: Sequence[T], limit: int, cursor: str | None) -> Page[T]:
     return Page(items=items, next=cursor if len(items) == limit else None)
 
 
-def answer(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Serialise a value of the library directly, without validating it again."""
     return Response(to_json(value, inf_nan_mode="null"), status, headers, "application/json")
 

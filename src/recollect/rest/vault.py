@@ -15,26 +15,35 @@ from recollect.model.transfer import Format, Imported
 from recollect.model.vault import Report
 from recollect.rest.caller import Anyone, Caller, Reader, Writer, local_only
 from recollect.rest.idempotency import Route
-from recollect.rest.types import Body, Limit, Short, Truth
+from recollect.rest.types import Body, PageLimit, ShortText, StrictBool
 
-__all__ = ["Checkpoint", "Commit", "History", "Instructions", "Note", "Sync", "router", "without_places"]
+__all__ = [
+    "CheckpointNote",
+    "Instructions",
+    "SyncRequest",
+    "VaultCheckpoint",
+    "VaultCommit",
+    "VaultHistory",
+    "redacted",
+    "router",
+]
 
 router = APIRouter(prefix="/v1/vault", tags=["vault"], route_class=Route)
 
 
-class Sync(Body):
+class SyncRequest(Body):
     """Whose files."""
 
-    everyone: Annotated[Truth, Field(description="All agents of the workspace, not only this one.")] = False
+    everyone: Annotated[StrictBool, Field(description="All agents of the workspace, not only this one.")] = False
 
 
-class Note(Body):
+class CheckpointNote(Body):
     """What a checkpoint is for."""
 
-    note: Short | None = None
+    note: ShortText | None = None
 
 
-class Commit(BaseModel):
+class VaultCommit(BaseModel):
     """One commit."""
 
     oid: str
@@ -44,14 +53,14 @@ class Commit(BaseModel):
     timestamp_unix: int
 
 
-class History(BaseModel):
+class VaultHistory(BaseModel):
     """The newest commits, newest first; the difference from the oldest of them to the newest, if it was asked for."""
 
-    commits: list[Commit]
+    commits: list[VaultCommit]
     diff: str | None = None
 
 
-class Checkpoint(BaseModel):
+class VaultCheckpoint(BaseModel):
     """A commit on request; skipped, with the reason, when there was nothing to commit."""
 
     oid: str | None = None
@@ -66,30 +75,30 @@ class Instructions(BaseModel):
     instructions: str
 
 
-ONE, NOTHING = Sync(), Note()
+ONE, NOTHING = SyncRequest(), CheckpointNote()
 _PATH = re.compile(r"'/(?:[^']*/)?([^'/]+)'")
 _log = logging.getLogger("recollect.rest")
 
 
 @router.post("/sync")
-def sync(request: Request, caller: Writer, chosen: Sync = ONE) -> Report:
+def sync(request: Request, caller: Writer, chosen: SyncRequest = ONE) -> Report:
     """Bring files and memory in step."""
     if chosen.everyone:
         caller.must(Right.WRITE, agent=ANY)
     report = caller.home.vault(caller.workspace).sync(None if chosen.everyone else caller.agent)
-    told = without_places(request, caller, [one.message for one in report.problems])
+    told = redacted(request, caller, [one.message for one in report.problems])
     problems = (replace(one, message=text) for one, text in zip(report.problems, told, strict=True))
     return replace(report, problems=tuple(problems))
 
 
-@router.post("/checkpoint", response_model=Checkpoint)
-def checkpoint(caller: Writer, given: Note = NOTHING) -> Any:
+@router.post("/checkpoint", response_model=VaultCheckpoint)
+def checkpoint(caller: Writer, given: CheckpointNote = NOTHING) -> Any:
     """Commit the agent's files as they are."""
     return caller.home.vault(caller.workspace).checkpoint(caller.agent, given.note)
 
 
-@router.get("/history", response_model=History)
-def history(caller: Reader, limit: Annotated[Limit, Query()] = 10, diff: bool = False) -> Any:
+@router.get("/history", response_model=VaultHistory)
+def history(caller: Reader, limit: Annotated[PageLimit, Query()] = 10, diff: bool = False) -> Any:
     """The commits of the agent's files, newest first; none when git is off."""
     return caller.home.vault(caller.workspace).history(caller.agent, limit, diff)
 
@@ -117,11 +126,11 @@ def migrate(request: Request, caller: Anyone) -> Imported:
     if not vault.folder.is_dir():
         return Imported(format=Format.MEMORY_FOLDER, path="vault")
     done = vault.migrate()
-    path, *remarks = without_places(request, caller, [done.path, *done.remarks])
+    path, *remarks = redacted(request, caller, [done.path, *done.remarks])
     return replace(done, path=path, remarks=tuple(remarks))
 
 
-def without_places(request: Request, caller: Caller, texts: Iterable[str]) -> list[str]:
+def redacted(request: Request, caller: Caller, texts: Iterable[str]) -> list[str]:
     """Redact server paths from texts when tokens are required; the full texts go to the log."""
     if not request.app.state.needs_token:
         return [*texts]

@@ -28,7 +28,7 @@ HEADERS = {
     "Cache-Control": "no-cache",  # revalidate each time; answered with 304 while unchanged
 }
 router = APIRouter(include_in_schema=False)
-IfNoneMatch = Annotated[str | None, Header()]
+KnownETag = Annotated[str | None, Header()]
 
 
 class _File(NamedTuple):
@@ -52,13 +52,13 @@ def _files() -> dict[str, _File]:
 
 
 @router.api_route("/", methods=["GET", "HEAD"])
-def page(if_none_match: IfNoneMatch = None) -> Response:
+def page(if_none_match: KnownETag = None) -> Response:
     """Serve the page itself."""
     return _answer("index.html", if_none_match)
 
 
 @router.api_route("/static/{path:path}", methods=["GET", "HEAD"])
-def static(path: str, if_none_match: IfNoneMatch = None) -> Response:
+def static(path: str, if_none_match: KnownETag = None) -> Response:
     """Serve a static file of the page."""
     return _answer(path, if_none_match)
 

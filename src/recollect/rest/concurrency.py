@@ -1,7 +1,7 @@
-"""Concurrency limits, in all and per caller. A request above the limit waits a moment for a slot, here a place.
+"""Concurrency limits, in total and per caller. A request above the limit waits briefly for a slot.
 
-Each caller may hold only a share of the places, so that none can take them all. While a request waits for its body it
-holds no place, only a part of its caller's share, so that many slow clients do not block other callers.
+Each caller may hold only a share of the slots, so that none can take them all. While a request waits for its body it
+holds no slot, only a part of its caller's share, so that many slow clients do not block other callers.
 """
 
 import asyncio
@@ -11,15 +11,15 @@ from weakref import WeakValueDictionary
 
 from starlette.exceptions import HTTPException
 
-__all__ = ["WAIT", "Place", "Places"]
+__all__ = ["WAIT", "Slot", "Slots"]
 
 WAIT = 2.0
-"""Maximum wait for a place in seconds."""
+"""Maximum wait for a slot in seconds."""
 SHARE = 2
-"""Divisor: one caller may hold half of all places."""
+"""Divisor: one caller may hold half of all slots."""
 
 
-class _Room:
+class _BoundedSemaphore:
     """A semaphore with a bounded FIFO queue: at most `size` holders and `size` waiters."""
 
     def __init__(self, size: int, status: int, detail: str) -> None:
@@ -27,7 +27,7 @@ class _Room:
         self._free, self._waiting, self.taken = asyncio.Semaphore(size), 0, 0
 
     async def enter(self) -> None:
-        """Take a place; raise if none becomes free in time or the queue is full."""
+        """Take a slot; raise if none becomes free in time or the queue is full."""
         if self._free.locked() and self._waiting >= self._size:
             raise self._refusal()
         self._waiting += 1
@@ -41,7 +41,7 @@ class _Room:
         self.taken += 1
 
     def leave(self) -> None:
-        """Release a place."""
+        """Release a slot."""
         self.taken -= 1
         self._free.release()
 
@@ -49,65 +49,65 @@ class _Room:
         return HTTPException(self._status, self._detail, {"Retry-After": "1"})
 
 
-class Place:
-    """The place of one request."""
+class Slot:
+    """The slot of one request."""
 
-    def __init__(self, every: _Room, own: _Room) -> None:
-        self._every, self._own = every, own
+    def __init__(self, all_slots: _BoundedSemaphore, own: _BoundedSemaphore) -> None:
+        self._all, self._own = all_slots, own
         self._held = self._shared = False
 
     async def take(self) -> None:
-        """Take the place, or raise."""
+        """Take the slot, or raise."""
         await self._own.enter()
         self._shared = True
         await self.resume()
 
     def pause(self) -> None:
-        """Release the place while the request waits for its body."""
+        """Release the slot while the request waits for its body."""
         if self._held:
             self._held = False
-            self._every.leave()
+            self._all.leave()
 
     async def resume(self) -> None:
-        """Take the place again, if the request had taken it before."""
+        """Take the slot again, if the request had taken it before."""
         if self._shared and not self._held:
-            await self._every.enter()
+            await self._all.enter()
             self._held = True
 
-    def give_back(self) -> None:
-        """Release the place and the share at the end of the request."""
+    def close(self) -> None:
+        """Release the slot and the share at the end of the request."""
         self.pause()
         if self._shared:
             self._shared = False
             self._own.leave()
 
 
-class Places:
+class Slots:
     """The concurrency limits of a server process."""
 
     def __init__(self, number: int) -> None:
         self._number = number
-        self._every = _Room(number, 503, f"{number} requests are being answered; come again in a moment")
-        self._own: WeakValueDictionary[str, _Room] = WeakValueDictionary()
+        self._all = _BoundedSemaphore(number, 503, f"too many requests in progress (limit {number}); retry later")
+        self._own: WeakValueDictionary[str, _BoundedSemaphore] = WeakValueDictionary()
 
     def taken(self) -> int:
-        """Return the number of requests that hold a place."""
-        return self._every.taken
+        """Return the number of requests that hold a slot."""
+        return self._all.taken
 
     @contextmanager
-    def of(self, caller: str | None) -> Iterator[Place]:
-        """Yield a place, not yet taken, for a caller's request; None is a local caller, who may use all places."""
-        place = Place(self._every, self._room(caller))
+    def of(self, caller: str | None) -> Iterator[Slot]:
+        """Yield a slot, not yet taken, for a caller's request; None is a local caller, who may use all slots."""
+        slot = Slot(self._all, self._share(caller))
         try:
-            yield place
+            yield slot
         finally:
-            place.give_back()
+            slot.close()
 
-    def _room(self, caller: str | None) -> _Room:
+    def _share(self, caller: str | None) -> _BoundedSemaphore:
         key = caller or ""
         found = self._own.get(key)
         if found is None:
             size = self._number if caller is None else max(self._number // SHARE, 1)
-            detail = f"{size} requests of this caller are being answered; come again in a moment"
-            found = self._own[key] = _Room(size, 503 if caller is None else 429, detail)
+            detail = f"too many requests of this caller in progress (limit {size}); retry later"
+            found = self._own[key] = _BoundedSemaphore(size, 503 if caller is None else 429, detail)
         return found
