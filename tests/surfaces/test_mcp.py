@@ -39,7 +39,9 @@ from surfaces.command import Command, environment
 
 import recollect
 from recollect import FixedClock
-from recollect import conversation as talk
+from recollect.channels import Channels
+from recollect.conversation import Conversation
+from recollect.conversations import Conversations
 from recollect.errors import ConfigError, Corrupt, RecollectError, Unavailable
 from recollect.home import Home
 from recollect.mcp.endpoint import McpEndpoint
@@ -1032,7 +1034,7 @@ def test_one_token_gets_a_share_of_the_sessions_and_leaves_the_others_to_others(
         assert refused.status_code == 429
         assert refused.headers["retry-after"] == "60"
         assert refused.json()["error"]["message"] == (
-            "2 sessions are open for the token 'ana', and no more may be; end one of them, or come again later"
+            "too many open sessions for the token 'ana' (limit 2); end one, or retry later"
         )
         assert [post("ana", ping, **session).status_code for session in sessions] == [200, 200]
         assert post("bob", hello).status_code == 200
@@ -1321,7 +1323,7 @@ LEFT_OUT: dict[str, str] = {
 def test_every_method_of_the_library_is_reached_by_a_tool_or_left_out_for_a_reason(home: Home) -> None:
     facade = {
         f"{kind.__name__}.{name}"
-        for kind in (Memory, talk.Channels, talk.Conversations, talk.Conversation, Reminders)
+        for kind in (Memory, Channels, Conversations, Conversation, Reminders)
         for name, value in vars(kind).items()
         if not name.startswith("_") and callable(value)
     }

@@ -101,7 +101,7 @@ def test_the_description_demands_a_token_only_where_one_is_needed(tmp_path: Path
 
 
 def test_the_number_of_an_event_begins_with_1(server: Server) -> None:
-    made = server.client.get("/openapi.json").json()["components"]["schemas"]["Made"]["properties"]
+    made = server.client.get("/openapi.json").json()["components"]["schemas"]["NewEntryOfKind"]["properties"]
     for field in ("first_event", "last_event"):
         assert [kind.get("minimum") for kind in made[field]["anyOf"] if kind != {"type": "null"}] == [1]
         refused = server.client.post("/v1/entries/batch", json={"entries": [{"content": "x", field: 0}]})
@@ -128,9 +128,8 @@ def test_every_problem_has_a_code_that_the_description_names(tmp_path: Path) -> 
                 "invalid": one.post("/v1/entries?agent=ana", json={"content": ""}),
                 "config": one.post("/v1/recall?agent=ana", json={"query": "x", "mode": "vector"}),
             }  # fmt: skip
-        described = server.client.get("/openapi.json").json()["components"]["schemas"]["ProblemDetails"]["properties"][
-            "code"
-        ]
+        schemas = server.client.get("/openapi.json").json()["components"]["schemas"]
+        described = schemas["ProblemDetails"]["properties"]["code"]
     assert made.status_code == 201
     assert {code: answer.json()["code"] for code, answer in codes.items()} == {code: code for code in codes}
     assert set(described["enum"]) == {*codes, "busy", "corrupt", "failed", "unavailable", "under-way"}

@@ -153,7 +153,7 @@ class _Owned:
         who = f"the token {token!r}" if token != "-" else f"the address {(scope.get('client') or ('',))[0]}"
         owners = self._sessions._session_owners.values()  # the SDK has no public way to get them
         if _opens(scope) and sum(owner["subject"] == who for owner in owners) >= SHARE:
-            said = f"{SHARE:,} sessions are open for {who}, and no more may be; end one of them, or come again later"
+            said = f"too many open sessions for {who} (limit {SHARE:,}); end one, or retry later"
             error = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(code=INVALID_REQUEST, message=said))
             body = error.model_dump_json(by_alias=True, exclude_unset=True)
             await Response(body, 429, {"Retry-After": "60"}, "application/json")(scope, receive, send)
