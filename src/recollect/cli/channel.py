@@ -5,20 +5,13 @@ from typing import Annotated
 import typer
 
 from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import NameArgument, examples
+from recollect.cli.options import NameArgument, examples, group
 from recollect.cli.output import columns, document, line, safe
 from recollect.clock import iso
 
 __all__ = ["app"]
 
-app = typer.Typer(help="List and create channels, the topics of a workspace.", rich_markup_mode=None)
-
-
-@app.callback(invoke_without_command=True)
-def show_help(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
+app = group("List and create channels, the topics of a workspace.")
 
 
 @app.command(name="list", epilog=examples("channel list"))

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import AtOption, SinceOption, UntilOption, examples, text_of
+from recollect.cli.options import AtOption, LimitOption, SinceOption, UntilOption, examples, group, text_of
 from recollect.cli.output import columns, counted, document, heading, line, pairs, remark, safe
 from recollect.clock import iso
 from recollect.conversation import Conversation
@@ -17,21 +17,13 @@ from recollect.model.history import ConversationInfo, Event, Lane, Turn
 
 __all__ = ["Which", "app", "talk_of"]
 
-app = typer.Typer(help="Start, read, search and end conversations.", rich_markup_mode=None)
+app = group("Start, read, search and end conversations.")
 
 Which = Annotated[
     str, typer.Argument(metavar="ID", help="Id or ref code, or `last` for the newest conversation.", show_default=False)
 ]
 LaneOption = Annotated[Lane, typer.Option("--lane", help="Lane of the conversation.")]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")]
 ROLES = ("user", "assistant")
-
-
-@app.callback(invoke_without_command=True)
-def show_help(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
 
 
 @app.command(epilog=examples("conversation start", "conversation start --chat-id chat-7"))

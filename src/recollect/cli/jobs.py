@@ -9,7 +9,7 @@ from rich.console import Console
 
 import recollect
 from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import examples
+from recollect.cli.options import LimitOption, examples, group
 from recollect.cli.output import columns, document, heading, line, pairs, remark, safe, words
 from recollect.clock import SystemClock, iso
 from recollect.home import Home
@@ -17,19 +17,12 @@ from recollect.model.upkeep import Change, JobStatus, Run
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Run, list and undo background jobs.", rich_markup_mode=None)
+app = group("Run, list and undo background jobs.")
 
 RECENT = 100
 """Number of runs searched for the last one with changes: most runs find nothing to do."""
 SHOWN = 20
 """Maximum number of changes shown per run; the rest is counted, and --json has all."""
-
-
-@app.callback(invoke_without_command=True)
-def show_help(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
 
 
 @app.command(epilog=examples("jobs run", "jobs run consolidate --dry-run"))
@@ -73,7 +66,7 @@ def list_(call: Invocation) -> None:
 def runs(
     call: Invocation,
     job: Annotated[str | None, typer.Option("--job", metavar="NAME", help="Only runs of this job.")] = None,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 20,
+    limit: LimitOption = 20,
 ) -> None:
     """List the latest runs with the changes they made, and why."""
     with recollect.open(call.home) as home:

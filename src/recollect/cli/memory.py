@@ -1,32 +1,22 @@
 """Commands on one agent's memory: remember, recall, forget."""
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from recollect.cli.entries import identified, print_entry, remember_note
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import (
-    AtOption,
-    CategoryOption,
-    ChannelOption,
-    ContextOption,
-    ConversationOption,
-    ImportanceOption,
-    LifetimeOption,
-    ScopeOption,
     SinceOption,
-    SourceOption,
-    TagOption,
     Target,
     TextArgument,
     UntilOption,
     examples,
-    identified,
+    note_fields,
     one_of,
-    text_of,
 )
-from recollect.cli.output import brief, document, line, pairs, remark, said
+from recollect.cli.output import brief, document, line, pairs, remark
 from recollect.errors import Invalid
 from recollect.memory import Memory
 from recollect.model.entry import Category, Kind, Lifetime, Scope
@@ -48,31 +38,15 @@ app = typer.Typer()
     )
 )
 @for_agent
+@note_fields
 def remember(
     call: Invocation,
     text: TextArgument,
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="Name to address it by.")] = None,
-    tag: TagOption = None,
-    category: CategoryOption = None,
-    context: ContextOption = None,
-    importance: ImportanceOption = 0.5,
-    scope: ScopeOption = Scope.WORKSPACE,
-    channel: ChannelOption = None,
-    conversation: ConversationOption = None,
-    source: SourceOption = "agent",
-    lifetime: LifetimeOption = None,
-    at: AtOption = None,
+    **fields: Any,
 ) -> None:
     """Store a note. It is on disk when the command returns."""
-    with call.memory() as mem:
-        entry = mem.remember(
-            text_of(text), name=name, tags=tag or (), category=category, context=context, importance=importance,
-            scope=scope, channel=channel, conversation=conversation, source=source, lifetime=lifetime, at=at,
-        )  # fmt: skip
-    if call.json:
-        document(entry)
-    else:
-        said("remembered", entry)
+    remember_note(call, "remembered", text, name, fields)
 
 
 @app.command(
@@ -144,10 +118,25 @@ def recall(
     """
     with call.memory() as mem:
         hits = mem.recall(
-            query, limit=limit, mode=mode, category=category or None, kinds=kind, tags=tag, since=since, until=until,
-            scopes=scope, channel=channel, conversation=conversation, source=source, target_agent=target_agent,
-            lifetimes=lifetime, fusion=fusion, prefix=prefix, fuzzy=fuzzy, explain=explain,
-        )  # fmt: skip
+            query,
+            limit=limit,
+            mode=mode,
+            category=category or None,
+            kinds=kind,
+            tags=tag,
+            since=since,
+            until=until,
+            scopes=scope,
+            channel=channel,
+            conversation=conversation,
+            source=source,
+            target_agent=target_agent,
+            lifetimes=lifetime,
+            fusion=fusion,
+            prefix=prefix,
+            fuzzy=fuzzy,
+            explain=explain,
+        )
     if call.json:
         document(hits)
         return
@@ -170,11 +159,7 @@ def forget(
     """Move an entry to the trash, or erase it. `note restore` restores it from the trash."""
     with call.memory() as mem:
         if not erase:
-            entry = mem.apply(Remove(identified(mem, target)))
-            if call.json:
-                document(entry)
-            else:
-                said("forgot", entry)
+            print_entry(call, "forgot", mem.apply(Remove(identified(mem, target))))
             return
         if not yes:
             _ask(mem, target)

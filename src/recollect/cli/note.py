@@ -1,32 +1,26 @@
 """Commands on named notes: the five operations, lists, history, links and the trash."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from difflib import SequenceMatcher
 from typing import Annotated, Any
 
 import typer
 
+from recollect.cli.entries import apply, identified, identified_in_trash, print_entry, remember_note
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import (
-    AtOption,
     CategoryOption,
-    ChannelOption,
     ContextOption,
-    ConversationOption,
-    ImportanceOption,
-    LifetimeOption,
+    LimitOption,
     NameArgument,
-    ScopeOption,
     SinceOption,
-    SourceOption,
     TagOption,
     Target,
     TextArgument,
     UntilOption,
     examples,
-    identified,
-    identified_in_trash,
+    group,
+    note_fields,
     one_of,
     text_of,
 )
@@ -41,7 +35,6 @@ from recollect.cli.output import (
     pairs,
     remark,
     safe,
-    said,
     short,
     table,
 )
@@ -50,7 +43,7 @@ from recollect.clock import iso
 from recollect.errors import Invalid
 from recollect.model.entry import Entry, Kind, Lifetime, Scope
 from recollect.model.listing import Sort
-from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
+from recollect.model.operation import Alias, Remove, Rename, Revision, Write
 
 __all__ = ["app"]
 
@@ -63,49 +56,22 @@ COMPARED = 2_000
 AROUND = 4
 """Words of context shown on both sides of a change."""
 
-app = typer.Typer(help="Add, change, list and restore notes.", rich_markup_mode=None)
-
-
-@app.callback(invoke_without_command=True)
-def start(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
+app = group("Add, change, list and restore notes.")
 
 
 @app.command(epilog=examples("note add 'api port' 'The API listens on 8080' --tag ops"))
 @for_agent
-def add(
-    call: Invocation,
-    name: NameArgument,
-    text: TextArgument,
-    tag: TagOption = None,
-    category: CategoryOption = None,
-    context: ContextOption = None,
-    importance: ImportanceOption = 0.5,
-    scope: ScopeOption = Scope.WORKSPACE,
-    channel: ChannelOption = None,
-    conversation: ConversationOption = None,
-    source: SourceOption = "agent",
-    lifetime: LifetimeOption = None,
-    at: AtOption = None,
-) -> None:
-    """Store a note under a new name."""
-    _apply(
-        call,
-        "added",
-        Add(
-            text_of(text), name=name, tags=tag or (), category=category, context=context, importance=importance,
-            scope=scope, channel=channel, conversation=conversation, source=source, lifetime=lifetime, at=at,
-        ),
-    )  # fmt: skip
+@note_fields
+def add(call: Invocation, name: NameArgument, text: TextArgument, **fields: Any) -> None:
+    """Store a note under a new name, like `remember --name`."""
+    remember_note(call, "added", text, name, fields)
 
 
 @app.command(epilog=examples("note rename 'deploy day' 'release day'"))
 @for_agent
 def rename(call: Invocation, target: Target, name: NameArgument) -> None:
     """Rename a note. The old name stays as an alias."""
-    _apply(call, "renamed", Rename(target, name))
+    apply(call, "renamed", Rename(target, name))
 
 
 @app.command(epilog=examples("note alias 'deploy day' 'shipping day'"))
@@ -116,7 +82,7 @@ def alias(
     name: Annotated[str, typer.Argument(metavar="ALIAS", help="Additional name.", show_default=False)],
 ) -> None:
     """Add an alias to a note. An alias of another note is moved to this one; a name is not."""
-    _apply(call, "aliased", Alias(target, name))
+    apply(call, "aliased", Alias(target, name))
 
 
 @app.command(
@@ -144,14 +110,14 @@ def write(
     """Replace a note's text, or only the given fields. Earlier values stay in its history."""
     content = None if text is None else text_of(text)
     wanted, why = "" if no_category else category, "" if no_context else context
-    _apply(call, "wrote", Write(target, content, tags=tag, category=wanted, context=why, importance=importance))
+    apply(call, "wrote", Write(target, content, tags=tag, category=wanted, context=why, importance=importance))
 
 
 @app.command(epilog=examples("note remove 'deploy day'"))
 @for_agent
 def remove(call: Invocation, target: Target) -> None:
     """Move a note to the trash. `note restore` restores it with its names."""
-    _apply(call, "removed", Remove(target))
+    apply(call, "removed", Remove(target))
 
 
 @app.command(epilog=examples("note show 'deploy day'", "note show 'deploy day' --json"))
@@ -205,12 +171,22 @@ def list_(
     """List notes, newest first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
     with call.memory() as mem:
         found = mem.list(
-            kind=kind, category=category, scope=scope, source=source, tag=tag, lifetime=lifetime, channel=channel,
-            conversation=conversation, since=since, until=until, sort=sort,
-            descending=(sort is Sort.NAME) if reverse else None, limit=limit,
+            kind=kind,
+            category=category,
+            scope=scope,
+            source=source,
+            tag=tag,
+            lifetime=lifetime,
+            channel=channel,
+            conversation=conversation,
+            since=since,
+            until=until,
+            sort=sort,
+            descending=(sort is Sort.NAME) if reverse else None,
+            limit=limit,
             before=None if before is None else mem.get(identified(mem, before)),
             after=None if after is None else mem.get(identified(mem, after)),
-        )  # fmt: skip
+        )
     narrowed = any((category, scope, source, tag, lifetime, channel, conversation, since, until, before, after))
     if call.json:
         document(found)
@@ -255,7 +231,7 @@ def restore(
     """Restore a note from the trash, with its id and name."""
     with call.memory() as mem:
         entry = mem.restore(identified_in_trash(mem, target), name=name)
-    _answer(call, "restored", entry)
+    print_entry(call, "restored", entry)
 
 
 @app.command(epilog=examples("note upsert 'staging port' 8081"))
@@ -264,7 +240,7 @@ def upsert(call: Invocation, key: NameArgument, text: TextArgument, tag: TagOpti
     """Create the note with this name, or replace its text."""
     with call.memory() as mem:
         entry = mem.upsert(key, text_of(text), tags=tag or ())
-    _answer(call, "wrote", entry)
+    print_entry(call, "wrote", entry)
 
 
 @app.command(epilog=examples("note links 'deploy day'"))
@@ -291,7 +267,7 @@ def links(call: Invocation, target: Target) -> None:
 @for_agent
 def trash(
     call: Invocation,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 100,
+    limit: LimitOption = 100,
     before: Annotated[
         int | None, typer.Option("--before", metavar="NUMBER", help="Only before this `seq` (next page).")
     ] = None,
@@ -334,7 +310,7 @@ def empty_trash(
 def changes(
     call: Invocation,
     after: Annotated[int, typer.Option("--after", metavar="NUMBER", help="Only changes after this number.")] = 0,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 100,
+    limit: LimitOption = 100,
     account: Annotated[bool, typer.Option("--account", help="Show the log of the account, which is separate.")] = False,
 ) -> None:
     """Show the operation log of all notes, oldest first."""
@@ -373,21 +349,6 @@ def _named_text(entry: Entry) -> tuple[str, str]:
     """Return the name, and the first tags with the beginning of the text, as much as fits into a row."""
     tags = " ".join(f"#{tag}" for tag in entry.tags[:TAGS])
     return line(entry.name or ""), line(f"{tags} {entry.content[:LONGEST]}")
-
-
-def _apply(call: Invocation, verb: str, operation: Operation) -> None:
-    with call.memory() as mem:
-        if not isinstance(operation, Add):
-            operation = replace(operation, target=identified(mem, operation.target))
-        entry = mem.apply(operation)
-    _answer(call, verb, entry)
-
-
-def _answer(call: Invocation, verb: str, entry: Entry) -> None:
-    if call.json:
-        document(entry)
-    else:
-        said(verb, entry)
 
 
 def _show(entry: Entry) -> None:

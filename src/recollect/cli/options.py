@@ -1,16 +1,16 @@
-"""Arguments and options that describe an entry, shared by several commands."""
+"""Arguments and options that several commands share: targets, texts, filters and the fields of a new note."""
 
-import re
+import inspect
 import sys
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Annotated
+from functools import wraps
+from typing import Annotated, Any
 
 import typer
 
 from recollect.cli.output import SHORT_ID
-from recollect.errors import Conflict, Invalid, NotFound
-from recollect.memory import Memory
+from recollect.errors import Invalid
 from recollect.model.entry import Category, Lifetime, Scope
 
 __all__ = [
@@ -21,6 +21,7 @@ __all__ = [
     "ConversationOption",
     "ImportanceOption",
     "LifetimeOption",
+    "LimitOption",
     "NameArgument",
     "ScopeOption",
     "SinceOption",
@@ -30,16 +31,14 @@ __all__ = [
     "TextArgument",
     "UntilOption",
     "examples",
-    "identified",
-    "identified_in_trash",
+    "group",
+    "note_fields",
     "one_of",
     "text_of",
 ]
 
 INPUT_BYTES = 100_000_000
 """Maximum bytes read from stdin: enough for any text that the library accepts, and small enough for memory."""
-NEWEST = 1_000
-"""Number of newest entries that are searched for an id by its end."""
 
 
 def one_of(words: type[StrEnum]) -> str:
@@ -85,32 +84,48 @@ AtOption = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="Creation time, such as 2026-03-16T14:32:00Z. [default: now]")
 ]
 SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Earliest time, inclusive.")]
+LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")]
 UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Latest time, exclusive.")]
 
 
-def identified(mem: Memory, target: str) -> str:
-    """Expand a short id, as tables show it, to the full id among the newest entries; otherwise return the target."""
-    return _completed(target, lambda: mem.get(target), lambda: [one.id for one in mem.list(kind=None, limit=NEWEST)])
+_NOTE_FIELDS: dict[str, tuple[Any, Any]] = {
+    "tag": (TagOption, None),
+    "category": (CategoryOption, None),
+    "context": (ContextOption, None),
+    "importance": (ImportanceOption, 0.5),
+    "scope": (ScopeOption, Scope.WORKSPACE),
+    "channel": (ChannelOption, None),
+    "conversation": (ConversationOption, None),
+    "source": (SourceOption, "agent"),
+    "lifetime": (LifetimeOption, None),
+    "at": (AtOption, None),
+}
 
 
-def identified_in_trash(mem: Memory, target: str) -> str:
-    """Expand a short id among the newest entries in the trash."""
-    return _completed(
-        target, lambda: mem.history(target), lambda: [one.entry.id for one in mem.trash(limit=NEWEST)]
-    )  # fmt: skip
+def note_fields(function: Callable[..., None]) -> Callable[..., None]:
+    """Decorate a command that stores a note: adds the options of its fields, passed as arguments of `remember`."""
+
+    @wraps(function)
+    def command(*args: Any, tag: list[str] | None, **given: Any) -> None:
+        function(*args, tags=tag or (), **given)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    *own, _ = inspect.signature(function).parameters.values()
+    fields = [inspect.Parameter(n, kind, annotation=a, default=d) for n, (a, d) in _NOTE_FIELDS.items()]
+    command.__signature__ = inspect.Signature([*own, *fields])  # type: ignore[attr-defined]
+    return command
 
 
-def _completed(target: str, find: Callable[[], object], ids: Callable[[], list[str]]) -> str:
-    if not re.fullmatch(f"[0-9a-f]{{{SHORT_ID}}}", target):
-        return target
-    try:
-        find()  # names take precedence
-        return target
-    except NotFound:
-        found = [one for one in ids() if one.endswith(target)]
-    if len(found) > 1:
-        raise Conflict(f"{len(found)} entry ids end with {target}: {', '.join(found)}; pass a full id")
-    return found[0] if found else target
+def group(help_text: str) -> typer.Typer:
+    """Return the app for the commands of a noun; without a command it prints its help."""
+    app = typer.Typer(help=help_text, rich_markup_mode=None)
+
+    @app.callback(invoke_without_command=True)
+    def show_help(ctx: typer.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            typer.echo(ctx.get_help())
+
+    return app
 
 
 def text_of(argument: str) -> str:

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import examples
+from recollect.cli.options import LimitOption, examples, group
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.clock import iso
 from recollect.errors import Conflict, NotFound
@@ -13,17 +13,9 @@ from recollect.model.reminder import Reminder
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Add, list, claim and cancel reminders.", rich_markup_mode=None)
+app = group("Add, list, claim and cancel reminders.")
 
 Which = Annotated[str, typer.Argument(metavar="ID", help="Id of the reminder.", show_default=False)]
-LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")]
-
-
-@app.callback(invoke_without_command=True)
-def show_help(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
 
 
 @app.command(epilog=examples("reminder add 2h 'look at the deployment'", "reminder add 2026-12-24T18:00:00Z 'gifts'"))

@@ -8,14 +8,14 @@ import typer
 from recollect import Scratchpad
 from recollect.cli.conversation import Which, talk_of
 from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import examples
+from recollect.cli.options import examples, group
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.errors import NotFound
 from recollect.memory import Memory
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Read and write the temporary values of a conversation.", rich_markup_mode=None)
+app = group("Read and write the temporary values of a conversation.")
 
 OwnerOption = Annotated[
     str | None,
@@ -24,13 +24,6 @@ OwnerOption = Annotated[
     ),
 ]
 Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the value.", show_default=False)]
-
-
-@app.callback(invoke_without_command=True)
-def show_help(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
 
 
 @app.command(name="list", epilog=examples("scratchpad list last"))

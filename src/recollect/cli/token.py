@@ -6,21 +6,14 @@ import typer
 
 import recollect
 from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import examples, one_of
+from recollect.cli.options import examples, group, one_of
 from recollect.cli.output import columns, document, heading, pairs, remark, safe
 from recollect.clock import iso
 from recollect.model.access import ANY, Right, Token
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Create, list and revoke access tokens for the server.", rich_markup_mode=None)
-
-
-@app.callback(invoke_without_command=True)
-def show_help(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
+app = group("Create, list and revoke access tokens for the server.")
 
 
 @app.command(

@@ -7,7 +7,7 @@ import typer
 
 import recollect
 from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import examples
+from recollect.cli.options import LimitOption, examples, group
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.cli.transfer import imported
 from recollect.clock import iso
@@ -15,14 +15,7 @@ from recollect.model.vault import Report
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Sync notes with markdown files that people and agents edit.", rich_markup_mode=None)
-
-
-@app.callback(invoke_without_command=True)
-def show_help(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
+app = group("Sync notes with markdown files that people and agents edit.")
 
 
 @app.command(epilog=examples("vault sync"))
@@ -115,7 +108,7 @@ def checkpoint(
 @for_agent
 def history(
     call: Invocation,
-    limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")] = 10,
+    limit: LimitOption = 10,
     diff: Annotated[
         bool, typer.Option("--diff", help="Show the changes from the first to the last of them, too.")
     ] = False,

@@ -7,21 +7,14 @@ import typer
 
 import recollect
 from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import examples
+from recollect.cli.options import examples, group
 from recollect.cli.output import columns, document, remark, safe
 from recollect.errors import Invalid
 from recollect.wiring import is_single_file, shown
 
 __all__ = ["app"]
 
-app = typer.Typer(help="List and delete workspaces, the projects of a home.", rich_markup_mode=None)
-
-
-@app.callback(invoke_without_command=True)
-def show_help(ctx: typer.Context) -> None:
-    """Show the help when no command is given."""
-    if ctx.invoked_subcommand is None:
-        typer.echo(ctx.get_help())
+app = group("List and delete workspaces, the projects of a home.")
 
 
 @app.command(name="list", epilog=examples("workspace list"))
