@@ -403,6 +403,6 @@ def _new_directory(target: Path) -> Iterator[Path]:
             os.replace(aside, target)
         except OSError as error:
             if target.exists():
-                raise Conflict(f"{target} was made by somebody else meanwhile; choose a new path") from error
+                raise Conflict(f"{target} was created by another process meanwhile; choose a new path") from error
             raise
         sync_folder(target.parent)

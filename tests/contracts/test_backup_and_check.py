@@ -298,7 +298,7 @@ def test_a_target_that_somebody_fills_while_the_backup_is_made_is_left_alone(
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", too_late)
-    with pytest.raises(Conflict, match="made by somebody else meanwhile"):
+    with pytest.raises(Conflict, match="created by another process meanwhile"):
         home.backup(copy)
     assert files(copy.parent) == {"copy/note.txt": b"somebody's"}
 
@@ -314,7 +314,7 @@ def test_an_export_never_takes_the_place_of_a_file_that_somebody_made_meanwhile(
         link(source, target)
 
     monkeypatch.setattr(os, "link", too_late)
-    with pytest.raises(Conflict, match="made by somebody else meanwhile"):
+    with pytest.raises(Conflict, match="created by another process meanwhile"):
         home.export(path)
     assert path.read_text() == "somebody's"
     assert not list(tmp_path.glob(".*.new"))

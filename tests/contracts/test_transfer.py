@@ -504,7 +504,7 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         lambda good: good.replace(b'"workspace":"default"', b'"workspace":"../other"'),
         "cannot be the name of a workspace",
     ),
-    "no version": (lambda good: good.replace(b'"version":1', b'"version":"x"'), "tells no version"),
+    "no version": (lambda good: good.replace(b'"version":1', b'"version":"x"'), "has no version"),
 }  # fmt: skip
 
 

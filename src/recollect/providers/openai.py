@@ -66,9 +66,13 @@ class OpenAIEmbedder:
             sleep=sleep,
         )
         self._hurried: Callable[[], OpenAIEmbedder] = lambda: OpenAIEmbedder(
-            base_url=base_url, api_key=api_key, model=model, dimension=dimension, timeout=min(timeout, HURRIED),
+            base_url=base_url,
+            api_key=api_key,
+            model=model,
+            dimension=dimension,
+            timeout=min(timeout, HURRIED),
             retries=0,
-        )  # fmt: skip
+        )
 
     def __repr__(self) -> str:
         return f"OpenAIEmbedder(url={self._endpoint.url!r}, model={self.model!r}, dimension={self.dimension})"

@@ -91,9 +91,12 @@ def rank(
 
 
 def gains(
-    parts: Iterable[tuple[Part, Sequence[tuple[float, int, PostingList]]]], words: int, docs: NDArray[np.int64],
-    average: float, b: float = B,
-) -> NDArray[np.float64]:  # fmt: skip
+    parts: Iterable[tuple[Part, Sequence[tuple[float, int, PostingList]]]],
+    words: int,
+    docs: NDArray[np.int64],
+    average: float,
+    b: float = B,
+) -> NDArray[np.float64]:
     """Return a matrix of query words × documents: each word's contribution to the score. `docs` are ascending.
 
     Each part has its posting lists as (weight, position of the word, list).

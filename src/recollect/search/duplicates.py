@@ -57,9 +57,12 @@ def says_the_same(
 
 
 def distinct(
-    ranked: "Iterable[tuple[int, str, Hashable]]", vectors: "Mapping[int, NDArray[np.float32]]", limit: int, *,
+    ranked: "Iterable[tuple[int, str, Hashable]]",
+    vectors: "Mapping[int, NDArray[np.float32]]",
+    limit: int,
+    *,
     by_cosine: bool = False,
-) -> list[int]:  # fmt: skip
+) -> list[int]:
     """Return the numbers of the first `limit` of (number, text, name), best first, without duplicates of a better one.
 
     `by_cosine` also removes near-duplicates of a better one, whatever their texts. `ranked` is consumed lazily, and

@@ -127,9 +127,15 @@ class Segmented:
         self._write_segment(tx, counters, level, first, end - first, lengths, lists)
 
     def _write_segment(
-        self, tx: Transaction, counters: Counters, level: int, first: int, size: int, lengths: bytes,
+        self,
+        tx: Transaction,
+        counters: Counters,
+        level: int,
+        first: int,
+        size: int,
+        lengths: bytes,
         lists: Iterable[tuple[str, bytes]],
-    ) -> None:  # fmt: skip
+    ) -> None:
         counters.layout += 1
         segment = counters.layout
         tx.run(f"{self.queries}.segment_put", segment=segment, level=level, first=first, size=size, lengths=lengths)
@@ -256,44 +262,17 @@ class Index(Segmented):
         self, tx: Transaction, counters: Counters, documents: Iterable[tuple[int, Mapping[str, int]]]
     ) -> list[str]:
         """Return the differences between the index and the documents that should be in it."""
-        from recollect.search.segments import fingerprint, fingerprints
+        from recollect.search.segments import fingerprint
 
         expected = {doc: (fingerprint(terms), sum(terms.values())) for doc, terms in documents}
-        removed = {doc: unpack(line) for _, doc, line in tx.all("index.removals_after", number=0)}
-        indexed: dict[int, tuple[int, int]] = {}
-        for doc, line in tx.all("index.tail_after", doc=counters.flushed):
-            indexed[doc] = fingerprint(unpack(line)), sum(unpack(line).values())
-        for segment, _, first, size in tx.all("index.segments"):
-            ((blob,),) = tx.all("index.lengths", segment=segment)
-            if len(blob) != 4 * size:
-                raise ValueError(f"segment {segment} has {len(blob) // 4} documents, not {size}")
-            prints = fingerprints(size, tx.all("index.postings_of", segments=[segment])).tolist()
-            for offset, (print_, length) in enumerate(zip(prints, array("I", blob), strict=True)):
-                if print_ or length:
-                    indexed[first + offset] = print_, length
-
-        live, tokens = len(expected), sum(length for _, length in expected.values())
-        problems = []
-        if (counters.live, counters.tokens) != (live, tokens):
-            problems.append(
-                f"the index counts {counters.live} documents and {counters.tokens} terms; there are {live} and {tokens}"
-            )
-        if not 0 <= counters.documents - counters.flushed < TAIL:
-            problems.append(
-                f"the counter of documents says {counters.documents}, and {counters.flushed} are said to be in "
-                "segments; both cannot be right"
-            )
-        for doc in indexed.keys() - expected.keys() - removed.keys():
-            problems.append(f"document {doc} is in the index, but no entry has it")
-        for doc, terms in removed.items():
-            if doc not in expected and indexed.get(doc, (0, 0)) != (fingerprint(terms), sum(terms.values())):
-                problems.append(f"document {doc} was removed under other words than it is indexed")
-        for doc, print_ in expected.items():
-            if doc in removed:
-                problems.append(f"document {doc} is marked as removed, but an entry has it")
-            elif indexed.get(doc, (0, 0)) != print_:
-                problems.append(f"document {doc} is not indexed under the words that its entry has")
-        return problems
+        removed = {
+            doc: (fingerprint(terms), sum(terms.values()))
+            for doc, terms in ((doc, unpack(line)) for _, doc, line in tx.all("index.removals_after", number=0))
+        }
+        return [
+            *_wrong_counters(counters, len(expected), sum(length for _, length in expected.values())),
+            *_wrong_documents(_indexed(tx, counters), expected, removed),
+        ]
 
     def whole(self, tx: Transaction, counters: Counters) -> bool:
         """Return whether the index agrees with the counters; a quick check that reads little more than a search."""
@@ -480,3 +459,50 @@ def postings_of(documents: Iterable[tuple[int, Mapping[str, int]]]) -> Iterator[
             docs[term].append(offset)
             counts[term].append(min(count, MOST))
     return ((term, docs[term].tobytes() + counts[term]) for term in sorted(docs))
+
+
+def _indexed(tx: Transaction, counters: Counters) -> dict[int, tuple[int, int]]:
+    """Return the fingerprint and length of every document in the tail and the segments."""
+    from recollect.search.segments import fingerprint, fingerprints
+
+    indexed: dict[int, tuple[int, int]] = {}
+    for doc, line in tx.all("index.tail_after", doc=counters.flushed):
+        terms = unpack(line)
+        indexed[doc] = fingerprint(terms), sum(terms.values())
+    for segment, _, first, size in tx.all("index.segments"):
+        ((blob,),) = tx.all("index.lengths", segment=segment)
+        if len(blob) != 4 * size:
+            raise ValueError(f"segment {segment} has {len(blob) // 4} documents, not {size}")
+        prints = fingerprints(size, tx.all("index.postings_of", segments=[segment])).tolist()
+        for offset, (print_, length) in enumerate(zip(prints, array("I", blob), strict=True)):
+            if print_ or length:
+                indexed[first + offset] = print_, length
+    return indexed
+
+
+def _wrong_counters(counters: Counters, live: int, tokens: int) -> Iterator[str]:
+    if (counters.live, counters.tokens) != (live, tokens):
+        yield f"the index counts {counters.live} documents and {counters.tokens} terms; there are {live} and {tokens}"
+    if not 0 <= counters.documents - counters.flushed < TAIL:
+        yield (
+            f"the counter of documents says {counters.documents}, and {counters.flushed} are said to be in "
+            "segments; both cannot be right"
+        )
+
+
+def _wrong_documents(
+    indexed: Mapping[int, tuple[int, int]],
+    expected: Mapping[int, tuple[int, int]],
+    removed: Mapping[int, tuple[int, int]],
+) -> Iterator[str]:
+    """Yield the differences between documents, each given as a fingerprint of its terms and its length."""
+    for doc in indexed.keys() - expected.keys() - removed.keys():
+        yield f"document {doc} is in the index, but no entry has it"
+    for doc, terms in removed.items():
+        if doc not in expected and indexed.get(doc, (0, 0)) != terms:
+            yield f"document {doc} was removed under other words than it is indexed"
+    for doc, terms in expected.items():
+        if doc in removed:
+            yield f"document {doc} is marked as removed, but an entry has it"
+        elif indexed.get(doc, (0, 0)) != terms:
+            yield f"document {doc} is not indexed under the words that its entry has"

@@ -453,6 +453,9 @@ def _must_be_there(tx: Transaction, event: int) -> None:
 def _numbers(journal: Journal) -> Counters:
     """Return the counters of a journal in the form that an index uses."""
     return Counters(
-        documents=journal.events, flushed=journal.flushed, live=journal.live, tokens=journal.tokens,
+        documents=journal.events,
+        flushed=journal.flushed,
+        live=journal.live,
+        tokens=journal.tokens,
         layout=journal.layout,
-    )  # fmt: skip
+    )

@@ -17,7 +17,7 @@ models, or of different dimensions of one model, are kept apart and never compar
 """
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -60,9 +60,13 @@ class Vectors:
         """Store the vector of an entry, replacing any earlier one."""
         counters.vectors += 1
         tx.run(
-            "vectors.put", entry_id=entry_id, number=counters.vectors, model=self.model, dim=self.dimension,
+            "vectors.put",
+            entry_id=entry_id,
+            number=counters.vectors,
+            model=self.model,
+            dim=self.dimension,
             vector=tx.vector(np.asarray(vector, "<f4").tobytes()),
-        )  # fmt: skip
+        )
         if tx.ranks_vectors:
             # At every multiple, because all models share one sequence of numbers.
             if counters.vectors % INDEXED == 0 and self.dimension <= INDEXABLE:
@@ -118,9 +122,12 @@ class Vectors:
         for index in ("on", "off") if counters.vectors >= INDEXED and limit <= DEEPEST else ("off",):
             tx.all("vectors.search_list", size=str(max(2 * min(limit, DEEPEST), 100)), index=index)
             rows = tx.all(
-                "vectors.nearest", model=self.model, dim=self.dimension, limit=limit,
+                "vectors.nearest",
+                model=self.model,
+                dim=self.dimension,
+                limit=limit,
                 vector=tx.vector(np.asarray(query, "<f4").tobytes()),
-            )  # fmt: skip
+            )
             if len(rows) >= limit:
                 break
         return rows
@@ -153,9 +160,13 @@ class Vectors:
         numbers = np.array([number for number, _ in rows], "<i8")
         matrix = _matrix(tx, [raw for _, raw in rows], self.dimension)
         tx.run(
-            "vectors.pack_put", pack=int(numbers[-1]), model=self.model, dim=self.dimension,
-            numbers=numbers.tobytes(), codes=_bytes(matrix).tobytes(),
-        )  # fmt: skip
+            "vectors.pack_put",
+            pack=int(numbers[-1]),
+            model=self.model,
+            dim=self.dimension,
+            numbers=numbers.tobytes(),
+            codes=_bytes(matrix).tobytes(),
+        )
         ((living,),) = tx.all("vectors.count", model=self.model, dim=self.dimension)
         if sum(size for _, size in packs) // 8 + len(rows) > 2 * living:
             sweep(tx)
@@ -255,7 +266,7 @@ def sweep(tx: Transaction) -> int:
 
 def damage(tx: Transaction, counters: Counters) -> list[str]:
     """Return the problems of the agent's vectors, of all models, and of their packs."""
-    return _damaged(tx, counters).told
+    return _damaged(tx, counters).problems
 
 
 def mend(tx: Transaction, counters: Counters) -> None:
@@ -271,7 +282,7 @@ def mend(tx: Transaction, counters: Counters) -> None:
 
 @dataclass(slots=True)
 class _Damaged:
-    told: list[str] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
     vectors: list[str] = field(default_factory=list)
     """The entries whose vectors are damaged."""
     packs: set[tuple[str, int]] = field(default_factory=set)
@@ -281,6 +292,16 @@ class _Damaged:
 
 def _damaged(tx: Transaction, counters: Counters) -> _Damaged:
     found = _Damaged()
+    numbers = _check_vectors(tx, found)
+    found.highest = max((number for used in numbers.values() for number in used), default=0)
+    if found.highest > counters.vectors:
+        found.problems.append(f"the counter of vectors says {counters.vectors}, but {found.highest} is in use")
+    _check_packs(tx, found, numbers)
+    return found
+
+
+def _check_vectors(tx: Transaction, found: _Damaged) -> dict[tuple[str, int], set[int]]:
+    """Check every vector; return the numbers of the valid ones by model and dimension."""
     numbers: dict[tuple[str, int], set[int]] = {}
     last = ""
     while rows := tx.all("vectors.after", entry_id=last, limit=PAGE):
@@ -292,14 +313,16 @@ def _damaged(tx: Transaction, counters: Counters) -> _Damaged:
             elif number < 1 or number in used:
                 wrong = f"has the number {number}, which is not its own"
             if wrong:
-                found.told.append(f"the vector of entry {entry_id} {wrong}")
+                found.problems.append(f"the vector of entry {entry_id} {wrong}")
                 found.vectors.append(entry_id)
             else:
                 used.add(number)
         last = rows[-1][0]
-    found.highest = max((number for used in numbers.values() for number in used), default=0)
-    if found.highest > counters.vectors:
-        found.told.append(f"the counter of vectors says {counters.vectors}, but {found.highest} is in use")
+    return numbers
+
+
+def _check_packs(tx: Transaction, found: _Damaged, numbers: Mapping[tuple[str, int], set[int]]) -> None:
+    """Check every pack against the numbers of the valid vectors."""
     packed: dict[tuple[str, int], set[int]] = {}
     ends: dict[tuple[str, int], int] = {}
     for pack, model, dim in tx.all("vectors.every_pack"):
@@ -307,14 +330,15 @@ def _damaged(tx: Transaction, counters: Counters) -> _Damaged:
         held, wrong = _wrong_pack(tx, pack, model, dim, numbers.get((model, dim), set()))
         packed.setdefault((model, dim), set()).update(held)
         if wrong:
-            found.told.append(f"pack {pack} of the vectors of {model!r} {wrong}")
+            found.problems.append(f"pack {pack} of the vectors of {model!r} {wrong}")
             found.packs.add((model, dim))
     for of_model, end in ends.items():
         missing = {number for number in numbers.get(of_model, ()) if number <= end} - packed[of_model]
         if missing and of_model not in found.packs:
-            found.told.append(f"{len(missing)} vectors of {of_model[0]!r} are in no pack, the first is {min(missing)}")
+            found.problems.append(
+                f"{len(missing)} vectors of {of_model[0]!r} are in no pack, the first is {min(missing)}"
+            )
             found.packs.add(of_model)
-    return found
 
 
 def _wrong(raw: bytes, dimension: int) -> str:
@@ -341,8 +365,8 @@ def _wrong_pack(tx: Transaction, pack: int, model: str, dim: int, good: set[int]
     rows = [(number, raw) for number, raw in between if number in checked]
     living = np.isin(numbers, [number for number, _ in rows])
     right = _bytes(_matrix(tx, [raw for _, raw in rows], dim)).astype(np.int16)
-    told = np.frombuffer(codes, np.int8).reshape(len(numbers), dim)[living]
-    fits = told.shape == right.shape and bool((np.abs(told - right) <= 1).all())
+    stored = np.frombuffer(codes, np.int8).reshape(len(numbers), dim)[living]
+    fits = stored.shape == right.shape and bool((np.abs(stored - right) <= 1).all())
     return held, "" if fits else "has codes of other vectors"
 
 

@@ -15,10 +15,16 @@ Request = tuple[str, int | None, Answer | None]
 def insert(tx: Transaction, token: Token, hash_: str) -> None:
     """Store a new token."""
     tx.run(
-        "access.token_insert", id=token.id, name=token.name, hash=hash_, workspace=token.workspace,
-        agents=json.dumps(token.agents, ensure_ascii=False), rights=str(token.right), created_at=token.created_at,
+        "access.token_insert",
+        id=token.id,
+        name=token.name,
+        hash=hash_,
+        workspace=token.workspace,
+        agents=json.dumps(token.agents, ensure_ascii=False),
+        rights=str(token.right),
+        created_at=token.created_at,
         expires_at=token.expires_at,
-    )  # fmt: skip
+    )
 
 
 def by_hash(tx: Transaction, hash_: str) -> Token | None:
@@ -59,6 +65,13 @@ def finish(
 def _token(row: Row) -> Token:
     id_, name, workspace, agents, right, created_at, expires_at, used_at, revoked_at = row
     return Token(
-        id=id_, name=name, workspace=workspace, agents=tuple(json.loads(agents)), right=Right(right),
-        created_at=created_at, expires_at=expires_at, used_at=used_at, revoked_at=revoked_at,
-    )  # fmt: skip
+        id=id_,
+        name=name,
+        workspace=workspace,
+        agents=tuple(json.loads(agents)),
+        right=Right(right),
+        created_at=created_at,
+        expires_at=expires_at,
+        used_at=used_at,
+        revoked_at=revoked_at,
+    )

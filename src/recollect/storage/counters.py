@@ -50,12 +50,10 @@ class Counters:
 
     def save(self, tx: Transaction) -> None:
         """Store the counters."""
-        tx.run(
-            "counters.save", entries=self.entries, operations=self.operations, documents=self.documents,
-            flushed=self.flushed, live=self.live, tokens=self.tokens, removals=self.removals, layout=self.layout,
-            analysis=self.analysis, vectors=self.vectors,
-        )  # fmt: skip
-        tx.counters = _fields(self)
+        values = _values(self)
+        tx.run("counters.save", **dict(zip(_NAMES, values, strict=True)))
+        tx.counters = values
 
 
-_fields = attrgetter(*Counters.__dataclass_fields__)
+_NAMES = tuple(Counters.__dataclass_fields__)
+_values = attrgetter(*_NAMES)

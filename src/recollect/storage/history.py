@@ -72,9 +72,13 @@ class Journal:
     def save(self, tx: Transaction) -> None:
         """Store the fields that the index changes."""
         tx.run(
-            "history.journal_save", flushed=self.flushed, live=self.live, tokens=self.tokens, layout=self.layout,
+            "history.journal_save",
+            flushed=self.flushed,
+            live=self.live,
+            tokens=self.tokens,
+            layout=self.layout,
             analysis=self.analysis,
-        )  # fmt: skip
+        )
 
 
 # Channels and conversations
@@ -83,10 +87,16 @@ class Journal:
 def channels(tx: Transaction, workspace: str) -> list[Channel]:
     """Return the channels of the workspace, oldest first."""
     return [
-        Channel(id=name, workspace=workspace, name=name, description=description, is_default=bool(is_default),
-                created_at=created_at)
+        Channel(
+            id=name,
+            workspace=workspace,
+            name=name,
+            description=description,
+            is_default=bool(is_default),
+            created_at=created_at,
+        )
         for name, description, is_default, created_at in tx.all("history.channels")
-    ]  # fmt: skip
+    ]
 
 
 def conversation(tx: Transaction, id_or_ref: str) -> ConversationInfo | None:
@@ -96,14 +106,24 @@ def conversation(tx: Transaction, id_or_ref: str) -> ConversationInfo | None:
 
 
 def conversations(
-    tx: Transaction, statuses: Iterable[Status], *, channel: str | None, chat_id: str | None, limit: int,
+    tx: Transaction,
+    statuses: Iterable[Status],
+    *,
+    channel: str | None,
+    chat_id: str | None,
+    limit: int,
     before: tuple[int, str] = (LONGEST, ""),
-) -> list[ConversationInfo]:  # fmt: skip
+) -> list[ConversationInfo]:
     """Return conversations, newest first, older than the given (started_at, id)."""
     rows = tx.all(
-        "history.conversations", statuses=[str(status) for status in statuses], channel=channel, chat_id=chat_id,
-        limit=limit, started_at=before[0], id=before[1],
-    )  # fmt: skip
+        "history.conversations",
+        statuses=[str(status) for status in statuses],
+        channel=channel,
+        chat_id=chat_id,
+        limit=limit,
+        started_at=before[0],
+        id=before[1],
+    )
     return [info(row) for row in rows]
 
 
@@ -121,10 +141,18 @@ def info(row: Row) -> ConversationInfo:
         if not isinstance(people, list):
             raise ValueError("its participants are no list")
         return ConversationInfo(
-            id=identity, ref_code=ref_code, channel_id=channel, status=Status(status), started_at=started,
-            ended_at=ended, chat_id=chat, model_id=model, participants=tuple(people), closing_summary=summary,
+            id=identity,
+            ref_code=ref_code,
+            channel_id=channel,
+            status=Status(status),
+            started_at=started,
+            ended_at=ended,
+            chat_id=chat,
+            model_id=model,
+            participants=tuple(people),
+            closing_summary=summary,
             summary_by=by,
-        )  # fmt: skip
+        )
     except ValueError as error:
         raise Corrupt(f"the conversation {identity} cannot be read: {error}; restore it from a backup") from error
 
@@ -139,17 +167,37 @@ def append(tx: Transaction, first: int, previous: str, new: Sequence[Event]) -> 
         payload = _payload(one)
         digest = event_hash(previous, one, payload)
         tx.run(
-            "history.event_put", seq=seq, id=one.id, conversation_id=one.conversation_id, lane=str(one.lane),
-            type=str(one.type), content=one.content, payload=payload, tool_call_id=one.tool_call_id, hash=digest,
-            previous=previous, created_at=one.created_at,
-        )  # fmt: skip
+            "history.event_put",
+            seq=seq,
+            id=one.id,
+            conversation_id=one.conversation_id,
+            lane=str(one.lane),
+            type=str(one.type),
+            content=one.content,
+            payload=payload,
+            tool_call_id=one.tool_call_id,
+            hash=digest,
+            previous=previous,
+            created_at=one.created_at,
+        )
         stored.append(
             Event(  # spelled out, because `dataclasses.replace` takes three times as long
-                type=one.type, content=one.content, lane=one.lane, speaker=one.speaker, tool_calls=one.tool_calls,
-                tool_call_id=one.tool_call_id, internal=one.internal, payload=one.payload, created_at=one.created_at,
-                seq=seq, id=one.id, conversation_id=one.conversation_id, hash=digest, previous=previous,
+                type=one.type,
+                content=one.content,
+                lane=one.lane,
+                speaker=one.speaker,
+                tool_calls=one.tool_calls,
+                tool_call_id=one.tool_call_id,
+                internal=one.internal,
+                payload=one.payload,
+                created_at=one.created_at,
+                seq=seq,
+                id=one.id,
+                conversation_id=one.conversation_id,
+                hash=digest,
+                previous=previous,
             )
-        )  # fmt: skip
+        )
         previous = digest
     return stored
 
@@ -160,11 +208,21 @@ def event(row: Row) -> Event:
     try:
         extra: dict[str, Any] = json.loads(payload) if payload else {}
         return Event(
-            seq=seq, id=identity, conversation_id=conversation_id, lane=Lane(lane), type=EventType(kind),
-            content=content, speaker=extra.pop("speaker", None), tool_calls=tuple(extra.pop("tool_calls", ())),
-            internal=bool(extra.pop("internal", False)), payload=extra, tool_call_id=tool_call_id, hash=digest,
-            previous=previous, created_at=created_at,
-        )  # fmt: skip
+            seq=seq,
+            id=identity,
+            conversation_id=conversation_id,
+            lane=Lane(lane),
+            type=EventType(kind),
+            content=content,
+            speaker=extra.pop("speaker", None),
+            tool_calls=tuple(extra.pop("tool_calls", ())),
+            internal=bool(extra.pop("internal", False)),
+            payload=extra,
+            tool_call_id=tool_call_id,
+            hash=digest,
+            previous=previous,
+            created_at=created_at,
+        )
     except (ValueError, TypeError, AttributeError) as error:
         raise Corrupt(f"event {seq} of the journal cannot be read: {error}; restore it from a backup") from error
 

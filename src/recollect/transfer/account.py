@@ -17,10 +17,8 @@ from recollect.transfer.archive import Tables
 
 __all__ = ["NOTHING", "AccountRows", "found_in", "joined", "part"]
 
-_ENTRY = {
-    "entries": "id", "names": "entry_id", "operations": "entry_id", "recall_events": "entry_id",
-    "promotions": "entry_id", "job_changes": "entry_id", "embeddings": "entry_id",
-}  # fmt: skip
+_REFERRING = ("names", "operations", "recall_events", "promotions", "job_changes", "embeddings")
+_ENTRY = {"entries": "id", **dict.fromkeys(_REFERRING, "entry_id")}
 """Tables whose rows belong to an entry, and the column with the entry's id."""
 _ONE_EACH = {"jobs": "name", "job_runs": "run"}
 """Tables in which both parts may have the same row, and its key; the workspace's row is kept."""
@@ -114,10 +112,10 @@ def _moved(table: str, columns: Sequence[str], rows: Iterable[Row], by: int) -> 
 
 
 def _higher(logged: str | None, by: int) -> str | None:
-    told = json.loads(logged) if logged else {}
-    if "seq" not in told:
+    values = json.loads(logged) if logged else {}
+    if "seq" not in values:
         return logged
-    return json.dumps(told | {"seq": told["seq"] + by}, ensure_ascii=False, separators=(",", ":"))
+    return json.dumps(values | {"seq": values["seq"] + by}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _together(table: str, columns: Sequence[str], rows: Iterable[Row], added: Iterable[Row]) -> Iterator[Row]:

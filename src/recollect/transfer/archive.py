@@ -57,12 +57,9 @@ UNPACKED, RATIO = 10_000_000, 100
 """Limit of decompression: UNPACKED bytes plus RATIO times the compressed size. Text rarely compresses by more than 90%,
 while a decompression bomb expands about a thousandfold."""
 MAGIC_GZIP, MAGIC_ZIP = b"\x1f\x8b", b"PK\x03\x04"
-DERIVED = frozenset(
-    [
-        "tail", "segments", "postings", "removals", "codes", "turn_segments", "turn_postings", "vault_files", "tokens",
-        "requests",
-    ]
-)  # fmt: skip
+_INDEXES = ("tail", "segments", "postings", "removals", "codes", "turn_segments", "turn_postings")
+_LOCAL = ("vault_files", "tokens", "requests")
+DERIVED = frozenset((*_INDEXES, *_LOCAL))
 """Tables that are derived, or that describe files and access on this machine."""
 _KEPT = {"counters": ("entries", "operations"), "journals": ("events",)}
 """The columns to export from these tables; their other columns describe the indexes."""
@@ -113,9 +110,12 @@ def export(
     if path.exists():
         raise Conflict(f"{path} exists already; choose a new path for the export, or remove it first")
     header = {
-        "format": "recollect", "version": VERSION, "schema": migrations()[-1].number, "created_at": iso(now),
+        "format": "recollect",
+        "version": VERSION,
+        "schema": migrations()[-1].number,
+        "created_at": iso(now),
         "vectors": include_vectors,
-    }  # fmt: skip
+    }
     manifest: list[dict[str, Any]] = []
     parts: list[str] = []
     with _new_file(path) as file:
@@ -147,10 +147,13 @@ def _write_agent(
             written += 1
         manifest.append(
             {
-                "workspace": workspace, "agent": agent, "table": table, "rows": written - before,
+                "workspace": workspace,
+                "agent": agent,
+                "table": table,
+                "rows": written - before,
                 "sha256": digest.hexdigest(),
             }
-        )  # fmt: skip
+        )
     return written
 
 
@@ -203,7 +206,7 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
             raw.flush()
             os.fsync(raw.fileno())
         if not publish(aside, path):
-            raise Conflict(f"{path} was made by somebody else meanwhile; choose a new path for the export")
+            raise Conflict(f"{path} was created by another process meanwhile; choose a new path for the export")
 
 
 def expanded(path: str | Path) -> Path:
@@ -319,9 +322,7 @@ def is_archive(line: bytes) -> bool:
 
 def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
     """Read the whole file once and return its sections; raise Invalid unless every row matches the manifest."""
-    sections: list[Section] = []
-    found: dict[tuple[str | None, str, str], tuple[int, Any]] = {}
-    columns: dict[str, Sequence[str]] = {}
+    reading = _Verification(path)
     manifest: object = None
     with opened(path) as file:
         schema = _schema_of(path, _read_line(path, file))
@@ -336,35 +337,58 @@ def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
                 case {"manifest": listed}:
                     manifest = listed
                 case {"workspace": str() | None as workspace, "agent": str() as agent}:
-                    if workspace is not None:
-                        names.segment(workspace, "a workspace")
-                    sections.append(Section(workspace, names.segment(agent, "an agent"), file.tell(), schema))
-                    columns = {}
-                case [str() as table, dict() as row] if sections:
-                    if columns.setdefault(table, list(row)) != list(row):
-                        raise Invalid(f"line {number} of {path} has other columns than the rows before it")
-                    _check_row(path, number, table, row)
-                    section = sections[-1]
-                    key = section.workspace, section.agent, table
-                    rows, digest = found.get(key) or (0, hashlib.sha256())
-                    digest.update(line)
-                    found[key] = rows + 1, digest
-                    section.counts[table] = rows + 1
+                    reading.start(workspace, agent, file.tell(), schema)
+                case [str() as table, dict() as row] if reading.sections:
+                    reading.row(number, table, row, line)
                 case _:
                     raise Invalid(f"line {number} of {path} is no row of an export; nothing was changed")
             if number % 1_000 == 0:
                 progress(file.tell())
     if manifest is None:
         raise Invalid(f"{path} is cut off: its last line, the manifest, is missing. Nothing was changed")
-    told = [
-        {"workspace": key[0], "agent": key[1], "table": key[2], "rows": rows, "sha256": digest.hexdigest()}
-        for key, (rows, digest) in found.items()
-    ]
-    if manifest != told:
-        wrong = next((one for one in told if not isinstance(manifest, list) or one not in manifest), None)
+    reading.compare(manifest)
+    return reading.sections
+
+
+class _Verification:
+    """The sections of a file that is being read, with the count and hash of the rows of each table."""
+
+    def __init__(self, path: Path) -> None:
+        self.sections: list[Section] = []
+        self._path = path
+        self._found: dict[tuple[str | None, str, str], tuple[int, Any]] = {}
+        self._columns: dict[str, Sequence[str]] = {}
+
+    def start(self, workspace: str | None, agent: str, offset: int, schema: int) -> None:
+        """Start the section of an agent, whose rows follow."""
+        if workspace is not None:
+            names.segment(workspace, "a workspace")
+        self.sections.append(Section(workspace, names.segment(agent, "an agent"), offset, schema))
+        self._columns = {}
+
+    def row(self, number: int, table: str, row: dict[str, Any], line: bytes) -> None:
+        """Count a row of the current section; raise Invalid if it does not fit its table."""
+        if self._columns.setdefault(table, list(row)) != list(row):
+            raise Invalid(f"line {number} of {self._path} has other columns than the rows before it")
+        _check_row(self._path, number, table, row)
+        section = self.sections[-1]
+        key = section.workspace, section.agent, table
+        rows, digest = self._found.get(key) or (0, hashlib.sha256())
+        digest.update(line)
+        self._found[key] = rows + 1, digest
+        section.counts[table] = rows + 1
+
+    def compare(self, manifest: object) -> None:
+        """Raise Invalid unless the manifest lists exactly the counts and hashes that were read."""
+        found = [
+            {"workspace": key[0], "agent": key[1], "table": key[2], "rows": rows, "sha256": digest.hexdigest()}
+            for key, (rows, digest) in self._found.items()
+        ]
+        if manifest == found:
+            return
+        wrong = next((one for one in found if not isinstance(manifest, list) or one not in manifest), None)
         at = f"the table {wrong['table']} of {label(wrong['workspace'], wrong['agent'])}" if wrong else "its manifest"
-        raise Invalid(f"{path} is not what was exported: {at} has another count or hash. Nothing was changed")
-    return sections
+        raise Invalid(f"{self._path} is not what was exported: {at} has another count or hash. Nothing was changed")
 
 
 def _schema_of(path: Path, line: bytes) -> int:
@@ -374,7 +398,7 @@ def _schema_of(path: Path, line: bytes) -> int:
     header = json.loads(line)
     version, schema, newest = header.get("version"), header.get("schema"), migrations()[-1].number
     if not isinstance(version, int) or not isinstance(schema, int):
-        raise Invalid(f"the header of {path} tells no version; nothing was changed")
+        raise Invalid(f"the header of {path} has no version; nothing was changed")
     if version > VERSION or schema > newest:
         raise ConfigError(
             f"{path} was written by a newer recollect (format {version}, schema {schema}; this one knows {VERSION} and "

@@ -81,10 +81,18 @@ def _of_object(first: Mapping[str, Any]) -> Format | None:
 
 
 def import_(
-    place: Place, path: Path, *, stores: Callable[[str], Sequence[Store]], agent: str, workspace: str,
-    clock: Callable[[], int], format: Format | str | None = None, dry_run: bool = False, progress: Progress = quiet,
+    place: Place,
+    path: Path,
+    *,
+    stores: Callable[[str], Sequence[Store]],
+    agent: str,
+    workspace: str,
+    clock: Callable[[], int],
+    format: Format | str | None = None,
+    dry_run: bool = False,
+    progress: Progress = quiet,
     touched: Callable[[str | None, str], None] = lambda workspace, agent: None,
-) -> Imported:  # fmt: skip
+) -> Imported:
     """Import a file or folder of any format. Idempotent.
 
     `stores` returns an agent's store in the workspace, and that of the account if it is separate. `touched` is called
@@ -104,6 +112,11 @@ def import_(
         for name in writer.agents():
             touched(workspace, name)
     return Imported(
-        format=kind, path=str(path), dry_run=dry_run, parts=writer.parts(workspace), remarks=writer.remarks(),
-        migrated=tuple(writer.migrated), skipped=tuple(writer.skipped),
-    )  # fmt: skip
+        format=kind,
+        path=str(path),
+        dry_run=dry_run,
+        parts=writer.parts(workspace),
+        remarks=writer.remarks(),
+        migrated=tuple(writer.migrated),
+        skipped=tuple(writer.skipped),
+    )

@@ -24,8 +24,8 @@ class Known:
         while rows := tx.all("transfer.additions", seq=self.seq, limit=PAGE):
             for _, after in rows:
                 if after:  # empty if erased
-                    told = json.loads(after)
-                    self.add(told.get("name"), told.get("category"), told.get("content", ""))
+                    values = json.loads(after)
+                    self.add(values.get("name"), values.get("category"), values.get("content", ""))
             self.seq = rows[-1][0]
 
     def add(self, name: str | None, category: str | None, content: str) -> None:

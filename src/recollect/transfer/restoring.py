@@ -60,9 +60,14 @@ _INDEX_NUMBERS = {
 
 
 def import_(
-    place: Place, path: Path, now: int, *, dry_run: bool = False, progress: Progress = quiet,
+    place: Place,
+    path: Path,
+    now: int,
+    *,
+    dry_run: bool = False,
+    progress: Progress = quiet,
     touched: Callable[[str | None, str], None] = lambda workspace, agent: None,
-) -> Imported:  # fmt: skip
+) -> Imported:
     """Restore an export. Missing agents are restored exactly; existing ones get the rows they do not have."""
     total = 2 * path.stat().st_size if path.is_file() else 0
     whole = _stamp(path)
@@ -145,7 +150,7 @@ def move(source: Place, target: Place, *, progress: Progress = quiet) -> Importe
     for number, (where, database, agent, tables) in enumerate(left, 1):
         made = _restore(Store(database, agent), where, tables)
         if made is None:
-            raise Conflict(f"somebody wrote {where} to the target meanwhile; give an empty one")
+            raise Conflict(f"another process wrote {where} to the target meanwhile; give an empty one")
         parts += [made] if made.added else []
         progress(where, number, len(left))
     return Imported(format=Format.RECOLLECT, path="", parts=tuple(parts))
@@ -287,10 +292,17 @@ def _put_vectors(tx: Transaction, counters: Counters, columns: Sequence[str], ro
 
 
 _SHOWN = {
-    "entries": "entries", "operations": "operations", "conversations": "conversations", "events": "messages",
-    "reminders": "reminders", "channels": "channels", "scratchpads": "scratchpad values", "embeddings": "vectors",
-    "promotions": "promotions", "recall_events": "recall signals",
-}  # fmt: skip
+    "entries": "entries",
+    "operations": "operations",
+    "conversations": "conversations",
+    "events": "messages",
+    "reminders": "reminders",
+    "channels": "channels",
+    "scratchpads": "scratchpad values",
+    "embeddings": "vectors",
+    "promotions": "promotions",
+    "recall_events": "recall signals",
+}
 """Tables that a report counts, and their names in it."""
 
 
@@ -302,9 +314,16 @@ def _figures(counts: dict[str, int]) -> dict[str, int]:
 
 
 def _merge(
-    store: Store, section: Section, rows: Callable[[Section], Rows], now: int, remarks: list[str], *, where: str,
-    found: AccountRows, account: bool,
-) -> Part:  # fmt: skip
+    store: Store,
+    section: Section,
+    rows: Callable[[Section], Rows],
+    now: int,
+    remarks: list[str],
+    *,
+    where: str,
+    found: AccountRows,
+    account: bool,
+) -> Part:
     """Add missing conversations (compared by id) and entries (by id, name and text) to an agent; the rest stays."""
     merging = _Merging(store, section, rows, now, remarks, lambda entry_id: (entry_id in found.ids) is account)
     if account:
@@ -326,9 +345,14 @@ class _Merging:
     """Merge of one section of a file into an agent that already has rows."""
 
     def __init__(
-        self, store: Store, section: Section, rows: Callable[[Section], Rows], now: int, remarks: list[str],
+        self,
+        store: Store,
+        section: Section,
+        rows: Callable[[Section], Rows],
+        now: int,
+        remarks: list[str],
         wanted: Callable[[str], bool],
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`wanted` returns True for the ids of entries that belong here."""
         self.store, self.section, self.rows, self.now, self.remarks = store, section, rows, now, remarks
         self.wanted = wanted
@@ -364,21 +388,24 @@ class _Merging:
         if not self._new:
             return
         self._events(tx)
-        for row in self._rows("lanes"):
-            if row["conversation_id"] in self._new:
-                kept = json.dumps([self._number(seq) for seq in json.loads(row["kept"])])
-                moved = {"marker": self._number(row["marker"]), "boundary": self._number(row["boundary"]), "kept": kept}
-                self._load(tx, "lanes", row | moved)
-        for row in self._rows("checkpoints"):
-            if row["conversation_id"] in self._new:
-                self._load(tx, "checkpoints", row | {"upto": self._number(row["upto"])})
-        for row in self._rows("saved_views"):
-            if row["conversation_id"] in self._new:
-                self._load(tx, "saved_views", row | self._moved_view(row))
-        for row in self._rows("scratchpads"):
-            if row["conversation_id"] in self._new:
-                self._count("scratchpads", True)
-                self._load(tx, "scratchpads", row)
+        for row in self._rows_of_new("lanes"):
+            self._load(tx, "lanes", row | self._moved_lane(row))
+        for row in self._rows_of_new("checkpoints"):
+            self._load(tx, "checkpoints", row | {"upto": self._number(row["upto"])})
+        for row in self._rows_of_new("saved_views"):
+            self._load(tx, "saved_views", row | self._moved_view(row))
+        for row in self._rows_of_new("scratchpads"):
+            self._count("scratchpads", True)
+            self._load(tx, "scratchpads", row)
+
+    def _rows_of_new(self, table: str) -> Iterator[dict[str, Any]]:
+        """Return the rows of a table that belong to conversations that are new here."""
+        return (row for row in self._rows(table) if row["conversation_id"] in self._new)
+
+    def _moved_lane(self, row: dict[str, Any]) -> dict[str, Any]:
+        """Translate the event numbers of a lane to this journal."""
+        kept = json.dumps([self._number(seq) for seq in json.loads(row["kept"])])
+        return {"marker": self._number(row["marker"]), "boundary": self._number(row["boundary"]), "kept": kept}
 
     def _moved_view(self, row: dict[str, Any]) -> dict[str, Any]:
         """Translate the event numbers of a saved view to this journal."""
@@ -395,18 +422,18 @@ class _Merging:
         journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
         self._base = journal.events
         previous: dict[str, str] = {}
-        fields = ("seq", "id", "conversation_id", "lane", "type", "content", "payload", "tool_call_id", "hash",
-                  "previous", "created_at")  # fmt: skip
-        for row in self._rows("events"):
-            if row["conversation_id"] not in self._new:
-                continue
+        fields = (
+            *("seq", "id", "conversation_id", "lane", "type", "content", "payload"),
+            *("tool_call_id", "hash", "previous", "created_at"),
+        )
+        for row in self._rows_of_new("events"):
             event = history.event(tuple(row[name] for name in fields))
             self._numbers.append(event.seq)
             if event.type is EventType.MARKER:
-                told = dict(event.payload)
-                told["boundary"] = self._number(told["boundary"])
-                told["kept"] = [self._number(seq) for seq in told["kept"]]
-                event = replace(event, payload=told)
+                payload = dict(event.payload)
+                payload["boundary"] = self._number(payload["boundary"])
+                payload["kept"] = [self._number(seq) for seq in payload["kept"]]
+                event = replace(event, payload=payload)
             journal = Journal.advance(tx, 1, text.ANALYSIS_VERSION)
             before = previous.get(event.conversation_id, "")
             (stored,) = history.append(tx, journal.events, before, [event])
@@ -455,9 +482,13 @@ class _Merging:
         work.counters.operations += 1
         first, last = self._number(entry.first_event or 0), self._number(entry.last_event or 0)
         entry = replace(
-            entry, name=name, aliases=tuple(aliases), seq=work.counters.entries, first_event=first or None,
+            entry,
+            name=name,
+            aliases=tuple(aliases),
+            seq=work.counters.entries,
+            first_event=first or None,
             last_event=last or None,
-        )  # fmt: skip
+        )
         entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry)))
         for one in (name, *aliases):
             if one is not None:
@@ -465,10 +496,14 @@ class _Merging:
         entries.log(
             work.tx,
             Revision(
-                seq=work.counters.operations, at=self.now, actor=ACTOR, operation="add", entry_id=entry.id,
+                seq=work.counters.operations,
+                at=self.now,
+                actor=ACTOR,
+                operation="add",
+                entry_id=entry.id,
                 after=entries.snapshot(entry),
             ),
-        )  # fmt: skip
+        )
 
     def reminders(self, tx: Transaction) -> None:
         there = {row[0] for row in tx.all("reminders.every", limit=history.LONGEST, due_at=-1, id="")}

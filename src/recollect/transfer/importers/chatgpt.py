@@ -72,8 +72,8 @@ def _text(content: Mapping[str, Any]) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return clean(content.get("text") or content.get("result") or content.get("content"))
-    told = (clean(part) if isinstance(part, str) else _other(_mapping(part)) for part in parts)
-    return "\n".join(one for one in told if one)
+    texts = (clean(part) if isinstance(part, str) else _other(_mapping(part)) for part in parts)
+    return "\n".join(one for one in texts if one)
 
 
 def _other(part: Mapping[str, Any]) -> str:

@@ -22,8 +22,8 @@ def read(path: Path, done: Read) -> Iterator[Item]:
     entities: set[str] = set()
     for row in _rows(path):
         if row.get("type") == "relation":
-            told = f"{line(row.get('relationType')) or 'relates to'} [[{line(row.get('to')) or ''}]]"
-            relations.setdefault(clean(row.get("from")), []).append(told)
+            relation = f"{line(row.get('relationType')) or 'relates to'} [[{line(row.get('to')) or ''}]]"
+            relations.setdefault(clean(row.get("from")), []).append(relation)
         else:
             entities.add(clean(row.get("name")))
     read_so_far = 0

@@ -28,15 +28,14 @@ __all__ = ["category_of", "chat", "entries", "read", "read_conversation", "secti
 SOURCE = "memory-folder"
 CONVERSATIONS = "conversations"
 PROJECT = "_project.md"
-_SECTIONS = {
-    "decisoes": Category.DECISIONS, "decisoes tecnicas": Category.DECISIONS, "decisions": Category.DECISIONS,
-    "aprendizados": Category.LESSONS, "notas de sessao": Category.LESSONS, "lessons": Category.LESSONS,
-    "findings": Category.LESSONS, "notes": Category.LESSONS,
-    "tarefas": Category.TASKS, "tasks": Category.TASKS,
-    "contexto": Category.PROJECTS, "contexto de projeto": Category.PROJECTS, "context": Category.PROJECTS,
-    "projects": Category.PROJECTS,
-    "handoffs": Category.HANDOFFS,
-}  # fmt: skip
+_HEADINGS = {
+    Category.DECISIONS: ("decisoes", "decisoes tecnicas", "decisions"),
+    Category.LESSONS: ("aprendizados", "notas de sessao", "lessons", "findings", "notes"),
+    Category.TASKS: ("tarefas", "tasks"),
+    Category.PROJECTS: ("contexto", "contexto de projeto", "context", "projects"),
+    Category.HANDOFFS: ("handoffs",),
+}
+_SECTIONS = {heading: category for category, headings in _HEADINGS.items() for heading in headings}
 TITLE = 200
 """How many characters of a heading are used to find its category."""
 _HEADING = re.compile(r"^## +(.+)$", re.MULTILINE)

@@ -195,10 +195,16 @@ class Writer:
         try:
             add = checked(
                 Add(
-                    note.content, name=note.name, tags=note.tags, context=note.context, category=note.category,
-                    source=note.source, at=note.at, lifetime=Lifetime.LONG_TERM,
+                    note.content,
+                    name=note.name,
+                    tags=note.tags,
+                    context=note.context,
+                    category=note.category,
+                    source=note.source,
+                    at=note.at,
+                    lifetime=Lifetime.LONG_TERM,
                 )
-            )  # fmt: skip
+            )
         except Invalid as error:
             self._remark(f"{note.name or note.content[:40]!r} was left out: {error}")
             return None
@@ -336,10 +342,15 @@ def _begin(tx: Transaction, chat: Chat, identity: str, events: Sequence[Event]) 
     """Start a conversation for a chat. Unless digested, it is idle and gets no summary; its text is in the journal."""
     first, last = events[0].created_at, events[-1].created_at
     while not tx.run(
-        "history.start", id=identity, ref_code="".join(secrets.choice(_REF) for _ in range(conversations.REF_LENGTH)),
-        channel_id=conversations.DEFAULT_CHANNEL, started_at=first, chat_id=chat.id, model_id=chat.model,
+        "history.start",
+        id=identity,
+        ref_code="".join(secrets.choice(_REF) for _ in range(conversations.REF_LENGTH)),
+        channel_id=conversations.DEFAULT_CHANNEL,
+        started_at=first,
+        chat_id=chat.id,
+        model_id=chat.model,
         participants="[]",
-    ):  # fmt: skip
+    ):
         pass
     if not chat.digest:
         tx.run("history.status", id=identity, status=str(Status.IDLE), ended_at=last)
