@@ -130,7 +130,7 @@ class Searches:
         question, candidates, _, idf = self._candidates(query, False)
         return turns.confidence(question, candidates, idf)
 
-    def _candidates(self, query: Query, by_vector: bool) -> tuple[turns.Question, turns.Turns, np.ndarray, np.ndarray]:
+    def _candidates(self, query: Query, by_vector: bool) -> tuple[turns.TurnQuery, turns.Turns, np.ndarray, np.ndarray]:
         words = text.query_terms(query.text)
         scores, idf = self._words.of(words)
         chosen = [number for number, score in best(scores.sum(0), CANDIDATES) if score > 0]
@@ -151,7 +151,7 @@ class Searches:
             tells_time=self._tells_time[numbers],
             cosine=cosine,
         )
-        question = turns.Question.read(query.text, words, {name for name in candidates.speaker if name})
+        question = turns.TurnQuery.read(query.text, words, {name for name in candidates.speaker if name})
         return question, candidates, numbers, idf
 
     @cached_property

@@ -9,7 +9,7 @@ from bm25_oracle import bm25
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.search.bm25 import Part, PostingList, idf, rank
+from recollect.search.bm25 import DocumentRange, PostingList, idf, rank
 
 Documents = dict[int, dict[str, int]]
 TERMS = "abcdefgh"
@@ -26,7 +26,7 @@ def ranked(documents: Documents, cuts: list[int], query: list[list[str]], limit:
     for first, end in reversed(list(pairwise(bounds))):
         lengths = np.array([sum(documents.get(doc, {}).values()) for doc in range(first, end)], np.uint32)
         present = lengths[lengths > 0]
-        part = Part(first, lengths, int(present.min()) if len(present) else 1)
+        part = DocumentRange(first, lengths, int(present.min()) if len(present) else 1)
         parts.append((part, [(weight, lists(documents, first, end, word)) for weight, word in words]))
     return rank(parts, limit, average)
 
@@ -107,14 +107,14 @@ def test_a_rare_word_in_an_old_part_beats_a_newer_part_full_of_common_ones() -> 
 
 def test_documents_that_were_removed_have_no_place_although_their_postings_are_still_there() -> None:
     offsets, counts = np.array([0, 1, 2], np.uint16), np.array([1, 9, 1], np.uint8)
-    part = Part(1, np.array([4, 0, 4], np.uint32), 4)
+    part = DocumentRange(1, np.array([4, 0, 4], np.uint32), 4)
     assert [doc for doc, _ in rank([(part, [(1.0, [(offsets, counts)])])], 3, 4.0)] == [3, 1]
 
 
 def test_nothing_is_ranked_without_parts_or_lists() -> None:
     assert rank([], 5, 1.0) == []
-    assert rank([(Part(1, np.array([3], np.uint32), 3), [])], 5, 1.0) == []
-    assert rank([(Part(1, np.array([3], np.uint32), 3), [(2.0, [])])], 5, 1.0) == []
+    assert rank([(DocumentRange(1, np.array([3], np.uint32), 3), [])], 5, 1.0) == []
+    assert rank([(DocumentRange(1, np.array([3], np.uint32), 3), [(2.0, [])])], 5, 1.0) == []
 
 
 def test_the_weight_of_a_word_falls_with_the_documents_that_hold_it_and_is_never_negative() -> None:

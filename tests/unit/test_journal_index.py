@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect.model.history import Event, EventType
-from recollect.search.bm25 import Part, PostingList, gains, rank
-from recollect.search.journal import RECORD, Look, Span, _cosines, document, is_turn
+from recollect.search.bm25 import DocumentRange, PostingList, gains, rank
+from recollect.search.journal import RECORD, JournalLookup, Span, _cosines, document, is_turn
 from recollect.search.turns import REACH, Period, spans_of
 
 TERMS = "abcd"
@@ -36,7 +36,7 @@ def test_a_turn_is_found_by_its_words_and_its_speaker_and_never_by_the_arguments
     assert document(event) == {"nora": 1, "lima": 1, "amber": 2, "lamp": 1}
 
 
-def lists(documents: dict[int, dict[str, int]], part: Part, term: str) -> PostingList | None:
+def lists(documents: dict[int, dict[str, int]], part: DocumentRange, term: str) -> PostingList | None:
     inside = range(part.first, part.first + len(part.lengths))
     held = [(doc - part.first, documents[doc][term]) for doc in inside if term in documents[doc]]
     if not held:
@@ -59,7 +59,7 @@ def test_what_the_words_add_is_together_the_score_of_the_oracle(
     holding = {term: sum(term in terms for terms in found) for term in "abcz"}
     parts, whole = [], []
     for first, part_lengths in ((1, lengths[:cut]), (cut + 1, lengths[cut:])):
-        part = Part(first, part_lengths, 1)
+        part = DocumentRange(first, part_lengths, 1)
         weighted = [
             (math.log(1 + (len(found) - many + 0.5) / (many + 0.5)), place, postings)
             for place, word in enumerate(query)
@@ -97,7 +97,9 @@ def test_turns_stand_side_by_side_only_where_nothing_was_said_between_them() -> 
     records = np.zeros(12, RECORD)
     for seq, conversation, before in ((1, 1, 0), (2, 2, 0), (3, 1, 1), (5, 1, 3), (6, 2, 2), (7, 1, 5)):
         records[seq]["conversation"], records[seq]["before"] = conversation, before
-    look = Look(query="", words=[], records=records, following=np.zeros(12, np.uint32), names={}, average=1.0, parts=[])
+    look = JournalLookup(
+        query="", words=[], records=records, following=np.zeros(12, np.uint32), names={}, average=1.0, parts=[]
+    )
     seqs = np.array([1, 2, 3, 6, 7])
     places = dict(zip(seqs.tolist(), look._positions(seqs, np.array([1, 2, 1, 2, 1])).tolist(), strict=True))
     assert places[3] - places[1] == 1

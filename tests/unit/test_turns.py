@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from recollect import text
 from recollect.search.turns import (
     Period,
-    Question,
     Role,
+    TurnQuery,
     Turns,
     Weights,
     asks,
@@ -58,23 +58,23 @@ def turns(
     )
 
 
-def read(query: str, *speakers: str) -> Question:
-    return Question.read(query, text.query_terms(query), speakers)
+def read(query: str, *speakers: str) -> TurnQuery:
+    return TurnQuery.read(query, text.query_terms(query), speakers)
 
 
-def ranked(question: Question, candidates: Turns, weights: Weights | None = None) -> list[int]:
+def ranked(question: TurnQuery, candidates: Turns, weights: Weights | None = None) -> list[int]:
     """The places of the candidates, best first."""
     found = scores(question, candidates, average=12, weights=weights)
     return [int(place) for place in np.argsort(-found, kind="stable")]
 
 
-def part(name: str, question: Question, candidates: Turns, weights: Weights | None = None) -> list[float]:
+def part(name: str, question: TurnQuery, candidates: Turns, weights: Weights | None = None) -> list[float]:
     values: list[float] = evidence(question, candidates, average=10, weights=weights)[name].round(6).tolist()
     return values
 
 
-ONE_WORD = Question(words=(0,))
-TWO_WORDS = Question(words=(0, 1))
+ONE_WORD = TurnQuery(words=(0,))
+TWO_WORDS = TurnQuery(words=(0, 1))
 
 
 # Reading a question
@@ -243,7 +243,7 @@ def test_a_gap_between_candidates_is_a_distance() -> None:
 
 
 def test_the_name_of_the_speaker_does_not_count_as_a_word() -> None:
-    question = Question(words=(1,), speakers=frozenset(["Ana"]))
+    question = TurnQuery(words=(1,), speakers=frozenset(["Ana"]))
     assert part("words", question, turns([[9, 0], [0, 1]], position=[0, 5])) == [0, 1]
 
 
@@ -275,13 +275,13 @@ def test_a_matching_turn_that_does_not_ask_gives_nothing_to_the_next() -> None:
 def test_the_assistant_answers_only_when_it_is_asked_about() -> None:
     candidates = turns([[4, 0]], role=[Role.USER, Role.ASSISTANT], asking=[0])
     assert part("answer", ONE_WORD, candidates) == [0, 0]
-    assert part("answer", Question(words=(0,), asks_assistant=True), candidates) == [0, 0.5]
+    assert part("answer", TurnQuery(words=(0,), asks_assistant=True), candidates) == [0, 0.5]
 
 
 def test_the_speaker_that_is_asked_about_comes_first() -> None:
     candidates = turns([[3, 0, 0, 3]], speaker=["Ana", "Ana", "Rui", "Rui"])
-    assert ranked(Question(words=(0,), speakers=frozenset(["Rui"])), candidates)[0] == 3
-    assert ranked(Question(words=(0,), speakers=frozenset(["Ana"])), candidates)[0] == 0
+    assert ranked(TurnQuery(words=(0,), speakers=frozenset(["Rui"])), candidates)[0] == 3
+    assert ranked(TurnQuery(words=(0,), speakers=frozenset(["Ana"])), candidates)[0] == 0
 
 
 def test_among_people_a_question_is_less_likely_the_answer() -> None:
@@ -296,39 +296,39 @@ def test_a_turn_of_the_named_date_comes_first_then_the_days_after() -> None:
     candidates = turns(
         [[3, 3, 3, 3]], position=[0, 10, 20, 30], day=days("2023-07-06", "2023-07-07", "2023-07-14", "2024-07-07")
     )
-    question = Question(words=(0,), periods=(Period(2023, 7, 7),))
+    question = TurnQuery(words=(0,), periods=(Period(2023, 7, 7),))
     assert part("date", question, candidates) == [0, 1, pytest.approx(1 / np.e, abs=1e-6), 0]
 
 
 def test_a_date_without_a_year_is_that_day_of_every_year() -> None:
     day = days("2022-07-07", "2023-07-07", "2023-07-06")
     candidates = turns([[3, 3, 3]], position=[0, 10, 20], day=day)
-    assert part("date", Question(words=(0,), periods=(Period(None, 7, 7),)), candidates) == [1, 1, 0]
+    assert part("date", TurnQuery(words=(0,), periods=(Period(None, 7, 7),)), candidates) == [1, 1, 0]
 
 
 def test_a_month_and_a_year_last_until_their_end() -> None:
     day = days("2023-01-31", "2023-02-01", "2023-02-28", "2023-12-31")
     candidates = turns([[3, 3, 3, 3]], position=[0, 10, 20, 30], day=day)
-    assert part("date", Question(words=(0,), periods=(Period(2023, 2),)), candidates)[:3] == [0, 1, 1]
-    assert part("date", Question(words=(0,), periods=(Period(2023),)), candidates) == [1, 1, 1, 1]
-    assert part("date", Question(words=(0,), periods=(Period(2024),)), candidates) == [0, 0, 0, 0]
+    assert part("date", TurnQuery(words=(0,), periods=(Period(2023, 2),)), candidates)[:3] == [0, 1, 1]
+    assert part("date", TurnQuery(words=(0,), periods=(Period(2023),)), candidates) == [1, 1, 1, 1]
+    assert part("date", TurnQuery(words=(0,), periods=(Period(2024),)), candidates) == [0, 0, 0, 0]
 
 
 def test_a_day_that_the_month_does_not_have_is_its_last() -> None:
     candidates = turns([[3, 3]], position=[0, 10], day=days("2023-02-27", "2023-02-28"))
-    assert part("date", Question(words=(0,), periods=(Period(2023, 2, 31),)), candidates) == [0, 1]
+    assert part("date", TurnQuery(words=(0,), periods=(Period(2023, 2, 31),)), candidates) == [0, 1]
 
 
 def test_a_question_for_a_time_prefers_turns_that_tell_one() -> None:
     candidates = turns([[3, 0, 0, 3]], telling=[3])
-    assert ranked(Question(words=(0,), asks_when=True), candidates)[0] == 3
+    assert ranked(TurnQuery(words=(0,), asks_when=True), candidates)[0] == 3
     assert part("time", ONE_WORD, candidates) == [0, 0, 0, 0]
 
 
 def test_the_user_holds_the_facts_unless_the_assistant_is_asked_about() -> None:
     candidates = turns([[3, 3]], role=[Role.USER, Role.ASSISTANT])
     assert ranked(ONE_WORD, candidates) == [0, 1]
-    assert ranked(Question(words=(0,), asks_assistant=True), candidates) == [1, 0]
+    assert ranked(TurnQuery(words=(0,), asks_assistant=True), candidates) == [1, 0]
 
 
 def test_a_near_vector_lifts_a_turn_and_a_missing_one_stands_in_the_middle() -> None:
@@ -352,7 +352,7 @@ def test_equal_vectors_are_no_evidence() -> None:
 
 def test_a_weight_of_zero_leaves_its_evidence_out() -> None:
     candidates = turns([[3, 3]], speaker=["Ana", "Rui"])
-    question = Question(words=(0,), speakers=frozenset(["Rui"]))
+    question = TurnQuery(words=(0,), speakers=frozenset(["Rui"]))
     assert part("speaker", question, candidates) == [0, 0.6]
     assert part("speaker", question, candidates, Weights(speaker=0)) == [0, 0]
 
@@ -379,20 +379,20 @@ def test_a_word_that_nobody_said_lowers_the_confidence() -> None:
 
 
 def test_the_name_of_a_speaker_is_not_missed_in_what_they_say() -> None:
-    question = Question(words=(1,), speakers=frozenset(["Ana"]))
+    question = TurnQuery(words=(1,), speakers=frozenset(["Ana"]))
     assert confidence(question, turns([[0], [1]], speaker=["Ana"]), np.array([3.0, 1.0])) == 1.0
 
 
 def test_a_question_about_the_wrong_person_has_little_confidence() -> None:
     idf = np.array([2.0, 2.0])
     candidates = turns([[1, 1], [0, 1]], speaker=["Ana", "Rui"])
-    assert confidence(Question(words=(0, 1), speakers=frozenset(["Rui"])), candidates, idf) == 1.0
-    assert confidence(Question(words=(0, 1), speakers=frozenset(["Ana"])), candidates, idf) == 0.5 * 0.5**2
+    assert confidence(TurnQuery(words=(0, 1), speakers=frozenset(["Rui"])), candidates, idf) == 1.0
+    assert confidence(TurnQuery(words=(0, 1), speakers=frozenset(["Ana"])), candidates, idf) == 0.5 * 0.5**2
 
 
 def test_a_speaker_without_any_turn_has_no_confidence() -> None:
     candidates = turns([[1]], speaker=["Ana"])
-    assert confidence(Question(words=(0,), speakers=frozenset(["Eva"])), candidates, np.array([1.0])) == 0.0
+    assert confidence(TurnQuery(words=(0,), speakers=frozenset(["Eva"])), candidates, np.array([1.0])) == 0.0
 
 
 def test_a_question_among_people_gives_no_confidence_in_an_answer() -> None:
@@ -417,7 +417,7 @@ columns = st.lists(
     unique_by=lambda row: row[0],
 )
 questions = st.builds(
-    Question,
+    TurnQuery,
     words=st.sampled_from([(0,), (1,), (0, 1)]),
     speakers=st.sampled_from([frozenset(), frozenset(["Ana"]), frozenset(["Ana", "Rui"])]),
     periods=st.sampled_from([(), (Period(2023),), (Period(None, 2), Period(2023, 5, 3))]),
@@ -444,7 +444,7 @@ def made(rows: list[Row]) -> Turns:
 
 
 @given(rows=columns, question=questions, data=st.data())
-def test_the_order_of_the_candidates_does_not_matter(rows: list[Row], question: Question, data: st.DataObject) -> None:
+def test_the_order_of_the_candidates_does_not_matter(rows: list[Row], question: TurnQuery, data: st.DataObject) -> None:
     order = data.draw(st.permutations(range(len(rows))))
     straight = scores(question, made(rows), average=30)
     shuffled = scores(question, made([rows[place] for place in order]), average=30)
@@ -453,7 +453,7 @@ def test_the_order_of_the_candidates_does_not_matter(rows: list[Row], question: 
 
 @given(rows=columns, question=questions)
 def test_every_turn_has_a_finite_score_and_the_confidence_lies_between_zero_and_one(
-    rows: list[Row], question: Question
+    rows: list[Row], question: TurnQuery
 ) -> None:
     candidates = made(rows)
     assert np.isfinite(scores(question, candidates, average=30)).all()
@@ -461,7 +461,7 @@ def test_every_turn_has_a_finite_score_and_the_confidence_lies_between_zero_and_
 
 
 @given(rows=columns, question=questions)
-def test_no_evidence_outweighs_its_weight(rows: list[Row], question: Question) -> None:
+def test_no_evidence_outweighs_its_weight(rows: list[Row], question: TurnQuery) -> None:
     bounds = {
         "words": 1.0,
         "conversation": 0.4,

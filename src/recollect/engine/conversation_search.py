@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from recollect.search.journal import Look, Span
+    from recollect.search.journal import JournalLookup, Span
 
 __all__ = ["LIMIT", "UNITS", "check", "holding", "keep_up", "rebuild", "search", "within"]
 
@@ -206,7 +206,7 @@ def _spans(tx: Transaction, store: Store, vector: "NDArray[np.float32]", end: in
     return found
 
 
-def _hits(tx: Transaction, look: "Look", query: str, best: Sequence[tuple[int, float]]) -> list[Turn]:
+def _hits(tx: Transaction, look: "JournalLookup", query: str, best: Sequence[tuple[int, float]]) -> list[Turn]:
     """Load the hits, the turns around them, and their conversations."""
     around = {seq: look.around(seq, AROUND) for seq, _ in best}
     wanted = {one for seq, beside in around.items() for one in (seq, *beside)}

@@ -229,7 +229,7 @@ class _Measure:
 
     def __init__(self, stores: Sequence[Store], words: Sequence[Sequence[str]], request: Request) -> None:
         self.words, self._request = words, request
-        self._looks: dict[Store, index.Look] = {}
+        self._looks: dict[Store, index.IndexLookup] = {}
         self._first = stores[0]
         self.empty: set[Store] = set()
         """Stores without entries."""
@@ -239,7 +239,7 @@ class _Measure:
             if not counters.live:
                 self.empty.add(store)
 
-    def look(self, store: Store, tx: Transaction, counters: Counters) -> index.Look:
+    def look(self, store: Store, tx: Transaction, counters: Counters) -> index.IndexLookup:
         """Return the posting lists of the words in a store."""
         if store not in self._looks:
             request = self._request

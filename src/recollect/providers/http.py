@@ -23,7 +23,7 @@ from recollect.clock import Clock, SystemClock
 from recollect.errors import ConfigError, Unavailable
 from recollect.providers.base import SHOWN
 
-__all__ = ["ATTEMPTS_AGAIN", "Endpoint", "Refused"]
+__all__ = ["ATTEMPTS_AGAIN", "ModelEndpoint", "Refused"]
 
 DELAYS = (1.0, 2.0, 4.0)
 """Backoff before each retry in seconds, plus up to 25% jitter so that clients do not retry in lockstep."""
@@ -39,7 +39,7 @@ PIECE_BYTES = 65_536
 _BASE_URL = re.compile(r"https?://[\w.\-\[\]:]+(/[\w.~!$&'()*+,;=:%/-]*)?", re.ASCII | re.IGNORECASE)
 
 
-class _Passing(Exception):
+class _TransientError(Exception):
     """A transient failure, and the Retry-After of the server in seconds."""
 
     def __init__(self, what: str, wait: float = 0.0) -> None:
@@ -58,7 +58,7 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
         """Do not follow the redirect; the response is then an error."""
 
 
-class Endpoint:
+class ModelEndpoint:
     """A URL that accepts JSON and returns bytes. Thread-safe.
 
     Error messages use `whose` to say whose settings to check ("embedder"), and `settings` which besides the URL.
@@ -106,7 +106,7 @@ class Endpoint:
         while True:
             try:
                 return self._post_once(body, deadline)
-            except _Passing as passing:
+            except _TransientError as passing:
                 attempts += 1
                 delay = max(DELAYS[min(attempts, ATTEMPTS_AGAIN) - 1] * random.uniform(1, 1.25), passing.wait)
                 too_late = deadline is not None and self._clock.now() + delay * 1000 >= deadline
@@ -123,7 +123,7 @@ class Endpoint:
         return repr((text.replace(self._key, "[api_key]") if self._key else text)[:SHOWN])
 
     def _post_once(self, body: bytes, deadline: float | None) -> bytes:
-        """Send one request and return the response body. Raise _Passing if a retry may help, else a final error."""
+        """Send one request and return the response body. Raise _TransientError only if a retry may help."""
         headers = {"Content-Type": "application/json", "User-Agent": "recollect"}
         request = urllib.request.Request(self.url, body, headers)
         if self._key:
@@ -141,7 +141,7 @@ class Endpoint:
             reason = error.reason if isinstance(error, URLError) else error
             if isinstance(reason, ssl.SSLCertVerificationError):
                 raise ConfigError(f"the certificate of {self.url} is not trusted: {reason.verify_message}") from None
-            raise _Passing(f"{type(reason).__name__}: {self.shown(str(reason))}") from None
+            raise _TransientError(f"{type(reason).__name__}: {self.shown(str(reason))}") from None
 
     def _read(self, response: Any, deadline: float | None) -> bytes:
         """Read the whole response body; a server that trickles it is cut off at the deadline."""
@@ -151,7 +151,7 @@ class Endpoint:
             if len(answer) > ANSWER_BYTES:
                 raise Unavailable(f"{self.url} answered more than {ANSWER_BYTES:,} bytes, which no good answer takes")
             if deadline is not None and self._clock.now() >= deadline:
-                raise _Passing("the answer takes too long")
+                raise _TransientError("the answer takes too long")
         if response.length:
             raise IncompleteRead(bytes(answer), response.length)
         return bytes(answer)
@@ -164,7 +164,7 @@ class Endpoint:
             said = "nothing more"
         found = f"{self.url} answered HTTP {error.code}: {said}"
         if error.code == 429 or error.code >= 500:
-            return _Passing(f"HTTP {error.code}: {said}", _seconds(error.headers.get("Retry-After", "")))
+            return _TransientError(f"HTTP {error.code}: {said}", _seconds(error.headers.get("Retry-After", "")))
         if error.code in (401, 403):
             return ConfigError(f"{found}; check the {self._whose}'s api_key")
         if error.code in (400, 413, 422):

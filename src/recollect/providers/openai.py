@@ -14,7 +14,7 @@ import numpy as np
 from recollect.clock import Clock
 from recollect.errors import ConfigError, Unavailable
 from recollect.providers.base import unit_rows
-from recollect.providers.http import ATTEMPTS_AGAIN, Endpoint, Refused
+from recollect.providers.http import ATTEMPTS_AGAIN, ModelEndpoint, Refused
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -55,7 +55,7 @@ class OpenAIEmbedder:
             raise ConfigError(f"the embedder's dimension is {dimension}; it must be 1 or more")
         self.model = model
         self.dimension = dimension
-        self._endpoint = Endpoint(
+        self._endpoint = ModelEndpoint(
             "embedder",
             "/embeddings",
             base_url=base_url,
@@ -161,7 +161,7 @@ class OpenAIModel:
         if not model.strip():
             raise ConfigError("the language model's name is empty; name one that the server has")
         self.name = model
-        self._endpoint = Endpoint(
+        self._endpoint = ModelEndpoint(
             "language model",
             "/chat/completions",
             base_url=base_url,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["K1", "B", "Part", "PostingList", "gains", "idf", "merged", "rank"]
+__all__ = ["K1", "B", "DocumentRange", "PostingList", "gains", "idf", "merged", "rank"]
 
 K1 = 1.2
 B = 0.75
@@ -28,7 +28,7 @@ PostingList = tuple[NDArray[np.integer], NDArray[Any]]
 
 
 @dataclass(slots=True)
-class Part:
+class DocumentRange:
     """A range of documents: the number of the first, and the length of each in terms (0: removed or absent)."""
 
     first: int
@@ -36,10 +36,10 @@ class Part:
     shortest: int
     _norms: tuple[tuple[float, float], NDArray[np.floating]] = field(default_factory=lambda: ((0.0, 0.0), np.empty(0)))
 
-    def only(self, allowed: NDArray[np.bool_], average: float, b: float) -> "Part":
+    def only(self, allowed: NDArray[np.bool_], average: float, b: float) -> "DocumentRange":
         """Return a copy without the documents that are not allowed."""
         norms = (average, b), self.norms(average, b)
-        return Part(self.first, np.where(allowed, self.lengths, 0), self.shortest, norms)
+        return DocumentRange(self.first, np.where(allowed, self.lengths, 0), self.shortest, norms)
 
     def norms(self, average: float, b: float) -> NDArray[np.floating]:
         """Return the length normalisation of each document, cached for the last `average` and `b`."""
@@ -66,7 +66,10 @@ def merged(lists: Sequence[tuple[float, PostingList]]) -> PostingList:
 
 
 def rank(
-    parts: Iterable[tuple[Part, list[tuple[float, list[PostingList]]]]], limit: int, average: float, b: float = B
+    parts: Iterable[tuple[DocumentRange, list[tuple[float, list[PostingList]]]]],
+    limit: int,
+    average: float,
+    b: float = B,
 ) -> list[tuple[int, float]]:
     """Return the best documents as (number, score).
 
@@ -91,7 +94,7 @@ def rank(
 
 
 def gains(
-    parts: Iterable[tuple[Part, Sequence[tuple[float, int, PostingList]]]],
+    parts: Iterable[tuple[DocumentRange, Sequence[tuple[float, int, PostingList]]]],
     words: int,
     docs: NDArray[np.int64],
     average: float,
@@ -116,7 +119,7 @@ def gains(
 
 
 def _best_of(
-    part: Part,
+    part: DocumentRange,
     words: list[tuple[float, list[PostingList]]],
     average: float,
     b: float,

@@ -70,7 +70,7 @@ def distinct(
     """
     kept: list[int] = []
     known: dict[tuple[str, Hashable], list[tuple[str, NDArray[np.float32] | None]]] = {}
-    near = _Near(limit)
+    near = _NearDuplicates(limit)
     for number, text, name in ranked if limit > 0 else ():
         own, begun = vectors.get(number), (_opening(text), None if by_cosine else name)
         like = known.setdefault(begun, [])
@@ -134,7 +134,7 @@ def _agree(own: "NDArray[np.float32] | None", other: "NDArray[np.float32] | None
     return bool(own @ other > SAME)
 
 
-class _Near:
+class _NearDuplicates:
     """The vectors of the kept entries in one matrix, so that one product compares with all."""
 
     def __init__(self, limit: int) -> None:

@@ -35,7 +35,7 @@ from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
 if TYPE_CHECKING:
-    from recollect.search.bm25 import Part, PostingList
+    from recollect.search.bm25 import DocumentRange, PostingList
     from recollect.search.segments import View
 
 __all__ = [
@@ -45,7 +45,7 @@ __all__ = [
     "SPAN",
     "TAIL",
     "Index",
-    "Look",
+    "IndexLookup",
     "Ranking",
     "Segmented",
     "Statistics",
@@ -221,15 +221,15 @@ class Index(Segmented):
 
     def look(
         self, tx: Transaction, counters: Counters, query: Sequence[Word], *, prefix: bool = False, fuzzy: float = 0.0
-    ) -> "Look":
+    ) -> "IndexLookup":
         """Return the postings for the words of a query; `prefix` and `fuzzy` also match similar terms."""
         if not query or not counters.live:
-            return Look(query, [], Counter(), counters.live, counters.tokens)
+            return IndexLookup(query, [], Counter(), counters.live, counters.tokens)
         if prefix or fuzzy > 0:
             query = self._expanded(tx, counters, query, prefix, fuzzy)
         with self._lock:
             lists, holding = self._current(tx, counters).postings(tx, [term for word in query for term in word])
-        return Look(query, lists, holding, counters.live, counters.tokens)
+        return IndexLookup(query, lists, holding, counters.live, counters.tokens)
 
     def _expanded(
         self, tx: Transaction, counters: Counters, query: Sequence[Word], prefix: bool, fuzzy: float
@@ -371,7 +371,7 @@ class Statistics:
     Scores from several indexes are comparable only if they use the same statistics.
     """
 
-    def __init__(self, looks: "Sequence[Look]") -> None:
+    def __init__(self, looks: "Sequence[IndexLookup]") -> None:
         self.documents = sum(look.documents for look in looks)
         self.average = sum(look.tokens for look in looks) / max(self.documents, 1) or 1.0
         """Average document length in terms."""
@@ -392,11 +392,11 @@ class Statistics:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class IndexLookup:
     """The postings and counts of one index for a query: everything that ranking needs."""
 
     query: "Sequence[Word]"
-    lists: "list[tuple[Part, dict[str, PostingList]]]"
+    lists: "list[tuple[DocumentRange, dict[str, PostingList]]]"
     holding: Counter[str]
     """Document frequency of each term."""
     documents: int

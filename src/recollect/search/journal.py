@@ -25,7 +25,7 @@ from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 from recollect.storage.history import Journal
 
-__all__ = ["JournalIndex", "Look", "Span", "document", "is_turn"]
+__all__ = ["JournalIndex", "JournalLookup", "Span", "document", "is_turn"]
 
 PAGE = 1_000
 CANDIDATES = 500
@@ -82,7 +82,7 @@ class JournalIndex(index.Segmented):
             records = np.zeros(size, RECORD)
             documents: list[tuple[int, Mapping[str, int]]] = []
             _must_go_on(tx, numbers.flushed)
-            for seq, terms, record in _Reader(first).after(tx, numbers.flushed, numbers.flushed + size):
+            for seq, terms, record in _EventReader(first).after(tx, numbers.flushed, numbers.flushed + size):
                 records[seq - first] = record
                 documents.append((seq - first, terms))
             self._write_segment(tx, numbers, 0, first, size, records.tobytes(), index.postings_of(documents))
@@ -102,7 +102,7 @@ class JournalIndex(index.Segmented):
         """Return whether the segments were made by another version of the text analysis."""
         return journal.flushed > 0 and journal.analysis != text.ANALYSIS_VERSION
 
-    def look(self, tx: Transaction, journal: Journal, query: str, words: Sequence[Sequence[str]]) -> "Look":
+    def look(self, tx: Transaction, journal: Journal, query: str, words: Sequence[Sequence[str]]) -> "JournalLookup":
         """Look up a query; `words` are its `text.query_terms()`."""
         terms = [term for word in words for term in word]
         with self._lock:
@@ -119,7 +119,7 @@ class JournalIndex(index.Segmented):
             for part, found in lists
             if found
         ]
-        return Look(
+        return JournalLookup(
             query=query, words=words, records=records, following=following, names=names, average=average, parts=parts
         )
 
@@ -130,7 +130,7 @@ class JournalIndex(index.Segmented):
         _must_be_there(tx, journal.flushed)
         size = journal.flushed + 1
         expected, right = np.zeros(size, RECORD), np.zeros(size, np.uint64)
-        for seq, terms, record in _Reader(1).after(tx, 0, journal.flushed):
+        for seq, terms, record in _EventReader(1).after(tx, 0, journal.flushed):
             expected[seq], right[seq] = record, fingerprint(terms)
         stored, prints = np.zeros(size, RECORD), np.zeros(size, np.uint64)
         covered = np.zeros(size, bool)
@@ -181,7 +181,7 @@ class Span:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class JournalLookup:
     """A snapshot of the journal for one search: records of the turns, and postings of the query's words."""
 
     query: str
@@ -191,7 +191,7 @@ class Look:
     names: dict[int, str]
     average: float
     """Average length of a turn in terms."""
-    parts: list[tuple[bm25.Part, list[tuple[float, int, bm25.PostingList]]]]
+    parts: list[tuple[bm25.DocumentRange, list[tuple[float, int, bm25.PostingList]]]]
 
     def allowed(self, since: int | None, until: int | None, conversations: Sequence[int] | None) -> Flags | None:
         """Return a mask of the events in this time range and these conversations; None if there is no filter."""
@@ -216,7 +216,7 @@ class Look:
         chosen += [self._within(span) for span in spans[:NEAREST] if span.cosine > UNRELATED]
         seqs = self._beside(np.unique(np.concatenate(chosen)))
         candidates = self._candidates(tx, seqs, spans)
-        question = turns.Question.read(self.query, self.words, {name for name in candidates.speaker if name})
+        question = turns.TurnQuery.read(self.query, self.words, {name for name in candidates.speaker if name})
         scores = turns.scores(question, candidates, average=self.average)
         order = np.lexsort((-seqs, -scores))
         if allowed is not None:
@@ -347,7 +347,7 @@ class _TurnView(View):
         self.following: NDArray[np.uint32] = np.zeros(1, np.uint32)
         """The next turn of each turn in its conversation."""
         self.names: dict[int, str] = {}
-        self._reader = _Reader(1)
+        self._reader = _EventReader(1)
         self._last = 0
 
     def update(self, tx: Transaction, counters: Counters) -> None:
@@ -359,7 +359,7 @@ class _TurnView(View):
             self.records = np.concatenate((self.records, np.zeros(more, RECORD)))
             self.following = np.concatenate((self.following, np.zeros(more, np.uint32)))
         if self.layout != counters.layout:
-            self._reader = _Reader(counters.flushed + 1)
+            self._reader = _EventReader(counters.flushed + 1)
         self._last = counters.documents
         super().update(tx, counters)
 
@@ -378,7 +378,7 @@ class _TurnView(View):
             yield seq, terms
 
 
-class _Reader:
+class _EventReader:
     """Reads events in sequence and yields the terms and the record of each."""
 
     def __init__(self, first: int) -> None:

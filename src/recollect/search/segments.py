@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import Corrupt
-from recollect.search.bm25 import Part, PostingList
+from recollect.search.bm25 import DocumentRange, PostingList
 from recollect.search.tail import MOST, unpack
 from recollect.search.vocabulary import Vocabulary
 from recollect.storage.counters import Counters
@@ -35,7 +35,7 @@ class View:
         self.layout = -1
         self.documents = self.removals = 0
         self._first = 1
-        self._segments: dict[int, Part] = {}
+        self._segments: dict[int, DocumentRange] = {}
         self._tail: dict[str, tuple[array[int], bytearray]] = {}
         self._lengths: array[int] = array("I")
         self._gone: Counter[str] = Counter()
@@ -73,7 +73,7 @@ class View:
 
     def postings(
         self, tx: Transaction, terms: Sequence[str]
-    ) -> tuple[list[tuple[Part, dict[str, PostingList]]], Counter[str]]:
+    ) -> tuple[list[tuple[DocumentRange, dict[str, PostingList]]], Counter[str]]:
         """Return the posting lists of the terms per part, newest first, and the document frequency of each term."""
         holding: Counter[str] = Counter()
         found: dict[int, dict[str, PostingList]] = {segment: {} for segment in self._segments}
@@ -208,9 +208,9 @@ def fingerprints(size: int, rows: Sequence[Row]) -> NDArray[np.uint64]:
     return sums
 
 
-def _part(first: int, lengths: NDArray[np.uint32]) -> Part:
+def _part(first: int, lengths: NDArray[np.uint32]) -> DocumentRange:
     present = lengths[lengths > 0]
-    return Part(first, lengths, int(present.min()) if len(present) else 1)
+    return DocumentRange(first, lengths, int(present.min()) if len(present) else 1)
 
 
 def _arrays(data: bytes) -> PostingList:

@@ -32,8 +32,8 @@ from recollect.search import ranking
 __all__ = [
     "REACH",
     "Period",
-    "Question",
     "Role",
+    "TurnQuery",
     "Turns",
     "Weights",
     "asks",
@@ -105,7 +105,7 @@ class Period:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class TurnQuery:
     """A parsed query: what it asks for besides its words."""
 
     words: tuple[int, ...]
@@ -116,7 +116,7 @@ class Question:
     asks_assistant: bool = False
 
     @classmethod
-    def read(cls, query: str, words: Sequence[Sequence[str]], speakers: Iterable[str]) -> "Question":
+    def read(cls, query: str, words: Sequence[Sequence[str]], speakers: Iterable[str]) -> "TurnQuery":
         """Parse a query: `words` are its `text.query_terms()`, `speakers` the names that it may mention."""
         asked = {term for spellings in words for term in spellings}
         named = {speaker: asked.intersection(text.analyse(speaker)) for speaker in set(speakers)}
@@ -248,14 +248,14 @@ class Turns:
     """Cosine of each turn's vector with the query's; NaN where there is none."""
 
 
-def evidence(question: Question, turns: Turns, *, average: float, weights: Weights | None = None) -> dict[str, Floats]:
+def evidence(question: TurnQuery, turns: Turns, *, average: float, weights: Weights | None = None) -> dict[str, Floats]:
     """Return the weighted features of each turn: `words`, and the others named as in `Weights`. Their sum is the score.
 
     `average` is the average length of the store's turns in terms.
     """
     weights = weights or Weights()
     found = turns.words[list(question.words)]
-    beside = _Beside(turns)
+    beside = _Neighbours(turns)
     spread = found.copy()
     for distance in range(1, REACH + 1):
         for side in (-distance, distance):
@@ -286,7 +286,7 @@ def evidence(question: Question, turns: Turns, *, average: float, weights: Weigh
     }
 
 
-def scores(question: Question, turns: Turns, *, average: float, weights: Weights | None = None) -> Floats:
+def scores(question: TurnQuery, turns: Turns, *, average: float, weights: Weights | None = None) -> Floats:
     """Return the score of each turn, higher is better. Scores are not comparable between questions."""
     total: Floats = np.sum(list(evidence(question, turns, average=average, weights=weights).values()), axis=0)
     return total
@@ -301,7 +301,7 @@ def conversations(turns: Turns, scores: Floats) -> list[tuple[int, float]]:
     return list(zip(numbers[order].tolist(), best[order].tolist(), strict=True))
 
 
-def confidence(question: Question, turns: Turns, idf: Floats) -> float:
+def confidence(question: TurnQuery, turns: Turns, idf: Floats) -> float:
     """Return the confidence that the question has an answer here, from 0 to 1: share × (share / best share)².
 
     The share is the largest part of the question (its words weighted by `idf`, one value per query word) in a single
@@ -323,7 +323,7 @@ def confidence(question: Question, turns: Turns, idf: Floats) -> float:
     return by_them * (by_them / best) ** 2 if best else 0.0
 
 
-class _Beside:
+class _Neighbours:
     """Looks up the turn some places before or after each turn in its conversation."""
 
     def __init__(self, turns: Turns) -> None:
@@ -355,7 +355,7 @@ def _told_by_others(own: Floats, others: Flags) -> Floats:
     return np.where(own > 0, shared, 1.0)
 
 
-def _named(question: Question, turns: Turns) -> Flags:
+def _named(question: TurnQuery, turns: Turns) -> Flags:
     """Return a mask of the turns by speakers that the question names."""
     return np.fromiter((speaker in question.speakers for speaker in turns.speaker), np.bool_, len(turns.speaker))
 

@@ -54,7 +54,7 @@ class Vectors:
     def __init__(self, model: str, dimension: int) -> None:
         self.model, self.dimension = model, dimension
         self._lock = threading.Lock()
-        self._known: _Known | None = None
+        self._known: _CachedVectors | None = None
 
     def put(self, tx: Transaction, counters: Counters, entry_id: str, vector: Floats) -> None:
         """Store the vector of an entry, replacing any earlier one."""
@@ -171,10 +171,10 @@ class Vectors:
         if sum(size for _, size in packs) // 8 + len(rows) > 2 * living:
             sweep(tx)
 
-    def _current(self, tx: Transaction, counters: Counters) -> "_Known":
+    def _current(self, tx: Transaction, counters: Counters) -> "_CachedVectors":
         known = self._known
         if known is None or known.generation != tx.generation or known.vectors > counters.vectors:
-            known = _Known(tx.generation, self.dimension)
+            known = _CachedVectors(tx.generation, self.dimension)
         self._known = None  # dropped during the update, which may fail half-way
         if known.vectors < counters.vectors:
             known = known.updated(tx, self.model, counters.vectors)
@@ -182,7 +182,7 @@ class Vectors:
         return known
 
 
-class _Known:
+class _CachedVectors:
     """A process's cache: all packs, and the vectors since the last pack. Immutable: updates return a new one."""
 
     def __init__(self, generation: int, dimension: int) -> None:
@@ -198,9 +198,9 @@ class _Known:
         self._most = 2 * PACK
         """Number of fresh vectors above which all are reloaded, to drop deleted ones."""
 
-    def updated(self, tx: Transaction, model: str, vectors: int) -> "_Known":
+    def updated(self, tx: Transaction, model: str, vectors: int) -> "_CachedVectors":
         """Return a copy that includes what is new in the database."""
-        new = _Known(self.generation, self.dimension)
+        new = _CachedVectors(self.generation, self.dimension)
         packs = tx.all("vectors.packs", model=model, dim=self.dimension)
         if packs[: len(self._packs)] != self._packs or len(self._fresh_numbers) > self._most:
             return new.updated(tx, model, vectors)

@@ -33,9 +33,9 @@ from recollect.storage.schema import migrations
 
 __all__ = [
     "VERSION",
-    "Place",
+    "ArchiveSection",
+    "HomeDatabases",
     "Progress",
-    "Section",
     "Tables",
     "databases_of",
     "expanded",
@@ -76,7 +76,7 @@ Progress = Callable[[str, int, int], None]
 """Progress callback: called with the current part, the amount done and the total."""
 
 
-class Place(Protocol):
+class HomeDatabases(Protocol):
     """The databases of a home."""
 
     def account(self) -> Database:
@@ -104,7 +104,7 @@ def quiet(where: str, done: int, total: int) -> None:
 
 
 def export(
-    place: Place, path: Path, now: int, *, include_vectors: bool = False, progress: Progress = quiet
+    place: HomeDatabases, path: Path, now: int, *, include_vectors: bool = False, progress: Progress = quiet
 ) -> Exported:
     """Write everything to a new file, compressed if its name ends in .gz. Each agent is a consistent snapshot."""
     if path.exists():
@@ -170,7 +170,7 @@ def kept(tables: DumpedTables, include_vectors: bool) -> Tables:
             yield table, [columns[place] for place in places], kept
 
 
-def databases_of(place: Place) -> Iterator[tuple[str | None, Database]]:
+def databases_of(place: HomeDatabases) -> Iterator[tuple[str | None, Database]]:
     """Yield every database with the name of its workspace; the account's last, as None, if it is a separate one."""
     account = place.account()
     known = [(name, place.workspace(name)) for name in sorted(place.workspaces())]
@@ -249,7 +249,7 @@ def file_errors(path: Path) -> Iterator[None]:
 
 
 @dataclass(slots=True)
-class Section:
+class ArchiveSection:
     """The rows of one agent in a file."""
 
     workspace: str | None
@@ -320,7 +320,7 @@ def is_archive(line: bytes) -> bool:
     return isinstance(found, dict) and found.get("format") == "recollect"
 
 
-def verified(path: Path, progress: Callable[[int], None]) -> list[Section]:
+def verified(path: Path, progress: Callable[[int], None]) -> list[ArchiveSection]:
     """Read the whole file once and return its sections; raise Invalid unless every row matches the manifest."""
     reading = _Verification(path)
     manifest: object = None
@@ -354,7 +354,7 @@ class _Verification:
     """The sections of a file that is being read, with the count and hash of the rows of each table."""
 
     def __init__(self, path: Path) -> None:
-        self.sections: list[Section] = []
+        self.sections: list[ArchiveSection] = []
         self._path = path
         self._found: dict[tuple[str | None, str, str], tuple[int, Any]] = {}
         self._columns: dict[str, Sequence[str]] = {}
@@ -363,7 +363,7 @@ class _Verification:
         """Start the section of an agent, whose rows follow."""
         if workspace is not None:
             names.segment(workspace, "a workspace")
-        self.sections.append(Section(workspace, names.segment(agent, "an agent"), offset, schema))
+        self.sections.append(ArchiveSection(workspace, names.segment(agent, "an agent"), offset, schema))
         self._columns = {}
 
     def row(self, number: int, table: str, row: dict[str, Any], line: bytes) -> None:
@@ -447,7 +447,7 @@ def _schema() -> dict[str, dict[str, tuple[str, bool]]]:
     return tables
 
 
-def rows_of(file: IO[bytes], section: Section) -> Iterator[tuple[str, dict[str, Any]]]:
+def rows_of(file: IO[bytes], section: ArchiveSection) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the rows of a section as (table, row)."""
     file.seek(section.offset)
     for line in file:

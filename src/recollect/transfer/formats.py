@@ -12,7 +12,7 @@ from recollect.model.checks import member
 from recollect.model.entry import Category
 from recollect.model.transfer import Format, Imported
 from recollect.transfer import restoring
-from recollect.transfer.archive import Place, Progress, file_errors, is_archive, opened, quiet
+from recollect.transfer.archive import HomeDatabases, Progress, file_errors, is_archive, opened, quiet
 from recollect.transfer.importers import chatgpt, claude, mcp_memory, mem0, memory_folder, obsidian
 from recollect.transfer.importers.reading import objects
 from recollect.transfer.importers.values import Item, Read
@@ -81,7 +81,7 @@ def _of_object(first: Mapping[str, Any]) -> Format | None:
 
 
 def import_(
-    place: Place,
+    place: HomeDatabases,
     path: Path,
     *,
     stores: Callable[[str], Sequence[Store]],

@@ -5,12 +5,12 @@ from hashlib import blake2b
 
 from recollect.storage.database import Transaction
 
-__all__ = ["Known"]
+__all__ = ["LoggedEntries"]
 
 PAGE = 1_000
 
 
-class Known:
+class LoggedEntries:
     """Names and texts that were ever added according to the log, as 12-byte hashes."""
 
     def __init__(self, tx: Transaction) -> None:

@@ -31,9 +31,9 @@ from recollect.storage.history import Journal
 from recollect.transfer import account as account_rows
 from recollect.transfer.account import AccountRows
 from recollect.transfer.archive import (
-    Place,
+    ArchiveSection,
+    HomeDatabases,
     Progress,
-    Section,
     Tables,
     databases_of,
     file_errors,
@@ -45,7 +45,7 @@ from recollect.transfer.archive import (
     tables_of,
     verified,
 )
-from recollect.transfer.known import Known
+from recollect.transfer.known import LoggedEntries
 
 __all__ = ["ACTOR", "import_", "move"]
 
@@ -60,7 +60,7 @@ _INDEX_NUMBERS = {
 
 
 def import_(
-    place: Place,
+    place: HomeDatabases,
     path: Path,
     now: int,
     *,
@@ -78,7 +78,7 @@ def import_(
     parts: list[Part] = []
     remarks: list[str] = []
 
-    def rows(section: Section) -> Rows:
+    def rows(section: ArchiveSection) -> Rows:
         """Yield the rows of a section; raise Invalid if the file changed since it was verified."""
         try:
             yield from rows_of(file, section)
@@ -92,7 +92,7 @@ def import_(
     with opened(path) as file:
         for number, (section, database) in enumerate(zip(sections, databases, strict=True), 1):
 
-            def tables(section: Section = section) -> Tables:
+            def tables(section: ArchiveSection = section) -> Tables:
                 return tables_of(rows(section))
 
             # An export of a single-file home has the account's entries among those of the workspace.
@@ -126,7 +126,7 @@ def _stamp(path: Path) -> tuple[int, ...]:
     return found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns
 
 
-def move(source: Place, target: Place, *, progress: Progress = quiet) -> Imported:
+def move(source: HomeDatabases, target: HomeDatabases, *, progress: Progress = quiet) -> Imported:
     """Copy everything to another home, which must be empty. The source is not changed.
 
     An agent is copied in one transaction, so an interrupted move leaves complete agents. A repeated move resumes with
@@ -160,7 +160,7 @@ _Piece = tuple[str, Database, str, Callable[[], Tables]]
 """Name in reports, target database, target agent, and rows."""
 
 
-def _pieces(source: Place, target: Place) -> Iterator[_Piece]:
+def _pieces(source: HomeDatabases, target: HomeDatabases) -> Iterator[_Piece]:
     """Yield everything in a home with its destination in another. Account entries go where the target stores them."""
     databases = dict(databases_of(source))
     account = databases.pop(None, None)
@@ -315,8 +315,8 @@ def _figures(counts: dict[str, int]) -> dict[str, int]:
 
 def _merge(
     store: Store,
-    section: Section,
-    rows: Callable[[Section], Rows],
+    section: ArchiveSection,
+    rows: Callable[[ArchiveSection], Rows],
     now: int,
     remarks: list[str],
     *,
@@ -347,8 +347,8 @@ class _Merging:
     def __init__(
         self,
         store: Store,
-        section: Section,
-        rows: Callable[[Section], Rows],
+        section: ArchiveSection,
+        rows: Callable[[ArchiveSection], Rows],
         now: int,
         remarks: list[str],
         wanted: Callable[[str], bool],
@@ -448,7 +448,7 @@ class _Merging:
 
     def entries(self, work: Work) -> None:
         tx = work.tx
-        known = Known(tx)
+        known = LoggedEntries(tx)
         bound: dict[str, list[tuple[str, int]]] = {}
         for row in self._rows("names"):
             bound.setdefault(row["entry_id"], []).append((row["name"], row["canonical"]))

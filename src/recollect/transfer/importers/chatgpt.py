@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.transfer.importers.reading import clean, line, moment, objects
-from recollect.transfer.importers.values import Chat, Item, Message, Read, Remark
+from recollect.transfer.importers.values import ImportedChat, ImportedMessage, Item, Read, Remark
 
 __all__ = ["read"]
 
@@ -19,7 +19,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
             yield Remark(f"chat {number} of the file has no id or no messages, and was left out")
             continue
         messages = [message for node in _branch(found, mapping) if (message := _message(node)) is not None]
-        yield Chat(
+        yield ImportedChat(
             id=identity,
             messages=messages,
             title=line(found.get("title"), 1_000),
@@ -48,7 +48,7 @@ def _time(node: Mapping[str, Any]) -> int:
     return (moment(message.get("create_time")) if isinstance(message, Mapping) else None) or 0
 
 
-def _message(node: Mapping[str, Any]) -> Message | None:
+def _message(node: Mapping[str, Any]) -> ImportedMessage | None:
     message = node.get("message")
     if not isinstance(message, Mapping):
         return None
@@ -58,7 +58,7 @@ def _message(node: Mapping[str, Any]) -> Message | None:
         return None
     spoken = content.get("content_type") in ("text", "multimodal_text") and message.get("recipient", "all") == "all"
     hidden = bool(about.get("is_visually_hidden_from_conversation"))
-    return Message(
+    return ImportedMessage(
         text=text,
         by_user=role == "user",
         at=moment(message.get("create_time")),

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.transfer.importers.reading import clean, line, moment, objects
-from recollect.transfer.importers.values import Chat, Item, Message, Read, Remark
+from recollect.transfer.importers.values import ImportedChat, ImportedMessage, Item, Read, Remark
 
 __all__ = ["read"]
 
@@ -18,7 +18,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
             yield Remark(f"chat {number} of the file has no id or no messages, and was left out")
             continue
         said = [_message(message) for message in messages if isinstance(message, Mapping)]
-        yield Chat(
+        yield ImportedChat(
             id=identity,
             messages=[message for message in said if message.text.strip()],
             title=line(found.get("name"), 1_000),
@@ -27,14 +27,14 @@ def read(path: Path, done: Read) -> Iterator[Item]:
         )
 
 
-def _message(message: Mapping[str, Any]) -> Message:
+def _message(message: Mapping[str, Any]) -> ImportedMessage:
     parts = [part for part in _list(message.get("content")) if part.get("type") == "text"]
     text = "\n".join(clean(part.get("text")) for part in parts) or clean(message.get("text"))
     for attached in _list(message.get("attachments")):
         text += f"\n\n[{line(attached.get('file_name')) or 'attachment'}]\n{clean(attached.get('extracted_content'))}"
     for file in _list(message.get("files")):
         text += f"\n\n[{line(file.get('file_name')) or 'file'}]"
-    return Message(
+    return ImportedMessage(
         text=text.strip("\n"), by_user=message.get("sender") == "human", at=moment(message.get("created_at"))
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from recollect.errors import Invalid
 from recollect.transfer.archive import opened
 from recollect.transfer.importers.reading import clean, line, name
-from recollect.transfer.importers.values import Item, Note, Read, Remark
+from recollect.transfer.importers.values import ImportedNote, Item, Read, Remark
 
 __all__ = ["read"]
 
@@ -40,7 +40,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
         if called is None:
             yield Remark("an entity without a name was left out")
             continue
-        yield Note(
+        yield ImportedNote(
             content=content or f"{called} ({kind})" if kind else content or called,
             source="mcp-memory",
             name=called,

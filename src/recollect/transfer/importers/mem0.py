@@ -7,7 +7,7 @@ from typing import Any
 
 from recollect.errors import Invalid
 from recollect.transfer.importers.reading import clean, line, moment, objects
-from recollect.transfer.importers.values import Item, Note, Read, Remark
+from recollect.transfer.importers.values import ImportedNote, Item, Read, Remark
 
 __all__ = ["read"]
 
@@ -25,7 +25,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
             if not content.strip():
                 yield Remark(f"memory {number} of the file is empty, and was left out")
                 continue
-            yield Note(
+            yield ImportedNote(
                 content=content,
                 source="mem0",
                 tags=[tag for one in _list(memory.get("categories")) if (tag := line(one, 64))],

@@ -20,7 +20,16 @@ from recollect.model.fields import CONTENT_BYTES
 from recollect.names import segment
 from recollect.transfer.archive import file_errors
 from recollect.transfer.importers.reading import clean, line, moment
-from recollect.transfer.importers.values import Chat, Item, Message, Note, Read, Remark, Retire, Skipped
+from recollect.transfer.importers.values import (
+    ImportedChat,
+    ImportedMessage,
+    ImportedNote,
+    Item,
+    Read,
+    Remark,
+    Retire,
+    Skipped,
+)
 from recollect.vault.files import FILE_BYTES, LeftAlone, read_bytes
 
 __all__ = ["category_of", "chat", "entries", "read", "read_conversation", "sections"]
@@ -59,7 +68,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
     if isinstance(content, Remark):
         yield content
     elif content.strip():
-        yield Note(content=content, source=SOURCE, name=PROJECT, agent=SHARED)
+        yield ImportedNote(content=content, source=SOURCE, name=PROJECT, agent=SHARED)
     for file in sorted((path / CONVERSATIONS).glob("*.json")):
         yield from _conversation(path, f"{CONVERSATIONS}/{file.name}")
 
@@ -85,14 +94,14 @@ def _conversation(root: Path, name: str) -> Iterator[Item]:
     yield Remark(f"{file.name} is no conversation, and was left out") if made is None else made
 
 
-def chat(found: object, stem: str) -> Chat | None:
+def chat(found: object, stem: str) -> ImportedChat | None:
     """Parse a conversation of the form {agentId, savedAt, messages: [{role, text}]}; None if it is none."""
     if not isinstance(found, Mapping) or not isinstance(found.get("messages"), list):
         return None
     agent = line(found.get("agentId")) or stem
     saved = moment(found.get("savedAt"))
     said = [
-        Message(
+        ImportedMessage(
             text=clean(one.get("text") or one.get("content")),
             by_user=one.get("role") == "user",
             at=moment(one.get("timestamp")) or saved,
@@ -101,7 +110,7 @@ def chat(found: object, stem: str) -> Chat | None:
         for one in found["messages"]
         if isinstance(one, Mapping)
     ]
-    return Chat(
+    return ImportedChat(
         id=line(found.get("chatId")) or f"{agent}.json",
         messages=[message for message in said if message.text.strip()],
         model=line(found.get("modelId")),
@@ -125,7 +134,9 @@ def _flat(file: Path) -> Iterator[Item]:
         known, category = _category(title)
         text = body if known or not title else f"{title}\n\n{body}"
         tags = list(dict.fromkeys(_TAG.findall(body)))[:64]
-        yield Note(content=text, source=SOURCE, category=category, tags=tags, context=title or None, at=at, agent=agent)
+        yield ImportedNote(
+            content=text, source=SOURCE, category=category, tags=tags, context=title or None, at=at, agent=agent
+        )
     yield Retire(file, backup)
 
 
@@ -163,7 +174,7 @@ def _agent(root: Path, folder: str) -> Iterator[Item]:
             yield content if isinstance(content, Remark) else agent  # type: ignore[misc]
             continue
         for at, tags, text in entries(content):
-            yield Note(content=text, source=SOURCE, category=category, tags=tags, at=at, agent=agent)
+            yield ImportedNote(content=text, source=SOURCE, category=category, tags=tags, at=at, agent=agent)
 
 
 def entries(content: str) -> list[tuple[int | None, list[str], str]]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from recollect.model.fields import CONTENT_BYTES
 from recollect.transfer.archive import file_errors
 from recollect.transfer.importers.reading import clean, line, moment, name
-from recollect.transfer.importers.values import Item, Note, Read, Remark
+from recollect.transfer.importers.values import ImportedNote, Item, Read, Remark
 from recollect.vault.files import LeftAlone, read_bytes
 
 __all__ = ["frontmatter", "markdown_files", "read"]
@@ -53,7 +53,7 @@ def read(path: Path, done: Read) -> Iterator[Item]:
         tags = [
             tag for one in (*fields.get("tags", fields.get("tag", [])), *inline) if (tag := line(one.strip("#"), 64))
         ]
-        yield Note(
+        yield ImportedNote(
             content=body.strip("\r\n"),
             source="obsidian",
             name=called,

@@ -25,7 +25,7 @@ NEAR_THE_END = 16
 def objects(path: Path, read: Read) -> Iterator[dict[str, Any]]:
     """Yield the objects of a JSON list, or the single top-level object. Holds one at a time in memory."""
     with opened(path) as file:
-        reader = _Reader(path, file, read)
+        reader = _JsonBuffer(path, file, read)
         opening = reader.next_mark()
         if opening == "{":
             yield reader.object()
@@ -43,7 +43,7 @@ def objects(path: Path, read: Read) -> Iterator[dict[str, Any]]:
                 raise reader.error("a comma is missing")
 
 
-class _Reader:
+class _JsonBuffer:
     """A buffer over a JSON text that reads more on demand and drops what was consumed."""
 
     def __init__(self, path: Path, file: Any, read: Read) -> None:

@@ -6,11 +6,11 @@ from pathlib import Path
 
 from recollect.model.entry import Category
 
-__all__ = ["Chat", "Item", "Message", "Note", "Read", "Remark", "Retire", "Skipped"]
+__all__ = ["ImportedChat", "ImportedMessage", "ImportedNote", "Item", "Read", "Remark", "Retire", "Skipped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Note:
+class ImportedNote:
     """One entry to import, identified by its name, or if it has none by category and text."""
 
     content: str
@@ -26,7 +26,7 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class ImportedMessage:
     """One message of a chat."""
 
     text: str
@@ -38,11 +38,11 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chat:
+class ImportedChat:
     """One conversation, identified by its foreign id."""
 
     id: str
-    messages: Sequence[Message]
+    messages: Sequence[ImportedMessage]
     title: str | None = None
     model: str | None = None
     started: int | None = None
@@ -74,6 +74,6 @@ class Retire:
     name: Path
 
 
-Item = Note | Chat | Remark | Skipped | Retire
+Item = ImportedNote | ImportedChat | Remark | Skipped | Retire
 Read = Callable[[int], None]
 """Progress callback: called with the number of bytes read so far."""

@@ -25,8 +25,8 @@ from recollect.model.transfer import Part
 from recollect.storage import entries, history
 from recollect.storage.database import Transaction
 from recollect.storage.history import Journal
-from recollect.transfer.importers.values import Chat, Item, Note, Remark, Retire, Skipped
-from recollect.transfer.known import Known
+from recollect.transfer.importers.values import ImportedChat, ImportedNote, Item, Remark, Retire, Skipped
+from recollect.transfer.known import LoggedEntries
 from recollect.transfer.restoring import ACTOR
 
 __all__ = ["Writer"]
@@ -46,13 +46,13 @@ class _Agent:
 
     stores: Sequence[Store]
     """The workspace's store, and the account's if it is a separate one."""
-    known: Known
+    known: LoggedEntries
     chats: dict[str, list[str]]
     """Conversation ids by foreign chat id, oldest first."""
     events: int
     """Length of the journal when `chats` was read."""
-    notes: list[Note] = field(default_factory=list)
-    waiting: list[Chat] = field(default_factory=list)
+    notes: list[ImportedNote] = field(default_factory=list)
+    waiting: list[ImportedChat] = field(default_factory=list)
     messages: int = 0
     names: set[str] = field(default_factory=set)
     """Names seen in the file so far."""
@@ -97,12 +97,12 @@ class Writer:
                 case Skipped():
                     self.skipped.append(item.file)
                     self._remark(f"{item.file} was skipped: {item.why}")
-                case Note():
+                case ImportedNote():
                     one = self._of(item.agent)
                     one.notes.append(item)
                     if len(one.notes) >= NOTES:
                         self._write_notes(one)
-                case Chat() if item.messages:
+                case ImportedChat() if item.messages:
                     one = self._of(item.agent)
                     one.waiting.append(item)
                     one.messages += len(item.messages)
@@ -149,7 +149,7 @@ class Writer:
         if name not in self._agents:
             stores = self._stores(name)
             with stores[0].read() as tx:
-                self._agents[name] = _Agent(stores, Known(tx), _chats(tx), Journal.get(tx).events)
+                self._agents[name] = _Agent(stores, LoggedEntries(tx), _chats(tx), Journal.get(tx).events)
         return self._agents[name]
 
     def _write_all(self) -> None:
@@ -190,7 +190,7 @@ class Writer:
                         remember.apply(work, checked(Alias(entry.id, alias)), actor=ACTOR, now=now)
             one.known.seq = work.counters.operations
 
-    def _draft(self, one: _Agent, note: Note) -> Add | None:
+    def _draft(self, one: _Agent, note: ImportedNote) -> Add | None:
         """Validate a note as an Add; None, with a remark, if it is invalid or its name already occurred in the file."""
         try:
             add = checked(
@@ -265,13 +265,13 @@ class Writer:
         for identity in begun:
             ending.end(one.store, identity, None, self._clock)
 
-    def _count(self, one: _Agent, chat: Chat, new: int) -> None:
+    def _count(self, one: _Agent, chat: ImportedChat, new: int) -> None:
         one.added["messages"] += new
         one.there["messages"] += len(chat.messages) - new
         figures = one.added if chat.id not in one.chats else one.changed if new else one.there
         figures["conversations"] += 1
 
-    def _open(self, one: _Agent, tx: Transaction, chat: Chat) -> str | None:
+    def _open(self, one: _Agent, tx: Transaction, chat: ImportedChat) -> str | None:
         """Return the chat's last conversation if it is still active."""
         before = one.chats.get(chat.id)
         if not before:
@@ -279,7 +279,7 @@ class Writer:
         status, ending_, _ = tx.one("history.last", id=before[-1]) or ("", "", None)
         return before[-1] if status == Status.ACTIVE and not ending_ else None
 
-    def _new(self, one: _Agent, tx: Transaction, chat: Chat, identity: str) -> Sequence[Event]:
+    def _new(self, one: _Agent, tx: Transaction, chat: ImportedChat, identity: str) -> Sequence[Event]:
         """Return the events of a chat that are not yet stored."""
         given: list[Event] = []
         at = chat.started
@@ -305,7 +305,7 @@ def _chats(tx: Transaction) -> dict[str, list[str]]:
     return chats
 
 
-def _taken(one: _Agent, tx: Transaction, drafts: Iterable[tuple[Note, Add]]) -> set[str]:
+def _taken(one: _Agent, tx: Transaction, drafts: Iterable[tuple[ImportedNote, Add]]) -> set[str]:
     """Return the names and aliases of the drafts that are taken in the account."""
     wanted = [name for note, add in drafts for name in (add.name, *note.aliases) if name is not None]
     found: set[str] = set()
@@ -338,7 +338,7 @@ def _category(add: Add) -> str | None:
     return None if add.category is None else str(add.category)
 
 
-def _begin(tx: Transaction, chat: Chat, identity: str, events: Sequence[Event]) -> None:
+def _begin(tx: Transaction, chat: ImportedChat, identity: str, events: Sequence[Event]) -> None:
     """Start a conversation for a chat. Unless digested, it is idle and gets no summary; its text is in the journal."""
     first, last = events[0].created_at, events[-1].created_at
     while not tx.run(
