@@ -50,6 +50,8 @@ NOUNS = (
     recollect.Requests,
 )
 """Classes whose every public method has a block."""
+SOLE = (recollect.Scratchpad, recollect.Settings, recollect.RecollectError, Vault)
+"""Classes that are described without a list of their methods."""
 
 _BLOCK = re.compile(r"<!-- (?P<name>(?!end )\S+) -->\n.*?<!-- end -->", re.DOTALL)
 _ERROR = re.compile(rf"`[^`]*`|\b({'|'.join(errors.__all__)})\b")
@@ -76,33 +78,31 @@ def filled(page: str) -> str:
 
 def described(name: str) -> str:
     """Return the markdown of a public name."""
-    path = name.split(".")
-    value: Any = BESIDE.get(path[0]) or inspect.getattr_static(recollect, path[0])
+    *path, last = name.split(".")
     owner: Any = recollect
-    for part in path[1:]:
-        owner, value = value, inspect.getattr_static(value, part)
+    for part in path:
+        owner = BESIDE.get(part) or inspect.getattr_static(owner, part)
+    value: Any = BESIDE.get(name) or inspect.getattr_static(owner, last)
+    if inspect.isclass(value):
+        return _linked(_class(value, remote=owner is not recollect))
     if isinstance(value, types.UnionType):
         return _code(f"{name} = {' | '.join(one.__name__ for one in value.__args__)}")
     if isinstance(value, property):
-        return _paragraphs(f"{_code(f'{path[-1]}: {_returned(value.fget)}')}\n\n{inspect.getdoc(value)}")
-    if isinstance(value, classmethod | staticmethod):
-        return _paragraphs(f"{_code(_signature(value.__func__, path[-1]))}\n\n{inspect.getdoc(value.__func__)}")
-    if not inspect.isclass(value):
-        inside = inspect.isclass(owner)
-        return _paragraphs(f"{_code(_signature(value, path[-1], method=inside))}\n\n{inspect.getdoc(value)}")
+        return _linked(f"{_code(f'{last}: {_returned(value.fget)}')}\n\n{inspect.getdoc(value)}")
+    function = getattr(value, "__func__", value)
+    return _linked(f"{_code(_signature(function, last))}\n\n{inspect.getdoc(function)}")
+
+
+def _class(value: type, *, remote: bool) -> str:
+    """Return the docstring of a class, with its values, fields or methods if these have no blocks of their own."""
     text = str(inspect.getdoc(value))
     if issubclass(value, enum.Enum):
-        return _paragraphs(f"{text}\n\n{_values(value)}{_extra(value)}")
+        return f"{text}\n\n{_values(value)}{_extra(value)}"
     if dataclasses.is_dataclass(value):
-        return _paragraphs(
-            f"{text}\n\n{_table(('field', 'type', 'default', 'meaning'), _fields(value))}{_extra(value)}"
-        )
-    if path[0] in ("aio", "client"):
-        methods = ", ".join(f"`{member}`" for member in _members(value))
-        return _paragraphs(f"{text}\n\nMethods: {methods}.")
-    if getattr(value, "_is_protocol", False) or value in (recollect.SystemClock, recollect.FixedClock):
-        return _paragraphs(f"{text}{_extra(value)}")
-    return _paragraphs(text)
+        return f"{text}\n\n{_table(('field', 'type', 'default', 'meaning'), _fields(value))}{_extra(value)}"
+    if remote:
+        return f"{text}\n\nMethods: {', '.join(f'`{member}`' for member in _members(value))}."
+    return text if issubclass(value, (*NOUNS, *SOLE)) else f"{text}{_extra(value)}"
 
 
 def _members(owner: type) -> list[str]:
@@ -196,12 +196,12 @@ def _returned(function: Callable[..., Any]) -> str:
     return _type(inspect.signature(function).return_annotation)
 
 
-def _signature(function: Callable[..., Any], name: str, *, method: bool = True, width: int = WIDTH) -> str:
+def _signature(function: Callable[..., Any], name: str, *, width: int = WIDTH) -> str:
     """Return a signature with short types, on one line if it fits, else with one parameter per line."""
     signature = inspect.signature(inspect.unwrap(function))
     parts, star = [], False
     for place, one in enumerate(signature.parameters.values()):
-        if place == 0 and method and one.name in ("self", "cls"):
+        if place == 0 and one.name in ("self", "cls"):
             continue
         if one.kind is one.KEYWORD_ONLY and not star:
             parts.append("*")
@@ -229,7 +229,7 @@ def _value(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
-def _paragraphs(text: str) -> str:
+def _linked(text: str) -> str:
     """Return the text with links to the errors that it names; code blocks and tables stay as they are."""
     parts = []
     for part in re.split(r"\n\n+", text):
