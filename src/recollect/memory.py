@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
@@ -49,7 +50,7 @@ from recollect.vault.links import Links, links
 from recollect.vault.remains import remains
 from recollect.vault.sync import Vault
 
-__all__ = ["SHARED", "Memory", "Shared", "search_notes"]
+__all__ = ["SHARED", "Memory", "Shared", "search_notes", "without_project"]
 
 BATCH = 1_000
 TRIES = 3
@@ -248,6 +249,7 @@ class Memory:
             except NotFound:
                 return False
             return True
+        self._entries.require_unprotected([], [target])
         self._look()  # an edit that nobody has read yet would bring the text back
         self._signals.flush()  # a question that waits to be recorded may quote it
         for store in self._entries.stores:
@@ -666,6 +668,13 @@ class Memory:
             return list(remains(self._folder, self.agent, pieces, self._clock))
         except (RecollectError, OSError) as error:
             return [f"the files in {self._folder} may hold it, and could not be looked through: {error}"]
+
+
+def without_project(memory: Memory) -> Memory:
+    """Return the same memory for a caller that must not change the project description, which all agents see."""
+    limited = copy(memory)
+    limited._entries = memory._entries.protecting(project.NAMES)
+    return limited
 
 
 def search_notes(

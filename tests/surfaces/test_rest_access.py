@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -235,3 +236,54 @@ def test_a_token_for_several_agents_is_told_to_name_one(tmp_path: Path) -> None:
             for path in ("/v1/entries?agent=eve", "/v1/export"):
                 assert "?agent=" not in two.get(path).json()["detail"]
             assert two.get("/v1/entries?agent=bob").status_code == 200
+
+
+PROJECT_WRITES: list[tuple[str, str, object]] = [
+    ("POST", "/v1/entries", {"content": "changed", "name": "_project.md"}),
+    ("POST", "/v1/entries/batch", {"entries": [{"content": "changed", "name": "_project"}]}),
+    ("POST", "/v1/operations", {"op": "write", "target": "_project.md", "content": "changed"}),
+    ("POST", "/v1/operations", {"op": "write", "target": "{id}", "content": "changed"}),
+    ("POST", "/v1/operations", {"op": "rename", "target": "_project.md", "name": "old"}),
+    ("POST", "/v1/operations", {"op": "rename", "target": "beside", "name": "_project.md"}),
+    ("POST", "/v1/operations", {"op": "alias", "target": "beside", "name": "_project"}),
+    ("PUT", "/v1/entries/_project.md/knowledge", {"content": "changed"}),
+    ("DELETE", "/v1/entries/_project.md", None),
+    ("DELETE", "/v1/entries/{id}?erase=true", None),
+    ("PUT", "/v1/project", {"content": "changed"}),
+]
+
+
+@pytest.mark.parametrize(("verb", "path", "body"), PROJECT_WRITES)
+def test_a_token_of_the_agent_shared_alone_does_not_change_the_project_note(
+    tmp_path: Path, verb: str, path: str, body: object
+) -> None:
+    with recollect.open(tmp_path / "home") as home, serving(home, settings(require_token=True)) as server:
+        shared = home.agent("_shared")
+        shared.remember("beside it", name="beside")
+        home.agent("ana").set_project("a shop for gates")
+        note = shared.get("_project.md")
+        _, narrow = home.tokens.create("narrow", workspace="default", agents=["_shared"])
+        _, wide = home.tokens.create("wide", workspace="default")
+        asked = json.loads(json.dumps([path, body]).replace("{id}", note.id))
+        for secret, status in ((narrow, {403}), (wide, {200, 201, 204, 409})):
+            before = (home.agent("ana").project(), shared.list())
+            with server.as_(secret) as caller:
+                answer = caller.request(verb, asked[0], params={"agent": "_shared"}, json=asked[1])
+                assert answer.status_code in status, answer.text
+                if secret == narrow:
+                    assert (home.agent("ana").project(), shared.list()) == before
+                    assert caller.post("/v1/entries", params={"agent": "_shared"}, json={"content": "mine"}).is_success
+
+
+def test_a_token_of_the_agent_shared_alone_does_not_restore_a_project_note(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "home") as home, serving(home, settings(require_token=True)) as server:
+        shared = home.agent("_shared")
+        home.agent("ana").set_project("a shop for gates")
+        note = shared.get("_project.md")
+        shared.forget("_project.md")
+        _, narrow = home.tokens.create("narrow", workspace="default", agents=["_shared"])
+        with server.as_(narrow) as caller:
+            for target in (note.id, "_project.md"):
+                answer = caller.post(f"/v1/entries/{target}/restore", params={"agent": "_shared"}, json={})
+                assert answer.status_code == 403, answer.text
+        assert home.agent("ana").project() is None

@@ -250,7 +250,7 @@ def migrate(caller: Anyone) -> MigratedFiles:
 
 def _memory(caller: Caller, agent: str, right: Right) -> Memory:
     caller.must(right, agent=agent)
-    return caller.home.agent(agent, caller.workspace)
+    return caller.memory_of(agent)
 
 
 def _agents(caller: Caller, agent: str | None) -> list[str]:

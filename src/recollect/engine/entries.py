@@ -10,6 +10,7 @@ is created with a name while an account entry is given the same name.
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING, TypeVar
 
 from recollect import text
@@ -17,9 +18,9 @@ from recollect.clock import Clock
 from recollect.engine import access_policy, embedding, remember
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.embedding import Later
-from recollect.errors import Conflict, NotFound
+from recollect.errors import Conflict, Denied, NotFound
 from recollect.model.entry import Entry, Scope
-from recollect.model.operation import Add, Alias, Operation, Revision, Write
+from recollect.model.operation import Add, Alias, Operation, Rename, Revision, Write
 from recollect.names import is_id
 from recollect.storage import entries
 from recollect.storage.counters import Counters
@@ -46,6 +47,29 @@ class Entries:
         """The stores it reads: its own, and that of `_shared`."""
         self._workspace, self._account = workspace, account
         self._clock, self._later = clock, later
+        self._protected = frozenset[str]()
+
+    def protecting(self, names: Iterable[str]) -> "Entries":
+        """Return the same entries for a caller that must not change the entry with one of these names, or bind one."""
+        limited = copy(self)
+        limited._protected = frozenset(names)
+        return limited
+
+    def require_unprotected(self, names: Iterable[str], targets: Iterable[str] = ()) -> None:
+        """Raise Denied if one of the names is protected, or one of the targets is an entry with a protected name."""
+        if not self._protected:
+            return
+        bound = {*names}
+        for store in self.stores:
+            with store.read() as tx:
+                found = [entries.find(tx, target) for target in targets]
+                for known in entries.stored(tx, [one for one in found if one]).values():
+                    bound |= {known.entry.name or "", *known.entry.aliases}
+        if bound & self._protected:
+            raise Denied(
+                f"{min(bound & self._protected)!r} is shown to all agents of the workspace; only a token for all of "
+                "them may change it. Nothing was changed"
+            )
 
     def holder(self, target: str) -> tuple[Store, Entry]:
         """Return the agent's own entry with this name, alias or id, and its store. Raises NotFound."""
@@ -89,6 +113,8 @@ class Entries:
 
     def apply(self, operation: Operation, if_version: str | None) -> Entry:
         """Apply a checked operation; return the resulting entry."""
+        bound = [operation.name] if isinstance(operation, Add | Rename | Alias) and operation.name else []
+        self.require_unprotected(bound, [] if isinstance(operation, Add) else [operation.target])
         store = self._home_of(operation) if isinstance(operation, Add) else self._place_of(operation.target)
         content = operation.content if store.embedder and isinstance(operation, Add | Write) else None
         vector = None
@@ -114,6 +140,7 @@ class Entries:
 
     def add(self, drafts: Sequence[Add]) -> list[Entry]:
         """Add checked entries: all, or none if a name is taken."""
+        self.require_unprotected(_names(drafts))
         parts = {
             store: {i: draft for i, draft in enumerate(drafts) if self._home_of(draft) is store}
             for store in self.stores
@@ -167,6 +194,7 @@ class Entries:
         """Restore an entry from the trash."""
         store, known, removal = self._removed(target)
         names = [one for one in (name or removal.before.get("name"), *removal.before.get("aliases", ())) if one]
+        self.require_unprotected(names)
         content, now = str(removal.before.get("content", "")), self._clock.now()
         (vector,) = embedding.at_once(store, [content])
 

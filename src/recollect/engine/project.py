@@ -10,7 +10,7 @@ from recollect.model.operation import Add, Write, checked
 from recollect.storage import entries
 from recollect.storage.database import Transaction
 
-__all__ = ["FILE", "find", "note", "put", "write"]
+__all__ = ["FILE", "NAMES", "find", "note", "put", "write"]
 
 FILE = "_project.md"
 NAMES = (FILE, "_project")

@@ -9,7 +9,7 @@ from threading import Lock
 from recollect.conversation import Conversation
 from recollect.errors import Denied, Invalid
 from recollect.home import Home
-from recollect.memory import Memory
+from recollect.memory import SHARED, Memory, without_project
 from recollect.model.history import Status
 
 __all__ = [
@@ -40,6 +40,7 @@ class MemoryAccess:
     workspace: str
     agent: str
     may_write: bool = True
+    may_set_project: bool = True
     may_read: Callable[[str], bool] = _anybody
     """Returns whether another agent may be read, in addition to what the memory itself allows."""
     conversation: str | None = None
@@ -48,7 +49,8 @@ class MemoryAccess:
     @property
     def memory(self) -> Memory:
         """The memory of the agent."""
-        return self.home.agent(self.agent, self.workspace)
+        found = self.home.agent(self.agent, self.workspace)
+        return found if self.may_set_project or self.agent != SHARED else without_project(found)
 
 
 class SessionConversations:

@@ -98,6 +98,7 @@ async def _speaker(request: Request) -> Speaker:
     await run_in_threadpool(getattr, caller, "memory")  # reject an invalid name here: a model could not correct it
     return Speaker(
         home=caller.home, workspace=caller.workspace, agent=caller.agent, may_write=caller.may(Right.WRITE),
+        may_set_project=caller.may_set_project,
         may_read=lambda agent: caller.may(Right.READ, agent=agent),
     )  # fmt: skip
 

@@ -18,8 +18,8 @@ from starlette.types import Scope
 from recollect.config import Settings
 from recollect.errors import Denied
 from recollect.home import Home
-from recollect.memory import Memory
-from recollect.model.access import Right, Token
+from recollect.memory import SHARED, Memory, without_project
+from recollect.model.access import ANY, Right, Token
 
 __all__ = [
     "COOKIE",
@@ -65,7 +65,17 @@ class Caller:
     @cached_property
     def memory(self) -> Memory:
         """The memory that the request addresses."""
-        return self.home.agent(self.agent, self.workspace)
+        return self.memory_of(self.agent)
+
+    def memory_of(self, agent: str) -> Memory:
+        """Return the memory of an agent, without the right to change the project note unless the token is for all."""
+        found = self.home.agent(agent, self.workspace)
+        return found if agent != SHARED or self.may_set_project else without_project(found)
+
+    @property
+    def may_set_project(self) -> bool:
+        """Whether the caller may change the project note, which all agents of the workspace see."""
+        return self.may(Right.WRITE, agent=ANY)
 
     def may(self, right: Right, workspace: str | None = None, agent: str | None = None) -> bool:
         """Return whether the caller has a right on a memory, by default on the one that the request addresses."""
