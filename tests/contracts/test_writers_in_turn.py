@@ -70,7 +70,6 @@ def test_one_who_appends_notices_that_another_has_ended_the_conversation(
         assert chain(here) == [("one", "")]
 
 
-@pytest.mark.slow
 def test_an_append_that_was_undone_leaves_no_trace_in_the_chain(home: Home) -> None:
     conv = home.agent("ana").conversations.start()
     conv.user("one")
@@ -173,7 +172,6 @@ def test_a_child_writes_even_if_another_thread_of_its_parent_was_writing_at_the_
         assert sorted(entry.content for entry in mem.list()) == ["before", "by the child"]
 
 
-@pytest.mark.slow
 def test_many_who_bind_names_do_not_wait_for_each_others_connections(home: Home) -> None:
     mem, together = home.agent("ana"), threading.Barrier(24)
 
