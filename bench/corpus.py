@@ -11,9 +11,15 @@ FUNCTION_WORDS = (
     "them can only other new some could time these two may then do first any my now such like our over me even most"
 ).split()
 QUESTION_STARTS = (
-    "what did we say about the", "when was the", "who told me that the", "where is the", "how do we handle the",
-    "which of the", "why did they choose the", "do you remember what happened with the",
-)  # fmt: skip
+    "what did we say about the",
+    "when was the",
+    "who told me that the",
+    "where is the",
+    "how do we handle the",
+    "which of the",
+    "why did they choose the",
+    "do you remember what happened with the",
+)
 SYLLABLES = [a + b for a in "b c d f g h k l m n p r s t v w br cr dr fl gr pl st tr".split() for b in "aeiou"]
 ENDINGS = ["", "", "", "n", "r", "s", "l", "t", "nd", "ng", "ck", "m"]
 

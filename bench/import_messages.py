@@ -44,9 +44,12 @@ def write(path: Path, messages: int) -> None:
                     },
                 }
             one = {
-                "id": f"chat-{chat}", "title": f"Chat {chat}", "create_time": 1_700_000_000 + chat * 3_600,
-                "current_node": str(EACH - 1), "mapping": nodes,
-            }  # fmt: skip
+                "id": f"chat-{chat}",
+                "title": f"Chat {chat}",
+                "create_time": 1_700_000_000 + chat * 3_600,
+                "current_node": str(EACH - 1),
+                "mapping": nodes,
+            }
             file.write(("," if chat else "") + json.dumps(one))
         file.write("]")
 

@@ -62,11 +62,14 @@ def main() -> None:
                 home.agent("bench").remember_many(recollect.Add(entry) for entry in corpus(size, 1).texts)
             os.sync()
             runs = [
-                [float(figure) for figure in subprocess.run(
-                    [sys.executable, "-c", OPEN, str(path)], check=True, capture_output=True, text=True
-                ).stdout.split()]
+                [
+                    float(figure)
+                    for figure in subprocess.run(
+                        [sys.executable, "-c", OPEN, str(path)], check=True, capture_output=True, text=True
+                    ).stdout.split()
+                ]
                 for _ in range(RUNS)
-            ]  # fmt: skip
+            ]
             middle = [statistics.median(run[i] for run in runs) * 1000 for i in range(4)]
             print(f"{size:9,} {middle[0]:7.2f} {middle[1]:12.2f} {middle[2]:14.2f} {middle[3]:16.2f}")
 

@@ -47,12 +47,15 @@ class Writing:
                 {
                     "archive": f"The model's archive of {len(turns)} turns, which began with: {turns[0]}",
                     "memory_delta": {
-                        "mode": "append", "summary_update": f"{len(turns)} turns left.",
+                        "mode": "append",
+                        "summary_update": f"{len(turns)} turns left.",
                         "add_fact": [{"key": "last fold", "value": turns[-1][:200], "source_event": len(turns)}],
-                        "remove_fact": [], "add_references": [1], "remove_references": [],
+                        "remove_fact": [],
+                        "add_references": [1],
+                        "remove_references": [],
                     },
                 }
-            )  # fmt: skip
+            )
         return json.dumps(
             {
                 "summary": f"The model's summary of {len(turns)} turns.",

@@ -393,8 +393,11 @@ print(*sorted({{name.split(".")[0] for name in sys.modules}}))
 def loaded_by(module: str) -> set[str]:
     done = subprocess.run(
         [sys.executable, "-c", LOADED.format(module=module)],
-        capture_output=True, text=True, check=True, env={"PYTHONPATH": str(PACKAGE.parent)},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(PACKAGE.parent)},
+    )
     return set(done.stdout.split())
 
 

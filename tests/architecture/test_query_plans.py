@@ -10,27 +10,60 @@ import recollect
 from recollect.storage.named_queries import queries
 
 LARGE = {
-    "embeddings", "entries", "events", "job_changes", "names", "operations", "postings", "promotions", "recall_events",
-    "reminders", "turn_postings",
-}  # fmt: skip
+    "embeddings",
+    "entries",
+    "events",
+    "job_changes",
+    "names",
+    "operations",
+    "postings",
+    "promotions",
+    "recall_events",
+    "reminders",
+    "turn_postings",
+}
 """Tables that grow without end."""
 WHOLE = {
     # About all of an agent's rows: they count, compare or clear them.
-    "admin.agents", "dreaming.light", "dreaming.lately", "dreaming.ledger", "dreaming.pending", "dreaming.taken_back",
-    "entries.containing", "entries.count", "index.clear_postings", "names.crowded", "names.dangling",
-    "operations.containing", "operations.count", "signals.questions", "signals.unask",
-    "stats.entries", "stats.events_by_day", "stats.recalls_by_day",
-    "stats.trash", "stats.vectors", "turns.clear_postings", "vectors.to_move",
+    "admin.agents",
+    "dreaming.light",
+    "dreaming.lately",
+    "dreaming.ledger",
+    "dreaming.pending",
+    "dreaming.taken_back",
+    "entries.containing",
+    "entries.count",
+    "index.clear_postings",
+    "names.crowded",
+    "names.dangling",
+    "operations.containing",
+    "operations.count",
+    "signals.questions",
+    "signals.unask",
+    "stats.entries",
+    "stats.events_by_day",
+    "stats.recalls_by_day",
+    "stats.trash",
+    "stats.vectors",
+    "turns.clear_postings",
+    "vectors.to_move",
     # They read in the order of a key, and stop early.
-    "context.notes", "entries.some", "history.newest", "reminders.every", "signals.record", "tidying.old_signals",
+    "context.notes",
+    "entries.some",
+    "history.newest",
+    "reminders.every",
+    "signals.record",
+    "tidying.old_signals",
     "transfer.present",
     # An index by importance would cost every write a page, for a list that is rarely asked for: it looks at all rows.
-    "listing.importance_down", "listing.importance_up",
+    "listing.importance_down",
+    "listing.importance_up",
     # They look at the trash, newest first.
-    "operations.removed_name", "vault.removed",
+    "operations.removed_name",
+    "vault.removed",
     # The record of jobs is short, and erasing is rare.
     "upkeep.changes_forget",
-}  # fmt: skip
+}
 SERVERS_OWN = {"vectors.index", "vectors.nearest", "vectors.search_list"}
 
 

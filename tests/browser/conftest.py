@@ -87,9 +87,13 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
     opened: list[tuple[Page, list[str], list[str]]] = []
 
     def go(
-        server: Server, where: str = "", *, allowed: tuple[str, ...] = (),
-        prepare: Callable[[Page], object] = lambda page: None, **options: Any,
-    ) -> Page:  # fmt: skip
+        server: Server,
+        where: str = "",
+        *,
+        allowed: tuple[str, ...] = (),
+        prepare: Callable[[Page], object] = lambda page: None,
+        **options: Any,
+    ) -> Page:
         context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "locale": "en-GB", **options})
         context.set_default_timeout(PATIENCE)
         context.add_init_script(WATCH)

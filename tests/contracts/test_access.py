@@ -192,8 +192,11 @@ with recollect.open(sys.argv[1]) as home:
 def other_process(location: str, *args: str) -> str:
     done = subprocess.run(
         [sys.executable, "-c", OTHER, location, *args],
-        capture_output=True, text=True, check=True, env={"PYTHONPATH": str(Path(recollect.__file__).parents[1])},
-    )  # fmt: skip
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(Path(recollect.__file__).parents[1])},
+    )
     return done.stdout.strip()
 
 

@@ -138,8 +138,10 @@ def vaulted(folder: Path) -> Home:
     mem.set_project("A shop for tea.")
     for name, text in {
         "ana/decisions.md": "# What we decided\n\n" + (home.vault().folder / "ana" / "decisions.md").read_text(),
-        "ana/MEMORY.md": "- a promoted line\n", "ana/SOUL.md": "I am Ana.\n", "notes/deep/tea list.txt": "oolong\n",
-    }.items():  # fmt: skip
+        "ana/MEMORY.md": "- a promoted line\n",
+        "ana/SOUL.md": "I am Ana.\n",
+        "notes/deep/tea list.txt": "oolong\n",
+    }.items():
         path = home.vault().folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
@@ -395,153 +397,240 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
     # what: (SQL, the part that is named, the message, whether it can be mended)
     "a name without an entry": (
         "INSERT INTO names VALUES ('ana', 'ghost', '01890a5d-ac96-774b-bcce-b302099a8057', 1)",
-        "names", "the name 'ghost' belongs to no entry", True,
+        "names",
+        "the name 'ghost' belongs to no entry",
+        True,
     ),
     "a name that is missing": (
         "DELETE FROM names WHERE agent = 'ana' AND name = 'renamed'",
-        "names", "the name of entry .* is None, but the log says otherwise", True,
+        "names",
+        "the name of entry .* is None, but the log says otherwise",
+        True,
     ),
     "a name that was changed": (
         "UPDATE names SET name = 'forged' WHERE agent = 'ana' AND name = 'renamed'",
-        "names", "the name of entry .* is 'forged', but the log says otherwise", True,
+        "names",
+        "the name of entry .* is 'forged', but the log says otherwise",
+        True,
     ),
     "an alias that took the place of the name": (
         "UPDATE names SET canonical = 1 - canonical WHERE agent = 'ana' AND name IN ('renamed', 'also')",
-        "names", "the name of entry .* is 'also', but the log says otherwise", True,
+        "names",
+        "the name of entry .* is 'also', but the log says otherwise",
+        True,
     ),
     "two names of one entry": (
         "UPDATE names SET canonical = 1 WHERE agent = 'ana' AND name = 'also'",
-        "names", "entry .* has more than one name", True,
+        "names",
+        "entry .* has more than one name",
+        True,
     ),
     "a posting list that is missing": (
         "DELETE FROM postings WHERE agent = 'ana' AND term = 'note' AND segment IN (SELECT min(segment) FROM segments)",
-        "index", "is not indexed under the words that its entry has", True,
+        "index",
+        "is not indexed under the words that its entry has",
+        True,
     ),
     "a posting list that was changed": (
         "UPDATE postings SET term = 'forged' WHERE agent = 'ana' AND term = 'note' "
         "AND segment IN (SELECT min(segment) FROM segments)",
-        "index", "is not indexed under the words that its entry has", True,
+        "index",
+        "is not indexed under the words that its entry has",
+        True,
     ),
     "a posting list that makes no sense": (
         "UPDATE postings SET data = segments.lengths FROM segments WHERE postings.agent = 'ana' AND term = 'note' "
         "AND segments.segment = postings.segment AND segments.agent = 'ana'",
-        "index", "the index cannot be read|is not indexed under|no entry has it", True,
+        "index",
+        "the index cannot be read|is not indexed under|no entry has it",
+        True,
     ),
     "a segment that is missing": (
         "DELETE FROM segments WHERE agent = 'ana'",
-        "index", "is not indexed under the words that its entry has", True,
+        "index",
+        "is not indexed under the words that its entry has",
+        True,
     ),
     "a row of the tail that is missing": (
         "DELETE FROM tail WHERE agent = 'ana' AND doc IN (SELECT doc FROM entries WHERE agent = 'ana')",
-        "index", "is not indexed under the words that its entry has", True,
+        "index",
+        "is not indexed under the words that its entry has",
+        True,
     ),
     "a row of the tail that makes no sense": (
         "UPDATE tail SET terms = 'not a count' WHERE agent = 'ana'",
-        "index", "the index cannot be read", True,
+        "index",
+        "the index cannot be read",
+        True,
     ),
     "a removal that is missing": (
         "DELETE FROM removals WHERE agent = 'ana'",
-        "index", "document .* is in the index, but no entry has it", True,
+        "index",
+        "document .* is in the index, but no entry has it",
+        True,
     ),
     "a removal of a living document": (
         "UPDATE removals SET doc = (SELECT min(doc) FROM entries WHERE agent = 'ana') WHERE agent = 'ana' "
         "AND number IN (SELECT max(number) FROM removals WHERE agent = 'ana')",
-        "index", "is marked as removed, but an entry has it", True,
+        "index",
+        "is marked as removed, but an entry has it",
+        True,
     ),
     "an entry with the wrong document": (
         f"UPDATE entries SET doc = 4711 WHERE agent = 'ana' AND id = {ID}",
-        "index", "document 4711 is not indexed", True,
+        "index",
+        "document 4711 is not indexed",
+        True,
     ),
     "a count of documents that was changed": (
-        "UPDATE counters SET live = live + 1 WHERE agent = 'ana'", "index", "the index counts", True,
+        "UPDATE counters SET live = live + 1 WHERE agent = 'ana'",
+        "index",
+        "the index counts",
+        True,
     ),
     "a count of terms that was changed": (
-        "UPDATE counters SET tokens = 0 WHERE agent = 'ana'", "index", "the index counts", True,
+        "UPDATE counters SET tokens = 0 WHERE agent = 'ana'",
+        "index",
+        "the index counts",
+        True,
     ),
     "a boundary of the tail that was changed": (
-        "UPDATE counters SET flushed = documents WHERE agent = 'ana'", "index", "is not indexed", True,
+        "UPDATE counters SET flushed = documents WHERE agent = 'ana'",
+        "index",
+        "is not indexed",
+        True,
     ),
     "a counter of entries that went back": (
-        "UPDATE counters SET entries = 1 WHERE agent = 'ana'", "index", "counter of entries says 1, but", True,
+        "UPDATE counters SET entries = 1 WHERE agent = 'ana'",
+        "index",
+        "counter of entries says 1, but",
+        True,
     ),
     "a counter of operations that went back": (
-        "UPDATE counters SET operations = 1 WHERE agent = 'ana'", "index", "counter of operations says 1, but", True,
+        "UPDATE counters SET operations = 1 WHERE agent = 'ana'",
+        "index",
+        "counter of operations says 1, but",
+        True,
     ),
     "a counter of documents that went back": (
-        "UPDATE counters SET documents = flushed WHERE agent = 'ana'", "index", "counter of documents says", True,
+        "UPDATE counters SET documents = flushed WHERE agent = 'ana'",
+        "index",
+        "counter of documents says",
+        True,
     ),
     "a counter of segments that went back": (
-        "UPDATE counters SET layout = 0 WHERE agent = 'ana'", "index", "counter of layout says 0, but", True,
+        "UPDATE counters SET layout = 0 WHERE agent = 'ana'",
+        "index",
+        "counter of layout says 0, but",
+        True,
     ),
     "a counter of removals that went back": (
-        "UPDATE counters SET removals = 0 WHERE agent = 'ana'", "index", "counter of removals says 0, but", True,
+        "UPDATE counters SET removals = 0 WHERE agent = 'ana'",
+        "index",
+        "counter of removals says 0, but",
+        True,
     ),
     "counters that are missing": (
-        "DELETE FROM counters WHERE agent = 'ana'", "index", "counter of operations says 0, but", True,
+        "DELETE FROM counters WHERE agent = 'ana'",
+        "index",
+        "counter of operations says 0, but",
+        True,
     ),
     "content that was changed": (
         f"UPDATE entries SET content = 'forged' WHERE agent = 'ana' AND id = {ID}",
-        "entries", "its fingerprint differs", True,
+        "entries",
+        "its fingerprint differs",
+        True,
     ),
     "content that was changed together with its fingerprint": (
         "UPDATE entries SET content = 'forged', content_hash = "
         "'51ec93ed6b06e5b6b6bd7d2b9ee0b4a5d0b1f5f8d6f0a4b5b8b4ffb5bd5e3b5e' WHERE agent = 'ana' AND id = " + ID,
-        "entries", "its fingerprint differs", False,
+        "entries",
+        "its fingerprint differs",
+        False,
     ),
     "tags that were changed": (
         f"UPDATE entries SET tags = '[\"forged\"]' WHERE agent = 'ana' AND id = {ID}",
-        "entries", r"the tags of entry .* is \['forged'\], but the log says otherwise", True,
+        "entries",
+        r"the tags of entry .* is \['forged'\], but the log says otherwise",
+        True,
     ),
     "an importance that was changed": (
         f"UPDATE entries SET importance = 0.9 WHERE agent = 'ana' AND id = {ID}",
-        "entries", "the importance of entry .* is 0.9, but the log says otherwise", True,
+        "entries",
+        "the importance of entry .* is 0.9, but the log says otherwise",
+        True,
     ),
     "a context that was changed": (
         f"UPDATE entries SET context = 'forged' WHERE agent = 'ana' AND id = {ID}",
-        "entries", "the context of entry .* is 'forged', but the log says otherwise", True,
+        "entries",
+        "the context of entry .* is 'forged', but the log says otherwise",
+        True,
     ),
     "a kind that is none": (
         f"UPDATE entries SET kind = 'poem' WHERE agent = 'ana' AND id = {ID}",
-        "entries", "the row of entry .* is damaged", True,
+        "entries",
+        "the row of entry .* is damaged",
+        True,
     ),
     "an entry that is missing": (
         f"DELETE FROM entries WHERE agent = 'ana' AND id = {ID}",
-        "entries", "entry .* is in the log, but it is not there", True,
+        "entries",
+        "entry .* is in the log, but it is not there",
+        True,
     ),
     "two entries of one number": (
         f"UPDATE entries SET seq = 1 WHERE agent = 'ana' AND id = {ID}",
-        "entries", "has the number 1, and so has another one", True,
+        "entries",
+        "has the number 1, and so has another one",
+        True,
     ),
     "a row of the log that is missing": (
-        "DELETE FROM operations WHERE agent = 'ana' AND seq = 4", "log", "operations 4 to 4 are missing", False,
+        "DELETE FROM operations WHERE agent = 'ana' AND seq = 4",
+        "log",
+        "operations 4 to 4 are missing",
+        False,
     ),
     "an end of the log that is missing": (
-        f"DELETE FROM operations WHERE agent = 'ana' AND seq > {LAST} - 2", "log", "operations .* are missing", False,
+        f"DELETE FROM operations WHERE agent = 'ana' AND seq > {LAST} - 2",
+        "log",
+        "operations .* are missing",
+        False,
     ),
     "a row of the log that was changed": (
         "UPDATE operations SET after = replace(after, 'note 3', 'forged') WHERE agent = 'ana' AND operation = 'add'",
-        "entries", "the content of entry .* but the log says otherwise", False,
+        "entries",
+        "the content of entry .* but the log says otherwise",
+        False,
     ),
     "a row of the log about the past that was changed": (
         "UPDATE operations SET before = replace(before, 'a named note', 'forged') "
         "WHERE agent = 'ana' AND operation = 'write'",
-        "log", "operation .* on entry .* does not fit what the log says before it", False,
+        "log",
+        "operation .* on entry .* does not fit what the log says before it",
+        False,
     ),
     "a row of the log about a forgotten entry that was changed": (
         "UPDATE operations SET before = replace(before, 'forgotten', 'forged') "
         "WHERE agent = 'ana' AND operation = 'remove'",
-        "log", "operation .* on entry .* does not fit what the log says before it", False,
+        "log",
+        "operation .* on entry .* does not fit what the log says before it",
+        False,
     ),
     "a row of the log that cannot be read": (
         "UPDATE operations SET after = '{' WHERE agent = 'ana' AND seq = 2",
-        "log", "operation 2 .* cannot be read", False,
+        "log",
+        "operation 2 .* cannot be read",
+        False,
     ),
     "an entry that the log does not know": (
         "UPDATE operations SET entry_id = '01890a5d-ac96-774b-bcce-b302099a8057' "
         f"WHERE agent = 'ana' AND entry_id = {ID}",
-        "log", "entry .* is there, but the log does not say so", False,
+        "log",
+        "entry .* is there, but the log does not say so",
+        False,
     ),
-}  # fmt: skip
+}
 
 
 # What is found does not depend on the database; what reading and mending runs into does, a little.
@@ -742,6 +831,4 @@ def test_what_a_killed_process_left_is_removed_and_what_a_live_one_uses_is_not(
         assert len(list(folder.glob(".alive*.new"))) == 1
         alive.communicate("\n")
         getattr(home, call)(folder / f"newer{suffix}")
-        assert {path.name for path in folder.iterdir()} == {
-            f"new{suffix}", f"newer{suffix}", own.name, ".notes.new",
-        }  # fmt: skip
+        assert {path.name for path in folder.iterdir()} == {f"new{suffix}", f"newer{suffix}", own.name, ".notes.new"}

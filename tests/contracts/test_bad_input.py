@@ -134,7 +134,7 @@ INVALID: dict[str, tuple[Call, str]] = {
     "filters of a list: empty category": (lambda mem: mem.list(category=""), "one of 'decisions', 'lessons'"),
     "filters of a list: empty kind": (lambda mem: mem.list(kind=""), "one of 'note', 'archive', 'chunk'"),
     "another agent's name": (lambda mem: mem.recall("fine", target_agent="../ben"), "one plain word such as 'ana'"),
-}  # fmt: skip
+}
 
 BAD_SEGMENTS = {
     "../x": "contains /",

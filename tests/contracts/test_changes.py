@@ -113,8 +113,11 @@ def test_changes_give_the_log_in_order_and_page_by_page(mem: Memory) -> None:
     mem.forget("b")
     changes = mem.changes()
     assert [(one.seq, one.operation, one.actor) for one in changes] == [
-        (1, "add", "ana"), (2, "add", "ana"), (3, "rename", "ana"), (4, "remove", "ana"),
-    ]  # fmt: skip
+        (1, "add", "ana"),
+        (2, "add", "ana"),
+        (3, "rename", "ana"),
+        (4, "remove", "ana"),
+    ]
     assert mem.last_change() == 4
     assert mem.changes(2) == changes[2:]
     assert mem.changes(after=1, limit=2) == changes[1:3]
@@ -233,13 +236,22 @@ def homes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[list[Home]
 
 
 @given(
-    drafts, st.sampled_from(list(Sort)), st.sampled_from([None, True, False]), st.integers(1, 5), st.integers(0, 1),
+    drafts,
+    st.sampled_from(list(Sort)),
+    st.sampled_from([None, True, False]),
+    st.integers(1, 5),
+    st.integers(0, 1),
     st.sets(st.integers(0, 11)),
-)  # fmt: skip
+)
 def test_a_list_in_pages_gives_every_entry_once_and_in_order(
-    homes: tuple[list[Home], FixedClock, Iterator[int]], made: list[Any], sort: Sort, way: bool | None, size: int,
-    kind: int, changed: set[int],
-) -> None:  # fmt: skip
+    homes: tuple[list[Home], FixedClock, Iterator[int]],
+    made: list[Any],
+    sort: Sort,
+    way: bool | None,
+    size: int,
+    kind: int,
+    changed: set[int],
+) -> None:
     places, clock, numbers = homes
     mem = places[kind].agent(f"a{next(numbers)}")
     names: set[str | None] = set()

@@ -139,8 +139,10 @@ def test_a_tool_call_leaves_with_all_its_results_and_not_before(mem: Memory) -> 
     conv.user("q1")
     assert conv.compact() is not None
     assert [(one.content, one.tool_call_id) for one in conv.window()] == [
-        ("working", None), ("two", "c2"), ("q1", None),
-    ]  # fmt: skip
+        ("working", None),
+        ("two", "c2"),
+        ("q1", None),
+    ]
     conv.tool("three", "c3")
     conv.user("q2")
     assert conv.compact() is not None
@@ -577,9 +579,12 @@ def test_a_name_that_is_taken_is_passed_over(mem: Memory) -> None:
 
 
 DAMAGES = [
-    "UPDATE lanes SET document = '{'", "UPDATE lanes SET kept = 'x'", "UPDATE lanes SET kept = '[\"x\"]'",
-    "UPDATE lanes SET document = '[]'", "DELETE FROM lanes",
-]  # fmt: skip
+    "UPDATE lanes SET document = '{'",
+    "UPDATE lanes SET kept = 'x'",
+    "UPDATE lanes SET kept = '[\"x\"]'",
+    "UPDATE lanes SET document = '[]'",
+    "DELETE FROM lanes",
+]
 
 
 def test_the_state_of_a_lane_that_is_damaged_is_made_anew_from_the_markers(home: Home, location: str) -> None:

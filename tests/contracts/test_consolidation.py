@@ -45,9 +45,10 @@ class Angles:
 
 
 BY_COSINE = Settings(
-    remember=RememberSettings(lifetime="short_term"), upkeep=UpkeepSettings(merge="cosine"),
+    remember=RememberSettings(lifetime="short_term"),
+    upkeep=UpkeepSettings(merge="cosine"),
     embedder=EmbedderSettings(kind="none"),
-)  # fmt: skip
+)
 """Notes are short_term, and merged by their vectors alone."""
 BY_WORDS = replace(BY_COSINE, upkeep=UpkeepSettings())
 
@@ -284,9 +285,15 @@ def test_notes_with_the_same_words_stay_apart_when_their_vectors_are_far_apart(
 
 def test_a_correction_is_never_merged_with_what_it_corrects(location: str, clock: FixedClock) -> None:
     said = [
-        "We deploy on Fridays", "We do not deploy on Fridays", "Ana owes Ben ten crowns", "Ben owes Ana ten crowns",
-        "The port is 8080", "The port is 8081", "Team A has the room", "Team B has the room",
-    ]  # fmt: skip
+        "We deploy on Fridays",
+        "We do not deploy on Fridays",
+        "Ana owes Ben ten crowns",
+        "Ben owes Ana ten crowns",
+        "The port is 8080",
+        "The port is 8081",
+        "Team A has the room",
+        "Team B has the room",
+    ]
     with recollect.open(location, clock=clock, embedder=LocalEmbedder(), settings=BY_WORDS) as home:
         mem = home.agent("ana")
         for text in said:
@@ -323,8 +330,11 @@ def test_notes_of_different_scopes_and_channels_stay_apart(home: Home, mem: Memo
     run = consolidate(home)
     assert run.figures["merged"] == 1
     assert sorted((entry.scope, entry.channel_id) for entry in mem.list()) == [
-        ("account", None), ("channel", "c1"), ("channel", "c2"), ("workspace", None),
-    ]  # fmt: skip
+        ("account", None),
+        ("channel", "c1"),
+        ("channel", "c2"),
+        ("workspace", None),
+    ]
 
 
 def test_of_a_chain_the_first_takes_over_its_neighbour_only(home: Home, mem: Memory) -> None:
@@ -647,10 +657,14 @@ def test_the_job_does_what_a_plain_model_of_it_does(drafts: list[Note], cap: int
         for number, note in enumerate(drafts):
             clock.set(NEW_YEAR_2026 - note.age * HOUR)
             made = mem.remember(
-                note.direction + note.words, importance=note.importance,
-                scope="channel" if note.channel else "workspace", channel=note.channel, tags=note.tags,
-                name=f"note {number}" if note.name else None, lifetime=note.lifetime,
-            )  # fmt: skip
+                note.direction + note.words,
+                importance=note.importance,
+                scope="channel" if note.channel else "workspace",
+                channel=note.channel,
+                tags=note.tags,
+                name=f"note {number}" if note.name else None,
+                lifetime=note.lifetime,
+            )
             asked(mem, made, note.accesses, None if note.idle is None else NEW_YEAR_2026 - note.idle * HOUR)
         clock.set(NEW_YEAR_2026)
         before = state(mem)

@@ -250,9 +250,13 @@ def about(
 ) -> None:
     """A text about a part of a conversation, or about all of it, with its vector."""
     draft = Add(
-        f"about {first.seq}", kind=kind, conversation=first.conversation_id, channel="general",
-        first_event=None if last is None else first.seq, last_event=None if last is None else last.seq,
-    )  # fmt: skip
+        f"about {first.seq}",
+        kind=kind,
+        conversation=first.conversation_id,
+        channel="general",
+        first_event=None if last is None else first.seq,
+        last_event=None if last is None else last.seq,
+    )
     with store.write() as work:
         made = remember.apply(work, checked(draft), actor="ana", now=0)
         assert store.vectors is not None
@@ -486,9 +490,7 @@ def test_wrong_counts_and_records_are_told(mem: Memory) -> None:
 
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord"]
 sentences = st.lists(st.sampled_from(WORDS + WORDS[:2] * 4), min_size=1, max_size=9).map(" ".join)
-turns = st.tuples(
-    st.integers(0, 2), st.sampled_from(["user", "user", "Nora", "model", "tool", "quiet"]), sentences
-)  # fmt: skip
+turns = st.tuples(st.integers(0, 2), st.sampled_from(["user", "user", "Nora", "model", "tool", "quiet"]), sentences)
 stories = st.lists(st.lists(turns, min_size=1, max_size=8), min_size=1, max_size=12)
 
 

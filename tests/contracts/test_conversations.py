@@ -36,8 +36,11 @@ def test_there_is_a_default_channel_before_anything_was_written(home: Home, loca
 def test_channels_belong_to_the_workspace_and_hold_conversations(home: Home, mem: Memory, clock: FixedClock) -> None:
     made = mem.channels.create("harbour", "Ships and tides")
     assert (made.id, made.description, made.is_default, made.created_at) == (
-        "harbour", "Ships and tides", False, clock.now(),
-    )  # fmt: skip
+        "harbour",
+        "Ships and tides",
+        False,
+        clock.now(),
+    )
     assert [one.id for one in home.agent("ben").channels.list()] == ["general", "harbour"]
     conv = mem.conversations.start(channel="harbour")
     assert conv.info.channel_id == "harbour"
@@ -49,8 +52,11 @@ def test_a_channel_that_cannot_be_made_changes_nothing(mem: Memory, location: st
     mem.channels.create("harbour")
     before = tables(location)
     wrong: list[tuple[Any, type[RecollectError]]] = [
-        ("harbour", Conflict), ("general", Conflict), ("", Invalid), (7, Invalid),
-    ]  # fmt: skip
+        ("harbour", Conflict),
+        ("general", Conflict),
+        ("", Invalid),
+        (7, Invalid),
+    ]
     for name, error in wrong:
         with pytest.raises(error):
             mem.channels.create(name)
@@ -75,8 +81,11 @@ def test_a_conversation_is_found_by_its_id_and_its_ref_code(mem: Memory, clock: 
         assert mem.conversations.get(key).info == conv.info
     info = conv.info
     assert (info.chat_id, info.model_id, info.participants, info.started_at) == (
-        "chat-9", "gpt", ("ben", "cai"), clock.now(),
-    )  # fmt: skip
+        "chat-9",
+        "gpt",
+        ("ben", "cai"),
+        clock.now(),
+    )
     assert (info.status, info.ended_at) == (Status.ACTIVE, None)
 
 
@@ -206,9 +215,14 @@ def test_nothing_is_added_to_a_conversation_that_has_ended(mem: Memory) -> None:
 
 def test_a_conversation_that_cannot_be_started_changes_nothing(mem: Memory) -> None:
     wrong: list[dict[str, Any]] = [
-        {"participants": "ben"}, {"participants": 7}, {"participants": ["../x"]}, {"chat_id": ""}, {"chat_id": 9},
-        {"model_id": "a\nb"}, {"channel": "\ud800"},
-    ]  # fmt: skip
+        {"participants": "ben"},
+        {"participants": 7},
+        {"participants": ["../x"]},
+        {"chat_id": ""},
+        {"chat_id": 9},
+        {"model_id": "a\nb"},
+        {"channel": "\ud800"},
+    ]
     for arguments in wrong:
         with pytest.raises(Invalid):
             mem.conversations.start(**arguments)
@@ -528,8 +542,12 @@ def test_a_message_keeps_that_it_is_internal_and_when_it_was(mem: Memory, clock:
         conv.extend(told[:length])
         assert said(list(conv.events())) == [one["content"] for one in told[:length]]
     assert [(one.created_at, one.internal) for one in conv.events()] == [
-        (5_000, False), (6_000, True), (7_000, False), (clock.now(), False), (clock.now(), True),
-    ]  # fmt: skip
+        (5_000, False),
+        (6_000, True),
+        (7_000, False),
+        (clock.now(), False),
+        (clock.now(), True),
+    ]
     conv.user("a nudge of somebody else", internal=True)
     assert conv.extend(told) == []
     assert conv.extend([one for one in told if not one.get("internal")]) == []
@@ -570,8 +588,9 @@ def test_a_list_that_stands_long_before_the_end_is_known(mem: Memory) -> None:
     conv.extend(told)
     assert conv.extend(told[10:14]) == []
     assert said(conv.extend([*told[10:14], {"role": "user", "content": "new"}])) == [
-        *(one["content"] for one in told[10:14]), "new",
-    ]  # fmt: skip
+        *(one["content"] for one in told[10:14]),
+        "new",
+    ]
     edited = [*told[:3], {"role": "user", "content": "edited"}]
     assert said(conv.extend(edited)) == ["edited"]
 
@@ -587,16 +606,25 @@ def test_messages_of_other_programs_are_understood(mem: Memory) -> None:
     conv.extend(told)
     assert conv.extend(told) == []
     assert [(one.role, one.content, one.speaker) for one in conv.events()] == [
-        ("user", "hello", "Marta"), ("assistant", "hi", None),
-    ]  # fmt: skip
+        ("user", "hello", "Marta"),
+        ("assistant", "hi", None),
+    ]
 
 
 @pytest.mark.parametrize(
     "given",
-    ["hello", {"role": "user", "content": "x"}, 7, ["hello"], [{"content": "x"}], [{"role": "robot", "content": "x"}],
-     [{"role": "user", "content": 7}], [{"role": "tool", "content": "x"}],
-     [{"role": "user", "content": "fine"}, {"role": "tool", "content": "x", "tool_call_id": "never"}]],
-)  # fmt: skip
+    [
+        "hello",
+        {"role": "user", "content": "x"},
+        7,
+        ["hello"],
+        [{"content": "x"}],
+        [{"role": "robot", "content": "x"}],
+        [{"role": "user", "content": 7}],
+        [{"role": "tool", "content": "x"}],
+        [{"role": "user", "content": "fine"}, {"role": "tool", "content": "x", "tool_call_id": "never"}],
+    ],
+)
 def test_a_list_that_is_no_list_of_messages_is_refused_whole(tmp_path: Any, given: Any) -> None:
     with recollect.open(tmp_path / "memory.db") as home:
         conv = home.agent("ana").conversations.start()

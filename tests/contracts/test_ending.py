@@ -209,8 +209,17 @@ def test_a_long_turn_is_split_at_the_ends_of_sentences_and_tools_stay_together()
     ]
     made = chunks(events)
     assert [(first.seq, last.seq) for _, first, last in made] == [
-        (1, 1), (1, 1), (1, 4), (4, 4), (4, 4), (4, 4), (4, 4), (5, 5), (5, 5), (5, 5),
-    ]  # fmt: skip
+        (1, 1),
+        (1, 1),
+        (1, 4),
+        (4, 4),
+        (4, 4),
+        (4, 4),
+        (4, 4),
+        (5, 5),
+        (5, 5),
+        (5, 5),
+    ]
     for text, _, _ in made[:2]:
         assert text.endswith("quay.")
         assert len(text) <= CHUNK
@@ -247,9 +256,10 @@ def test_a_conversation_ends_whatever_was_said_in_it(home: Home, mem: Memory) ->
 
 
 RUNS = st.builds(
-    str.__mul__, st.sampled_from([" ", "\t", "\n", "\u200b", "\ufeff", "\u3164", "\u0301", ".", "|", "`", ">", "a"]),
+    str.__mul__,
+    st.sampled_from([" ", "\t", "\n", "\u200b", "\ufeff", "\u3164", "\u0301", ".", "|", "`", ">", "a"]),
     st.integers(1, 5_000),
-)  # fmt: skip
+)
 WORDS = st.sampled_from(
     ["We decided on granite. ", "Note: the gate\n", "```\n", "Let me see. ", "\U0001f9ea\u200d", "門は"]
 )
@@ -288,11 +298,22 @@ def test_any_text_lets_a_conversation_end_once(tmp_path: Path) -> None:
 # Again after a crash
 
 STEPS = [
-    ("history.summary_set", 1), ("history.checkpoint_put", 1), ("history.ending_set", 1), ("history.ending_set", 2),
-    ("history.ending_set", 3), ("history.ending_set", 4), ("history.ending_set", 5), ("history.ending_set", 6),
-    ("history.ending_set", 7), ("entries.insert", 1), ("entries.insert", 2), ("entries.insert", 3),
-    ("entries.insert", 4), ("history.status", 1), ("entries.delete", 1),
-]  # fmt: skip
+    ("history.summary_set", 1),
+    ("history.checkpoint_put", 1),
+    ("history.ending_set", 1),
+    ("history.ending_set", 2),
+    ("history.ending_set", 3),
+    ("history.ending_set", 4),
+    ("history.ending_set", 5),
+    ("history.ending_set", 6),
+    ("history.ending_set", 7),
+    ("entries.insert", 1),
+    ("entries.insert", 2),
+    ("entries.insert", 3),
+    ("entries.insert", 4),
+    ("history.status", 1),
+    ("entries.delete", 1),
+]
 
 
 def failing(monkeypatch: pytest.MonkeyPatch, name: str, time: int) -> Callable[[], None]:
@@ -467,8 +488,10 @@ def test_the_oldest_beyond_ten_age_to_long_term_memory(location: str, clock: Fix
         assert list(first.events()) == journal
         (summary,) = mem.list(kind=Kind.ARCHIVE)
         assert (summary.name, summary.content, summary.conversation_id) == (
-            f"summary-{first.ref_code}-1", first.info.closing_summary, first.id,
-        )  # fmt: skip
+            f"summary-{first.ref_code}-1",
+            first.info.closing_summary,
+            first.id,
+        )
         assert (summary.source, summary.lifetime) == ("summary-fallback", Lifetime.LONG_TERM)
         assert vectors(location, mem, Kind.ARCHIVE) == 1
         old = [entry for entry in mem.list(kind=Kind.CHUNK, limit=1_000) if entry.conversation_id == first.id]

@@ -333,10 +333,43 @@ def test_lists_are_narrowed_by_kind_category_scope_and_source(mem: Memory) -> No
 
 
 TAGS = [
-    "ops", "Ops", "op", "ops2", "100%", "100", "a_b", "axb", "%", "_", "ünïcode", "UNICODE", "日本", "日", "🚀",
-    'say "hi"', "hi", "say", "it's", "back\\slash", "back", ",", "a,", ",b", "[", "]", "[]", "null", "a\\", "'; --",
-    '","', '"', "\\", "{}", "\\u0041", "A",
-]  # fmt: skip
+    "ops",
+    "Ops",
+    "op",
+    "ops2",
+    "100%",
+    "100",
+    "a_b",
+    "axb",
+    "%",
+    "_",
+    "ünïcode",
+    "UNICODE",
+    "日本",
+    "日",
+    "🚀",
+    'say "hi"',
+    "hi",
+    "say",
+    "it's",
+    "back\\slash",
+    "back",
+    ",",
+    "a,",
+    ",b",
+    "[",
+    "]",
+    "[]",
+    "null",
+    "a\\",
+    "'; --",
+    '","',
+    '"',
+    "\\",
+    "{}",
+    "\\u0041",
+    "A",
+]
 
 
 def test_a_tag_finds_the_entries_that_have_exactly_this_tag(mem: Memory) -> None:

@@ -44,9 +44,7 @@ def test_a_short_conversation_gives_its_decisions_and_lessons(home: Home, mem: M
     assert decision.tags == lesson.tags == ("compacted", "auto-extract")
     assert decision.conversation_id == conv.id
     assert decision.lifetime is Lifetime.LONG_TERM
-    assert [change.reason for change in run.changes] == [
-        f"the agent stated it in the conversation {conv.ref_code}"
-    ] * 2  # fmt: skip
+    assert [change.reason for change in run.changes] == [f"the agent stated it in the conversation {conv.ref_code}"] * 2
     assert len(list(conv.events())) == 3
 
 
@@ -68,7 +66,7 @@ def test_of_a_long_conversation_only_the_old_part_is_read(home: Home, mem: Memor
     assert handoff.tags == ("compacted", "auto-handoff")
     assert handoff.content == (
         "Session compacted (4 msgs removed):\n- We decided on granite at first.\n- Second answer."
-    )  # fmt: skip
+    )
     assert len(list(conv.events())) == 24
 
 
@@ -101,9 +99,7 @@ def test_a_long_conversation_loads_its_last_twenty_messages_from_then_on(home: H
     home.jobs.run("extract", dry_run=True)
     assert len(conv.load().events) == 24
     home.jobs.run("extract")
-    assert [event.content for event in conv.load().events][::19] == [
-        "We decided nothing, said the user.", "Answer 11.",
-    ]  # fmt: skip
+    assert [event.content for event in conv.load().events][::19] == ["We decided nothing, said the user.", "Answer 11."]
     assert len(list(conv.events())) == 24
     assert len(mem.recover().events) == 24  # type: ignore[union-attr]
 
@@ -202,7 +198,7 @@ def test_a_conversation_that_was_only_put_away_is_read(home: Home, mem: Memory) 
 
 def test_a_conversation_that_cannot_be_read_is_told_and_the_rest_goes_on(
     home: Home, mem: Memory, location: str
-) -> None:  # fmt: skip
+) -> None:
     broken, whole = mem.conversations.start(), mem.conversations.start()
     said(broken, "We decided to be unreadable here.")
     said(whole, DECISION)
@@ -270,7 +266,7 @@ def test_thirty_notes_stay_as_they_are(home: Home, mem: Memory, clock: FixedCloc
 
 def test_of_more_the_twenty_newest_stay_and_the_rest_becomes_one_summary(
     home: Home, mem: Memory, clock: FixedClock
-) -> None:  # fmt: skip
+) -> None:
     made = fill(mem, clock, 31)
     fill(mem, clock, 5, "decisions")
     run = home.jobs.run("shelve")
@@ -322,9 +318,7 @@ def test_the_latest_hand_off_is_never_the_summary(home: Home, mem: Memory, clock
     assert mem.list(category="handoffs", limit=1)[0].id == made[-1].id
 
 
-def test_open_tasks_named_notes_and_narrow_scopes_are_never_touched(
-    home: Home, mem: Memory, clock: FixedClock
-) -> None:  # fmt: skip
+def test_open_tasks_named_notes_and_narrow_scopes_are_never_touched(home: Home, mem: Memory, clock: FixedClock) -> None:
     drafts = [Add(f"- [ ] task {number}", category="tasks") for number in range(40)]
     drafts += [Add(f"task {number}", category="tasks", name=f"task-{number}") for number in range(5)]
     drafts += [Add(f"here {number}", category="tasks", scope="channel", channel="general") for number in range(5)]
@@ -400,8 +394,10 @@ def test_a_very_long_category_is_shelved_step_by_step(home: Home, mem: Memory, c
     assert len(left) == 21
     lines = left[-1].content.splitlines()
     assert (lines[0], lines[1], len(lines)) == (
-        "Compacted 730 older entries:", "- [1970-01-01] Lesson 729 is short.", 501,
-    )  # fmt: skip
+        "Compacted 730 older entries:",
+        "- [1970-01-01] Lesson 729 is short.",
+        501,
+    )
     assert home.jobs.run("shelve").changes == ()
     assert home.check().ok
 

@@ -28,9 +28,14 @@ IN_A_FILE = pytest.mark.parametrize("location", ["file"], indirect=True)
 
 def bring(home: Home, path: Path, agent: str = "ana", **options: Any) -> Imported:
     return formats.import_(
-        home._place, path, stores=lambda name: home.agent(name)._entries.stores, agent=agent, workspace="default",
-        clock=home._shared.clock.now, **options,
-    )  # fmt: skip
+        home._place,
+        path,
+        stores=lambda name: home.agent(name)._entries.stores,
+        agent=agent,
+        workspace="default",
+        clock=home._shared.clock.now,
+        **options,
+    )
 
 
 def write(path: Path, value: object) -> Path:
@@ -88,14 +93,23 @@ CHATGPT = [
         "conversation_id": "aaaa-2",
         "create_time": 1_700_100_000,
         "mapping": tree(
-            said("user", {"content_type": "multimodal_text", "parts": [
-                {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"}, "What is this?"]}, None),
+            said(
+                "user",
+                {
+                    "content_type": "multimodal_text",
+                    "parts": [
+                        {"content_type": "image_asset_pointer", "asset_pointer": "file-service://x"},
+                        "What is this?",
+                    ],
+                },
+                None,
+            ),
             said("assistant", "A spade\ud83d\u0000.", 1_700_100_002),
         ),
     },
     {"title": "empty", "id": "aaaa-3", "mapping": {}},
     {"title": "no id", "mapping": {}},
-]  # fmt: skip
+]
 
 
 def test_chats_of_chatgpt_become_past_conversations(home: Home, mem: Memory, tmp_path: Path) -> None:
@@ -116,8 +130,9 @@ def test_chats_of_chatgpt_become_past_conversations(home: Home, mem: Memory, tmp
         ("assistant", "In late winter, above a bud.", False),
     ]
     assert [event.content for event in mem.conversations.get(picture.id).events()] == [
-        "[image]\nWhat is this?", "A spade?.",
-    ]  # fmt: skip
+        "[image]\nWhat is this?",
+        "A spade?.",
+    ]
     assert mem.conversations.search("above a bud")[0].event.content == "In late winter, above a bud."
     assert home.check().findings == ()
 
@@ -133,13 +148,16 @@ def test_imported_chats_are_never_the_last_session(home: Home, mem: Memory, cloc
         {
             "title": f"chat {number}",
             "id": f"chat-{number}",
-            "mapping": tree(*(
-                said(role, f"We decided on rose {number}-{turn}.", last - 62 + number)
-                for turn in range(15) for role in ("user", "assistant")
-            )),
+            "mapping": tree(
+                *(
+                    said(role, f"We decided on rose {number}-{turn}.", last - 62 + number)
+                    for turn in range(15)
+                    for role in ("user", "assistant")
+                )
+            ),
         }
         for number in range(62)
-    ]  # fmt: skip
+    ]
     bring(home, write(tmp_path / "conversations.json", chats))
     assert home.jobs.run("extract").error is None
     (handoff,) = mem.list(category="handoffs")
@@ -228,16 +246,21 @@ CLAUDE = [
         "name": "Beans",
         "created_at": "2026-03-01T10:00:00.000000Z",
         "chat_messages": [
-            {"uuid": "m1", "sender": "human", "text": "old form", "created_at": "2026-03-01T10:00:01Z",
-             "content": [{"type": "text", "text": "When do I sow beans?"}],
-             "attachments": [{"file_name": "garden.txt", "extracted_content": "clay, north side"}],
-             "files": [{"file_name": "bed.png"}]},
+            {
+                "uuid": "m1",
+                "sender": "human",
+                "text": "old form",
+                "created_at": "2026-03-01T10:00:01Z",
+                "content": [{"type": "text", "text": "When do I sow beans?"}],
+                "attachments": [{"file_name": "garden.txt", "extracted_content": "clay, north side"}],
+                "files": [{"file_name": "bed.png"}],
+            },
             {"uuid": "m2", "sender": "assistant", "text": "In May.", "created_at": "2026-03-01T10:00:02Z"},
             {"uuid": "m3", "sender": "assistant", "text": "", "content": []},
         ],
     },
     {"uuid": "c-2", "name": "", "chat_messages": []},
-]  # fmt: skip
+]
 
 
 @IN_A_FILE
@@ -274,8 +297,10 @@ def test_entities_of_the_mcp_memory_server_become_notes(home: Home, mem: Memory,
     assert done.remarks == ("the relations of 'Nobody' were left out: there is no entity of that name",)
     ana = mem.get("Ana")
     assert (ana.content, ana.tags, ana.source) == (
-        "speaks Portuguese\nlikes\ntea\nworks at [[Acme]]", ("person",), "mcp-memory",
-    )  # fmt: skip
+        "speaks Portuguese\nlikes\ntea\nworks at [[Acme]]",
+        ("person",),
+        "mcp-memory",
+    )
     assert mem.get("Acme").content == "Acme (company)"
     assert not bring(home, path).changed
 
@@ -315,11 +340,17 @@ def test_a_broken_line_of_the_graph_imports_nothing(line: str, home: Home, mem: 
 # mem0
 
 MEM0 = [
-    {"id": "1", "memory": "Likes short answers", "user_id": "u1", "categories": ["preferences"],
-     "created_at": "2025-07-20T01:30:36.275141-07:00", "metadata": {"from": "chat"}},
+    {
+        "id": "1",
+        "memory": "Likes short answers",
+        "user_id": "u1",
+        "categories": ["preferences"],
+        "created_at": "2025-07-20T01:30:36.275141-07:00",
+        "metadata": {"from": "chat"},
+    },
     {"id": "2", "memory": "Lives in Porto", "metadata": None},
     {"id": "3", "memory": ""},
-]  # fmt: skip
+]
 
 
 @IN_A_FILE
@@ -373,9 +404,9 @@ def test_what_is_changed_or_forgotten_during_an_import_stays_so(home: Home, mem:
     path = write(tmp_path / "memory.jsonl", "\n".join(map(json.dumps, first)))
     bring(home, path)
     write(path, path.read_text().replace("old", "new") + '\n{"type": "entity", "name": "wide", "observations": ["x"]}')
-    changes = iter([
-        lambda: (mem.forget("gone"), mem.upsert("mine", "edited"), mem.remember("y", name="wide", scope="account"))
-    ])  # fmt: skip
+    changes = iter(
+        [lambda: (mem.forget("gone"), mem.upsert("mine", "edited"), mem.remember("y", name="wide", scope="account"))]
+    )
 
     def clock() -> int:  # asked between looking and writing
         for change in changes:
@@ -395,10 +426,13 @@ def test_what_is_changed_or_forgotten_during_an_import_stays_so(home: Home, mem:
 @pytest.fixture
 def notes(tmp_path: Path) -> Path:
     folder = tmp_path / "garden"
-    write(folder / "Roses.md", (
-        "---\ntags: [plants, spring-time]\naliases:\n  - Rosa\n  - \"The roses\"\ncreated: 2025-04-01\n---\n"
-        "# Roses\r\nCut them above a bud, see [[Tools|the spade]]. #prune/late `#not a tag`\n\n---\nend"
-    ))  # fmt: skip
+    write(
+        folder / "Roses.md",
+        (
+            '---\ntags: [plants, spring-time]\naliases:\n  - Rosa\n  - "The roses"\ncreated: 2025-04-01\n---\n'
+            "# Roses\r\nCut them above a bud, see [[Tools|the spade]]. #prune/late `#not a tag`\n\n---\nend"
+        ),
+    )
     write(folder / "deep" / "Tools.md", "---\ntag: iron, wood\n---\nSpade and fork.\n")
     write(folder / "other" / "Tools.md", "---\nbroken frontmatter\n---\nMore tools.\n")
     write(folder / "Empty.md", "---\ntags: x\n---\n\n")
@@ -482,14 +516,18 @@ def memory_folder(tmp_path: Path) -> Path:
     write(folder / "_project.md", "# The project\nA shop for seeds.")
     write(folder / "ux" / "decisions.md", VAULT)
     write(folder / "ux.md", "## Lessons\nold, has a folder")
-    write(folder / "conversations" / "qa.json", {
-        "agentId": "qa", "savedAt": "2025-12-15T23:04:23.463Z",
-        "messages": [
-            {"role": "user", "text": "Which database?"},
-            {"role": "agent", "text": "We decided to use SQLite for the tests."},
-            {"role": "agent", "text": "tick", "internal": True},
-        ],
-    })  # fmt: skip
+    write(
+        folder / "conversations" / "qa.json",
+        {
+            "agentId": "qa",
+            "savedAt": "2025-12-15T23:04:23.463Z",
+            "messages": [
+                {"role": "user", "text": "Which database?"},
+                {"role": "agent", "text": "We decided to use SQLite for the tests."},
+                {"role": "agent", "text": "tick", "internal": True},
+            ],
+        },
+    )
     write(folder / "conversations" / "bad.json", "{")
     return folder
 
@@ -560,13 +598,25 @@ def test_one_saved_conversation_can_be_imported(home: Home, memory_folder: Path)
 @pytest.mark.parametrize(
     ("title", "category"),
     [
-        ("Decisões", "decisions"), ("DECISOES TECNICAS", "decisions"), ("Decisions (2026)", "decisions"),
-        ("Decsions", "decisions"), ("Aprendizados", "lessons"), ("Notas de Sessão", "lessons"), ("Findings", "lessons"),
-        ("Notes", "lessons"), ("Tarefas", "tasks"), ("Open tasks", "tasks"), ("Contexto de Projeto", "projects"),
-        ("Context", "projects"), ("Projects", "projects"), ("Handoffs", "handoffs"), ("Last handoff", "handoffs"),
-        ("Something else", "lessons"), ("→", "lessons"),
+        ("Decisões", "decisions"),
+        ("DECISOES TECNICAS", "decisions"),
+        ("Decisions (2026)", "decisions"),
+        ("Decsions", "decisions"),
+        ("Aprendizados", "lessons"),
+        ("Notas de Sessão", "lessons"),
+        ("Findings", "lessons"),
+        ("Notes", "lessons"),
+        ("Tarefas", "tasks"),
+        ("Open tasks", "tasks"),
+        ("Contexto de Projeto", "projects"),
+        ("Context", "projects"),
+        ("Projects", "projects"),
+        ("Handoffs", "handoffs"),
+        ("Last handoff", "handoffs"),
+        ("Something else", "lessons"),
+        ("→", "lessons"),
     ],
-)  # fmt: skip
+)
 def test_headings_tell_the_category(title: str, category: str) -> None:
     assert category_of(title) == category
 

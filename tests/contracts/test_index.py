@@ -21,13 +21,17 @@ from recollect.search import index as index_module
 from recollect.search.ranking import b_for
 from recollect.storage import entries
 
-WORDS = [
-    "amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "jetty", "kelp", "larch",
-]  # fmt: skip
+WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "jetty", "kelp", "larch"]
 QUERIES = [
-    "amber", "larch amber", "fjord amber birch", "cedar delta kelp", "grove amber birch cedar", " ".join(WORDS),
-    "heron zebra", "zebra",
-]  # fmt: skip
+    "amber",
+    "larch amber",
+    "fjord amber birch",
+    "cedar delta kelp",
+    "grove amber birch cedar",
+    " ".join(WORDS),
+    "heron zebra",
+    "zebra",
+]
 
 
 @pytest.fixture(autouse=True, scope="module")

@@ -253,11 +253,27 @@ def test_run_by_another_agent_every_query_finds_and_changes_nothing(
         ben.forget("n0")
         ben.recall("amber", target_agent="carla")
         values = {
-            "id": entry.id, "entry_id": entry.id, "ids": [found.id for found in ben.list()], "docs": list(range(30)),
-            "name": "port", "needle": '"name"', "probe": "amber", "segments": list(range(30)), "seq": 0, "first": 0,
-            "last": 99, "terms": ["amber", "port"], "term": "amber", "new": 77, "number": 0, "created_at": 2**60,
-            "limit": 100, "scopes": ["workspace"], "kinds": ["note"], "lifetimes": ["short_term", "long_term"],
-        }  # fmt: skip
+            "id": entry.id,
+            "entry_id": entry.id,
+            "ids": [found.id for found in ben.list()],
+            "docs": list(range(30)),
+            "name": "port",
+            "needle": '"name"',
+            "probe": "amber",
+            "segments": list(range(30)),
+            "seq": 0,
+            "first": 0,
+            "last": 99,
+            "terms": ["amber", "port"],
+            "term": "amber",
+            "new": 77,
+            "number": 0,
+            "created_at": 2**60,
+            "limit": 100,
+            "scopes": ["workspace"],
+            "kinds": ["note"],
+            "lifetimes": ["short_term", "long_term"],
+        }
         values |= dict.fromkeys(
             ("category", "source", "tag", "since", "until", "conversation", "channel", "scope", "kind")
         )

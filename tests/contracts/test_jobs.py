@@ -148,9 +148,15 @@ def test_status_tells_how_a_job_stands(opened: Open, clock: FixedClock) -> None:
     assert status(home, "age") == JobStatus(name="age", workspace="default", every=DAY, scheduled=True, next_due_at=NOW)
     assert [run.job for run in home.jobs.run_due()] == ["age"]
     assert status(home, "age") == JobStatus(
-        name="age", workspace="default", every=DAY, scheduled=True, next_due_at=NOW + 90 + DAY, last_run_at=NOW,
-        duration=90, figures={"seen": 3},
-    )  # fmt: skip
+        name="age",
+        workspace="default",
+        every=DAY,
+        scheduled=True,
+        next_due_at=NOW + 90 + DAY,
+        last_run_at=NOW,
+        duration=90,
+        figures={"seen": 3},
+    )
     assert (status(home, "dream").scheduled, status(home, "dream").next_due_at) == (False, None)
     assert status(home, "embed").next_due_at == NOW + MINUTE  # first after a minute
     clock.set(NOW + MINUTE)
@@ -198,8 +204,14 @@ def test_what_was_changed_since_the_run_stays_as_it_is(opened: Open) -> None:
     home.jobs.undo(run.id)
     assert (mem.get(kept.id).tags, mem.get(kept.id).lifetime) == (("mine",), Lifetime.SHORT_TERM)
     assert sorted(entry.content for entry in mem.list()) == [
-        "joined 1, in my words", "keep 4", "left 1", "left 2", "old 3, in my words", "right 1", "stay 5",
-    ]  # fmt: skip
+        "joined 1, in my words",
+        "keep 4",
+        "left 1",
+        "left 2",
+        "old 3, in my words",
+        "right 1",
+        "stay 5",
+    ]
     assert (mem.get(back).context, mem.get(back).importance) == (None, 0.5)  # what the run set, and nobody since
 
 

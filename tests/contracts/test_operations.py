@@ -49,9 +49,23 @@ def test_names_differ_by_case_accent_and_inner_blanks(mem: Memory) -> None:
 
 
 STRANGE_NAMES = [
-    "'; DROP TABLE entries; --", '"quoted"', "100%", "under_score", "back\\slash", ":agent", "%(agent)s", "🚀",
-    "日本語", '"name":"x"', "null", "0", "-", "*", "${HOME}", "a" * 256,
-]  # fmt: skip
+    "'; DROP TABLE entries; --",
+    '"quoted"',
+    "100%",
+    "under_score",
+    "back\\slash",
+    ":agent",
+    "%(agent)s",
+    "🚀",
+    "日本語",
+    '"name":"x"',
+    "null",
+    "0",
+    "-",
+    "*",
+    "${HOME}",
+    "a" * 256,
+]
 
 
 def test_a_name_is_only_text_to_every_operation(mem: Memory) -> None:
@@ -189,8 +203,9 @@ def test_an_empty_category_or_context_takes_away_what_is_there(mem: Memory) -> N
     assert mem.list(category="tasks") == []
     log = mem.history("port")
     assert (log[-1].before, log[-1].after) == (
-        {"category": "tasks", "context": "c"}, {"category": None, "context": None},
-    )  # fmt: skip
+        {"category": "tasks", "context": "c"},
+        {"category": None, "context": None},
+    )
     mem.apply(Write("port", category="", context=""))
     assert len(mem.history("port")) == len(log)
     mem.forget("port")
@@ -335,9 +350,19 @@ def test_the_log_is_the_same_after_reopening(location: str, home: Home) -> None:
 
 def test_restoring_brings_everything_back_under_the_old_id(mem: Memory, clock: FixedClock) -> None:
     mem.remember(
-        "8080", name="port", tags=["net"], context="c", category="tasks", scope="channel", channel="x",
-        conversation="y", importance=0.0, source="user", lifetime="mid_term", at=0,
-    )  # fmt: skip
+        "8080",
+        name="port",
+        tags=["net"],
+        context="c",
+        category="tasks",
+        scope="channel",
+        channel="x",
+        conversation="y",
+        importance=0.0,
+        source="user",
+        lifetime="mid_term",
+        at=0,
+    )
     mem.apply(Alias("port", "harbour"))
     made = mem.get("port")
     clock.advance(1)
@@ -494,10 +519,16 @@ def test_an_upsert_holds_out_against_others_who_make_and_forget_the_same_key(
 ) -> None:
     with recollect.open(location) as other:
         there, apply = other.agent("ana"), mem._entries.apply
-        before = iter([
-            lambda: None, lambda: there.remember("theirs", name="key"), lambda: there.forget("key"),
-            lambda: there.remember("theirs again", name="key"), lambda: there.forget("key"), lambda: None,
-        ])  # fmt: skip
+        before = iter(
+            [
+                lambda: None,
+                lambda: there.remember("theirs", name="key"),
+                lambda: there.forget("key"),
+                lambda: there.remember("theirs again", name="key"),
+                lambda: there.forget("key"),
+                lambda: None,
+            ]
+        )
 
         def meanwhile(operation: recollect.Operation, if_version: str | None) -> recollect.Entry:
             next(before)()

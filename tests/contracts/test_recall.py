@@ -91,9 +91,21 @@ def test_words_of_many_languages_are_found(mem: Memory) -> None:
     ]
     mem.remember_many(Add(text) for text in texts)
     for query, place in (
-        ("strasse", 0), ("MUNCHEN", 0), ("geneve", 1), ("configuracao", 2), ("天気", 3), ("京都の", 3), ("МИР", 4),
-        ("بالعالم", 5), ("दुनिया", 6), ("🚀", 7), ("config", 8), ("parse_config_file", 8), ("main.py", 8), ("user", 8),
-    ):  # fmt: skip
+        ("strasse", 0),
+        ("MUNCHEN", 0),
+        ("geneve", 1),
+        ("configuracao", 2),
+        ("天気", 3),
+        ("京都の", 3),
+        ("МИР", 4),
+        ("بالعالم", 5),
+        ("दुनिया", 6),
+        ("🚀", 7),
+        ("config", 8),
+        ("parse_config_file", 8),
+        ("main.py", 8),
+        ("user", 8),
+    ):
         assert found(mem, query) == [texts[place]], query
 
 
@@ -118,13 +130,41 @@ def mem_in_file(tmp_path_factory: pytest.TempPathFactory) -> Memory:
 
 
 OPERATORS = [
-    'apple "pie"', '"apple pie"', '"pie apple"', "apple* pie", "^apple pie", "apple NEAR(pie)", "NEAR(apple pie, 2)",
-    "apple OR pie", "apple AND pie", "apple NOT pie", "NOT apple pie", "-apple pie", "+apple pie", "content:apple pie",
-    "{apple pie}", "(apple pie", "apple pie)", "'; DROP TABLE entries; -- apple pie", "apple' OR '1'='1 pie",
-    "apple%pie", "apple\\ pie", "apple & pie", "apple | pie", "!apple pie", "apple <-> pie", "apple:* pie",
-    "apple;pie", "apple~2 pie",
-    "apple^3 pie", "[apple TO pie]", "%(agent)s apple pie", ":agent apple pie", "$1 apple pie", "{} apple pie",
-]  # fmt: skip
+    'apple "pie"',
+    '"apple pie"',
+    '"pie apple"',
+    "apple* pie",
+    "^apple pie",
+    "apple NEAR(pie)",
+    "NEAR(apple pie, 2)",
+    "apple OR pie",
+    "apple AND pie",
+    "apple NOT pie",
+    "NOT apple pie",
+    "-apple pie",
+    "+apple pie",
+    "content:apple pie",
+    "{apple pie}",
+    "(apple pie",
+    "apple pie)",
+    "'; DROP TABLE entries; -- apple pie",
+    "apple' OR '1'='1 pie",
+    "apple%pie",
+    "apple\\ pie",
+    "apple & pie",
+    "apple | pie",
+    "!apple pie",
+    "apple <-> pie",
+    "apple:* pie",
+    "apple;pie",
+    "apple~2 pie",
+    "apple^3 pie",
+    "[apple TO pie]",
+    "%(agent)s apple pie",
+    ":agent apple pie",
+    "$1 apple pie",
+    "{} apple pie",
+]
 
 
 def test_no_operator_in_a_query_has_any_effect(mem: Memory) -> None:
@@ -194,11 +234,18 @@ def test_no_filter_lets_better_matches_that_do_not_pass_it_hide_the_ones_that_do
     day = milliseconds("2025-06-01T00:00:00Z")
     mem.remember_many(
         Add(
-            f"apple apple apple n{number}", category="tasks", kind="chunk", tags=["loud", "common"], source="crowd",
-            at=day + number, scope="channel", channel="market", conversation="c-1",
+            f"apple apple apple n{number}",
+            category="tasks",
+            kind="chunk",
+            tags=["loud", "common"],
+            source="crowd",
+            at=day + number,
+            scope="channel",
+            channel="market",
+            conversation="c-1",
         )
         for number in range(500)
-    )  # fmt: skip
+    )
     wanted = ["green apple", "apple trees grow", "many more words make this apple text rank lower"]
     mem.remember_many(
         [
@@ -255,8 +302,10 @@ def test_entries_of_a_conversation_or_a_channel_are_found_only_from_there(mem: M
     assert set(found(mem, "apple", limit=10, channel="green")) == {*wide, "apple of green"}
     assert set(found(mem, "apple", limit=10, conversation="c-1")) == {*wide, "apple of c-1"}
     assert set(found(mem, "apple", limit=10, conversation="c-2", channel="green")) == {
-        *wide, "apple of green", "apple of c-2",
-    }  # fmt: skip
+        *wide,
+        "apple of green",
+        "apple of c-2",
+    }
     assert set(found(mem, "apple", limit=10, conversation="nowhere", channel="nowhere")) == wide
     assert found(mem, "apple", scopes=["conversation", "channel"]) == []
     assert found(mem, "apple", scopes=["conversation"], conversation="c-1") == ["apple of c-1"]
@@ -270,8 +319,9 @@ def test_many_better_matches_of_other_conversations_hide_none_of_this_one(mem: M
     mem.remember("the apple of this talk", scope="conversation", conversation="mine")
     mem.remember("the apple of this topic", scope="channel", channel="mine")
     assert set(found(mem, "apple", limit=2, conversation="mine", channel="mine")) == {
-        "the apple of this talk", "the apple of this topic",
-    }  # fmt: skip
+        "the apple of this talk",
+        "the apple of this topic",
+    }
 
 
 def test_of_equal_matches_the_narrower_scope_comes_first_even_at_the_limit(mem: Memory) -> None:
@@ -290,12 +340,24 @@ def test_of_equal_matches_the_narrower_scope_comes_first_even_at_the_limit(mem: 
 @pytest.mark.parametrize(
     "filters",
     [
-        {"scopes": ["galaxy"]}, {"kinds": ["poem"]}, {"category": "recipes"},
-        {"category": ["lessons", "recipes"]}, {"category": []}, {"category": 7}, {"tags": [""]}, {"tags": "word"},
-        {"since": "yesterday"}, {"until": -1}, {"since": True},
-        {"source": "\ud800"}, {"source": "a\0b"}, {"conversation": "\ud800"}, {"channel": "a\0b"}, {"source": 7},
+        {"scopes": ["galaxy"]},
+        {"kinds": ["poem"]},
+        {"category": "recipes"},
+        {"category": ["lessons", "recipes"]},
+        {"category": []},
+        {"category": 7},
+        {"tags": [""]},
+        {"tags": "word"},
+        {"since": "yesterday"},
+        {"until": -1},
+        {"since": True},
+        {"source": "\ud800"},
+        {"source": "a\0b"},
+        {"conversation": "\ud800"},
+        {"channel": "a\0b"},
+        {"source": 7},
     ],
-)  # fmt: skip
+)
 def test_a_wrong_filter_is_invalid(mem_in_file: Memory, filters: dict[str, object]) -> None:
     with pytest.raises(Invalid):
         mem_in_file.recall("apple", **filters)  # type: ignore[arg-type]
@@ -387,8 +449,10 @@ def test_entries_of_several_categories_are_found_together_best_first(mem: Memory
         mem.remember(f"the apple of the {category}", category=category)
     mem.remember("apple apple", category="lessons")
     assert found(mem, "apple", category=("lessons", "decisions")) == [
-        "apple apple", "the apple of the lessons", "the apple of the decisions",
-    ]  # fmt: skip
+        "apple apple",
+        "the apple of the lessons",
+        "the apple of the decisions",
+    ]
     assert found(mem, "apple", category=iter(["tasks"])) == ["the apple of the tasks"]
     assert "the apple of the None" not in found(mem, "apple", category=Category)
     assert len(found(mem, "apple", category=Category)) == 4

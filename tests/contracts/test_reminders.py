@@ -68,9 +68,31 @@ def test_a_moment_is_a_time_or_a_span_from_now(tmp_path: Path, at: str | int | d
 
 @pytest.mark.parametrize(
     "at",
-    ["", "soon", "10", "10 minutes", "-10m", "1.5h", "m", "10m!", "10M", "tomorrow at 8", "2026-13-01", "١٠m",
-     "9" * 400 + "d", "999999999w", "\ud800", -1, 10**18, True, None, 1.5, [], datetime.min],
-)  # fmt: skip
+    [
+        "",
+        "soon",
+        "10",
+        "10 minutes",
+        "-10m",
+        "1.5h",
+        "m",
+        "10m!",
+        "10M",
+        "tomorrow at 8",
+        "2026-13-01",
+        "١٠m",
+        "9" * 400 + "d",
+        "999999999w",
+        "\ud800",
+        -1,
+        10**18,
+        True,
+        None,
+        1.5,
+        [],
+        datetime.min,
+    ],
+)
 def test_nonsense_is_refused_with_the_forms_that_work(tmp_path: Path, at: object) -> None:
     with recollect.open(tmp_path / "memory.db") as home:
         reminders = Reminders(rows_of(home), FixedClock(NOW))

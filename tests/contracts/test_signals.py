@@ -360,9 +360,13 @@ mem.context("apple")
 
 def ran(script: str, *args: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", script, *args], capture_output=True, text=True, check=True, timeout=120,
+        [sys.executable, "-c", script, *args],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
         env={"PYTHONPATH": str(Path(recollect.__file__).parents[1])},
-    )  # fmt: skip
+    )
 
 
 def test_a_script_that_ends_without_closing_leaves_its_signals(location: str) -> None:

@@ -352,8 +352,14 @@ def test_the_five_steps_run_in_order_and_give_six_figures(
     }
     assert asked == ["checkpoints", "extract", "shelve", "reindex"]
     assert sorted(path.name for path in folder.iterdir()) == [
-        "_project.md", "ana", "ben", "ben.md", "cleo.md", "notes.txt", "odd.md.bak",
-    ]  # fmt: skip
+        "_project.md",
+        "ana",
+        "ben",
+        "ben.md",
+        "cleo.md",
+        "notes.txt",
+        "odd.md.bak",
+    ]
     again = five_steps(run_job, [folder], clock.now())
     assert set(again.values()) == {again["timestamp"], 0, True}
 

@@ -230,8 +230,10 @@ def test_an_agent_that_is_there_gets_what_it_does_not_have(
         talk.user(f"my own words {number}")
     done = bring(target, tmp_path / "one.jsonl")
     assert {part.where: bool(part.known) for part in done.parts} == {
-        "default/_shared": False, "default/ana": True, "default/bob": False,
-    }  # fmt: skip
+        "default/_shared": False,
+        "default/ana": True,
+        "default/bob": False,
+    }
     assert any("'release day' is there with another text" in remark for remark in done.remarks)
     assert ana.get("release day").content == "my own release day"
     assert ana.get("back").content == "forgotten and back"
@@ -320,8 +322,9 @@ def test_account_entries_go_where_the_target_keeps_them(
         everything = {"colour", "gate", "answers", "calls"} | more
         if apart:
             assert placed(target) == {
-                "account": {"answers", "calls"} | more - {"first"}, "workspace": {"colour", "gate"} | more - {"second"},
-            }  # fmt: skip
+                "account": {"answers", "calls"} | more - {"first"},
+                "workspace": {"colour", "gate"} | more - {"second"},
+            }
         else:
             assert placed(target)["workspace"] == everything
         assert target.check().findings == ()
@@ -388,24 +391,48 @@ def test_the_file_begins_with_a_header_and_ends_with_a_manifest(source: Home, tm
     done = export(source, tmp_path / "one.jsonl")
     first, *rows, last = lines(tmp_path / "one.jsonl")
     assert first == {
-        "format": "recollect", "version": 1, "schema": migrations()[-1].number, "created_at": "2026-01-01T00:01:00Z",
+        "format": "recollect",
+        "version": 1,
+        "schema": migrations()[-1].number,
+        "created_at": "2026-01-01T00:01:00Z",
         "vectors": False,
-    }  # fmt: skip
+    }
     events = [line for line in (tmp_path / "one.jsonl").read_bytes().splitlines(True) if line.startswith(b'["events"')]
     assert {
-        "workspace": "default", "agent": "ana", "table": "events", "rows": len(events),
+        "workspace": "default",
+        "agent": "ana",
+        "table": "events",
+        "rows": len(events),
         "sha256": hashlib.sha256(b"".join(events)).hexdigest(),
-    } in last["manifest"]  # fmt: skip
+    } in last["manifest"]
     assert done.rows == sum(isinstance(row, list) for row in rows)
     assert (tmp_path / "one.jsonl").stat().st_mode & 0o777 == 0o600
 
 
 def test_every_table_is_either_derived_or_exported() -> None:
     assert archive._schema().keys() - archive.DERIVED == {
-        "access_log", "channels", "checkpoints", "conversations", "counters", "embeddings", "entries", "events",
-        "extracted", "job_changes", "job_runs", "jobs", "journals", "lanes", "names", "operations", "promotions",
-        "recall_events", "reminders", "saved_views", "scratchpads",
-    }  # fmt: skip
+        "access_log",
+        "channels",
+        "checkpoints",
+        "conversations",
+        "counters",
+        "embeddings",
+        "entries",
+        "events",
+        "extracted",
+        "job_changes",
+        "job_runs",
+        "jobs",
+        "journals",
+        "lanes",
+        "names",
+        "operations",
+        "promotions",
+        "recall_events",
+        "reminders",
+        "saved_views",
+        "scratchpads",
+    }
 
 
 def test_a_dry_run_tells_what_would_be_done_and_does_nothing(source: Home, target: Home, tmp_path: Path) -> None:
@@ -484,7 +511,8 @@ def rehashed(path: Path, old: bytes, new: bytes) -> None:
 BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a changed word": (lambda good: good.replace(b"on Tuesdays", b"on Mondays"), "another count or hash"),
     "a missing row": (
-        lambda good: b"".join(row for row in good.splitlines(True) if b'["names"' not in row), "manifest",
+        lambda good: b"".join(row for row in good.splitlines(True) if b'["names"' not in row),
+        "manifest",
     ),
     "a row twice": (
         lambda good: b"".join(one * (2 if b'["names"' in one else 1) for one in good.splitlines(True)),
@@ -505,7 +533,7 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
         "cannot be the name of a workspace",
     ),
     "no version": (lambda good: good.replace(b'"version":1', b'"version":"x"'), "has no version"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", BROKEN)

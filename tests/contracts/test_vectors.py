@@ -728,9 +728,13 @@ def test_reembedding_moves_everything_to_the_new_model(location: str, small: Non
         told: list[tuple[str, int, int]] = []
         assert home.reembed(lambda *progress: told.append(progress)) == 73
         assert told == [
-            ("default/ana", 0, 72), ("default/ana", 32, 72), ("default/ana", 64, 72), ("default/ana", 72, 72),
-            ("default/ben", 0, 1), ("default/ben", 1, 1),
-        ]  # fmt: skip
+            ("default/ana", 0, 72),
+            ("default/ana", 32, 72),
+            ("default/ana", 64, 72),
+            ("default/ana", 72, 72),
+            ("default/ben", 0, 1),
+            ("default/ben", 1, 1),
+        ]
         ana = home.agent("ana")
         assert stored(ana) == dict.fromkeys([*contents, "red apple", "…"], ("newer", 300))
         assert {row["model"] for row in rows(ana, "codes")} <= {"newer"}

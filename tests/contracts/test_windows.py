@@ -236,8 +236,11 @@ def test_the_scratchpad_is_a_mapping_of_json_values(mem: Memory, location: str) 
     assert pad.setdefault("g", [1]) == [1]
     with recollect.open(location) as again:
         assert dict(again.agent("ana").conversations.get(conv.ref_code).scratchpad) == {
-            "a": 2, "c": {"d": "漢字 \0"}, "f": None, "g": [1],
-        }  # fmt: skip
+            "a": 2,
+            "c": {"d": "漢字 \0"},
+            "f": None,
+            "g": [1],
+        }
     assert dict(other.scratchpad) == {}
     for missing in (lambda: pad["z"], lambda: pad.__delitem__("z")):
         with pytest.raises(KeyError):

@@ -40,9 +40,14 @@ def test_two_processes_that_append_in_turn_make_one_chain(home: Home, location: 
         there.user("six")
         here.user("seven")
         assert chain(here) == [
-            ("one", ""), ("two", "one"), ("three", "two"), ("four", "three"), ("five", "four"), ("six", "five"),
+            ("one", ""),
+            ("two", "one"),
+            ("three", "two"),
+            ("four", "three"),
+            ("five", "four"),
+            ("six", "five"),
             ("seven", "six"),
-        ]  # fmt: skip
+        ]
         assert breaks(home) == []
 
 
@@ -103,8 +108,14 @@ def test_numbers_are_dense_whoever_writes_and_whatever_was_undone(home: Home, lo
         here.remember("eight")
         found = sorted(here.list(), key=lambda entry: entry.seq)
         assert [(entry.seq, entry.content) for entry in found] == [
-            (1, "one"), (2, "two"), (3, "three"), (5, "five"), (6, "six"), (7, "seven"), (8, "eight"),
-        ]  # fmt: skip
+            (1, "one"),
+            (2, "two"),
+            (3, "three"),
+            (5, "five"),
+            (6, "six"),
+            (7, "seven"),
+            (8, "eight"),
+        ]
         assert [entry.seq for entry in stranger.list()] == [1]
         assert home.check().ok
 

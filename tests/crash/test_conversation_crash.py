@@ -50,8 +50,10 @@ class Expected:
             assert [one for one in told if one in set(known)] == known
             assert len(told) - len(known) <= 5  # the call that was under way, whole
             self.hashes[info.id] = told  # what is there once stays
-            markers = {lane: [read_marker(one) for one in events if one.type is EventType.MARKER and one.lane is lane]
-                       for lane in Lane}  # fmt: skip
+            markers = {
+                lane: [read_marker(one) for one in events if one.type is EventType.MARKER and one.lane is lane]
+                for lane in Lane
+            }
             seen |= {one.archive_name for found in markers.values() for one in found}
             for lane, found in markers.items():
                 window = {one.seq for one in conv.window(lane)}

@@ -34,9 +34,11 @@ def fill(mem: Memory, clock: FixedClock, notes: list[dict[str, Any]], talks: lis
     for number, one in enumerate(sorted(notes, key=lambda one: -one["age"])):
         clock.set(now - one["age"] * DAY)
         mem.remember(
-            " ".join(one["words"]), category=one["category"], importance=one["importance"],
+            " ".join(one["words"]),
+            category=one["category"],
+            importance=one["importance"],
             name=f"note {number}" if one["name"] else None,
-        )  # fmt: skip
+        )
     for days, query in enumerate(asked):
         clock.set(now - (len(asked) - days) * DAY // 2)
         mem.recall(query)

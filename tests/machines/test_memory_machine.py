@@ -324,9 +324,16 @@ class MemoryMachine(RuleBasedStateMachine):
 def as_note(entry: Entry) -> Note:
     assert list(entry.aliases) == sorted(entry.aliases)
     return Note(
-        content=entry.content, kind=entry.kind, scope=entry.scope, lifetime=entry.lifetime, created=entry.created_at,
-        updated=entry.updated_at, name=entry.name, aliases=frozenset(entry.aliases), tags=entry.tags,
-    )  # fmt: skip
+        content=entry.content,
+        kind=entry.kind,
+        scope=entry.scope,
+        lifetime=entry.lifetime,
+        created=entry.created_at,
+        updated=entry.updated_at,
+        name=entry.name,
+        aliases=frozenset(entry.aliases),
+        tags=entry.tags,
+    )
 
 
 def in_folder(name: str) -> tuple[str, str, Callable[[Home], None]]:

@@ -365,11 +365,14 @@ def test_processes_that_migrate_at_once_do_it_once(location: str, number: int, o
     children = [
         subprocess.Popen(
             [sys.executable, "-c", CHILD, location, str(place)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
             env={"PYTHONPATH": str(Path(recollect.__file__).parents[1])},
         )
         for place in range(3)
-    ]  # fmt: skip
+    ]
     for child in children:
         assert child.stdout is not None
         assert child.stdout.readline() == "ready\n"

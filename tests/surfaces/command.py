@@ -58,8 +58,12 @@ class Command:
     def __call__(self, *args: str | bytes, stdin: bytes = b"", code: int = 0, **changes: str) -> Ended:
         ended = subprocess.run(
             [sys.executable, "-m", "recollect", *args],
-            input=stdin, capture_output=True, cwd=self.folder, env=environment(**changes), check=False,
-        )  # fmt: skip
+            input=stdin,
+            capture_output=True,
+            cwd=self.folder,
+            env=environment(**changes),
+            check=False,
+        )
         result = Ended(ended.returncode, ended.stdout, ended.stderr.decode())
         assert "Traceback" not in result.err, result.err
         assert result.code == code, result
@@ -69,8 +73,11 @@ class Command:
         """The command, still running."""
         return subprocess.Popen(
             [sys.executable, "-m", "recollect", *args],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=self.folder, env=environment(),
-        )  # fmt: skip
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=self.folder,
+            env=environment(),
+        )
 
     def on_terminal(
         self, *args: str, keys: bytes = b"", interrupt_at: bytes | None = None, columns: int = 80, **changes: str
@@ -84,8 +91,12 @@ class Command:
         os.write(ours, keys)
         with subprocess.Popen(
             [sys.executable, "-m", "recollect", *args],
-            stdin=theirs, stdout=theirs, stderr=theirs, cwd=self.folder, env=environment(**changes),
-        ) as process:  # fmt: skip
+            stdin=theirs,
+            stdout=theirs,
+            stderr=theirs,
+            cwd=self.folder,
+            env=environment(**changes),
+        ) as process:
             os.close(theirs)
             sent = b""
             while block := _read(ours):

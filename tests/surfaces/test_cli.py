@@ -108,15 +108,42 @@ def test_the_whole_story_in_json(cli: Command, location: str) -> None:
 @pytest.mark.parametrize("command", [["remember", "x", "--name", "n"], ["note", "add", "n", "x"]])
 def test_every_option_of_a_new_note_reaches_the_entry(cli: Command, command: list[str]) -> None:
     entry = cli(
-        *command, "--tag", "a", "--tag", "b", "--category", "lessons", "--context", "said by Ana",
-        "--importance", "1", "--scope", "channel", "--channel", "dev", "--source", "mail", "--lifetime", "mid_term",
-        "--at", "2026-03-16T14:32:00Z", "--json",
-    ).json  # fmt: skip
+        *command,
+        "--tag",
+        "a",
+        "--tag",
+        "b",
+        "--category",
+        "lessons",
+        "--context",
+        "said by Ana",
+        "--importance",
+        "1",
+        "--scope",
+        "channel",
+        "--channel",
+        "dev",
+        "--source",
+        "mail",
+        "--lifetime",
+        "mid_term",
+        "--at",
+        "2026-03-16T14:32:00Z",
+        "--json",
+    ).json
     given = {
-        "content": "x", "name": "n", "tags": ["a", "b"], "category": "lessons", "context": "said by Ana",
-        "importance": 1.0, "scope": "channel", "channel_id": "dev", "source": "mail", "lifetime": "mid_term",
+        "content": "x",
+        "name": "n",
+        "tags": ["a", "b"],
+        "category": "lessons",
+        "context": "said by Ana",
+        "importance": 1.0,
+        "scope": "channel",
+        "channel_id": "dev",
+        "source": "mail",
+        "lifetime": "mid_term",
         "created_at": 1_773_671_520_000,
-    }  # fmt: skip
+    }
     assert {name: entry[name] for name in given} == given
     command[-1 if command[0] == "remember" else 2] = "spoken"
     spoken = cli(*command, "--scope", "conversation", "--conversation", "c1", "--json").json

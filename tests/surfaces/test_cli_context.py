@@ -17,8 +17,12 @@ def test_a_context_is_shown_as_text_as_markdown_and_as_json(cli: Command, locati
         "Relevant Lessons:\n- Never deploy on a Friday (2026-03-03, agent)\n---\n"
     )
     assert cli(*where, "context", "deploy", "--orient", "--budget", "26").lines == [
-        "# Orientation", "", "## Relevant Decisions", "", "- We deploy on Tuesdays (2026-03-02, agent)",
-    ]  # fmt: skip
+        "# Orientation",
+        "",
+        "## Relevant Decisions",
+        "",
+        "- We deploy on Tuesdays (2026-03-02, agent)",
+    ]
     told = cli(*where, "context", "deploy", "--budget", "0", "--json").json
     assert (told["text"], told["dropped"]) == ("", 2)
     assert cli(*where, "context", "deploy", "--orient", "--json").json["markdown"].startswith("# Orientation\n")

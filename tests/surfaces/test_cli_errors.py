@@ -152,8 +152,13 @@ def test_a_reader_that_is_gone_before_the_first_line_is_no_error(cli: Command, a
     os.close(reading)
     ended = subprocess.run(
         [sys.executable, "-m", "recollect", *args],
-        stdout=writing, stderr=subprocess.PIPE, text=True, cwd=cli.folder, env=environment(), check=False,
-    )  # fmt: skip
+        stdout=writing,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=cli.folder,
+        env=environment(),
+        check=False,
+    )
     os.close(writing)
     assert ended.stderr == ""
     assert ended.returncode == 1
@@ -184,8 +189,13 @@ def test_an_output_that_cannot_be_written_is_one_line(cli: Command) -> None:
     with open("/dev/full", "w") as full:
         failed = subprocess.run(
             [sys.executable, "-m", "recollect", "--help"],
-            stdout=full, stderr=subprocess.PIPE, text=True, cwd=cli.folder, env=environment(), check=False,
-        )  # fmt: skip
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=cli.folder,
+            env=environment(),
+            check=False,
+        )
     assert failed.stderr == "recollect: input or output failed: No space left on device\n"
     assert failed.returncode == 1
 

@@ -210,14 +210,28 @@ def test_what_the_library_does_not_take_the_client_does_not_turn_into_text(
     conv.user("Hello")
     pad = conv.scratchpad
     for call in (
-        lambda: mem.list(conversation=conv), lambda: mem.list(channel=channel), lambda: mem.list(kind=["note"]),
-        lambda: mem.conversations.list(channel=channel), lambda: mem.forget(entry),
-        lambda: mem.get(entry), lambda: mem.history(entry), lambda: mem.conversations.start(participants="bob"),
-        lambda: pad.update({"": 1}), lambda: pad.update({5: 1}), lambda: pad[""], lambda: pad[5], lambda: pad.pop(5),
-        lambda: list(conv.events(limit=-1)), lambda: list(conv.events(limit=True)), lambda: mem.apply(Write("n")),
-        lambda: mem.list(since="2026"), lambda: mem.remember("x", at="2026"), lambda: mem.reminders.add("2026", "x"),
-        lambda: mem.remember("x", importance="0.5"), lambda: mem.recall("x", limit="5"),
-    ):  # fmt: skip
+        lambda: mem.list(conversation=conv),
+        lambda: mem.list(channel=channel),
+        lambda: mem.list(kind=["note"]),
+        lambda: mem.conversations.list(channel=channel),
+        lambda: mem.forget(entry),
+        lambda: mem.get(entry),
+        lambda: mem.history(entry),
+        lambda: mem.conversations.start(participants="bob"),
+        lambda: pad.update({"": 1}),
+        lambda: pad.update({5: 1}),
+        lambda: pad[""],
+        lambda: pad[5],
+        lambda: pad.pop(5),
+        lambda: list(conv.events(limit=-1)),
+        lambda: list(conv.events(limit=True)),
+        lambda: mem.apply(Write("n")),
+        lambda: mem.list(since="2026"),
+        lambda: mem.remember("x", at="2026"),
+        lambda: mem.reminders.add("2026", "x"),
+        lambda: mem.remember("x", importance="0.5"),
+        lambda: mem.recall("x", limit="5"),
+    ):
         with pytest.raises(Invalid):
             call()
     assert [one.name for one in mem.list()] == ["n"]
@@ -238,18 +252,34 @@ def test_the_same_arguments_give_the_same_as_in_the_library(server: Server, remo
         return [
             mem.orient("note", budget=500),
             [hit.entry for hit in mem.recall("note", limit=1_000, record=False)],
-            mem.trash(limit=5_000), mem.changes(limit=5_000), mem.changes(2, limit=2), mem.trash(limit=0),
-            mem.list(after=first), mem.list(before=first), mem.list(before=first.created_at + 1), mem.list(before=0),
-            mem.list(after=last, sort="name"), mem.list(after=last, sort="name", descending=True, limit=1),
-            mem.conversations.journal(), mem.conversations.journal(1, limit=5_000), mem.conversations.last_event(),
-            mem.reminders.due(0), *(mem.conversations.search("note", limit=limit) for limit in (0, 1_000)),
-            mem.conversations.get(talk.id).find("note", limit=0), mem.conversations.detail(talk.id, limit=0),
-            mem.conversations.list(limit=0), mem.conversations.list(limit=5_000),
-            mem.conversations.search("note " * 2_000), mem.conversations.get(talk.id).find("note " * 2_000),
+            mem.trash(limit=5_000),
+            mem.changes(limit=5_000),
+            mem.changes(2, limit=2),
+            mem.trash(limit=0),
+            mem.list(after=first),
+            mem.list(before=first),
+            mem.list(before=first.created_at + 1),
+            mem.list(before=0),
+            mem.list(after=last, sort="name"),
+            mem.list(after=last, sort="name", descending=True, limit=1),
+            mem.conversations.journal(),
+            mem.conversations.journal(1, limit=5_000),
+            mem.conversations.last_event(),
+            mem.reminders.due(0),
+            *(mem.conversations.search("note", limit=limit) for limit in (0, 1_000)),
+            mem.conversations.get(talk.id).find("note", limit=0),
+            mem.conversations.detail(talk.id, limit=0),
+            mem.conversations.list(limit=0),
+            mem.conversations.list(limit=5_000),
+            mem.conversations.search("note " * 2_000),
+            mem.conversations.get(talk.id).find("note " * 2_000),
             mem.conversations.search("note", since=5, until="2999-01-01", unit="conversation", meaning=False),
-            mem.changes(-1), mem.recall("note", scopes=[]), mem.list(since=5), mem.list(since="20200101", until=9**14),
+            mem.changes(-1),
+            mem.recall("note", scopes=[]),
+            mem.list(since=5),
+            mem.list(since="20200101", until=9**14),
             mem.query("working", "keyword", "note", conversation=mem.conversations.get(talk.id)),
-        ]  # fmt: skip
+        ]
 
     assert told(remote.agent("ana")) == told(server.home.agent("ana"))
 
@@ -349,7 +379,9 @@ def test_errors_that_share_a_status_are_told_apart(tmp_path: Any) -> None:
             remote.agent("ana").recall("x", mode="vector")
     (tmp_path / "damaged.db").write_bytes(b"no database" * 1_000)
     with (
-        recollect.open(tmp_path / "damaged.db") as home, serving(home) as running, connect(running.url) as remote,
+        recollect.open(tmp_path / "damaged.db") as home,
+        serving(home) as running,
+        connect(running.url) as remote,
         pytest.raises(Corrupt),
-    ):  # fmt: skip
+    ):
         remote.agent("ana").list()

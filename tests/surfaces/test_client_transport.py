@@ -262,11 +262,20 @@ def test_what_waiting_does_not_help_is_told_at_once(
 @pytest.mark.parametrize(
     ("status", "code", "error"),
     [
-        (409, "config", ConfigError), (500, "corrupt", Corrupt), (409, "conflict", Conflict), (409, "new", Conflict),
-        (412, "stale", Stale), (404, "not-found", NotFound), (503, "config", ConfigError), (418, "invalid", Invalid),
-        (500, "failed", RecollectError), (403, "denied", Denied), (404, None, NotFound), (503, None, Unavailable),
+        (409, "config", ConfigError),
+        (500, "corrupt", Corrupt),
+        (409, "conflict", Conflict),
+        (409, "new", Conflict),
+        (412, "stale", Stale),
+        (404, "not-found", NotFound),
+        (503, "config", ConfigError),
+        (418, "invalid", Invalid),
+        (500, "failed", RecollectError),
+        (403, "denied", Denied),
+        (404, None, NotFound),
+        (503, None, Unavailable),
     ],
-)  # fmt: skip
+)
 def test_an_error_is_known_by_its_code_and_else_by_its_status(
     status: int, code: str | None, error: type[Exception]
 ) -> None:

@@ -39,9 +39,7 @@ SERVER = {"command": "recollect", "args": COMMAND[1:]}
 class Desk:
     """A folder of a project, and the home folder of a user, which is never the real one."""
 
-    def __init__(
-        self, folder: Path, monkeypatch: pytest.MonkeyPatch, captured: pytest.CaptureFixture[bytes]
-    ) -> None:  # fmt: skip
+    def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch, captured: pytest.CaptureFixture[bytes]) -> None:
         self.project, self.user = folder / "project", folder / "user"
         self.project.mkdir()
         self.user.mkdir()
@@ -136,9 +134,7 @@ def test_a_workspace_that_is_given_is_the_one_of_all_projects(desk: Desk) -> Non
         assert entry["args"][entry["args"].index("--home") + 2 :] == written
 
 
-def test_without_the_packages_of_the_server_nothing_is_connected(
-    desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_without_the_packages_of_the_server_nothing_is_connected(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
     said = desk("connect", "codex", code=8).err
     assert "pip install '.[server]'" in said
@@ -283,7 +279,7 @@ def test_a_second_connect_that_fails_leaves_the_way_back_of_the_first(desk: Desk
 
 def test_programs_that_keep_their_files_elsewhere_are_connected_there(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     for name in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "XDG_CONFIG_HOME"):
         monkeypatch.setenv(name, str(desk.user / name.lower()))
     desk("connect", "claude-code")
@@ -680,12 +676,17 @@ def test_what_nobody_said_is_not_taken_in(desk: Desk) -> None:
         entry("user", "<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
         entry("user", "<local-command-stdout>Set model to opus</local-command-stdout>"),
         entry("user", "<command-name>/fix</command-name><command-args>the harbour</command-args>"),
-        entry("user", [{"type": "text", "text": "<system-reminder>\nbe brief\n</system-reminder>"},
-                       {"type": "text", "text": "Why is it closed?"}]),
+        entry(
+            "user",
+            [
+                {"type": "text", "text": "<system-reminder>\nbe brief\n</system-reminder>"},
+                {"type": "text", "text": "Why is it closed?"},
+            ],
+        ),
         entry("assistant", "A <system-reminder>tag</system-reminder> is what the program adds."),
         entry("user", "[Request interrupted by user]"),
         entry("user", "This session is being continued", isCompactSummary=True),
-    )  # fmt: skip
+    )
     hook(desk, "session-end", transcript_path=path)
     with recollect.open(desk.project / ".recollect") as home:
         (info,) = home.agent("default").conversations.list()
@@ -792,15 +793,19 @@ def test_a_hook_that_is_called_wrongly_ends_with_0_too(desk: Desk, monkeypatch: 
 def test_a_hook_whose_answer_nobody_takes_ends_with_0(desk: Desk, streams: str) -> None:
     command = f"set -o pipefail; '{sys.executable}' -m recollect hook session-start {streams}"
     ended = subprocess.run(
-        ["bash", "-c", command], input=b'{"session_id": "s-1"}', capture_output=True, cwd=desk.project,
-        env=environment(**desk.variables), check=False,
-    )  # fmt: skip
+        ["bash", "-c", command],
+        input=b'{"session_id": "s-1"}',
+        capture_output=True,
+        cwd=desk.project,
+        env=environment(**desk.variables),
+        check=False,
+    )
     assert (ended.returncode, b"Traceback" in ended.stderr) == (0, False), ended
 
 
 def test_a_relative_home_is_the_projects_wherever_in_it_the_session_is(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+) -> None:
     (desk.project / "src").mkdir()
     monkeypatch.chdir(desk.project / "src")
     monkeypatch.setenv("CLAUDE_PROJECT_DIR", str(desk.project))

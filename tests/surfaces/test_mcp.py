@@ -56,9 +56,18 @@ from recollect.reminders import Reminders
 MODES = {"legacy": "2025-11-25", "2026-07-28": "2026-07-28"}
 """How to connect, and the revision that is spoken then."""
 TOOLS = {
-    "memory", "memory_query", "memory_upsert", "memory_note", "memory_context", "conversation", "scratchpad",
-    "memory_compact", "forge_reminder", "forge_memory_checkpoint", "memory_history",
-}  # fmt: skip
+    "memory",
+    "memory_query",
+    "memory_upsert",
+    "memory_note",
+    "memory_context",
+    "conversation",
+    "scratchpad",
+    "memory_compact",
+    "forge_reminder",
+    "forge_memory_checkpoint",
+    "memory_history",
+}
 
 
 JOBS = {"checkpoints", "extract", "shelve", "consolidate", "age", "retain", "reindex", "vacuum"}
@@ -122,9 +131,15 @@ def server(home: Home, agent: str = "ana", **options: Any) -> Any:
 
 def test_what_a_model_remembers_is_there_after_400_days_of_upkeep(tmp_path: Path) -> None:
     said = [
-        "We deploy on Fridays", "We do not deploy on Fridays", "The port is 8080", "The port is 8081",
-        "Ana reports to Ben", "Ben reports to Ana", "The migration succeeded", "The migration failed",
-    ]  # fmt: skip
+        "We deploy on Fridays",
+        "We do not deploy on Fridays",
+        "The port is 8080",
+        "The port is 8081",
+        "Ana reports to Ben",
+        "Ben reports to Ana",
+        "The migration succeeded",
+        "The migration failed",
+    ]
     clock = FixedClock()
     with recollect.open(tmp_path / "home", clock=clock, embedder=LocalEmbedder()) as home:
 
@@ -200,8 +215,9 @@ def test_the_memory_tool_has_exactly_the_shapes_it_promises(home: Home, mode: st
         assert made == {"ok": True, "id": made["id"]}
         found = await agent("memory", action="recall", query="when do we deploy?")
         assert found == {
-            "ok": True, "results": [{"id": made["id"], "content": "We deploy on Tuesdays", "tags": ["ops"]}],
-        }  # fmt: skip
+            "ok": True,
+            "results": [{"id": made["id"], "content": "We deploy on Tuesdays", "tags": ["ops"]}],
+        }
         assert await agent("memory", action="recall", query="deploy", limit=1, mode="keyword") == found
         assert await agent("memory", action="forget", id=made["id"]) == {"ok": True}
         assert await agent("memory", action="forget", id=made["id"]) == {"ok": False}
@@ -227,9 +243,15 @@ def test_notes_are_worked_on_by_name(location: str) -> None:
 
         async def story(agent: Agent) -> None:
             added = await agent(
-                "memory_note", action="add", name="use SQLite", content="We chose SQLite, see [[one file]].",
-                category="decisions", tags=["db"], importance=0.9, context="asked by the team",
-            )  # fmt: skip
+                "memory_note",
+                action="add",
+                name="use SQLite",
+                content="We chose SQLite, see [[one file]].",
+                category="decisions",
+                tags=["db"],
+                importance=0.9,
+                context="asked by the team",
+            )
             note = added["note"]
             assert note["name"] == "use SQLite"
             assert note["category"] == "decisions"
@@ -494,9 +516,7 @@ def test_resources_are_entries_the_context_and_conversations(home: Home, mode: s
         known = {resource.uri for resource in (await agent.client.list_resources()).resources}
         assert known == {"recollect://entries", "recollect://context"}
         templates = (await agent.client.list_resource_templates()).resource_templates
-        assert {one.uri_template for one in templates} == {
-            "recollect://entry/{name}", "recollect://conversation/{ref}",
-        }  # fmt: skip
+        assert {one.uri_template for one in templates} == {"recollect://entry/{name}", "recollect://conversation/{ref}"}
         listed = await agent.read("recollect://entries")
         address = next(part for part in listed.replace(")", "(").split("(") if "API" in part and "://" in part)
         assert await agent.read(address) == "The port is 8080"
@@ -584,9 +604,7 @@ def test_every_kind_of_error_has_its_advice() -> None:
     assert [kind for kind in kinds if not any(issubclass(kind, known) for known in ADVICE)] == []
 
 
-def test_an_error_that_nobody_expected_tells_nothing_of_the_inside(
-    home: Home, monkeypatch: pytest.MonkeyPatch
-) -> None:  # fmt: skip
+def test_an_error_that_nobody_expected_tells_nothing_of_the_inside(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: Any, **options: Any) -> Any:
         raise RuntimeError("the password is swordfish")
 
@@ -658,16 +676,20 @@ def test_what_a_model_leaves_before_the_end_is_what_the_next_session_is_told(hom
         (asked,) = (await agent.client.get_prompt("end_session")).messages
         assert "If you appended messages" in asked.content.text  # type: ignore[union-attr]
         for category, content in (
-            ("handoffs", "The parser is done, its tests are next."), ("tasks", "Write the tests of the parser"),
-            ("decisions", "We write the parser by hand."), ("lessons", "Learned: the grammar is ambiguous."),
-        ):  # fmt: skip
+            ("handoffs", "The parser is done, its tests are next."),
+            ("tasks", "Write the tests of the parser"),
+            ("decisions", "We write the parser by hand."),
+            ("lessons", "Learned: the grammar is ambiguous."),
+        ):
             await agent("memory_note", action="add", category=category, content=content)
         talk.end()
         told = await agent("memory_context")
         for line in (
-            "Last Session:\n> The parser is done, its tests are next.", "- We write the parser by hand.",
-            "- Learned: the grammar is ambiguous.", "- [ ] Write the tests of the parser",
-        ):  # fmt: skip
+            "Last Session:\n> The parser is done, its tests are next.",
+            "- We write the parser by hand.",
+            "- Learned: the grammar is ambiguous.",
+            "- [ ] Write the tests of the parser",
+        ):
             assert line in told["text"]
         assert (await agent.read("recollect://context")) == told["text"]
         await agent("conversation", action="append", messages=[{"role": "user", "content": "Good morning."}])
@@ -1068,9 +1090,13 @@ def test_without_tokens_an_address_has_the_share(home: Home, monkeypatch: pytest
 )
 @pytest.mark.parametrize("mode", MODES)
 def test_over_http_no_error_tells_where_files_are(
-    home: Home, mode: str, error: RecollectError, told_instead: str, monkeypatch: pytest.MonkeyPatch,
+    home: Home,
+    mode: str,
+    error: RecollectError,
+    told_instead: str,
+    monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
-) -> None:  # fmt: skip
+) -> None:
     def fails(*args: Any, **options: Any) -> Any:
         raise error from OSError("/srv/ana")
 
@@ -1175,9 +1201,12 @@ def test_half_a_character_is_answered_and_a_whole_one_of_two_halves_stays(tmp_pa
     contents = [r"half \ud83d", r"whole \ud83d\ude00", r"written \\ud83d", r"turned \ude00\ud83d"]
     contents.append(r"long \uD83D!" + "x" * 20_000)
     with subprocess.Popen(
-        [sys.executable, "-m", "recollect", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path,
+        [sys.executable, "-m", "recollect", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=tmp_path,
         env=environment(),
-    ) as process:  # fmt: skip
+    ) as process:
         assert process.stdin
         assert process.stdout
         hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
@@ -1196,9 +1225,7 @@ def test_half_a_character_is_answered_and_a_whole_one_of_two_halves_stays(tmp_pa
     assert not any(answer["result"].get("isError") for answer in answers)
     with recollect.open(tmp_path / ".recollect") as home:
         kept = {entry.content for entry in home.agent("default").list()}
-    assert kept == {
-        "half �", "whole \U0001f600", r"written \ud83d", "turned ��", "long �!" + "x" * 20_000,
-    }  # fmt: skip
+    assert kept == {"half �", "whole \U0001f600", r"written \ud83d", "turned ��", "long �!" + "x" * 20_000}
 
 
 def test_upkeep_that_is_due_is_done_while_a_session_goes_on(tmp_path: Path) -> None:
@@ -1207,9 +1234,13 @@ def test_upkeep_that_is_due_is_done_while_a_session_goes_on(tmp_path: Path) -> N
         for _ in range(2):
             mem.remember("The harbour opens at eight", lifetime="short_term")
         with subprocess.Popen(
-            [sys.executable, "-m", "recollect", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE, cwd=tmp_path, env=environment(),
-        ) as process:  # fmt: skip
+            [sys.executable, "-m", "recollect", "mcp"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            cwd=tmp_path,
+            env=environment(),
+        ) as process:
             assert process.stdin
             wait_for("the notes to be merged", lambda: len(mem.list()) == 1)
             wait_for(
@@ -1232,9 +1263,13 @@ def test_the_program_refuses_a_conversation_that_is_not_there(cli: Command) -> N
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_the_program_ends_cleanly_when_it_is_told_to(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
-        [sys.executable, "-m", "recollect", "mcp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, cwd=tmp_path, env=environment(),
-    ) as process:  # fmt: skip
+        [sys.executable, "-m", "recollect", "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        cwd=tmp_path,
+        env=environment(),
+    ) as process:
         assert process.stdin
         assert process.stdout
         request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}

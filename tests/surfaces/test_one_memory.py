@@ -90,9 +90,10 @@ def test_a_server_that_is_told_to_stop_ends_the_streams_of_its_agents_and_says_n
         with client(json.loads(told)["url"]) as http:
             hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
             begun = http.post(
-                "/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+                "/mcp",
+                json={"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
                 headers={"Accept": "application/json, text/event-stream"},
-            )  # fmt: skip
+            )
             session = {"Accept": "text/event-stream", "mcp-session-id": begun.headers["mcp-session-id"]}
             with http.stream("GET", "/mcp", headers=session) as stream:
                 assert stream.status_code == 200
@@ -101,5 +102,6 @@ def test_a_server_that_is_told_to_stop_ends_the_streams_of_its_agents_and_says_n
         _, log = process.communicate()
     assert process.returncode == 0
     assert [line.split()[1:5] for line in log.decode().splitlines()] == [
-        ["info", "POST", "'/mcp'", "200"], ["info", "GET", "'/mcp'", "200"],
-    ]  # fmt: skip
+        ["info", "POST", "'/mcp'", "200"],
+        ["info", "GET", "'/mcp'", "200"],
+    ]

@@ -18,9 +18,14 @@ from recollect.rest.app import create_app
 from recollect.rest.caller import declared
 
 OPEN = {
-    ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/version"), ("GET", "/openapi.json"), ("GET", "/docs"),
-    ("POST", "/v1/session"), ("DELETE", "/v1/session"),
-}  # fmt: skip
+    ("GET", "/healthz"),
+    ("GET", "/readyz"),
+    ("GET", "/version"),
+    ("GET", "/openapi.json"),
+    ("GET", "/docs"),
+    ("POST", "/v1/session"),
+    ("DELETE", "/v1/session"),
+}
 """What anybody may ask, because it tells nothing about a memory."""
 OWN_GUARD = {"/", "/static", "/mcp"}
 """What is no route of this app: files without secrets, and a surface that asks for tokens itself."""
@@ -54,8 +59,9 @@ def routes(tmp_path: Path) -> Iterator[tuple[str, str, str | None]]:
 def test_every_route_says_what_it_asks_of_its_callers(tmp_path: Path) -> None:
     silent = {(method, path) for method, path, asks in routes(tmp_path) if asks is None}
     assert {(method, path) for method, path in silent if not any(path.startswith(own) for own in OWN_GUARD - {"/"})} - {
-        ("GET", "/"), ("-", "")
-    } == OPEN  # fmt: skip
+        ("GET", "/"),
+        ("-", ""),
+    } == OPEN
 
 
 def test_every_route_answers_each_kind_of_token_as_it_says(tmp_path: Path) -> None:

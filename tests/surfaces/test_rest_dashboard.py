@@ -234,9 +234,13 @@ def test_closing_leaves_a_hand_off_decisions_and_lessons_with_their_tags(server:
 def test_a_note_is_written_read_changed_and_forgotten(server: Server, clock: FixedClock) -> None:
     first = noted(server, "We decided to use SSE. #sse #arch")
     assert first == {
-        "id": "1773679871839", "date": "2026-03-16T16:51", "content": "We decided to use SSE. #sse #arch",
-        "tags": ["sse", "arch"], "agentId": "dev", "category": "decisions",
-    }  # fmt: skip
+        "id": "1773679871839",
+        "date": "2026-03-16T16:51",
+        "content": "We decided to use SSE. #sse #arch",
+        "tags": ["sse", "arch"],
+        "agentId": "dev",
+        "category": "decisions",
+    }
     clock.advance(1)
     second = noted(server, "We chose Tuesdays. #days", tags=["auto-handoff"])
     assert (second["id"], second["tags"]) == ("1773679871840", ["auto-handoff"])
@@ -351,8 +355,16 @@ def test_a_search_needs_a_question_and_takes_any_limit(server: Server) -> None:
     for query in ({}, {"q": ""}, {"q": "  "}, {"limit": "5"}):
         assert server.client.get("/api/memory/search", params=query).status_code == 400, query
     for limit, count in (
-        (None, 10), ("", 10), ("abc", 10), ("0", 10), ("-3", 10), ("2.5", 10), ("3", 3), ("100", 100), ("1000", 100),
-    ):  # fmt: skip
+        (None, 10),
+        ("", 10),
+        ("abc", 10),
+        ("0", 10),
+        ("-3", 10),
+        ("2.5", 10),
+        ("3", 3),
+        ("100", 100),
+        ("1000", 100),
+    ):
         query = {"q": "deploys"} | ({} if limit is None else {"limit": limit})
         results = server.client.get("/api/memory/search", params=query).json()["results"]
         assert len(results) == count, limit
@@ -378,9 +390,13 @@ def test_a_compaction_says_what_it_did_and_the_last_one_is_remembered(server: Se
         server.home.agent("dev").remember(f"decision {number}", category="decisions")
     done = server.client.post("/api/memory/compact")
     assert done.json() == {
-        "timestamp": "2026-03-16T16:51:11.839Z", "checkpointsCleaned": 0, "conversationsTrimmed": 0,
-        "vaultEntriesMerged": 11, "indexRebuilt": True, "legacyFilesCleaned": 0,
-    }  # fmt: skip
+        "timestamp": "2026-03-16T16:51:11.839Z",
+        "checkpointsCleaned": 0,
+        "conversationsTrimmed": 0,
+        "vaultEntriesMerged": 11,
+        "indexRebuilt": True,
+        "legacyFilesCleaned": 0,
+    }
     assert server.client.get("/api/memory/compact").json() == {"lastCompaction": done.json()}
 
 

@@ -183,8 +183,12 @@ def test_each_operation_can_be_sent_as_a_value(server: Server) -> None:
     assert apply(op="write", target="c", content="two")["aliases"] == ["a", "c"]
     assert apply(op="remove", target="a")["content"] == "two"
     assert [one["operation"] for one in server.client.get("/v1/changes").json()["items"]] == [
-        "add", "rename", "alias", "write", "remove",
-    ]  # fmt: skip
+        "add",
+        "rename",
+        "alias",
+        "write",
+        "remove",
+    ]
     assert [one["seq"] for one in server.client.get("/v1/changes?after=3&limit=1").json()["items"]] == [4]
 
 

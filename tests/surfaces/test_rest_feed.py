@@ -69,9 +69,13 @@ def test_a_write_is_told_as_it_happens_without_its_text(server: Server) -> None:
         first = told.next()
         assert (first.event, first.id) == ("operation", "2.0.0")
         assert first.data == {
-            "seq": 2, "at": made["created_at"], "actor": "default", "operation": "add", "entry_id": made["id"],
+            "seq": 2,
+            "at": made["created_at"],
+            "actor": "default",
+            "operation": "add",
+            "entry_id": made["id"],
             "name": "n",
-        }  # fmt: skip
+        }
         mem.forget("n")
         assert told.next().data["operation"] == "remove"
 

@@ -546,13 +546,18 @@ def test_what_nobody_expected_is_counted_as_an_answer_of_500() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        '{"content": "x"}'.encode("utf-16"), '{"content": "x"}'.encode("utf-16-le"),
-        '{"content": "x"}'.encode("utf-32"), '{"content": "\xe9"}'.encode("latin-1"), b'{"content": "\xff"}',
-        gzip.compress(b'{"content": "x"}'), b'{"content": "x"} {}', b"[" * 100_000,
+        '{"content": "x"}'.encode("utf-16"),
+        '{"content": "x"}'.encode("utf-16-le"),
+        '{"content": "x"}'.encode("utf-32"),
+        '{"content": "\xe9"}'.encode("latin-1"),
+        b'{"content": "\xff"}',
+        gzip.compress(b'{"content": "x"}'),
+        b'{"content": "x"} {}',
+        b"[" * 100_000,
         b'{"content": "x", "at": ' + b"9" * 5_000 + b"}",
     ],
     ids=["utf-16", "utf-16-le", "utf-32", "latin-1", "bytes", "gzip", "two values", "deep", "long number"],
-)  # fmt: skip
+)
 def test_a_body_that_is_not_one_json_value_in_utf_8_is_refused(server: Server, body: bytes) -> None:
     headers = {"Content-Type": "application/json"}
     assert is_problem(server.client.post("/v1/entries", content=body, headers=headers), 400)

@@ -103,9 +103,15 @@ def test_who_is_in_charge_of_one_workspace_works_there_only(folder: Server) -> N
         assert client.post("/v1/jobs/consolidate/run", json={"workspace": "default"}).status_code == 403
         assert client.post("/v1/jobs/consolidate/run").status_code == 403
         for method, path in (
-            ("POST", "/v1/jobs/run-due"), ("GET", "/v1/runs"), ("POST", "/v1/compact"), ("GET", "/v1/export"),
-            ("GET", "/v1/backup"), ("POST", "/v1/import"), ("POST", "/v1/check"), ("POST", "/v1/reembed"),
-        ):  # fmt: skip
+            ("POST", "/v1/jobs/run-due"),
+            ("GET", "/v1/runs"),
+            ("POST", "/v1/compact"),
+            ("GET", "/v1/export"),
+            ("GET", "/v1/backup"),
+            ("POST", "/v1/import"),
+            ("POST", "/v1/check"),
+            ("POST", "/v1/reembed"),
+        ):
             assert client.request(method, path).status_code == 403, path
     assert len(folder.home.agent("ana").list()) == 2
     assert len(folder.home.agent("ana", "other").list()) == 1

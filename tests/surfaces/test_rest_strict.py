@@ -18,11 +18,17 @@ MARCH = milliseconds("2026-03-16")
 @pytest.mark.parametrize(
     ("at", "means"),
     [
-        ("20260316", MARCH), ("2026-03-16", MARCH), ("2026-W12-1", MARCH), (MARCH, MARCH), (5, 5), (0, 0),
+        ("20260316", MARCH),
+        ("2026-03-16", MARCH),
+        ("2026-W12-1", MARCH),
+        (MARCH, MARCH),
+        (5, 5),
+        (0, 0),
         (5.0, 5),  # which is the same number in JSON
-        ("20260316T143200Z", milliseconds("2026-03-16T14:32:00Z")), ("2026-03-16 14:32+01:00", MARCH + 48_720_000),
+        ("20260316T143200Z", milliseconds("2026-03-16T14:32:00Z")),
+        ("2026-03-16 14:32+01:00", MARCH + 48_720_000),
     ],
-)  # fmt: skip
+)
 def test_a_time_in_a_body_means_what_it_means_in_the_library(server: Server, at: float | str, means: int) -> None:
     made = server.client.post("/v1/entries", json={"content": "x", "at": at})
     assert made.json()["created_at"] == means
@@ -58,15 +64,23 @@ def test_digits_in_an_address_are_milliseconds_only_if_they_are_many(server: Ser
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("entries", {"content": "x", "importance": "0.5"}), ("entries", {"content": "x", "importance": True}),
-        ("recall", {"query": "x", "limit": "5"}), ("recall", {"query": "x", "limit": 5.5}),
-        ("recall", {"query": "x", "explain": "yes"}), ("recall", {"query": "x", "record": "off"}),
-        ("recall", {"query": "x", "prefix": 1}), ("recall", {"query": "x", "fuzzy": "0.2"}),
-        ("reminders/claim", {"limit": "5"}), ("reminders/claim", {"limit": True}), ("check", {"repair": "no"}),
-        ("backfill", {"limit": "5"}), ("context", {"command": "x", "budget": "5"}),
-        ("jobs/age/run", {"dry_run": "true"}), ("vault/sync", {"everyone": "false"}),
+        ("entries", {"content": "x", "importance": "0.5"}),
+        ("entries", {"content": "x", "importance": True}),
+        ("recall", {"query": "x", "limit": "5"}),
+        ("recall", {"query": "x", "limit": 5.5}),
+        ("recall", {"query": "x", "explain": "yes"}),
+        ("recall", {"query": "x", "record": "off"}),
+        ("recall", {"query": "x", "prefix": 1}),
+        ("recall", {"query": "x", "fuzzy": "0.2"}),
+        ("reminders/claim", {"limit": "5"}),
+        ("reminders/claim", {"limit": True}),
+        ("check", {"repair": "no"}),
+        ("backfill", {"limit": "5"}),
+        ("context", {"command": "x", "budget": "5"}),
+        ("jobs/age/run", {"dry_run": "true"}),
+        ("vault/sync", {"everyone": "false"}),
     ],
-)  # fmt: skip
+)
 def test_a_number_or_a_truth_value_as_text_is_refused(server: Server, path: str, body: dict[str, Any]) -> None:
     assert server.client.post(f"/v1/{path}", json=body).status_code == 422
     assert server.client.get("/v1/entries").json()["items"] == []
@@ -106,10 +120,16 @@ def test_every_body_tells_numbers_and_truth_values_from_text() -> None:
 @pytest.mark.parametrize(
     "address",
     [
-        "/v1/entries?agent=%ff", "/v1/entries?workspace=%ff%fe", "/v1/entries?agent=a%C3", "/v1/recall?q=%ff",
-        "/v1/entries/%ff", "/v1/entries/a%2Fb%E9", "/v1/feed?agent=%ff", "/mcp?agent=%ff",
+        "/v1/entries?agent=%ff",
+        "/v1/entries?workspace=%ff%fe",
+        "/v1/entries?agent=a%C3",
+        "/v1/recall?q=%ff",
+        "/v1/entries/%ff",
+        "/v1/entries/a%2Fb%E9",
+        "/v1/feed?agent=%ff",
+        "/mcp?agent=%ff",
     ],
-)  # fmt: skip
+)
 def test_an_address_that_is_not_utf_8_is_refused(server: Server, address: str) -> None:
     for method in ("GET", "POST"):
         refused = server.client.request(method, address, json={"content": "x"})

@@ -45,8 +45,9 @@ def test_every_link_of_the_description_leads_on(server: Server) -> None:
     api = server.client.get("/openapi.json").json()
     operations = {
         one["operationId"]: (method, path, one)
-        for path, methods in api["paths"].items() for method, one in methods.items()
-    }  # fmt: skip
+        for path, methods in api["paths"].items()
+        for method, one in methods.items()
+    }
     linked = {name for name, (_, _, one) in operations.items() if "links" in str(one["responses"])}
     assert {name for name in linked if name != "entries_links"} == BEGINNINGS.keys()
     for name in "ab":
@@ -122,12 +123,13 @@ def test_every_problem_has_a_code_that_the_description_names(tmp_path: Path) -> 
         with server.as_(secret) as one:
             made = one.post("/v1/entries?agent=ana", json={"content": "x", "name": "n"})
             codes = {
-                "denied": server.client.get("/v1/entries"), "not-found": one.get("/v1/entries/m?agent=ana"),
+                "denied": server.client.get("/v1/entries"),
+                "not-found": one.get("/v1/entries/m?agent=ana"),
                 "conflict": one.post("/v1/entries?agent=ana", json={"content": "y", "name": "n"}),
                 "stale": one.delete("/v1/entries/n?agent=ana", headers={"If-Match": '"x"'}),
                 "invalid": one.post("/v1/entries?agent=ana", json={"content": ""}),
                 "config": one.post("/v1/recall?agent=ana", json={"query": "x", "mode": "vector"}),
-            }  # fmt: skip
+            }
         schemas = server.client.get("/openapi.json").json()["components"]["schemas"]
         described = schemas["ProblemDetails"]["properties"]["code"]
     assert made.status_code == 201

@@ -28,14 +28,19 @@ TAKEN = ["2xx", "3xx", "401", "403", "404", "409", "412", "429", "5xx"]
 """How a request may be answered that is right in itself: also that the version it is about is gone."""
 UNSAID = (
     "would have expired already",  # what time it is
-    "is a reserved word", "is not in Unicode normal form",  # no agent and no workspace has such a name
+    "is a reserved word",
+    "is not in Unicode normal form",  # no agent and no workspace has such a name
     "is no place in a list",  # cursors
     # What two fields say together:
-    "needs the conversation it belongs to", "needs the channel it belongs to", "lives as long as its conversation",
-    "Give its chat_id with resume", "is empty; there is nothing to append", "has the tool_call_id of the call",
+    "needs the conversation it belongs to",
+    "needs the channel it belongs to",
+    "lives as long as its conversation",
+    "Give its chat_id with resume",
+    "is empty; there is nothing to append",
+    "has the tool_call_id of the call",
     "give `after` or `before`, not both",
     "no open tool call",  # what was said before
-)  # fmt: skip
+)
 """Why requests are refused that fit their description: what no description can say."""
 
 
@@ -76,9 +81,14 @@ def test_the_app_answers_as_it_is_described(
 
         @seed(SEED)
         @settings(
-            max_examples=EXAMPLES, deadline=None, database=None, derandomize=False, verbosity=Verbosity.quiet,
-            phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
+            max_examples=EXAMPLES,
+            deadline=None,
+            database=None,
+            derandomize=False,
+            verbosity=Verbosity.quiet,
+            phases=[Phase.explicit, Phase.generate],
+            suppress_health_check=list(HealthCheck),
+        )
         @given(case=operation.as_strategy(generation_mode=mode))
         def answers(case: schemathesis.Case) -> None:
             if mode is GenerationMode.POSITIVE and known.keys() & case.path_parameters.keys():
@@ -107,9 +117,14 @@ def test_every_route_is_described_for_people_and_machines(
     changing = [(path, one) for path, method, one in operations if method != "get" and path != FILES]
     without = {path for path, one in changing if "Idempotency-Key" not in str(one.get("parameters"))}
     reading = {
-        "/v1/recall", "/v1/query", "/v1/context", "/v1/orient", "/v1/conversations/{ref}/messages",
-        "/v1/conversations/search", "/v1/conversations/{ref}/find",
-    }  # fmt: skip
+        "/v1/recall",
+        "/v1/query",
+        "/v1/context",
+        "/v1/orient",
+        "/v1/conversations/{ref}/messages",
+        "/v1/conversations/search",
+        "/v1/conversations/{ref}/find",
+    }
     assert without == reading | {"/v1/session"}
     parameters = [(path, one) for path, _, operation in operations for one in operation.get("parameters", [])]
     assert [(path, one["name"]) for path, one in parameters if "null" in str(one["schema"])] == []

@@ -72,9 +72,7 @@ class Serving:
 def started(folder: Path, *args: str, home: str = "memory.db") -> Iterator[Serving]:
     """A server on a free port; it is ended when the block ends, if it still runs."""
     words = [sys.executable, "-m", "recollect", "--json", "serve", "--home", home, "--port", "0", *args]
-    process = subprocess.Popen(
-        words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=environment()
-    )  # fmt: skip
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=environment())
     try:
         assert process.stdout is not None
         told = b""

@@ -38,12 +38,29 @@ def test_a_moment_is_utc_milliseconds_however_it_is_written(moment: int | str | 
 @pytest.mark.parametrize(
     "moment",
     [
-        -1, LAST + 1, 10**30, True, False, 1.5, None, b"2026", [], "", "yesterday", "2026-13-01", "1767225600000",
-        "2026-01-01T25:00:00Z", "1969-12-31T23:59:59Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59.999-14:00",
-        datetime.min, datetime.max.replace(tzinfo=timezone(timedelta(hours=-14))), "x" * 100_000,
+        -1,
+        LAST + 1,
+        10**30,
+        True,
+        False,
+        1.5,
+        None,
+        b"2026",
+        [],
+        "",
+        "yesterday",
+        "2026-13-01",
+        "1767225600000",
+        "2026-01-01T25:00:00Z",
+        "1969-12-31T23:59:59Z",
+        "0001-01-01T00:00:00+14:00",
+        "9999-12-31T23:59:59.999-14:00",
+        datetime.min,
+        datetime.max.replace(tzinfo=timezone(timedelta(hours=-14))),
+        "x" * 100_000,
     ],
     ids=lambda moment: repr(moment)[:40],
-)  # fmt: skip
+)
 def test_what_is_no_moment_between_1970_and_9999_is_invalid(moment: object) -> None:
     with pytest.raises(Invalid):
         milliseconds(moment)  # type: ignore[arg-type]

@@ -19,8 +19,15 @@ WORDS_ALONE = Settings(embedder=EmbedderSettings(kind="none"))
 
 def test_words_of_the_glossary_come_first_then_compounds_then_words() -> None:
     assert concept_tags("Harbour lights: blue-green/deploy.yml before the router failover") == (
-        "failover", "router", "blue-green/deploy.yml", "harbour", "lights", "blue", "green", "deploy",
-    )  # fmt: skip
+        "failover",
+        "router",
+        "blue-green/deploy.yml",
+        "harbour",
+        "lights",
+        "blue",
+        "green",
+        "deploy",
+    )
 
 
 @pytest.mark.parametrize(
@@ -69,11 +76,28 @@ def test_tags_are_normalised(text: str, tags: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "", "   ", "!?…", "12345", "2026-03-16", "2026-03-16.md", "٣٤٥", "ab", "of to in", "é", "日", "かな", "カナ",
-        "memory session search agent", "the and with", "pero porque también", "json yaml md txt", "x" * 33, "é" * 17,
+        "",
+        "   ",
+        "!?…",
+        "12345",
+        "2026-03-16",
+        "2026-03-16.md",
+        "٣٤٥",
+        "ab",
+        "of to in",
+        "é",
+        "日",
+        "かな",
+        "カナ",
+        "memory session search agent",
+        "the and with",
+        "pero porque también",
+        "json yaml md txt",
+        "x" * 33,
+        "é" * 17,
         "字" * 11,
     ],
-)  # fmt: skip
+)
 def test_what_says_nothing_is_left_out(text: str) -> None:
     assert concept_tags(text) == ()
 
@@ -116,11 +140,14 @@ def test_every_process_derives_the_same_tags() -> None:
     source = str(Path(recollect.__file__).parents[1])
     said = {
         subprocess.run(
-            [sys.executable, "-c", script], capture_output=True, text=True, check=True,
+            [sys.executable, "-c", script],
+            capture_output=True,
+            text=True,
+            check=True,
             env={"PYTHONPATH": source, "PYTHONHASHSEED": seed, "PYTHONUTF8": "1"},
         ).stdout.strip()
         for seed in ("0", "1", "2")
-    }  # fmt: skip
+    }
     assert said == {ascii(concept_tags(text))}
 
 

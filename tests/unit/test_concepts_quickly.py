@@ -11,11 +11,31 @@ from recollect.storage import entries
 
 WORDS = st.sampled_from(
     [
-        "backup", "s3", "kv", "the", "Deploy", "x_y", "a-b", "blue-green/deploy.yml", "2026-01-02", "12", "gpt4o",
-        "it's", "v1.2", "_", "ab", "abc", "n" * 33, "networking", "end.", "(so)", "10.0.0.1", "QMD",
+        "backup",
+        "s3",
+        "kv",
+        "the",
+        "Deploy",
+        "x_y",
+        "a-b",
+        "blue-green/deploy.yml",
+        "2026-01-02",
+        "12",
+        "gpt4o",
+        "it's",
+        "v1.2",
+        "_",
+        "ab",
+        "abc",
+        "n" * 33,
+        "networking",
+        "end.",
+        "(so)",
+        "10.0.0.1",
+        "QMD",
         "copia de seguridad",
     ]
-)  # fmt: skip
+)
 
 
 def plainly(text: str) -> tuple[str, ...]:

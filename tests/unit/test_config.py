@@ -46,9 +46,13 @@ def test_without_anything_the_defaults_count(folder: Path) -> None:
     assert settings == Settings()
     assert (settings.home, settings.workspace, settings.agent) == (".recollect", "default", "default")
     assert settings.embedder == EmbedderSettings(
-        kind="auto", base_url="https://api.openai.com/v1", model="text-embedding-3-small", dimension=1536, api_key=None,
+        kind="auto",
+        base_url="https://api.openai.com/v1",
+        model="text-embedding-3-small",
+        dimension=1536,
+        api_key=None,
         timeout=30.0,
-    )  # fmt: skip
+    )
     assert settings.decay == DecaySettings(preset="default")
 
 

@@ -101,10 +101,12 @@ def test_every_process_makes_the_same_summary() -> None:
         subprocess.run(
             [sys.executable, "-c", program],
             env={"PYTHONPATH": source, "PYTHONHASHSEED": seed},
-            capture_output=True, text=True, check=True,
+            capture_output=True,
+            text=True,
+            check=True,
         ).stdout
         for seed in ("1", "2", "3")
-    }  # fmt: skip
+    }
     assert len(made) == 1
     assert len(made.pop()) > 500
 
@@ -117,15 +119,29 @@ def test_ten_thousand_sentences_are_no_burden() -> None:
 # Insights
 
 DECISIONS = [
-    "They decided on Friday", "She chose the blue gate", "We will use apsw for it", "A decisão é esta, amigos",
-    "Escolhemos o portão azul", "Nós optamos pelo azul aqui", "Adotamos o apsw no porto", "Vamos usar o apsw no porto",
-    "They went with the blue one", "We settled on Friday noon",
-]  # fmt: skip
+    "They decided on Friday",
+    "She chose the blue gate",
+    "We will use apsw for it",
+    "A decisão é esta, amigos",
+    "Escolhemos o portão azul",
+    "Nós optamos pelo azul aqui",
+    "Adotamos o apsw no porto",
+    "Vamos usar o apsw no porto",
+    "They went with the blue one",
+    "We settled on Friday noon",
+]
 LESSONS = [
-    "I learned it the hard way", "It is IMPORTANT to wait", "Note: the gate is shut", "Aprendemos com o portão",
-    "É importante esperar aqui", "Uma lição para o porto", "What a discovery it was", "One insight of the day",
-    "Descobrimos o erro no log", "As observed in the log",
-]  # fmt: skip
+    "I learned it the hard way",
+    "It is IMPORTANT to wait",
+    "Note: the gate is shut",
+    "Aprendemos com o portão",
+    "É importante esperar aqui",
+    "Uma lição para o porto",
+    "What a discovery it was",
+    "One insight of the day",
+    "Descobrimos o erro no log",
+    "As observed in the log",
+]
 
 
 @pytest.mark.parametrize("line", DECISIONS)

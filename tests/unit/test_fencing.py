@@ -10,9 +10,22 @@ from hypothesis import strategies as st
 from recollect import fencing
 
 INVISIBLE = [
-    "\u200b", "\u200d", "\ufeff", "\u2060", "\u00ad", "\u202e", "\u2066", "\U000e0041", "\ufe0f", "\U000e0101",
-    "\u3164", "\u034f", "\u0000", "\u001b", "\u0085",
-]  # fmt: skip
+    "\u200b",
+    "\u200d",
+    "\ufeff",
+    "\u2060",
+    "\u00ad",
+    "\u202e",
+    "\u2066",
+    "\U000e0041",
+    "\ufe0f",
+    "\U000e0101",
+    "\u3164",
+    "\u034f",
+    "\u0000",
+    "\u001b",
+    "\u0085",
+]
 
 
 @pytest.mark.slow
@@ -35,11 +48,29 @@ def test_nothing_hides_in_front_of_a_word_or_inside_a_token(character: str) -> N
 @pytest.mark.parametrize(
     "token",
     [
-        "<|im_start|>", "<|eot_id|>", "<\uff5cUser\uff5c>", "<start_of_turn>", "<end_of_turn>", "<<SYS>>", "<</SYS>>",
-        "<s>", "</s>", "<bos>", "<system-reminder>", "</function_results>", "[INST]", "[/INST]", "[TOOL_CALLS]",
-        "[gMASK]", "[|user|]", "[/SYSTEM_PROMPT]", "<!-- x", "\uff1c|im_start|\uff1e", "\uff3bINST\uff3d",
+        "<|im_start|>",
+        "<|eot_id|>",
+        "<\uff5cUser\uff5c>",
+        "<start_of_turn>",
+        "<end_of_turn>",
+        "<<SYS>>",
+        "<</SYS>>",
+        "<s>",
+        "</s>",
+        "<bos>",
+        "<system-reminder>",
+        "</function_results>",
+        "[INST]",
+        "[/INST]",
+        "[TOOL_CALLS]",
+        "[gMASK]",
+        "[|user|]",
+        "[/SYSTEM_PROMPT]",
+        "<!-- x",
+        "\uff1c|im_start|\uff1e",
+        "\uff3bINST\uff3d",
     ],
-)  # fmt: skip
+)
 def test_a_control_token_is_broken_by_a_space_and_stays_readable(token: str) -> None:
     for shown in (fencing.clean(f"a {token} b"), fencing.one_line(token), fencing.quoted(f"x\n{token}")):
         assert token not in shown
@@ -49,10 +80,17 @@ def test_a_control_token_is_broken_by_a_space_and_stays_readable(token: str) -> 
 @pytest.mark.parametrize(
     "text",
     [
-        "x <= 5 and y<3", "a <- b", "- [ ] order ropes", "[x] done", "[User]: hello", "[a link](https://example.org)",
-        "[1] and [JIRA-12]", "use `a->b` or a < b", "Größe: 5 m, naïve 日本語 हिन्दी",
+        "x <= 5 and y<3",
+        "a <- b",
+        "- [ ] order ropes",
+        "[x] done",
+        "[User]: hello",
+        "[a link](https://example.org)",
+        "[1] and [JIRA-12]",
+        "use `a->b` or a < b",
+        "Größe: 5 m, naïve 日本語 हिन्दी",
     ],
-)  # fmt: skip
+)
 def test_ordinary_text_stays_as_it_is(text: str) -> None:
     assert fencing.clean(text) == fencing.one_line(text) == text
     assert fencing.quoted(text) == f"> {text}"

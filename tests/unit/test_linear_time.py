@@ -21,10 +21,40 @@ from recollect.vault import links, markdown
 
 LENGTH, LONGER = 4_000, 8
 REPEATED = [
-    " ", "\n", "\r\n", "\t", "`", "` ", "#", "# ", "## ", "-", "---\n", "|", "<", "[[", ".", ". ", ".)", "a", "a-",
-    "a_", "'", "\\", "\u0301", "\u200b", "let me ", "ok, ", "decid", "<system-reminder>", "<system-reminder ",
-    "</system-reminder>", "<!-- id:1 -->\n", "·", "\u6f22",
-]  # fmt: skip
+    " ",
+    "\n",
+    "\r\n",
+    "\t",
+    "`",
+    "` ",
+    "#",
+    "# ",
+    "## ",
+    "-",
+    "---\n",
+    "|",
+    "<",
+    "[[",
+    ".",
+    ". ",
+    ".)",
+    "a",
+    "a-",
+    "a_",
+    "'",
+    "\\",
+    "\u0301",
+    "\u200b",
+    "let me ",
+    "ok, ",
+    "decid",
+    "<system-reminder>",
+    "<system-reminder ",
+    "</system-reminder>",
+    "<!-- id:1 -->\n",
+    "·",
+    "\u6f22",
+]
 READERS: dict[str, Callable[[str], object]] = {
     "hook": _by_user,
     "links": links.targets,
@@ -68,10 +98,22 @@ def test_a_text_of_eight_times_the_length_takes_no_more_than_a_few_times_that(re
 ELEMENT = re.compile(r"<(system-reminder|bash-input|ide_[a-z_]+)\b[^>]*>.*?</\1>|</?command-args>", re.DOTALL)
 PIECES = st.sampled_from(
     [
-        "<system-reminder>", "</system-reminder>", "<system-reminder", "<bash-input a='b'>", "</bash-input>", "<ide_x>",
-        "</ide_x>", "</ide_x", ">", "\n", "said ", "<command-args>", "</command-args>", "<system-reminders>",
+        "<system-reminder>",
+        "</system-reminder>",
+        "<system-reminder",
+        "<bash-input a='b'>",
+        "</bash-input>",
+        "<ide_x>",
+        "</ide_x>",
+        "</ide_x",
+        ">",
+        "\n",
+        "said ",
+        "<command-args>",
+        "</command-args>",
+        "<system-reminders>",
     ]
-)  # fmt: skip
+)
 
 
 @given(st.lists(PIECES).map("".join))

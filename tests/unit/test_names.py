@@ -131,9 +131,38 @@ def test_a_segment_is_a_plain_word(good: str) -> None:
 
 @pytest.mark.parametrize(
     "bad",
-    ["..", ".", "../x", "a/b", "a\\b", "/", ".git", "end.", "a:b", "a*", "a?", 'a"', "<a", "a>", "a|b", "con", "CON",
-     "nul.txt", "Com1", "conversations", "x" * 65, "日" * 67, "e\u0301mile", "a\nb", "", "\t", "a\0", None, 3],
-)  # fmt: skip
+    [
+        "..",
+        ".",
+        "../x",
+        "a/b",
+        "a\\b",
+        "/",
+        ".git",
+        "end.",
+        "a:b",
+        "a*",
+        "a?",
+        'a"',
+        "<a",
+        "a>",
+        "a|b",
+        "con",
+        "CON",
+        "nul.txt",
+        "Com1",
+        "conversations",
+        "x" * 65,
+        "日" * 67,
+        "e\u0301mile",
+        "a\nb",
+        "",
+        "\t",
+        "a\0",
+        None,
+        3,
+    ],
+)
 def test_what_is_no_safe_path_segment_on_some_platform_is_refused(bad: object) -> None:
     with pytest.raises(Invalid):
         names.segment(bad, "a workspace")
@@ -141,10 +170,21 @@ def test_what_is_no_safe_path_segment_on_some_platform_is_refused(bad: object) -
 
 @pytest.mark.parametrize(
     ("folder", "made"),
-    [("shop", "shop"), ("my shop", "my shop"), (".dotfiles", "dotfiles"), ("a:b?", "a-b-"), ("e\u0301mile", "émile"),
-     ("con.js", "project-con.js"), ("conversations", "project-conversations"), ("x" * 70, "x" * 64),
-     ("", "default"), ("...", "default"), ("??", "default"), ("caf\udce9", "caf-")],
-)  # fmt: skip
+    [
+        ("shop", "shop"),
+        ("my shop", "my shop"),
+        (".dotfiles", "dotfiles"),
+        ("a:b?", "a-b-"),
+        ("e\u0301mile", "émile"),
+        ("con.js", "project-con.js"),
+        ("conversations", "project-conversations"),
+        ("x" * 70, "x" * 64),
+        ("", "default"),
+        ("...", "default"),
+        ("??", "default"),
+        ("caf\udce9", "caf-"),
+    ],
+)
 def test_a_segment_is_made_of_any_text(folder: str, made: str) -> None:
     assert names.as_segment(folder, "default") == made
 

@@ -143,11 +143,21 @@ def test_a_model_that_takes_no_temperature_is_asked_without_one_and_keeps_its_sc
 @pytest.mark.parametrize(
     "nonsense",
     [
-        raw(b""), raw(b"<html>"), raw(b"[]"), raw(b"{}"), raw(b'{"choices": []}'), raw(b'{"choices": [7]}'),
-        raw(b'{"choices": {"0": 1}}'), raw(b'{"choices": [{"message": "text"}]}'), raw(b"[" * 100_000), raw(b"\xff"),
-        says(None), says(["text"]), says(7),
+        raw(b""),
+        raw(b"<html>"),
+        raw(b"[]"),
+        raw(b"{}"),
+        raw(b'{"choices": []}'),
+        raw(b'{"choices": [7]}'),
+        raw(b'{"choices": {"0": 1}}'),
+        raw(b'{"choices": [{"message": "text"}]}'),
+        raw(b"[" * 100_000),
+        raw(b"\xff"),
+        says(None),
+        says(["text"]),
+        says(7),
     ],
-)  # fmt: skip
+)
 def test_an_answer_of_another_form_is_unavailable(chat: ChatServer, nonsense: Behaviour) -> None:
     chat.script = [nonsense]
     with pytest.raises(Unavailable, match="something else") as caught:

@@ -165,10 +165,20 @@ def header(**changed: object) -> bytes:
         (TOKENIZER, b"{}"),
     ],
     ids=[
-        "no weights", "empty weights", "garbage", "header alone", "cut off", "other numbers", "other shape",
-        "other offset", "no tensor", "no tokenizer", "empty tokenizer", "not a tokenizer",
+        "no weights",
+        "empty weights",
+        "garbage",
+        "header alone",
+        "cut off",
+        "other numbers",
+        "other shape",
+        "other offset",
+        "no tensor",
+        "no tokenizer",
+        "empty tokenizer",
+        "not a tokenizer",
     ],
-)  # fmt: skip
+)
 def test_a_damaged_wheel_is_a_wrong_setting_and_says_how_to_mend_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, content: bytes | None
 ) -> None:

@@ -423,13 +423,40 @@ def listed(data: object) -> Behaviour:
         (lambda request: request.raw(b'{"data": ' + b"9" * 10_000 + b"}"), "something else than embeddings"),
     ],
     ids=[
-        "wrong dimension", "ragged", "NaN", "infinity", "null", "strings", "empty vectors", "null vectors", "too few",
-        "too many", "none", "base64 of 3 bytes", "not base64", "base64 of one number", "equal indexes",
-        "indexes from 1", "one index twice", "index as text", "index as list", "no embedding", "texts", "object",
-        "null data", "a list", "an error with status 200", "HTML", "nothing", "no content", "not UTF-8",
-        "a megabyte of garbage", "a megabyte of brackets", "an endless number",
+        "wrong dimension",
+        "ragged",
+        "NaN",
+        "infinity",
+        "null",
+        "strings",
+        "empty vectors",
+        "null vectors",
+        "too few",
+        "too many",
+        "none",
+        "base64 of 3 bytes",
+        "not base64",
+        "base64 of one number",
+        "equal indexes",
+        "indexes from 1",
+        "one index twice",
+        "index as text",
+        "index as list",
+        "no embedding",
+        "texts",
+        "object",
+        "null data",
+        "a list",
+        "an error with status 200",
+        "HTML",
+        "nothing",
+        "no content",
+        "not UTF-8",
+        "a megabyte of garbage",
+        "a megabyte of brackets",
+        "an endless number",
     ],
-)  # fmt: skip
+)
 def test_nonsense_is_unavailable_says_what_came_and_is_not_tried_again(
     server: EmbeddingServer, client: Client, nonsense: Behaviour, said: str
 ) -> None:
@@ -503,12 +530,30 @@ def test_a_key_that_no_header_can_carry_is_refused_and_not_repeated(key: str) ->
 @pytest.mark.parametrize(
     "url",
     [
-        "", " ", "api.openai.com/v1", "ftp://host/v1", "file:///etc/passwd", "http://", "https:///v1", "http:host",
-        "https://user:s3cr3t@host/v1", "https://s3cr3t@host", "https://host/v1?key=s3cr3t", "https://host/v1#s3cr3t",
-        "https://host/a b", "https://ho st/v1", "https://host/v1\r\nX: 1", "https://host:99999/v1", "https://host:0/v1",
-        "https://host:port/v1", "https://[::1/v1", "https://[nonsense]/v1", "https://hüst/v1", "data:,hello",
+        "",
+        " ",
+        "api.openai.com/v1",
+        "ftp://host/v1",
+        "file:///etc/passwd",
+        "http://",
+        "https:///v1",
+        "http:host",
+        "https://user:s3cr3t@host/v1",
+        "https://s3cr3t@host",
+        "https://host/v1?key=s3cr3t",
+        "https://host/v1#s3cr3t",
+        "https://host/a b",
+        "https://ho st/v1",
+        "https://host/v1\r\nX: 1",
+        "https://host:99999/v1",
+        "https://host:0/v1",
+        "https://host:port/v1",
+        "https://[::1/v1",
+        "https://[nonsense]/v1",
+        "https://hüst/v1",
+        "data:,hello",
     ],
-)  # fmt: skip
+)
 def test_an_address_that_is_none_is_a_wrong_setting_and_not_repeated(url: str) -> None:
     with pytest.raises(ConfigError, match="base_url") as caught:
         OpenAIEmbedder(base_url=url)
@@ -526,11 +571,19 @@ def test_ordinary_addresses_are_taken(url: str) -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        {"model": ""}, {"model": "  "}, {"dimension": 0}, {"dimension": -1}, {"timeout": 0}, {"timeout": -1.0},
-        {"timeout": math.nan}, {"timeout": math.inf}, {"retries": -1}, {"retries": 4},
+        {"model": ""},
+        {"model": "  "},
+        {"dimension": 0},
+        {"dimension": -1},
+        {"timeout": 0},
+        {"timeout": -1.0},
+        {"timeout": math.nan},
+        {"timeout": math.inf},
+        {"retries": -1},
+        {"retries": 4},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_setting_that_makes_no_sense_is_refused_when_it_is_given(setting: dict[str, Any]) -> None:
     with pytest.raises(ConfigError, match=next(iter(setting))):
         OpenAIEmbedder(**setting)

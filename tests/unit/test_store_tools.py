@@ -39,11 +39,16 @@ def test_knowledge_is_what_was_written_to_stay(home: Home, mem: Memory) -> None:
             "ok": True,
             "results": [
                 {
-                    "id": kept.id, "store": "knowledge", "tier": "knowledge", "key": "quay",
-                    "content": "The granite quay is closed.", "created_at": NOW, "source_agent": "ana",
+                    "id": kept.id,
+                    "store": "knowledge",
+                    "tier": "knowledge",
+                    "key": "quay",
+                    "content": "The granite quay is closed.",
+                    "created_at": NOW,
+                    "source_agent": "ana",
                 }
             ],
-        }  # fmt: skip
+        }
     assert query(home.agent("ben"), query="granite")["results"] == []
     (found,) = query(home.agent("ben"), query="granite", target_agent="ana")["results"]
     assert (found["id"], found["source_agent"]) == (kept.id, "ana")
@@ -53,9 +58,16 @@ def test_working_memory_is_read_by_words_and_by_hash(mem: Memory) -> None:
     conv = mem.conversations.start()
     event = conv.user("The granite quay is closed.", speaker="Marta")
     expected = {
-        "id": event.id, "store": "working", "session_id": conv.id, "hash": event.hash, "role": "user",
-        "speaker": "Marta", "content": event.content, "created_at": NOW, "source_agent": "ana",
-    }  # fmt: skip
+        "id": event.id,
+        "store": "working",
+        "session_id": conv.id,
+        "hash": event.hash,
+        "role": "user",
+        "speaker": "Marta",
+        "content": event.content,
+        "created_at": NOW,
+        "source_agent": "ana",
+    }
     assert query(mem, "working", query="granite", conversation=conv) == {"ok": True, "results": [expected]}
     assert query(mem, "working", "hash", hash=event.hash[:10], conversation=conv.ref_code)["results"] == [expected]
     assert mem.query("working", "hash", event.hash, conversation=conv)["results"] == [expected]
@@ -89,9 +101,9 @@ def test_past_conversations_are_read_by_meaning_by_words_and_whole(home: Home, m
     assert len(query(mem, "session", "session_detail", session_id=conv.id, limit=1)["results"]) == 1
     ben = home.agent("ben")
     for mode in MODES["session"]:
-        (result, *_) = query(
-            ben, "session", mode, "granite quay", session_id=conv.id, target_agent="ana", limit=5
-        )["results"]  # fmt: skip
+        (result, *_) = query(ben, "session", mode, "granite quay", session_id=conv.id, target_agent="ana", limit=5)[
+            "results"
+        ]
         assert result["source_agent"] == "ana"
 
 

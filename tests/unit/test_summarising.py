@@ -63,9 +63,13 @@ class Scripted:
 def folded(archive: object = "Marta took PostgreSQL.", **delta: object) -> dict[str, object]:
     """A whole answer to a fold, with these parts of the delta."""
     whole = {
-        "mode": "append", "summary_update": "", "add_fact": [], "remove_fact": [], "add_references": [],
+        "mode": "append",
+        "summary_update": "",
+        "add_fact": [],
+        "remove_fact": [],
+        "add_references": [],
         "remove_references": [],
-    }  # fmt: skip
+    }
     return {"archive": archive, "memory_delta": {**whole, **delta}}
 
 
@@ -219,15 +223,28 @@ def test_a_fact_that_takes_the_place_of_an_old_one_needs_no_room() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        "I am sorry.", "[]", "{}", {"archive": "Text."}, folded(archive=None), folded(archive=" "),
+        "I am sorry.",
+        "[]",
+        "{}",
+        {"archive": "Text."},
+        folded(archive=None),
+        folded(archive=" "),
         folded(archive="{1"),
-        folded(mode="replace"), folded(mode=None), folded(summary_update=None), folded(add_fact={}),
-        folded(add_fact=["user: Marta"]), folded(add_fact=[{"key": "a"}]), folded(remove_fact="city"),
-        folded(add_references=None), {"archive": "Text.", "memory_delta": []},
-        Unavailable("down"), ConfigError("wrong key"), ValueError("bug"),
+        folded(mode="replace"),
+        folded(mode=None),
+        folded(summary_update=None),
+        folded(add_fact={}),
+        folded(add_fact=["user: Marta"]),
+        folded(add_fact=[{"key": "a"}]),
+        folded(remove_fact="city"),
+        folded(add_references=None),
+        {"archive": "Text.", "memory_delta": []},
+        Unavailable("down"),
+        ConfigError("wrong key"),
+        ValueError("bug"),
     ],
     ids=lambda answer: str(answer)[:70],
-)  # fmt: skip
+)
 def test_a_model_that_fails_or_answers_nonsense_is_unavailable(answer: object) -> None:
     with pytest.raises(Unavailable):
         fold(Scripted(answer), DOCUMENT, TALK)
@@ -328,11 +345,17 @@ FALLBACK = Closing(
 @pytest.mark.parametrize(
     "answer",
     [
-        "nonsense", "{}", {"summary": "", "decisions": [], "lessons": []}, {"summary": "Text.", "decisions": []},
-        {"summary": "Text.", "decisions": "a", "lessons": []}, Unavailable("down"), ConfigError("key"), OSError("bug"),
+        "nonsense",
+        "{}",
+        {"summary": "", "decisions": [], "lessons": []},
+        {"summary": "Text.", "decisions": []},
+        {"summary": "Text.", "decisions": "a", "lessons": []},
+        Unavailable("down"),
+        ConfigError("key"),
+        OSError("bug"),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_model_that_fails_is_done_without_at_the_end(answer: object) -> None:
     assert close(Scripted(answer), TALK) == close(None, TALK) == FALLBACK
 

@@ -47,9 +47,21 @@ def test_a_near_term_counts_less_the_farther_it_is() -> None:
 
 @pytest.mark.parametrize(
     ("length", "fuzzy", "steps"),
-    [(2, 0.2, 0), (3, 0.2, 1), (7, 0.2, 1), (8, 0.2, 2), (12, 0.2, 2), (13, 0.2, 3), (60, 0.2, 6), (10, 1.0, 6),
-     (2, 0.25, 1), (10, 0.25, 3), (5, 0.5, 3), (9, 0.0, 0)],
-)  # fmt: skip
+    [
+        (2, 0.2, 0),
+        (3, 0.2, 1),
+        (7, 0.2, 1),
+        (8, 0.2, 2),
+        (12, 0.2, 2),
+        (13, 0.2, 3),
+        (60, 0.2, 6),
+        (10, 1.0, 6),
+        (2, 0.25, 1),
+        (10, 0.25, 3),
+        (5, 0.5, 3),
+        (9, 0.0, 0),
+    ],
+)
 def test_how_many_letters_may_differ_is_a_share_of_the_term_rounded_and_at_most_six(
     length: int, fuzzy: float, steps: int
 ) -> None:

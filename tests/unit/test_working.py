@@ -106,26 +106,52 @@ def test_a_delta_may_stand_in_its_envelope() -> None:
 @pytest.mark.parametrize(
     "delta",
     [
-        None, [], "append", 3, {"memory_delta": None}, {"memory_delta": []}, {"memory_delta": {}, "mode": "append"},
-        {"mode": "replace"}, {"mode": None}, {"mode": ["append"]}, {"summary_update": 3}, {"summary_update": ["a"]},
-        {"summary_update": "a\0b"}, {"summary_update": "\ud800"}, {"summary_update": "a" * (SUMMARY_LENGTH + 1)},
-        {"add_facts": []}, {"add_fact": "user.name: Marta"}, {"add_fact": [None]}, {"add_fact": {"key": "a"}},
-        {"add_fact": {"value": "a"}}, {"add_fact": {"key": "", "value": "a"}}, {"add_fact": {"key": 3, "value": "a"}},
-        {"add_fact": {"key": "a", "value": 3}}, {"add_fact": {"key": "a\nb", "value": "c"}},
+        None,
+        [],
+        "append",
+        3,
+        {"memory_delta": None},
+        {"memory_delta": []},
+        {"memory_delta": {}, "mode": "append"},
+        {"mode": "replace"},
+        {"mode": None},
+        {"mode": ["append"]},
+        {"summary_update": 3},
+        {"summary_update": ["a"]},
+        {"summary_update": "a\0b"},
+        {"summary_update": "\ud800"},
+        {"summary_update": "a" * (SUMMARY_LENGTH + 1)},
+        {"add_facts": []},
+        {"add_fact": "user.name: Marta"},
+        {"add_fact": [None]},
+        {"add_fact": {"key": "a"}},
+        {"add_fact": {"value": "a"}},
+        {"add_fact": {"key": "", "value": "a"}},
+        {"add_fact": {"key": 3, "value": "a"}},
+        {"add_fact": {"key": "a", "value": 3}},
+        {"add_fact": {"key": "a\nb", "value": "c"}},
         {"add_fact": {"key": "a" * (KEY_LENGTH + 1), "value": "b"}},
         {"add_fact": {"key": "a", "value": "b" * (VALUE_LENGTH + 1)}},
         {"add_fact": {"key": "a", "value": "b", "source_event": "abc"}},
         {"add_fact": {"key": "a", "value": "b", "source_event": 7}},
         {"add_fact": {"key": "a", "value": "b", "source": None}},
         {"add_fact": [{"key": str(n), "value": "a"} for n in range(FACTS + 1)]},
-        {"remove_fact": 3}, {"remove_fact": [None]},
-        {"remove_fact": {"value": "Porto"}}, {"remove_fact": {"name": "city"}},
-        {"add_references": EVENT}, {"add_references": ["abc"]}, {"add_references": [EVENT + "0"]},
-        {"add_references": [EVENT + "\n"]}, {"add_references": [7]}, {"add_references": ["g" * 64]},
-        {"remove_references": SESSION}, {"remove_references": [7]}, {"remove_references": ["a"] * 1000},
+        {"remove_fact": 3},
+        {"remove_fact": [None]},
+        {"remove_fact": {"value": "Porto"}},
+        {"remove_fact": {"name": "city"}},
+        {"add_references": EVENT},
+        {"add_references": ["abc"]},
+        {"add_references": [EVENT + "0"]},
+        {"add_references": [EVENT + "\n"]},
+        {"add_references": [7]},
+        {"add_references": ["g" * 64]},
+        {"remove_references": SESSION},
+        {"remove_references": [7]},
+        {"remove_references": ["a"] * 1000},
     ],
     ids=lambda delta: str(delta)[:60],
-)  # fmt: skip
+)
 def test_a_delta_that_is_wrong_in_any_part_is_refused(delta: object) -> None:
     with pytest.raises(Invalid) as caught:
         Delta.read(delta)
@@ -168,18 +194,29 @@ def test_the_json_has_exactly_the_agreed_shape() -> None:
         "referenced_events": [EVENT],
     }
     assert SummaryDocument().to_json() == {
-        "summary": "", "facts": [], "referenced_sessions": [], "referenced_events": [],
-    }  # fmt: skip
+        "summary": "",
+        "facts": [],
+        "referenced_sessions": [],
+        "referenced_events": [],
+    }
 
 
 @pytest.mark.parametrize(
     "stored",
     [
-        None, [], "text", {"summary": 3}, {"facts": {}}, {"facts": [{"key": "a"}]}, {"referenced_sessions": [EVENT]},
-        {"referenced_events": [SESSION]}, {"referenced_events": "abc"}, {"title": "a"},
+        None,
+        [],
+        "text",
+        {"summary": 3},
+        {"facts": {}},
+        {"facts": [{"key": "a"}]},
+        {"referenced_sessions": [EVENT]},
+        {"referenced_events": [SESSION]},
+        {"referenced_events": "abc"},
+        {"title": "a"},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_a_stored_document_that_makes_no_sense_is_corrupt(stored: object) -> None:
     with pytest.raises(Corrupt):
         SummaryDocument.read(stored)
