@@ -3,7 +3,7 @@
 import json
 import logging
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -21,11 +21,12 @@ from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
 from recollect.engine.signals import Signals
 from recollect.errors import ConfigError, Conflict, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, Memory, Shared
-from recollect.model.entry import Lifetime
+from recollect.model.entry import Category, Lifetime
 from recollect.model.reminder import Reminder
 from recollect.model.report import Finding, Report
 from recollect.model.stats import AgentStats, Stats
 from recollect.model.transfer import Exported, Format, Imported
+from recollect.model.upkeep import Run
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
@@ -118,8 +119,7 @@ class Home:
         key = names.segment(workspace, "a workspace"), names.segment(name, "an agent")
         with self._lock:
             if key not in self._memories:
-                own = self._store(self._place.workspace(key[0]), key[1])
-                account = self._store(self._place.account(), key[1], account=True)
+                own, account = self._store(key[0], key[1]), self._store(None, key[1])
                 folder = self._folder(key[0])
                 self._memories[key] = Memory(
                     key[1], own, account, self._shared, lambda other: self._other(key[0], other), place=key[0],
@@ -134,7 +134,7 @@ class Home:
             if name not in self._vaults:
                 database = self._place.workspace(name)
                 self._vaults[name] = Vault(
-                    self._folder(name), lambda agent: self._store(database, agent),
+                    self._folder(name), lambda agent: self._store(name, agent),
                     lambda: [agent for agent in database.admin.agents() if agent != SHARED], self._shared.clock,
                     self._shared.later.wake, repository=self._git.repository, author=self._git.author,
                     migrate=lambda folder: self.import_(folder, workspace=name, format=Format.MEMORY_FOLDER),
@@ -230,6 +230,7 @@ class Home:
 
         Raises Conflict if the path exists, and ConfigError if it is not of the kind that the home is.
         """
+        self.flush()
         self._place.backup(archive.expanded(path))
 
     def export(self, path: str | Path, *, include_vectors: bool = False, progress: Progress = quiet) -> Exported:
@@ -302,7 +303,13 @@ class Home:
         """
         folders = [self._folder(name) for name in self._place.workspaces()]
         now = self._shared.clock.now()
-        result = five_steps(self.jobs.run, [folder for folder in folders if folder is not None], now)
+
+        def run(job: str) -> Run:
+            done = self.jobs.run(job)
+            self.flush()  # the last step looks at the files
+            return done
+
+        result = five_steps(run, [folder for folder in folders if folder is not None], now)
         for name in self._place.workspaces():
             if (vault := self._live_vault(name)) is not None:
                 vault.remove_leftovers()
@@ -321,8 +328,10 @@ class Home:
         return dict(json.loads(max(told)[1])) if told else None
 
     def flush(self) -> None:
-        """Write buffered recall signals to the database."""
+        """Write buffered recall signals to the database, and pending changes to the vault's files."""
         self._shared.signals.flush()
+        for vault in list(self._vaults.values()):
+            vault.flush()
 
     def close(self, timeout: float = CLOSING) -> tuple[str, ...]:
         """Close all connections and files; return what was not finished. The home can be used again afterwards.
@@ -337,7 +346,7 @@ class Home:
         left += [] if self._shared.later.close(timeout) else ["vectors of new entries"]
         if left:
             _log.warning("not finished when the memory was closed: %s", "; ".join(left))
-        self._shared.signals.flush()
+        self.flush()
         self._place.close()
         return tuple(left)
 
@@ -349,16 +358,22 @@ class Home:
     ) -> None:
         self.close()
 
-    def _store(self, database: Database, agent: str, *, account: bool = False) -> Store:
+    def _store(self, workspace: str | None, agent: str) -> Store:
+        """Return the store of an agent in a workspace, or with None in the account, which never has vectors."""
+        database = self._place.account() if workspace is None else self._place.workspace(workspace)
         key = id(database), agent
-        # The account never has vectors; where it shares a file with the workspace, writing sees to that.
         found = self._stores.get(key)
-        return found or self._stores.setdefault(key, Store(database, agent, None if account else self._embedder))
+        if found is None:
+            # Where the account shares a file with the workspace, writing sees to it that its entries have no vectors.
+            found = self._stores.setdefault(key, Store(database, agent, None if workspace is None else self._embedder))
+            if workspace is not None:
+                found.on_commit = partial(self._entries_changed, workspace)
+        return found
 
     def _touched(self, workspace: str | None, agent: str) -> None:
         if workspace is not None:  # the account never has vectors
-            self._shared.later.wake(self._store(self._place.workspace(workspace), agent))
-            self._show(workspace, agent)
+            self._shared.later.wake(self._store(workspace, agent))
+            self._entries_changed(workspace, agent, set(Category))
 
     def _folder(self, workspace: str) -> Path | None:
         """Return the folder of a workspace's files: the default of the place, or the configured one; further ones
@@ -384,21 +399,26 @@ class Home:
             except (RecollectError, OSError) as error:
                 _log.warning("what was edited in the vault of %s is not taken in: %s", workspace, error)
 
-    def _show(self, workspace: str, agent: str, subject: str | None = None, body: str = "") -> None:
-        """Write an agent's entries to the vault, if there is one, and commit them if a subject is given."""
+    def _entries_changed(self, workspace: str, agent: str, categories: Set[Category]) -> None:
+        """Tell the vault, if this home has one, about a commit that changed an agent's entries."""
         vault = self._live_vault(workspace, make=True)
         if vault is not None:
-            vault.show(agent, subject, body)
+            vault.entries_changed(agent, categories)
+
+    def _record(self, workspace: str, agent: str, subject: str, body: str = "") -> None:
+        """Write pending changes to an agent's files, and commit them if git is on."""
+        vault = self._live_vault(workspace, make=True)
+        if vault is not None:
+            vault.record(agent, subject, body)
 
     def _other(self, workspace: str, agent: str) -> Store:
-        return self._store(self._place.workspace(workspace), names.segment(agent, "an agent"))
+        return self._store(workspace, names.segment(agent, "an agent"))
 
     def _embedded(self) -> Iterator[tuple[str, Store]]:
         if self._embedder is not None:
             for name in self._place.workspaces():
-                database = self._place.workspace(name)
-                for agent in database.admin.agents():
-                    yield f"{name}/{agent}", self._store(database, agent)
+                for agent in self._place.workspace(name).admin.agents():
+                    yield f"{name}/{agent}", self._store(name, agent)
 
     def _workplaces(self) -> list[Workplace]:
         """Return the databases that need upkeep, each with its agents."""
@@ -411,15 +431,20 @@ class Home:
                 failed = error
                 continue
             if used:
-                account = name == "account" and name not in self._place.workspaces()
-                folder = None if account else self._folder(name)
+                space = None if name == "account" and name not in self._place.workspaces() else name
 
-                def agents(database: Database = database, account: bool = account) -> list[Store]:
-                    known = (agent for agent in database.admin.agents() if agent != SHARED)
-                    return [self._store(database, agent, account=account) for agent in known]
+                def agents(database: Database = database, space: str | None = space) -> list[Store]:
+                    return [self._store(space, agent) for agent in database.admin.agents() if agent != SHARED]
 
-                show = None if account else partial(self._show, name)
-                found.append(Workplace(name, self._store(database, SHARED, account=account), agents, folder, show))
+                found.append(
+                    Workplace(
+                        name,
+                        self._store(space, SHARED),
+                        agents,
+                        folder=None if space is None else self._folder(space),
+                        record=None if space is None else partial(self._record, space),
+                    )
+                )
         if failed is not None and not found:
             raise failed
         return found

@@ -180,8 +180,6 @@ class Memory:
         pending, made = iter(drafts), list[Entry]()
         while batch := [self._draft(draft) for draft in islice(pending, BATCH)]:
             made += self._entries.add(batch)
-        for category in {entry.category for entry in made}:
-            self._show(category)
         return made
 
     def upsert(self, key: str, content: str, *, tags: Iterable[str] = (), if_version: str | None = None) -> Entry:
@@ -215,9 +213,7 @@ class Memory:
         """
         if_version = _text(if_version, "version")
         operation = self._draft(operation) if isinstance(operation, Add) else checked(operation)
-        entry = self._entries.apply(operation, if_version)
-        self._show(entry.category, everywhere=isinstance(operation, Write) and operation.category is not None)
-        return entry
+        return self._entries.apply(operation, if_version)
 
     def _draft(self, value: object) -> Add:
         """Validate an `Add`. A note without a name gets the lifetime of the settings unless it has one."""
@@ -275,9 +271,7 @@ class Memory:
 
         Raises NotFound if no such entry is in the trash, and Conflict if the name is taken.
         """
-        entry = self._entries.restore(names.name(name_or_id, "name or id"), name)
-        self._show(entry.category)
-        return entry
+        return self._entries.restore(names.name(name_or_id, "name or id"), name)
 
     # Reading
 
@@ -598,7 +592,6 @@ class Memory:
         shared = self._other(SHARED)
         written = project.put(shared, self._workspace, content.rstrip(), replace=replace, now=self._clock.now())
         self._later.wake(shared)
-        self._show_project()
         return written
 
     # The past
@@ -621,24 +614,6 @@ class Memory:
 
     # The files
 
-    def _show(self, category: Category | None, *, everywhere: bool = False) -> None:
-        """Update the vault after a write, if there is one. Errors are logged and never fail the write."""
-        try:
-            vault = self._vault(make=True)
-            if vault is not None:
-                nothing = category is None and not everywhere
-                _tell(vault.make() if nothing else vault.written(self.agent, None if everywhere else category))
-        except (RecollectError, OSError) as error:
-            _log.warning("the vault does not show what was written: %s", error)
-
-    def _show_project(self) -> None:
-        try:
-            vault = self._vault(make=True)
-            if vault is not None:
-                _tell(vault.project())
-        except (RecollectError, OSError) as error:
-            _log.warning("the vault does not show what the project is about: %s", error)
-
     def _look(self, agent: str | None = None) -> None:
         """Read edited vault files before a read: those of another agent, or of this one and `_shared`."""
         try:
@@ -654,16 +629,17 @@ class Memory:
         try:
             vault = self._vault(make=True)
             if vault is not None:
-                vault.show(self.agent, *close_message(conversation, self.agent))
+                vault.record(self.agent, *close_message(conversation, self.agent))
         except (RecollectError, OSError) as error:
             _log.warning("the vault does not show what a conversation left: %s", error)
 
     def _left_in_files(self, entry_id: str, pieces: Sequence[str]) -> Sequence[str]:
         """Remove an erased entry from the vault's files; return the places where its text remains."""
-        self._show(None, everywhere=True)
         if self._folder is None:
             return ()
         try:
+            if (vault := self._vault()) is not None:
+                vault.flush()
             dreaming.leave_out(self._folder, self.agent, entry_id)
             return list(remains(self._folder, self.agent, pieces, self._clock))
         except (RecollectError, OSError) as error:

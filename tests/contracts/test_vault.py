@@ -31,7 +31,7 @@ def vault(home: Home, folder: Path, clock: FixedClock) -> Vault:
 
 def vault_of(home: Home, folder: Path, clock: FixedClock) -> Vault:
     database = home._place.workspace("default")
-    return Vault(folder, lambda agent: home._store(database, agent), database.admin.agents, clock)
+    return Vault(folder, lambda agent: home._store("default", agent), database.admin.agents, clock)
 
 
 def edit(path: Path, old: str, new: str) -> None:

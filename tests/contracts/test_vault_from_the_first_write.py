@@ -50,6 +50,7 @@ def test_the_first_write_makes_the_vault_and_opening_or_reading_does_not(tmp_pat
         mem.remember("no category")
         assert (vault_folder(tmp_path) / ".vault" / "id").is_file()
         mem.remember("The gate is blue", category="decisions")
+        home.flush()
         assert "The gate is blue" in (vault_folder(tmp_path) / "ana" / "decisions.md").read_text()
 
 
@@ -130,6 +131,7 @@ def test_a_recall_of_unchanged_files_opens_none_and_looks_once_at_each(
         for category in ("decisions", "lessons", "tasks", "projects", "handoffs"):
             mem.remember_many(recollect.Add(f"{category} {number}", category=category) for number in range(50))
         mem.set_project("Boats")
+        home.flush()
         mem.recall("boats")
         looked: list[str] = []
         opened: list[object] = []
@@ -157,6 +159,7 @@ def test_leftovers_of_killed_writers_are_removed_and_nothing_else_is(tmp_path: P
     clock = FixedClock()
     with recollect.open(tmp_path / "home", clock=clock) as home:
         home.agent("ana").remember("x", category="tasks")
+        home.flush()
         folder = vault_folder(tmp_path)
         (tmp_path / "outside").mkdir()
         (folder / "linked").symlink_to(tmp_path / "outside")

@@ -211,7 +211,7 @@ def test_without_pygit2_the_error_says_what_to_install(repository: Repository, m
 def vault_of(home: Home, folder: Path, clock: FixedClock, repository: str | None) -> Vault:
     database = home._place.workspace("default")
     stores = home._store
-    return Vault(folder, lambda agent: stores(database, agent), database.admin.agents, clock, repository=repository)
+    return Vault(folder, lambda agent: stores("default", agent), database.admin.agents, clock, repository=repository)
 
 
 def test_a_checkpoint_of_an_agent_holds_what_was_just_remembered(tmp_path: Path, clock: FixedClock) -> None:

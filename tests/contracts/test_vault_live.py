@@ -46,10 +46,12 @@ def test_from_the_first_write_on_both_sides_see_everything(location: str, folder
         assert not folder.exists()  # a read makes nothing
         mem.remember("We deploy on Tuesdays", category="decisions", name="deploy day")
         file = folder / "ana" / "decisions.md"
+        home.flush()
         assert "We deploy on Tuesdays" in file.read_text()
 
         mem.remember("The gate is blue", category="decisions")
         mem.remember_many([Add("Ropes rot", category="lessons")])
+        home.flush()
         assert "The gate is blue" in file.read_text()
         assert "Ropes rot" in (folder / "ana" / "lessons.md").read_text()
         file.write_text(file.read_text().replace("The gate is blue", "The gate is red"))
@@ -57,10 +59,13 @@ def test_from_the_first_write_on_both_sides_see_everything(location: str, folder
         assert [hit.entry.content for hit in mem.recall("gate")] == ["The gate is red"]
 
         mem.apply(Write("deploy day", category="lessons"))
+        home.flush()
         assert "deploy" not in file.read_text()
         mem.forget("deploy day")
+        home.flush()
         assert "deploy" not in (folder / "ana" / "lessons.md").read_text()
         mem.restore("deploy day")
+        home.flush()
         assert "We deploy" in (folder / "ana" / "lessons.md").read_text()
         mem.forget("deploy day", erase=True)
         assert "We deploy" not in (folder / "ana" / "lessons.md").read_text()
@@ -90,6 +95,7 @@ def test_a_vault_in_trouble_fails_no_write_and_no_read(tmp_path: Path, folder: P
         home.vault().sync()
         (folder / "ana" / "decisions.md").mkdir()
         mem.remember("still stored", category="decisions")
+        home.flush()
         assert contents(mem) == ["still stored", "to begin with"]
 
 
@@ -110,6 +116,7 @@ def test_a_disk_that_is_full_for_the_files_fails_no_write_and_no_read(
         with monkeypatch.context() as patch:
             patch.setattr(os, "fsync", full)
             two = mem.remember("two", category="decisions")
+            home.flush()
             file.write_text(file.read_text() + "\n## 2026-01-02T00:00\n\nby hand\n")
             assert contents(mem) == ["one", "two"]
             assert mem.get(two.id) == two
@@ -130,6 +137,7 @@ def test_a_database_that_cannot_take_in_an_edit_fails_no_write_and_no_read(tmp_p
                 "CREATE TRIGGER full BEFORE INSERT ON vault_files BEGIN SELECT RAISE(ABORT, 'there is no room'); END"
             )
         mem.remember("two", category="decisions")
+        home.flush()
         file = folder / "ana" / "decisions.md"
         file.write_text(file.read_text() + "\n## 2026-01-02T00:00\n\nby hand\n")
         assert contents(mem) == ["one", "two"]
@@ -169,8 +177,10 @@ def test_upkeep_and_its_undo_show_in_the_files(location: str, folder: Path) -> N
         talk.assistant("We decided to deploy on Tuesdays.")
         home.vault().sync()
         run = home.jobs.run("extract")
+        home.flush()
         assert "deploy on Tuesdays" in (folder / "ana" / "decisions.md").read_text()
         home.jobs.undo(run.id)
+        home.flush()
         assert "deploy on Tuesdays" not in (folder / "ana" / "decisions.md").read_text()
 
 
@@ -190,6 +200,7 @@ def test_an_import_shows_in_the_files(location: str, folder: Path, tmp_path: Pat
     with recollect.open(location, vault=folder) as home:
         home.vault().sync()
         home.import_(tmp_path / "memory.jsonl")
+        home.flush()
         assert "The gate is blue" in (folder / "ana" / "decisions.md").read_text()
 
 
@@ -255,6 +266,7 @@ def test_an_edit_of_the_project_file_while_it_is_written_is_not_lost(
                     patch, "_project.md", lambda text=typed: (folder / "_project.md").write_text(text)
                 )  # type: ignore[misc]
                 assert home.agent("ana").set_project(said) is True
+                home.flush()
                 assert happened
             assert (folder / "_project.md").read_text() == typed
             assert home.agent("ana").project() == other.agent("ben").project() == typed
@@ -330,6 +342,7 @@ def test_a_deleted_workspace_takes_its_files_along_and_leaves_those_of_people(sh
     held.sync()  # a new vault in the same folder
     assert contents(shown.agent("ana")) == contents(shown.agent("ben")) == []
     shown.agent("ana").remember("a new start", category="decisions")
+    shown.flush()
     assert "a new start" in (folder / "ana" / "decisions.md").read_text()
     assert "harbour" not in (folder / "ana" / "decisions.md").read_text()
 

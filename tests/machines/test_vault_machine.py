@@ -62,7 +62,7 @@ class VaultMachine(RuleBasedStateMachine):
         self.database = self.home._place.workspace("default")
         stores = self.home._store
         return Vault(
-            self.root / "vault", lambda agent: stores(self.database, agent), self.database.admin.agents, self.clock
+            self.root / "vault", lambda agent: stores("default", agent), self.database.admin.agents, self.clock
         )
 
     def teardown(self) -> None:
@@ -228,7 +228,7 @@ class VaultMachine(RuleBasedStateMachine):
     @invariant()
     def nothing_is_lost(self) -> None:
         if hasattr(self, "home"):
-            with self.home._store(self.database, "ana").read() as tx:
+            with self.home._store("default", "ana").read() as tx:
                 log = str(tx.all("operations.after", seq=0, limit=100_000))
             files = "".join("".join(self.load(category)) for category in CATEGORIES)
             assert self.words <= {*WORD.findall(log), *WORD.findall(files)}

@@ -1,15 +1,15 @@
 """One agent's rows in one database, with their index. The engine opens its transactions here."""
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from recollect import text
 from recollect.errors import Corrupt
-from recollect.model.entry import Entry
+from recollect.model.entry import Category, Entry
 from recollect.providers.base import Embedder
 from recollect.search.index import Index
 from recollect.storage import entries
@@ -33,6 +33,8 @@ class Work:
     tx: Transaction
     counters: Counters
     index: Index
+    categories: set[Category] = field(default_factory=set)
+    """The categories whose notes were changed."""
 
 
 class Store:
@@ -40,6 +42,8 @@ class Store:
 
     def __init__(self, database: Database, agent: str, embedder: Embedder | None = None) -> None:
         self.database, self.agent, self.embedder = database, agent, embedder
+        self.on_commit: Callable[[str, Set[Category]], None] = lambda agent, categories: None
+        """Called after each commit that added to the operation log, with the agent and the changed categories."""
         self.index = Index()
         self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
         """Last event appended here: database generation, sequence number, conversation and hash."""
@@ -113,7 +117,7 @@ class Store:
 class _Write:
     """A transaction that locks the counters first and saves them last. Not a generator: the hot path of writes."""
 
-    __slots__ = ("_block", "_store", "_work")
+    __slots__ = ("_block", "_operations", "_store", "_work")
 
     def __init__(self, store: Store, block: AbstractContextManager[Transaction]) -> None:
         self._store, self._block = store, block
@@ -123,7 +127,7 @@ class _Write:
         tx = self._block.__enter__()
         try:
             counters = Counters.lock(tx, text.ANALYSIS_VERSION)
-            self._work = Work(tx, counters, store.index)
+            self._work, self._operations = Work(tx, counters, store.index), counters.operations
             if counters.analysis != text.ANALYSIS_VERSION:
                 reindex(self._work)
         except BaseException as error:
@@ -139,6 +143,8 @@ class _Write:
                 self._block.__exit__(type(failed), failed, failed.__traceback__)
                 raise
         self._block.__exit__(kind, error, trace)
+        if error is None and self._work.counters.operations > self._operations:
+            self._store.on_commit(self._store.agent, self._work.categories)
 
 
 def document(entry: Entry, content: Sequence[text.Chunk] | None = None) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""Background tasks: one thread per home, at most one pending or running task per key.
+"""Background tasks: one thread that runs one task at a time, and at most one pending task per key.
 
 The thread is a daemon, so that a task that hangs (a model that never answers) does not keep the process alive. The
 databases refuse the writes of a task that `close()` or process exit abandoned.
@@ -25,7 +25,13 @@ _open: "WeakSet[Background]" = WeakSet()
 class Background:
     """Runs functions in a thread. Failures are logged; the next trigger retries."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, delay: float = 0.0, finish: bool = False) -> None:
+        """A task starts up to `delay` seconds after its trigger, so that a burst of triggers becomes one task.
+
+        With `finish` no trigger is lost: one that arrives while its task runs schedules another run, and closing runs
+        the pending tasks instead of dropping them.
+        """
+        self._delay, self._finish = delay, finish
         self._own()
         _open.add(self)
 
@@ -38,11 +44,11 @@ class Background:
         self._owner = os.getpid()
 
     def run(self, key: Hashable, work: Callable[[], object]) -> None:
-        """Schedule a task, unless one with the same key is pending or running."""
+        """Schedule a task, unless one with the same key is pending or, without `finish`, running."""
         if self._owner != os.getpid():
             self._own()
         with self._changed:
-            if key in self._waiting or key in self._running:
+            if key in self._waiting or (key in self._running and not self._finish):
                 return
             self._waiting[key] = work
             if self._thread is None:
@@ -55,15 +61,34 @@ class Background:
             with self._changed:
                 self._changed.wait_for(lambda: not self._waiting and not self._running)
 
+    def drain(self) -> None:
+        """Run the pending tasks in the calling thread; on return none is pending or running."""
+        while self._owner == os.getpid():
+            with self._changed:
+                self._changed.wait_for(lambda: not self._running)
+                if not self._waiting:
+                    return
+                running, work = self._running, self._take()
+            _do(work)
+            self._end(running)
+
+    def cancel(self) -> None:
+        """Drop the pending tasks."""
+        with self._changed:
+            self._waiting.clear()
+            self._changed.notify_all()
+
     def close(self, seconds: float = CLOSING) -> list[Hashable]:
         """Wait up to `seconds` for the running task; return the keys of unfinished tasks, running or pending."""
         if self._owner != os.getpid():
             return []
+        if self._finish:
+            self.drain()
         with self._changed:
             left, self._waiting = list(self._waiting), {}
             if not self._changed.wait_for(lambda: not self._running, seconds):
-                assert self._thread is not None
-                abandon(self._thread)
+                if self._thread is not None:
+                    abandon(self._thread)
                 self._thread = None
                 left = [*self._running, *left]
                 self._running = set()
@@ -73,17 +98,27 @@ class Background:
         running = self._running
         while True:
             with self._changed:
+                self._changed.wait_for(lambda: not self._waiting, self._delay)
+                self._changed.wait_for(lambda: self._running is not running or not running)  # drain() may run a task
                 if self._running is not running:  # abandoned by close(); another thread may have taken over
                     return
-                running.clear()
-                self._changed.notify_all()
                 if not self._waiting:
                     self._thread = None
                     return
-                key = next(iter(self._waiting))
-                work = self._waiting.pop(key)
-                running.add(key)
+                work = self._take()
             _do(work)
+            self._end(running)
+
+    def _take(self) -> Callable[[], object]:
+        """Remove the next pending task and mark it as running; the caller holds the lock."""
+        key = next(iter(self._waiting))
+        self._running.add(key)
+        return self._waiting.pop(key)
+
+    def _end(self, running: set[Hashable]) -> None:
+        with self._changed:
+            running.clear()
+            self._changed.notify_all()
 
 
 def _do(work: Callable[[], object]) -> None:

@@ -82,6 +82,7 @@ def restore(
     _store(work, entry, now)
     for alias in free:
         work.tx.run("names.bind", name=alias, entry_id=entry.id, canonical=0)
+    _changed(work, entry.category)
     _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
     return entry
 
@@ -102,6 +103,7 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         content_hash=entries.content_hash(add.content),
     )
     _store(work, entry, now, chunks)
+    _changed(work, entry.category)
     _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
     return entry
 
@@ -163,6 +165,7 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
     if "content" in changes:
         work.tx.run("vectors.forget", entry_id=entry.id)
     entries.update(work.tx, written, doc)
+    _changed(work, entry.category, written.category)
     _log(
         work, "write", entry.id, actor, now,
         before={name: getattr(entry, name) for name in changes}, after=changes,
@@ -184,6 +187,7 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
         work.tx.run(query, id=entry.id)
     for query in ("names.unbind", "vectors.forget"):
         work.tx.run(query, entry_id=entry.id)
+    _changed(work, entry.category)
     _log(work, "remove", entry.id, actor, now, before=entries.snapshot(entry))
     return entry
 
@@ -242,6 +246,10 @@ def _log(
         work.tx, work.counters.operations, at=now, actor=actor, operation=operation, entry_id=entry_id, before=before,
         after=after,
     )  # fmt: skip
+
+
+def _changed(work: Work, *categories: Category | None) -> None:
+    work.categories.update(category for category in categories if category is not None)
 
 
 def _lifetime(add: Add) -> Lifetime:

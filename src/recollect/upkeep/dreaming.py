@@ -98,7 +98,7 @@ def dream(shift: Shift, store: Store) -> None:
         return
     _remember(shift, store, folder, leaving)
     _keep_diary(shift, folder, f"{store.agent}/{DIARY}", len(light), promoted, skipped)
-    shift.show(store.agent, dream_subject(promoted))
+    shift.record(store.agent, dream_subject(promoted))
 
 
 def leave_out(folder: Path, agent: str, entry_id: str) -> None:

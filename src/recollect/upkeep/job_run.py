@@ -26,7 +26,7 @@ from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
 from recollect.storage.database import Transaction
 
-__all__ = ["Shift", "Show", "Step", "TakenOver", "set_fields"]
+__all__ = ["Record", "Shift", "Step", "TakenOver", "set_fields"]
 
 KEPT = 10_000
 """Maximum number of changes that a run keeps in memory; all are on disk."""
@@ -34,11 +34,11 @@ SHOWN = 60
 """Characters of the text that label an entry without a name."""
 
 
-class Show(Protocol):
-    """Callback that updates the files of a workspace from its entries. Never raises."""
+class Record(Protocol):
+    """Callback that commits an agent's files to git, if it is on. Never raises."""
 
-    def __call__(self, agent: str, subject: str | None = None, body: str = "") -> None:
-        """Update one agent's files; `subject` and `body` are a commit message."""
+    def __call__(self, agent: str, subject: str, body: str = "") -> None:
+        """Commit one agent's files with a message."""
         ...
 
 
@@ -64,8 +64,8 @@ class Shift:
     """Current time, for the one job that needs it while it runs: delivering reminders."""
     deliver: Callable[[Reminder], object] | None = None
     """Receives due reminders."""
-    show: "Show" = field(default_factory=lambda: _shown_nowhere)
-    """Updates the files after changes to an agent's entries; a subject and a body request a commit."""
+    record: "Record" = field(default_factory=lambda: _not_recorded)
+    """Commits an agent's files to git."""
     alive: Callable[[], None] = field(default_factory=lambda: _nothing)
     """Renews the lease; raises TakenOver if it was lost. Called by each step, and by jobs that go long without one."""
     figures: Counter[str] = field(default_factory=Counter)
@@ -234,5 +234,5 @@ def _nothing() -> None:
     """Used where there is no lease to renew."""
 
 
-def _shown_nowhere(agent: str, subject: str | None = None, body: str = "") -> None:
-    """Used where there are no files to update."""
+def _not_recorded(agent: str, subject: str, body: str = "") -> None:
+    """Used where there are no files."""

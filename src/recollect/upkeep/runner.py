@@ -32,9 +32,8 @@ from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
 from recollect.storage.abandoned import abandon, refuse_abandoned
-from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
-from recollect.upkeep.job_run import Shift, Show, TakenOver, set_fields
+from recollect.upkeep.job_run import Record, Shift, TakenOver, set_fields
 from recollect.upkeep.schedule import JOBS, Job, job
 
 __all__ = ["Jobs", "Workplace"]
@@ -73,8 +72,8 @@ class Workplace:
     """The store that holds the rows of jobs and runs."""
     agents: Callable[[], Sequence[Store]]
     folder: Path | None = None
-    show: Show | None = None
-    """Updates an agent's files from its entries; None if the workspace has no files."""
+    record: Record | None = None
+    """Commits an agent's files to git; None if the workspace has no files."""
 
 
 class Jobs:
@@ -183,10 +182,7 @@ class Jobs:
         gone = 0
         for place, part in parts:
             for store in place.agents():
-                before = len(undone)
                 gone += self._undo(place, store, part, undone)
-                if place.show is not None and len(undone) > before:
-                    place.show(store.agent)
             with place.shared.database.write(place.shared.agent) as tx:
                 tx.run("upkeep.run_undone", run=run, undone_at=self._clock.now())
         figures = {"undone": len(undone)} | ({"gone": gone} if gone else {})
@@ -294,8 +290,8 @@ class Jobs:
             decay=self._decay, dry_run=run.dry_run, model=self._model, folder=place.folder, clock=self._clock,
             deliver=self.deliver, jobs=tuple(self._every),
         )  # fmt: skip
-        if place.show is not None:
-            shift.show = place.show
+        if place.record is not None:
+            shift.record = place.record
         return shift
 
     def _claimed(self, one: Job, place: Workplace, run: Run, *, asked: bool) -> Run | None:
@@ -347,15 +343,12 @@ class Jobs:
             for store in place.agents() if one.per_agent is not None else ():
                 assert one.per_agent is not None
                 shift.alive()
-                before = _operations(store)
                 try:
                     with shift.agent(store) as rows:
                         one.per_agent(shift, rows)
                 except Exception as failed:  # a failure for one agent must not stop the others
                     failures.append(f"{place.name}/{store.agent}: {type(failed).__name__}: {failed}")
-                refuse_abandoned()  # if the home was closed, its files stay as they are
-                if not shift.dry_run and _operations(store) != before:
-                    shift.show(store.agent)
+                refuse_abandoned()  # the home was closed
         except Exception as failed:
             failures.append(f"{type(failed).__name__}: {failed}")
         for told in (*failures, *shift.problems):
@@ -455,12 +448,6 @@ def _known(name: str) -> Job:
 def _owner(run: str) -> str:
     """Return the lease owner of a run: host and pid for the operator, the run id for uniqueness."""
     return f"{socket.gethostname()}-{os.getpid()}-{run}"
-
-
-def _operations(store: Store) -> int:
-    """Return how many operations the agent's log has."""
-    with store.read() as tx:
-        return Counters.get(tx).operations
 
 
 def _standings(tx: Transaction) -> dict[str, _Standing]:

@@ -102,7 +102,7 @@ def age(shift: Shift, store: Store) -> None:
         else:
             shift.count("ended")
             shift.count("aged", len(ended.aged))
-            shift.show(store.agent, *close_message(conversation, store.agent))
+            shift.record(store.agent, *close_message(conversation, store.agent))
         shift.alive()
     shift.count("aged", len(ending.age(store, shift.now, settings.mid_term)))
 

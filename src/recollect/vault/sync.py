@@ -13,13 +13,18 @@ are written again. A file that looks truncated is accepted only if it is still t
 Each file is merged in one write transaction of its agent: writers are serialised, and a file that changed between
 read and replace rolls the transaction back. Symbolic links are never followed, and nothing outside the folder is
 touched. A file or block that cannot be parsed or stored is left alone and reported.
+
+The vault learns of changes to entries in one way: every commit that adds to the operation log calls `entries_changed`,
+which schedules a sync of the files concerned. The commit is the acknowledgement, so the writer does not wait for files.
+`flush` syncs what is pending; all methods that report on files, and `commit`, call it first. If the process dies, the
+stored sync state shows which files are out of date, and the first read or sync of the next process writes them.
 """
 
 import json
 import logging
 import os
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -28,6 +33,7 @@ from recollect import names
 from recollect.clock import Clock
 from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store, Work
+from recollect.engine.background import Background
 from recollect.engine.project import FILE
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError
 from recollect.model.entry import Category
@@ -44,6 +50,8 @@ from recollect.vault.state import ACTOR, fingerprint, known_state
 
 __all__ = ["ACTOR", "Vault"]
 
+DELAY = 0.25
+"""Seconds between a commit and the sync of its files, so that a burst of writes is one sync."""
 IDENTITY = ".vault/id"
 _log = logging.getLogger("recollect.vault")
 
@@ -66,6 +74,8 @@ class Vault:
         self._folder, self._repository, self._author, self._migrate = folder, repository, author, migrate
         self._stores, self._agents, self._clock, self._wake = stores, agents, clock, wake
         self._lock = threading.RLock()
+        self._pending = Background(delay=DELAY, finish=True)
+        self._read_once: set[str] = set()
         self._seen: dict[tuple[str, str], str] = {}
         self._spelled: set[str] = set()
         self._made = False
@@ -84,10 +94,13 @@ class Vault:
         """
         if self._migrate is None:
             raise ConfigError("this vault belongs to no home, so there is nowhere to take old files in")
-        return self._migrate(self.folder)
+        self.flush()
+        with self._lock:  # no file is written while the import reads the folder
+            return self._migrate(self.folder)
 
     def sync(self, agent: str | None = None) -> Report:
         """Sync files and entries of one agent, or of all agents."""
+        self.flush()
         report = self.make(again=True) + self.project()
         self.remove_leftovers()
         for name in self._everyone() if agent is None else [names.segment(agent, "an agent")]:
@@ -98,8 +111,29 @@ class Vault:
                 report += replace(self.written(name), problems=())
         return report
 
+    def entries_changed(self, agent: str, categories: Set[Category]) -> None:
+        """Schedule a sync of these files of an agent; for `_shared` also of `_project.md`. Never raises."""
+        try:
+            _warn(self.make())
+        except RecollectError as error:
+            _log.warning("the vault in %s cannot be written: %s", self._folder, error)
+        for category in categories:
+            self._pending.run((agent, category), partial(self._sync_file, agent, category))
+        if agent == SHARED:
+            self._pending.run((SHARED, KEY), self._sync_project)
+
+    def _sync_file(self, agent: str, category: Category) -> None:
+        _warn(self._file(agent, category))
+
+    def _sync_project(self) -> None:
+        _warn(self.project())
+
+    def flush(self) -> None:
+        """Write all pending changes to the files."""
+        self._pending.drain()
+
     def written(self, agent: str, category: Category | str | None = None) -> Report:
-        """Sync after a write by the library: the file of one category, or all of the agent's files that differ."""
+        """Sync the file of one category, or all of the agent's files that differ from its entries."""
         report = self.project() if agent == SHARED else Report()
         for one in Category if category is None else [Category(category)]:
             report += self._file(agent, one)
@@ -109,24 +143,27 @@ class Vault:
         """Sync `_project.md` with the workspace's project note."""
         return self._together(SHARED, KEY, FILE, self._project_differs, lambda work: ProjectMerge(work, self.folder))
 
-    def show(self, agent: str, subject: str | None = None, body: str = "") -> None:
-        """Write an agent's changed entries to its files, and commit them if a subject is given and git is on.
+    def record(self, agent: str, subject: str, body: str = "") -> None:
+        """Write pending changes to the files, and commit those of the agent if git is on.
 
         File and git errors are logged, never raised: the change to the entries is already committed.
         """
+        self.flush()
         try:
-            for problem in self.written(agent).problems:
-                _log.warning("the vault: %s", problem)
-            if subject is not None and self._repository is not None:
+            if self._repository is not None:
                 self._git(agent).commit_all(subject, body)
         except (RecollectError, OSError) as error:
-            _log.warning("the vault in %s does not show or keep everything of %s: %s", self._folder, agent, error)
+            _log.warning("git in %s does not record the files of %s: %s", self._folder, agent, error)
 
     def refresh(self, agent: str) -> Report:
         """Sync the agent's files that changed on disk, before a read; for `_shared` also `_project.md`.
 
-        Costs one `stat` per unchanged file.
+        Costs one `stat` per unchanged file. The first call for an agent also writes files that are out of date, as a
+        process that was killed leaves them.
         """
+        if agent not in self._read_once:
+            self._read_once.add(agent)
+            return self.written(agent)
         report = Report()
         if agent == SHARED and not self._is_seen(FILE, (SHARED, KEY)):
             report += self.project()
@@ -193,6 +230,7 @@ class Vault:
         """Remove the agents' files when the workspace is deleted; other files stay."""
         if self._folder is not None:
             with self._lock:
+                self._pending.cancel()
                 remove_files(self._folder)
 
     def instructions(
@@ -360,6 +398,11 @@ class Vault:
             return raw is not None and any(block.number == number for block in parse(raw.decode()).blocks)
         except (LeftAlone, OSError, UnicodeDecodeError):
             return True
+
+
+def _warn(report: Report) -> None:
+    for problem in report.problems:
+        _log.warning("the vault: %s", problem)
 
 
 def _id(raw: bytes) -> str:
