@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -359,6 +360,21 @@ def test_an_ending_that_broke_off_anywhere_is_finished_by_the_next_one(
         assert ended.summary == conv.info.closing_summary != ""
         assert everything(mem) == expected, (query, time)
     assert home.check().findings == ()
+
+
+def test_an_ending_resumes_after_the_step_that_an_earlier_version_recorded_last(mem: Memory) -> None:
+    conv = harbour(mem)
+    done = ["begun", "summary", ["We decided to use PostgreSQL."], [], "checkpoint", "handoff", "insights"]
+    with mem._workspace.write() as work:
+        work.tx.run("history.summary_set", id=conv.id, summary="A harbour.", by="model", ending=json.dumps(done))
+    ended = conv.end()
+    assert (ended.summary, ended.by, ended.conversation.status) == ("A harbour.", "model", Status.IDLE)
+    assert (ended.handoff, ended.decisions, ended.lessons, notes(mem)) == (None, (), (), [])
+    assert ended.chunks == 3
+    with mem._workspace.read() as tx:
+        row = tx.one("history.ending", id=conv.id)
+    assert row is not None
+    assert json.loads(row[0]) == [*done, "chunked", "cleared", "idle"]
 
 
 def test_nothing_can_be_added_once_the_ending_has_begun(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -24,7 +24,7 @@ from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
 from recollect.storage.history import Journal
 
-__all__ = ["CHUNK", "age", "chunks", "end", "end_stale", "stale"]
+__all__ = ["CHUNK", "INSIGHTS", "age", "chunks", "end", "end_stale", "stale"]
 
 CHUNK = 2_000
 """Approximate size of a chunk, in characters."""
@@ -33,15 +33,24 @@ HOUR = 3_600_000
 HANDOFF_MESSAGES = 6
 HANDOFF_LENGTH = 200
 CLOSED = "session-close"
+BEGUN, SUMMARY, CHECKPOINT, HANDOFF = "begun", "summary", "checkpoint", "handoff"
+INSIGHTS, CHUNKED, CLEARED, IDLE, LONG_TERM = "insights", "chunked", "cleared", "idle", "long_term"
+"""Keys of the steps. They are stored with the conversation, and an ending resumes by them: do not change them."""
 LARGEST = 100_000
 """Size at which a chunk is split even between a tool call and its result, in characters."""
 _log = logging.getLogger("recollect.conversations")
 
 
 def end(
-    store: Store, conversation: str, model: LanguageModel | None, clock: Callable[[], int], *, timeout: float = 30.0,
-    context_tokens: int = summarising.CONTEXT_TOKENS, mid_term: int | None = None,
-) -> Ended:  # fmt: skip
+    store: Store,
+    conversation: str,
+    model: LanguageModel | None,
+    clock: Callable[[], int],
+    *,
+    timeout: float = 30.0,
+    context_tokens: int = summarising.CONTEXT_TOKENS,
+    mid_term: int | None = None,
+) -> Ended:
     """End a conversation, or resume its ending. Raises Conflict if it has ended already.
 
     With `mid_term`, all but that many most recently ended conversations age to long-term memory.
@@ -53,78 +62,103 @@ def end(
         Journal.advance(work.tx, 0, text.ANALYSIS_VERSION)  # blocks until concurrent appenders have committed
         if not _steps(work.tx.one("history.ending", id=info.id)):
             # From here on appends are refused, so that the summary covers everything.
-            work.tx.run("history.ending_set", id=info.id, ending='["begun"]')
+            work.tx.run("history.ending_set", id=info.id, ending=json.dumps([BEGUN]))
     talk = _talk(store, info.id)
     closing = summarising.Closing(info.closing_summary or "", (), (), info.summary_by or "fallback")
-    if "summary" not in _done(store, info.id):
+    if SUMMARY not in _done(store, info.id):
         with store.read() as tx:
             known = given_before(tx, info.id)
         closing = summarising.close(model, _turns(talk), timeout=timeout, context_tokens=context_tokens, known=known)
-        with store.write() as work:
-            if "summary" not in _steps(work.tx.one("history.ending", id=info.id)):  # else another process was faster
-                done = json.dumps(["begun", "summary", [*closing.decisions], [*closing.lessons]], ensure_ascii=False)
-                work.tx.run("history.summary_set", id=info.id, summary=closing.summary, by=closing.by, ending=done)
-    decisions, lessons = _insights(store, info.id)
-    at = said_at(talk, clock())  # time of the last message, which may be long past
-    notes = {"handoff": [_note(info, content, Category.HANDOFFS, "auto-handoff", at) for content in _handoff(talk)]}
-    notes["insights"] = [_note(info, content, Category.DECISIONS, "auto-extract", at) for content in decisions]
-    notes["insights"] += [_note(info, content, Category.LESSONS, "auto-extract", at) for content in lessons]
-    notes["chunked"] = [_chunk(info, *part) for part in chunks(talk)]
-    # Outside of any transaction: an embedder may be slow.
-    vectors = {step: embedding.at_once(store, [draft.content for draft in drafts]) for step, drafts in notes.items()}
-    result = Ended(conversation=info, summary=closing.summary, by=closing.by)
+        _store_summary(store, info.id, closing)
+    ending = _Ending(store, info, talk, said_at(talk, clock()))
+    for key, step in ending.steps():
+        _once(store, info.id, key, step, clock())
+    result = replace(ending.result, summary=closing.summary, by=closing.by)
+    return result if mid_term is None else replace(result, aged=tuple(age(store, clock(), mid_term)))
 
-    def written(step: str, work: Work, now: int) -> list[Entry]:
-        made = []
-        known = {one: stored_beginnings(work.tx, one) for one in (Category.DECISIONS, Category.LESSONS)}
-        for draft, vector in zip(notes[step], vectors[step], strict=True):
-            if draft.category in known and beginning(draft.content) in known[Category(draft.category)]:
-                continue  # upkeep extracted it during the conversation
-            made.append(remember.apply(work, checked(draft), actor=store.agent, now=now))
-            embedding.attach(store, work, made[-1], vector)
-        return made
 
-    def checkpoint(work: Work, now: int) -> None:
-        conversations.checkpoint(work.tx, info.id, now)
+def _store_summary(store: Store, conversation: str, closing: summarising.Closing) -> None:
+    done = json.dumps([BEGUN, SUMMARY, [*closing.decisions], [*closing.lessons]], ensure_ascii=False)
+    with store.write() as work:
+        if SUMMARY not in _steps(work.tx.one("history.ending", id=conversation)):  # else another process was faster
+            work.tx.run("history.summary_set", id=conversation, summary=closing.summary, by=closing.by, ending=done)
 
-    def handoff(work: Work, now: int) -> None:
-        nonlocal result
+
+class _Ending:
+    """The steps after the summary, and the result so far. A step may run in another process than the one before it."""
+
+    def __init__(self, store: Store, info: ConversationInfo, talk: Sequence[Event], at: int) -> None:
+        """`at` is the time of the last message, which may be long past."""
+        self._store, self._info = store, info
+        self.result = Ended(conversation=info, summary="", by="")
+        decisions, lessons = _insights(store, info.id)
+        self._drafts = {
+            HANDOFF: [_note(info, content, Category.HANDOFFS, "auto-handoff", at) for content in _handoff(talk)],
+            INSIGHTS: [
+                *(_note(info, content, Category.DECISIONS, "auto-extract", at) for content in decisions),
+                *(_note(info, content, Category.LESSONS, "auto-extract", at) for content in lessons),
+            ],
+            CHUNKED: [_chunk(info, *part) for part in chunks(talk)],
+        }
+        # Outside of any transaction: an embedder may be slow.
+        self._vectors = {
+            key: embedding.at_once(store, [draft.content for draft in drafts]) for key, drafts in self._drafts.items()
+        }
+
+    def steps(self) -> Sequence[tuple[str, Callable[[Work, int], None]]]:
+        """Return the steps in order, each with the key under which it is recorded as done."""
+        return (
+            (CHECKPOINT, self._checkpoint),
+            (HANDOFF, self._hand_off),
+            (INSIGHTS, self._store_insights),
+            (CHUNKED, self._store_chunks),
+            (CLEARED, self._clear),
+            (IDLE, self._set_idle),
+        )
+
+    def _checkpoint(self, work: Work, now: int) -> None:
+        conversations.checkpoint(work.tx, self._info.id, now)
+
+    def _hand_off(self, work: Work, now: int) -> None:
         # A hand-off written by the agent takes precedence; one made by upkeep from a part of the talk does not count.
-        rows = work.tx.all("history.handoffs_of", conversation=info.id, since=info.started_at)
+        rows = work.tx.all("history.handoffs_of", conversation=self._info.id, since=self._info.started_at)
         left = next((entry_id for entry_id, tags in rows if COMPACTED not in json.loads(tags)), None)
-        made = written("handoff", work, now) if left is None else [entries.get(work.tx, left)]
-        result = replace(result, handoff=next(iter(made), None))
+        made = self._write(HANDOFF, work, now) if left is None else [entries.get(work.tx, left)]
+        self.result = replace(self.result, handoff=next(iter(made), None))
 
-    def insights(work: Work, now: int) -> None:
-        nonlocal result
-        made = written("insights", work, now)
-        result = replace(
-            result,
+    def _store_insights(self, work: Work, now: int) -> None:
+        made = self._write(INSIGHTS, work, now)
+        self.result = replace(
+            self.result,
             decisions=tuple(entry for entry in made if entry.category is Category.DECISIONS),
             lessons=tuple(entry for entry in made if entry.category is Category.LESSONS),
         )
 
-    def chunked(work: Work, now: int) -> None:
-        nonlocal result
-        result = replace(result, chunks=len(written("chunked", work, now)))
+    def _store_chunks(self, work: Work, now: int) -> None:
+        self.result = replace(self.result, chunks=len(self._write(CHUNKED, work, now)))
 
-    def cleared(work: Work, now: int) -> None:
-        nonlocal result
-        own = work.tx.all("history.in_conversation", conversation=info.id)
+    def _clear(self, work: Work, now: int) -> None:
+        own = work.tx.all("history.in_conversation", conversation=self._info.id)
         for (entry_id,) in own:
-            remember.apply(work, checked(Remove(entry_id)), actor=store.agent, now=now)
-        result = replace(result, cleared=len(own))
+            remember.apply(work, checked(Remove(entry_id)), actor=self._store.agent, now=now)
+        self.result = replace(self.result, cleared=len(own))
 
-    def idle(work: Work, now: int) -> None:
-        nonlocal result
-        conversations.transition(work.tx, info.id, Status.IDLE, now)
-        found = history.conversation(work.tx, info.id)
+    def _set_idle(self, work: Work, now: int) -> None:
+        conversations.transition(work.tx, self._info.id, Status.IDLE, now)
+        found = history.conversation(work.tx, self._info.id)
         assert found is not None
-        result = replace(result, conversation=found)
+        self.result = replace(self.result, conversation=found)
 
-    for step in (checkpoint, handoff, insights, chunked, cleared, idle):
-        _once(store, info.id, step.__name__, step, clock())
-    return result if mid_term is None else replace(result, aged=tuple(age(store, clock(), mid_term)))
+    def _write(self, key: str, work: Work, now: int) -> list[Entry]:
+        """Add the entries of a step, except insights that upkeep extracted during the conversation."""
+        made = []
+        known = {one: stored_beginnings(work.tx, one) for one in (Category.DECISIONS, Category.LESSONS)}
+        for draft, vector in zip(self._drafts[key], self._vectors[key], strict=True):
+            if draft.category in known and beginning(draft.content) in known[Category(draft.category)]:
+                continue
+            made.append(remember.apply(work, checked(draft), actor=self._store.agent, now=now))
+            embedding.attach(self._store, work, made[-1], vector)
+        return made
 
 
 def stale(store: Store, before: int, limit: int = history.LONGEST) -> tuple[list[str], dict[str, int]]:
@@ -178,22 +212,16 @@ def age(store: Store, now: int, keep: int) -> list[str]:
         parts = _partitions(info.closing_summary or "")
         vectors = embedding.at_once(store, parts)
         with store.write() as work:
-            if "long_term" in _steps(work.tx.one("history.ending", id=identity)):
+            if LONG_TERM in _steps(work.tx.one("history.ending", id=identity)):
                 continue  # another process was faster
             for number, (content, vector) in enumerate(zip(parts, vectors, strict=True), 1):
-                draft = Add(
-                    content, name=_summary_name(work, info, number), kind=Kind.ARCHIVE, conversation=info.id,
-                    channel=info.channel_id, source=f"summary-{info.summary_by or 'fallback'}",
-                    at=info.ended_at,
-                )  # fmt: skip
+                draft = _archive(info, content, _summary_name(work, info, number))
                 made = remember.apply(work, checked(draft), actor=store.agent, now=now)
                 embedding.attach(store, work, made, vector)
             work.tx.run("history.forget_chunk_vectors", conversation=identity)
             work.tx.run("history.age", conversation=identity)
-            work.tx.run(
-                "history.summary_set", id=identity, summary=info.closing_summary, by=info.summary_by,
-                ending='["long_term"]',
-            )  # fmt: skip
+            closed = {"summary": info.closing_summary, "by": info.summary_by}
+            work.tx.run("history.summary_set", id=identity, **closed, ending=json.dumps([LONG_TERM]))
     return old
 
 
@@ -286,8 +314,8 @@ def _once(store: Store, conversation: str, step: str, run: Callable[[Work, int],
         done = _steps(row)
         if step not in done:
             run(work, now)
-            told = json.loads(row[0]) if row and row[0] else []
-            work.tx.run("history.ending_set", id=conversation, ending=json.dumps([*told, step], ensure_ascii=False))
+            recorded = json.loads(row[0]) if row and row[0] else []
+            work.tx.run("history.ending_set", id=conversation, ending=json.dumps([*recorded, step], ensure_ascii=False))
 
 
 def _done(store: Store, conversation: str) -> set[str]:
@@ -332,9 +360,28 @@ def _note(info: ConversationInfo, content: str, category: Category, tag: str, at
 
 def _chunk(info: ConversationInfo, content: str, first: Event, last: Event) -> Add:
     return Add(
-        content, kind=Kind.CHUNK, conversation=info.id, channel=info.channel_id, source="conversation",
-        lifetime=Lifetime.MID_TERM, at=last.created_at, first_event=first.seq, last_event=last.seq,
-    )  # fmt: skip
+        content,
+        kind=Kind.CHUNK,
+        conversation=info.id,
+        channel=info.channel_id,
+        source="conversation",
+        lifetime=Lifetime.MID_TERM,
+        at=last.created_at,
+        first_event=first.seq,
+        last_event=last.seq,
+    )
+
+
+def _archive(info: ConversationInfo, content: str, name: str) -> Add:
+    return Add(
+        content,
+        name=name,
+        kind=Kind.ARCHIVE,
+        conversation=info.id,
+        channel=info.channel_id,
+        source=f"summary-{info.summary_by or 'fallback'}",
+        at=info.ended_at,
+    )
 
 
 def _summary_name(work: Work, info: ConversationInfo, number: int) -> str:

@@ -22,6 +22,7 @@ from recollect.clock import iso
 from recollect.compat.figures import CONVERSATIONS_TRIMMED, ENTRIES_MERGED
 from recollect.engine import saved_view
 from recollect.engine.agent_store import Store
+from recollect.engine.ending import INSIGHTS
 from recollect.engine.insights import (
     COMPACTED,
     IMPORTED,
@@ -112,7 +113,7 @@ def _found(tx: Transaction, row: Row, now: int) -> _Talk:
     messages = saved_view.saved_messages(tx, conversation, trimmed=False)
     imported = info.summary_by == IMPORTED
     long = len(messages) > RECENT and not imported
-    if ending and "insights" in json.loads(ending):
+    if ending and INSIGHTS in json.loads(ending):
         return _Talk(conversation, digest, seen, long=long)
     old = messages[:-RECENT] if len(messages) > RECENT else messages
     said = [event.content for event in old if event.type is EventType.MODEL]
