@@ -165,6 +165,7 @@ def test_the_backup_of_a_directory_has_the_vault_that_lies_in_it(tmp_path: Path)
         assert second.vault().sync().changed == 0
         # It is kept in step as the original is, and what people wrote around the notes is there.
         mem.remember("The gate is blue", category="decisions")
+        second.flush()
         shown = (second.vault().folder / "ana" / "decisions.md").read_text()
         assert shown.startswith("# What we decided\n")
         assert "The gate is blue" in shown
@@ -181,6 +182,7 @@ def test_notes_that_come_between_the_databases_and_the_files_are_no_removals_in_
         def copy_later(source: Path, target: Path) -> None:
             mem.remember("The gate is blue", category="decisions")
             mem.apply(Write("deploy day", content="We deploy on Wednesdays"))
+            home.flush()
             copy_folder(source, target)
             mem.remember("Too late for this copy", category="decisions")
 
@@ -281,6 +283,7 @@ def test_a_file_that_is_written_in_place_while_it_is_copied_is_read_again(
 
 def test_a_backup_into_a_vault_is_refused(tmp_path: Path) -> None:
     with vaulted(tmp_path / "home") as home:
+        home.flush()
         before = files(home.vault().folder)
         with pytest.raises(ConfigError, match=r"lies in a vault.*choose a path outside of it"):
             home.backup(home.vault().folder / "copy")

@@ -300,6 +300,7 @@ def test_notes_have_the_numbers_of_their_files_where_there_is_a_vault(server: Se
     vault.sync()
     made = [noted(server, content) for content in ("the second of this moment", "the third")]
     assert [one["id"] for one in made] == ["1773679871840", "1773679871841"]
+    vault.flush()
     text = (vault.folder / "dev" / "decisions.md").read_text(encoding="utf-8")
     assert "<!-- id:1773679871841 -->" in text
 
@@ -596,6 +597,7 @@ def test_the_project_is_described_in_the_vaults_file(server: Server) -> None:
     init = {"action": "init-project", "agentId": "dev", "content": "A dashboard for agents."}
     assert server.client.post("/api/memory", json=init).json() == {"ok": True, "created": True}
     assert server.client.post("/api/memory", json=init).json() == {"ok": True, "created": False}
+    server.home.flush()
     assert (server.home.vault().folder / "_project.md").read_text() == "A dashboard for agents.\n"
     assert "A dashboard for agents." in server.home.agent("pm").context("anything").text
 
