@@ -75,6 +75,7 @@ class Vault:
         self._stores, self._agents, self._clock, self._wake = stores, agents, clock, wake
         self._lock = threading.RLock()
         self._pending = Background(delay=DELAY, finish=True)
+        self._out_of_date: dict[tuple[str, str], None] = {}
         self._read_once: set[str] = set()
         self._seen: dict[tuple[str, str], str] = {}
         self._spelled: set[str] = set()
@@ -117,16 +118,18 @@ class Vault:
             _warn(self.make())
         except RecollectError as error:
             _log.warning("the vault in %s cannot be written: %s", self._folder, error)
-        for category in categories:
-            self._pending.run((agent, category), partial(self._sync_file, agent, category))
+        self._out_of_date.update(dict.fromkeys((agent, category) for category in categories))
+        if categories or agent == SHARED:
+            self._pending.run(agent, partial(self._update_files, agent))
+
+    def _update_files(self, agent: str) -> None:
+        """Sync the files of an agent that are out of date, always in the same order: it decides on numbers of notes."""
         if agent == SHARED:
-            self._pending.run((SHARED, KEY), self._sync_project)
-
-    def _sync_file(self, agent: str, category: Category) -> None:
-        _warn(self._file(agent, category))
-
-    def _sync_project(self) -> None:
-        _warn(self.project())
+            _warn(self.project())
+        for category in Category:
+            if (agent, category) in self._out_of_date:
+                del self._out_of_date[agent, category]
+                _warn(self._file(agent, category))
 
     def flush(self) -> None:
         """Write all pending changes to the files."""
@@ -231,6 +234,7 @@ class Vault:
         if self._folder is not None:
             with self._lock:
                 self._pending.cancel()
+                self._out_of_date.clear()
                 remove_files(self._folder)
 
     def instructions(
