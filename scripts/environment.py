@@ -51,7 +51,7 @@ def lock_file(name: str) -> Path:
 
 
 def ready() -> dict:
-    """What .venv holds: its lock files and project settings. Empty if it must be made anew."""
+    """What .venv holds: its lock files and project settings. Empty if it must be recreated."""
     try:
         stamp = json.loads(STAMP.read_text())
         started = subprocess.run([str(PYTHON), "-V"], stdout=subprocess.PIPE, check=True)

@@ -314,7 +314,7 @@ def test_a_link_to_a_file_stays_a_link(desk: Desk) -> None:
         ("cursor", '{"a": ' + "[" * 3_000 + "]" * 3_000 + "}"),
         ("codex", "a = " + "[" * 3_000 + "]" * 3_000),
         ("codex", "[mcp_servers"),
-        ("codex", 'mcp_servers = {other = {command = "x"}}\n'),
+        ("codex", "mcp_servers = 1\n"),
     ],
 )
 def test_a_file_that_cannot_be_changed_safely_is_refused_and_left_alone(desk: Desk, name: str, text: str) -> None:
@@ -840,7 +840,7 @@ def test_a_folder_cannot_send_a_conversation_or_a_key_elsewhere(desk: Desk, monk
 def test_a_folder_does_not_say_what_is_connected_for_the_user(desk: Desk) -> None:
     (desk.project / "recollect.toml").write_text('home = "postgresql://somebody.example.org/theirs"\nagent = "them"\n')
     said = desk("connect", "cursor").err
-    assert "It does not read the recollect.toml of this folder" in said
+    assert "It does not read the recollect.toml of a folder" in said
     args = json.loads((desk.user / ".cursor/mcp.json").read_text())["mcpServers"]["recollect"]["args"]
     assert args[-4:] == ["--home", str(desk.user / ".recollect"), "--workspace", "."]
 

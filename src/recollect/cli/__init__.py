@@ -44,13 +44,13 @@ def main() -> int:
     logging.lastResort = _StderrHandler(logging.WARNING)  # unless a command configures logging
     warnings.showwarning = _log_warning
     try:
-        code = _told()
+        code = _run_and_flush()
     except OSError:  # stderr cannot be written either
         code = _drop(sys.stderr)
     return 0 if _command(sys.argv[1:]) == "hook" else code  # a hook never fails its host
 
 
-def _told() -> int:
+def _run_and_flush() -> int:
     try:
         code = _run()
         sys.stdout.flush()
@@ -65,10 +65,8 @@ def _told() -> int:
 
 def _command(words: Sequence[str]) -> str | None:
     """Return the first word that is neither an option nor its value, whether it is a valid command or not."""
-    before = ["", *words]
-    return next(
-        (word for word, last in zip(words, before, strict=False) if word[:1] != "-" and last not in VALUED), None
-    )  # fmt: skip
+    pairs = zip(words, ["", *words], strict=False)
+    return next((word for word, before in pairs if word[:1] != "-" and before not in VALUED), None)
 
 
 def _run() -> int:

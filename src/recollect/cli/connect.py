@@ -1,55 +1,27 @@
 """`recollect connect`: adds the memory to the configuration of an MCP client, and can restore it."""
 
-import contextlib
 import difflib
-import json
-import os
 import shutil
-import tempfile
-from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from difflib import get_close_matches
-from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from recollect.cli.config_files import FileEdit, applied, put_back, read_text, reverted, write_all
 from recollect.cli.invocation import HERE, Invocation, with_options
 from recollect.cli.mcp_clients import CLIENTS, HOME, SETTINGS, McpClient, connected, disconnected, hooked, unhooked
 from recollect.cli.options import examples
 from recollect.cli.output import columns, document, remark, safe
 from recollect.config import FILE, Settings, user_file
-from recollect.errors import ConfigError, Invalid, NotFound, RecollectError, Unavailable
+from recollect.errors import ConfigError, Invalid, NotFound
 from recollect.wiring import is_single_file, program, shown
 
-__all__ = ["FileEdit", "SavedFile", "app"]
+__all__ = ["app"]
 
 app = typer.Typer()
-
-STATE = ".local/state/recollect/connect"
-"""Folder for the original contents of changed files, relative to the user's home folder."""
-
-
-@dataclass(frozen=True, slots=True)
-class SavedFile:
-    """The contents of a file before the change (None if it did not exist) and after it."""
-
-    file: str
-    before: str | None
-    after: str
-    made: list[str]
-    """Folders that were created for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileEdit:
-    """A file with the function that changes its text and the one that reverts the change."""
-
-    file: Path
-    do: Callable[[str], str]
-    undo: Callable[[str, str], str]
 
 
 @app.command(epilog=examples("connect", "connect cursor --project --dry-run", "connect claude-code --print"))
@@ -96,29 +68,50 @@ def connect(
     call = _settled(call, chosen, project)
     edits = _edits(chosen, call, project, hooks=client == "claude-code" and not no_hooks)
     if show:
-        texts = {str(edit.file): edit.do("") for edit in edits}
-        if call.json:
-            document(texts)
-        for file, text in {} if call.json else texts.items():
-            remark(f"{file}:")
-            print(safe(text), end="")
+        _print_configuration(call, edits)
         return
     if find_spec("mcp") is None and not undo:
         missing = f"{chosen.title} would start `recollect mcp`, which requires the package mcp"
         if not dry_run:
             raise ConfigError(f"{missing}; nothing was changed. First {ConfigError.install('server')}")
         remark(f"{missing}: {ConfigError.install('server')}")
-    changes = [(edit, _text(edit.file)) for edit in edits]
-    made = [(edit, before, _undone(edit, before) if undo else _done(edit, before)) for edit, before in changes]
-    changed = [(edit, before, after) for edit, before, after in made if (before or None) != (after or None)]
-    if not dry_run and not undo:
-        _write_all([(edit, before, str(after)) for edit, before, after in changed])
-    for edit, before, after in changed:
+    files = _undo(edits, dry_run=dry_run) if undo else _do(edits, dry_run=dry_run)
+    _print_result(call, chosen, files, dry_run=dry_run, undo=undo)
+
+
+def _do(edits: list[FileEdit], *, dry_run: bool) -> list[Path]:
+    """Apply the edits, or print their diffs; return the files that differ."""
+    texts = [(edit, read_text(edit.file)) for edit in edits]
+    made = [(edit, before, applied(edit, before)) for edit, before in texts]
+    changed = [(edit, before, after) for edit, before, after in made if (before or "") != after]
+    if not dry_run:
+        write_all(changed)
+    for edit, before, after in changed if dry_run else ():
+        _print_diff(edit.file, before, after)
+    return [edit.file for edit, _, _ in changed]
+
+
+def _undo(edits: list[FileEdit], *, dry_run: bool) -> list[Path]:
+    """Restore the files, or print the diffs; return the files that differ."""
+    texts = [(edit, read_text(edit.file)) for edit in edits]
+    made = [(edit.file, before, reverted(edit, before)) for edit, before in texts]
+    changed = [(file, before, after) for file, before, after in made if (before or None) != (after or None)]
+    for file, before, after in changed:
         if dry_run:
-            _show(edit.file, before, after)
-        elif undo:
-            _put_back(edit.file, after)
-    _told(call, chosen, [edit.file for edit, _, _ in changed], dry_run=dry_run, undo=undo)
+            _print_diff(file, before, after)
+        else:
+            put_back(file, after)
+    return [file for file, _, _ in changed]
+
+
+def _print_configuration(call: Invocation, edits: list[FileEdit]) -> None:
+    texts = {str(edit.file): edit.do("") for edit in edits}
+    if call.json:
+        document(texts)
+        return
+    for file, text in texts.items():
+        remark(f"{file}:")
+        print(safe(text), end="")
 
 
 def _settled(call: Invocation, client: McpClient, project: bool) -> Invocation:
@@ -166,130 +159,7 @@ def _program(project: bool) -> list[str]:
     return ["recollect"] if project and shutil.which("recollect") else program()
 
 
-# Files
-
-
-def _text(file: Path) -> str | None:
-    try:
-        return file.read_bytes().decode("utf-8")
-    except FileNotFoundError:
-        return None
-    except UnicodeDecodeError:
-        raise Invalid(f"{file} is not UTF-8 text; nothing was changed") from None
-    except OSError as error:
-        raise Unavailable(f"{file} cannot be read: {error.strerror}; nothing was changed") from None
-
-
-def _done(edit: FileEdit, before: str | None) -> str:
-    try:
-        return edit.do(before or "")
-    except Invalid as error:
-        raise Invalid(
-            f"{edit.file}: {error}; nothing was changed. Fix the file, or add the output of --print by hand"
-        ) from None
-
-
-def _undone(edit: FileEdit, now: str | None) -> str | None:
-    """Return the original text; if the file was changed since, its present text without our additions."""
-    kept = _kept(edit.file)
-    if kept is not None and kept.after == now:
-        return kept.before
-    try:
-        return _without(edit, now, kept)
-    except Invalid as error:
-        raise Invalid(f"{edit.file}: {error}; nothing was changed") from None
-
-
-def _without(edit: FileEdit, now: str | None, kept: SavedFile | None) -> str | None:
-    """Return a file's text without our additions; an empty or missing file has none."""
-    return edit.undo(now, (kept.before if kept else None) or "") if now and now.strip("\ufeff \t\r\n") else now
-
-
-def _write_all(changes: list[tuple[FileEdit, str | None, str]]) -> None:
-    """Write all files, or restore those already written and raise."""
-    begun: list[tuple[Path, str | None, SavedFile | None]] = []
-    try:
-        for edit, before, after in changes:
-            begun.append((edit.file, before, _kept(edit.file)))
-            _write(edit, before, after)
-    except RecollectError:
-        for file, before, kept in reversed(begun):
-            with contextlib.suppress(RecollectError):
-                _put_back(file, before)
-            if kept is not None:
-                _keep(kept)
-        raise
-
-
-def _write(edit: FileEdit, before: str | None, after: str) -> None:
-    kept, file = _kept(edit.file), edit.file
-    if kept is None:
-        made = [str(folder) for folder in (file.parent, *file.parent.parents) if not folder.exists()]
-        kept = SavedFile(str(file), before, after, made)
-    elif kept.after != before:  # changed since: its new original excludes our additions
-        kept = replace(kept, before=_without(edit, before, kept))
-    # Save the state for undo before the change.
-    _keep(replace(kept, after=after))
-    _replace(file, after)
-
-
-def _put_back(file: Path, after: str | None) -> None:
-    kept = _kept(file)
-    try:
-        if after is None:
-            file.unlink(missing_ok=True)
-        elif after != _text(file):
-            _replace(file, after)
-    except OSError as error:
-        raise Unavailable(f"{file} cannot be restored: {error.strerror}; it is unchanged") from None
-    for folder in kept.made if kept and after is None else ():
-        with contextlib.suppress(OSError):  # it is no longer empty
-            Path(folder).rmdir()
-    _state(file).unlink(missing_ok=True)
-
-
-def _replace(file: Path, text: str) -> None:
-    """Write a file atomically, keeping its permissions; a symlink stays one."""
-    name = None
-    try:
-        target = file.resolve()
-        target.parent.mkdir(parents=True, exist_ok=True)
-        number, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-        with os.fdopen(number, "wb") as new:
-            new.write(text.encode())
-            new.flush()
-            os.fsync(new.fileno())
-        if target.exists():
-            shutil.copymode(target, name)
-        os.replace(name, target)
-    except OSError as error:
-        if name is not None:
-            Path(name).unlink(missing_ok=True)
-        raise Unavailable(f"{file} cannot be written: {error.strerror}; it is unchanged") from None
-
-
-def _state(file: Path) -> Path:
-    return Path.home() / STATE / f"{sha256(str(file.absolute()).encode()).hexdigest()[:16]}.json"
-
-
-def _keep(kept: SavedFile) -> None:
-    state = _state(Path(kept.file))
-    with contextlib.suppress(OSError):  # then `_replace` fails, too, and raises
-        state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _replace(state, json.dumps(asdict(kept)))
-
-
-def _kept(file: Path) -> SavedFile | None:
-    try:
-        return SavedFile(**json.loads(_state(file).read_text(encoding="utf-8")))
-    except (OSError, ValueError, TypeError):
-        return None
-
-
-# What is told
-
-
-def _show(file: Path, before: str | None, after: str | None) -> None:
+def _print_diff(file: Path, before: str | None, after: str | None) -> None:
     old, new = (before or "").splitlines(keepends=True), (after or "").splitlines(keepends=True)
     for text in difflib.unified_diff(
         old, new, str(file) if before else "/dev/null", str(file) if after else "/dev/null"
@@ -297,10 +167,10 @@ def _show(file: Path, before: str | None, after: str | None) -> None:
         print(safe(text), end="" if text.endswith("\n") else "\n")
 
 
-def _told(call: Invocation, client: McpClient, files: list[Path], *, dry_run: bool, undo: bool) -> None:
+def _print_result(call: Invocation, client: McpClient, files: list[Path], *, dry_run: bool, undo: bool) -> None:
     if call.json:
-        told = {"client": client.title, "files": [str(file) for file in files], "dry_run": dry_run, "undo": undo}
-        document({**told, "home": shown(call.home), "workspace": call.named})
+        result = {"client": client.title, "files": [str(file) for file in files], "dry_run": dry_run, "undo": undo}
+        document({**result, "home": shown(call.home), "workspace": call.named})
     elif not files:
         already = f"already connected to the memory in {_where(call)}"
         remark(f"{client.title} is {'not connected' if undo else already}; nothing to change")

@@ -15,7 +15,7 @@ from recollect.errors import Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.history import ConversationInfo, Event, Lane, Turn
 
-__all__ = ["Which", "app", "talk_of"]
+__all__ = ["Which", "app", "conversation_of"]
 
 app = group("Start, read, search and end conversations.")
 
@@ -76,13 +76,13 @@ def say(
     if role not in ROLES:
         raise Invalid(f"invalid role {role!r}; must be {' or '.join(ROLES)}")
     with call.memory() as mem:
-        talk = talk_of(mem, conversation)
-        append = talk.user if role == "user" else talk.assistant
+        conv = conversation_of(mem, conversation)
+        append = conv.user if role == "user" else conv.assistant
         event = append(text_of(text), speaker=speaker, lane=lane, at=at)
     if call.json:
         document(event)
     else:
-        typer.echo(f"appended {event.hash[:12]} to {talk.ref_code}")
+        typer.echo(f"appended {event.hash[:12]} to {conv.ref_code}")
 
 
 @app.command(name="list", epilog=examples("conversation list --all"))
@@ -115,15 +115,15 @@ def list_(
 def show(call: Invocation, conversation: Which, limit: LimitOption = 50) -> None:
     """Show a conversation and its latest events."""
     with call.memory() as mem:
-        talk = talk_of(mem, conversation)
-        info, told = talk.info, [*talk.events(before=sys.maxsize, limit=limit)][::-1]
+        conv = conversation_of(mem, conversation)
+        info, events = conv.info, [*conv.events(before=sys.maxsize, limit=limit)][::-1]
     if call.json:
-        document({"conversation": info, "events": told})
+        document({"conversation": info, "events": events})
         return
     heading(info.ref_code, "  ".join((info.status, safe(info.channel_id), iso(info.started_at)[:16])))
     if info.closing_summary:
         pairs([("summary", line(info.closing_summary))])
-    pairs((_who(event), line(event.content) or "…") for event in told)
+    pairs((_who(event), line(event.content) or "…") for event in events)
 
 
 @app.command(
@@ -153,9 +153,15 @@ def search(
     """Search all conversations, best match first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
     with call.memory() as mem:
         found = mem.conversations.search(
-            query, limit=limit, unit=unit, target_agent=target_agent, channel=channel, since=since, until=until,
+            query,
+            limit=limit,
+            unit=unit,
+            target_agent=target_agent,
+            channel=channel,
+            since=since,
+            until=until,
             meaning=not no_meaning,
-        )  # fmt: skip
+        )
     if call.json:
         document(list(found))
     elif not found:
@@ -182,12 +188,12 @@ def extend(
     except ValueError as error:
         raise Invalid(f"the messages are not JSON: {error}") from None
     with call.memory() as mem:
-        talk = talk_of(mem, conversation)
-        added = talk.extend(given, lane=lane)
+        conv = conversation_of(mem, conversation)
+        added = conv.extend(given, lane=lane)
     if call.json:
         document(added)
     else:
-        typer.echo(f"appended {len(added)} to {talk.ref_code}")
+        typer.echo(f"appended {len(added)} to {conv.ref_code}")
 
 
 @app.command(epilog=examples("conversation find last 'which port?'"))
@@ -200,7 +206,7 @@ def find(
 ) -> None:
     """Search one conversation by words."""
     with call.memory() as mem:
-        turns = talk_of(mem, conversation).find(query, limit=limit)
+        turns = conversation_of(mem, conversation).find(query, limit=limit)
     if call.json:
         document(turns)
     elif not turns:
@@ -219,8 +225,8 @@ def messages(
 ) -> None:
     """Show the messages of a lane that a model receives: identity, summary, window."""
     with call.memory() as mem:
-        talk = talk_of(mem, conversation)
-        made = talk.replay(lane) if replay else talk.messages(lane)
+        conv = conversation_of(mem, conversation)
+        made = conv.replay(lane) if replay else conv.messages(lane)
     if call.json:
         document(made)
     else:
@@ -232,13 +238,13 @@ def messages(
 def summary(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
     """Show the summary of the messages that are no longer in the window."""
     with call.memory() as mem:
-        told = talk_of(mem, conversation).summary(lane)
+        found = conversation_of(mem, conversation).summary(lane)
     if call.json:
-        document(told)
-    elif not told.summary and not told.facts:
+        document(found)
+    elif not found.summary and not found.facts:
         remark("no summary yet: every message is still in the window")
     else:
-        pairs([("summary", line(told.summary)), *((safe(fact.key), line(fact.value)) for fact in told.facts)])
+        pairs([("summary", line(found.summary)), *((safe(fact.key), line(fact.value)) for fact in found.facts)])
 
 
 @app.command(epilog=examples("conversation checkpoint last"))
@@ -246,9 +252,9 @@ def summary(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE)
 def checkpoint(call: Invocation, conversation: Which) -> None:
     """Save a checkpoint of a conversation for `conversation recover`."""
     with call.memory() as mem:
-        talk = talk_of(mem, conversation)
-        talk.checkpoint()
-    _stands(call, talk, "saved a checkpoint of")
+        conv = conversation_of(mem, conversation)
+        conv.checkpoint()
+    _print_status(call, conv, "saved a checkpoint of")
 
 
 @app.command(epilog=examples("conversation idle last"))
@@ -256,9 +262,9 @@ def checkpoint(call: Invocation, conversation: Which) -> None:
 def idle(call: Invocation, conversation: Which) -> None:
     """Mark a conversation as idle."""
     with call.memory() as mem:
-        talk = talk_of(mem, conversation)
-        talk.idle()
-    _stands(call, talk, "marked as idle:")
+        conv = conversation_of(mem, conversation)
+        conv.idle()
+    _print_status(call, conv, "marked as idle:")
 
 
 @app.command(name="end-stale", epilog=examples("conversation end-stale"))
@@ -278,7 +284,7 @@ def end_stale(call: Invocation) -> None:
 def compact(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
     """Replace the messages before the newest user message with an archive."""
     with call.memory() as mem:
-        done = talk_of(mem, conversation).compact(lane)
+        done = conversation_of(mem, conversation).compact(lane)
     if call.json:
         document(done)
     elif done is None:
@@ -292,7 +298,7 @@ def compact(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE)
 def end(call: Invocation, conversation: Which) -> None:
     """End a conversation: store its summary, hand-off, decisions, lessons and chunks."""
     with call.memory() as mem:
-        ended = talk_of(mem, conversation).end()
+        ended = conversation_of(mem, conversation).end()
     if call.json:
         document(ended)
         return
@@ -310,9 +316,9 @@ def end(call: Invocation, conversation: Which) -> None:
 def archive(call: Invocation, conversation: Which) -> None:
     """Archive a conversation, which hides it from lists."""
     with call.memory() as mem:
-        talk = talk_of(mem, conversation)
-        talk.archive()
-    _stands(call, talk, "archived")
+        conv = conversation_of(mem, conversation)
+        conv.archive()
+    _print_status(call, conv, "archived")
 
 
 @app.command(epilog=examples("conversation recover"))
@@ -330,15 +336,15 @@ def recover(call: Invocation) -> None:
         pairs((_who(event), line(event.content)) for event in found.events)
 
 
-def _stands(call: Invocation, talk: Conversation, verb: str) -> None:
+def _print_status(call: Invocation, conv: Conversation, verb: str) -> None:
     if call.json:
         with call.memory() as mem:
-            document(mem.conversations.get(talk.id).info)
+            document(mem.conversations.get(conv.id).info)
     else:
-        typer.echo(f"{verb} {talk.ref_code}")
+        typer.echo(f"{verb} {conv.ref_code}")
 
 
-def talk_of(mem: Memory, conversation: str) -> Conversation:
+def conversation_of(mem: Memory, conversation: str) -> Conversation:
     """Return the conversation with an id or ref code, or the newest one for `last`."""
     if conversation != "last":
         return mem.conversations.get(conversation)

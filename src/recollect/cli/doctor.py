@@ -171,10 +171,8 @@ def _meaning(settings: Settings) -> Iterator[HealthCheck]:
     else:
         yield HealthCheck("meaning", "good", f"search matches words and meaning (embedder: {settings.embedder.kind})")
     if settings.model.name is None:
-        yield HealthCheck(
-            "model", "better", "no language model: summaries are selected sentences, not generated text",
-            "optional: configure one in [model] of recollect.toml",
-        )  # fmt: skip
+        says = "no language model: summaries are selected sentences, not generated text"
+        yield HealthCheck("model", "better", says, "optional: configure one in [model] of recollect.toml")
     else:
         yield HealthCheck("model", "good", f"{settings.model.name} writes summaries")
 

@@ -6,7 +6,7 @@ which further entries are generated.
 
 import random
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 from math import ceil
@@ -17,13 +17,14 @@ from recollect.conversation import Conversation
 from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.entry import Category, Lifetime, Scope
-from recollect.model.operation import Add, Alias, Rename, Write
+from recollect.model.operation import Add, Alias, Operation, Rename, Write
 
 __all__ = ["HELPER", "fill"]
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
 BATCH = 5_000
+OPERATIONS: Mapping[str, Callable[[str, str], Operation]] = {"write": Write, "rename": Rename, "alias": Alias}
 HELPER = "scout"
 """A second agent, which looks things up for the first."""
 
@@ -41,11 +42,11 @@ def fill(home: Home, clock: FixedClock, agent: str, workspace: str, *, now: int,
     _today(memory, now)
     clock.set(now)
     home.flush()
-    told = len(memory.list(limit=1_000))
+    written = len(memory.list(limit=1_000))
     drafts = _generated(story["words"], more, now)
     while batch := list(islice(drafts, BATCH)):
         memory.remember_many(batch)
-    return told + more
+    return written + more
 
 
 def _moment(now: int, days: float) -> int:
@@ -64,12 +65,8 @@ def _play(home: Home, workspace: str, memory: Memory, scout: Memory, clock: Fixe
             scout.remember(**fields, source="web")
         case "know", fields:
             memory.upsert(**fields)
-        case "write", {"name": name, "content": content}:
-            memory.apply(Write(name, content=content))
-        case "rename", {"name": name, "new": new}:
-            memory.apply(Rename(name, new))
-        case "alias", {"name": name, "new": new}:
-            memory.apply(Alias(name, new))
+        case ("write" | "rename" | "alias") as kind, {"name": name, **rest}:
+            memory.apply(OPERATIONS[kind](name, *rest.values()))
         case "forget", {"name": name}:
             memory.forget(name)
         case "ask", {"query": query}:
@@ -77,15 +74,20 @@ def _play(home: Home, workspace: str, memory: Memory, scout: Memory, clock: Fixe
             home.flush()
         case "job", {"name": name}:
             home.jobs.run(name, workspace=workspace)
-        case "talk", {"chat_id": chat, "lines": lines, "ending": ending}:
-            talk = memory.conversations.start(
-                scene.get("channel"), chat_id=chat, model_id="assistant-large", participants=[HELPER]
-            )
-            _say(talk, clock, lines)
-            if ending != "open":
-                talk.end()
-            if ending == "archive":
-                talk.archive()
+        case "talk", fields:
+            _converse(memory, clock, **fields)
+
+
+def _converse(
+    memory: Memory, clock: FixedClock, *, chat_id: str, lines: Any, ending: str, channel: str | None = None
+) -> None:
+    start = memory.conversations.start
+    conv = start(channel, chat_id=chat_id, model_id="assistant-large", participants=[HELPER])
+    _say(conv, clock, lines)
+    if ending != "open":
+        conv.end()
+    if ending == "archive":
+        conv.archive()
 
 
 def _say(talk: Conversation, clock: FixedClock, lines: Iterable[Sequence[str]]) -> None:

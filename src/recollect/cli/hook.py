@@ -78,8 +78,8 @@ def hook(
         if event not in EVENTS:
             raise Invalid(f"unknown hook {event!r}; choose one of {', '.join(EVENTS)}")
         given = _given()
-        told = Path(folder or given.get("cwd") or "")
-        with replace(call, folder=told, home=_within(told, call.home)).memory() as mem:
+        project = Path(folder or given.get("cwd") or "")
+        with replace(call, folder=project, home=_within(project, call.home)).memory() as mem:
             text = _answer(mem, event, given, profile)
     except Exception as error:  # the session must go on
         complain(f"hook {event} failed: {error}")
@@ -156,8 +156,8 @@ def _new(mem: Memory, given: Mapping[str, Any], session: str, here: str | None =
     known: list[str] = []
     for info in reversed(mem.conversations.list(True, chat_id=session)):
         if info.id != here:
-            told = mem.conversations.get(info.id).events()
-            known += [event.content for event in told if event.type in (EventType.USER, EventType.MODEL)]
+            events = mem.conversations.get(info.id).events()
+            known += [event.content for event in events if event.type in (EventType.USER, EventType.MODEL)]
     if [message["content"] for message in messages[: len(known)]] == known:
         messages = messages[len(known) :]
     yield from messages
@@ -170,22 +170,27 @@ def _transcript(path: object) -> Iterator[dict[str, str]]:
     with Path(path).expanduser().open(encoding="utf-8", errors="replace") as file:
         for written in file:
             try:
-                told = json.loads(written)
+                record = json.loads(written)
             except ValueError:  # the last line may be incomplete
                 continue
-            message = told.get("message") if isinstance(told, dict) else None
-            if not isinstance(message, dict) or any(told.get(mark) for mark in ASIDE):
+            message = record.get("message") if isinstance(record, dict) else None
+            if not isinstance(message, dict) or any(record.get(mark) for mark in ASIDE):
                 continue
-            role, content = message.get("role"), message.get("content")
-            parts = [content] if isinstance(content, str) else [
-                part.get("text") for part in content or () if isinstance(part, dict) and part.get("type") == "text"
-            ]  # fmt: skip
-            said = (part for part in parts if isinstance(part, str))
-            text = "\n".join(_by_user(part) if role == "user" else part for part in said)
+            role = message.get("role")
+            parts = _texts(message.get("content"))
+            text = "\n".join(_by_user(part) if role == "user" else part for part in parts)
             text = text.replace("\0", "").strip()
             text = text.encode(errors="replace").decode()  # a lone surrogate would be rejected
             if role in ("user", "assistant") and text:
                 yield {"role": role, "content": text}
+
+
+def _texts(content: Any) -> list[str]:
+    """Return the texts of a message, whose content is a string or a list of typed parts."""
+    if isinstance(content, str):
+        return [content]
+    parts = [part for part in content or () if isinstance(part, dict) and part.get("type") == "text"]
+    return [part["text"] for part in parts if isinstance(part.get("text"), str)]
 
 
 def _by_user(text: str) -> str:

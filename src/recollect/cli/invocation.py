@@ -105,11 +105,11 @@ class Invocation:
 
     def but(self, **given: Any) -> "Invocation":
         """Return a copy with the given options applied."""
-        told = {name: value for name, value in given.items() if value not in (None, False)}
-        chosen = self.given | told.keys()
-        if "workspace" in told:
-            told["named"] = told.pop("workspace")
-        return replace(self, **told, given=chosen)
+        chosen = {name: value for name, value in given.items() if value not in (None, False)}
+        names = self.given | chosen.keys()
+        if "workspace" in chosen:
+            chosen["named"] = chosen.pop("workspace")
+        return replace(self, **chosen, given=names)
 
     def who(self) -> list[str]:
         """Return the options for a workspace and an agent other than the default."""

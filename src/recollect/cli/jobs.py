@@ -43,7 +43,7 @@ def run(
     if not done:
         remark("no job is due")
     for one in done:
-        _tell(one)
+        _print_run(one)
 
 
 @app.command(name="list", epilog=examples("jobs list"))
@@ -76,7 +76,7 @@ def runs(
     elif not found:
         remark("no job has run yet", limit=limit)
     for one in () if call.json else found:
-        _tell(one)
+        _print_run(one)
 
 
 @app.command(epilog=examples("jobs undo last"))
@@ -96,7 +96,7 @@ def undo(
     if call.json:
         document(done)
     else:
-        _tell(done)
+        _print_run(done)
 
 
 @app.command(epilog=examples("jobs watch --seconds 1"))
@@ -118,7 +118,7 @@ def watch(
                 if call.json:
                     document(one)
                 else:
-                    _tell(one)
+                    _print_run(one)
             if end is not None and clock.now() + pause * 1_000 > end:
                 return
             Event().wait(pause)
@@ -137,7 +137,7 @@ def _run(home: Home, name: str | None, dry_run: bool) -> list[Run]:
         return done
 
 
-def _tell(run: Run) -> None:
+def _print_run(run: Run) -> None:
     kind = "dry run" if run.dry_run else "undone" if run.undone_at else "skipped" if run.skipped else ""
     where = f"in {safe(run.workspace)}" if run.workspace else ""
     facts = (where, iso(run.started_at)[:16], kind, "" if run.dry_run else run.id)

@@ -64,30 +64,44 @@ def _applications() -> str:
 
 CLIENTS: Mapping[str, McpClient] = {
     "claude-code": McpClient(
-        title="Claude Code", user=".claude.json", project=".mcp.json", extra={"type": "stdio"},
+        title="Claude Code",
+        user=".claude.json",
+        project=".mcp.json",
+        extra={"type": "stdio"},
         note="Start a new session; /mcp shows the server.",
     ),
     "claude-desktop": McpClient(
-        title="Claude Desktop", user=f"{_applications()}/Claude/claude_desktop_config.json", project=None,
+        title="Claude Desktop",
+        user=f"{_applications()}/Claude/claude_desktop_config.json",
+        project=None,
         projects=False,
     ),
     "codex": McpClient(
-        title="Codex", user=".codex/config.toml", project=".codex/config.toml", key="mcp_servers",
+        title="Codex",
+        user=".codex/config.toml",
+        project=".codex/config.toml",
+        key="mcp_servers",
         note="Start a new session; /mcp shows the server.",
     ),
     "cursor": McpClient(title="Cursor", user=".cursor/mcp.json", project=".cursor/mcp.json"),
     "gemini": McpClient(title="Gemini CLI", user=".gemini/settings.json", project=".gemini/settings.json"),
     "vscode": McpClient(
-        title="Visual Studio Code", user=f"{_applications()}/Code/User/mcp.json", project=".vscode/mcp.json",
-        key="servers", extra={"type": "stdio"},
+        title="Visual Studio Code",
+        user=f"{_applications()}/Code/User/mcp.json",
+        project=".vscode/mcp.json",
+        key="servers",
+        extra={"type": "stdio"},
     ),
     "windsurf": McpClient(title="Windsurf", user=".codeium/windsurf/mcp_config.json", project=None),
     "zed": McpClient(
         title="Zed",
         user="AppData/Roaming/Zed/settings.json" if sys.platform == "win32" else ".config/zed/settings.json",
-        project=".zed/settings.json", key="context_servers", extra={"source": "custom"}, note="No restart is needed.",
+        project=".zed/settings.json",
+        key="context_servers",
+        extra={"source": "custom"},
+        note="No restart is needed.",
     ),
-}  # fmt: skip
+}
 
 HOOKS: Mapping[str, tuple[str, int]] = {
     "SessionStart": ("session-start", 30),

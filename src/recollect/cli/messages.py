@@ -21,6 +21,6 @@ def for_shell(message: str) -> str:
     wrong, found, _ = message.partition(_SURROGATE)
     if found:  # arguments are decoded in the locale of the shell
         return f"{wrong}bytes that are not UTF-8; give it as UTF-8, in a locale such as C.UTF-8"
-    for name, told in _NAMES.items():
-        message = message.replace(name, told)
+    for name, replacement in _NAMES.items():
+        message = message.replace(name, replacement)
     return re.sub(r"\b([a-z_]+)=…", lambda match: f"--{match[1].replace('_', '-')}", message)

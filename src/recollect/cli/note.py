@@ -1,7 +1,5 @@
 """Commands on named notes: the five operations, lists, history, links and the trash."""
 
-from collections.abc import Iterator, Mapping
-from difflib import SequenceMatcher
 from typing import Annotated, Any
 
 import typer
@@ -39,11 +37,12 @@ from recollect.cli.output import (
     table,
 )
 from recollect.cli.plot import plot, resampled, room
+from recollect.cli.revisions import field_changes, one_line
 from recollect.clock import iso
 from recollect.errors import Invalid
 from recollect.model.entry import Entry, Kind, Lifetime, Scope
 from recollect.model.listing import Sort
-from recollect.model.operation import Alias, Remove, Rename, Revision, Write
+from recollect.model.operation import Alias, Remove, Rename, Write
 
 __all__ = ["app"]
 
@@ -51,10 +50,6 @@ LONGEST = 240
 """Maximum characters of a text shown in a history."""
 TAGS = 2
 """Maximum number of tags shown in a list."""
-COMPARED = 2_000
-"""Maximum total number of words of two texts that are compared word by word."""
-AROUND = 4
-"""Words of context shown on both sides of a change."""
 
 app = group("Add, change, list and restore notes.")
 
@@ -213,11 +208,11 @@ def history(call: Invocation, target: Target) -> None:
     elif on_terminal():
         for revision in revisions:
             heading(revision.operation, f"{iso(revision.at)[:16]}  {safe(revision.actor)}")
-            pairs(_changes(revision))
+            pairs(field_changes(revision))
     else:
         columns(
             ("when", "who", "what", "change"),
-            [(iso(r.at), safe(r.actor), r.operation, _change(r)) for r in revisions],
+            [(iso(r.at), safe(r.actor), r.operation, one_line(r)) for r in revisions],
         )
 
 
@@ -323,7 +318,7 @@ def changes(
     else:
         columns(
             ("number", "when", "who", "what", "change"),
-            [(str(r.seq), iso(r.at), safe(r.actor), r.operation, _change(r)) for r in found],
+            [(str(r.seq), iso(r.at), safe(r.actor), r.operation, one_line(r)) for r in found],
         )
 
 
@@ -371,69 +366,3 @@ def _show(entry: Entry) -> None:
         ]
     )
     print(f"\n{safe(entry.content)}")
-
-
-def _change(revision: Revision) -> str:
-    before, after = revision.before, revision.after
-    match revision.operation:
-        case _ if not before and not after:
-            return "(erased)"
-        case "rename":
-            return line(f"{before.get('name') or 'no name'} -> {after['name']}")
-        case "alias":
-            return line(f"also {after['alias']}")
-        case "add":
-            return line(f"{_named(after)}{after['content']}")
-        case "remove":
-            return line(f"{_named(before)}{before['content']}")
-        case _:
-            return line("; ".join(f"{name}: {_plain(value)}" for name, value in after.items()))
-
-
-def _changes(revision: Revision) -> list[tuple[str, str]]:
-    """Describe what a revision changed: field by field for a write, otherwise in one line."""
-    before, after = revision.before, revision.after
-    if revision.operation != "write" or not after:
-        return [("", _cut(_change(revision)))]
-    return [(name, _compared(_plain(before.get(name)), _plain(value))) for name, value in after.items()]
-
-
-def _compared(before: str, after: str) -> str:
-    """Return a word diff of two texts: [-removed-], {+added+}, and a few words of context."""
-    before, after = line(before), line(after)
-    old, new = before.split(), after.split()
-    if before == after:
-        return _cut(after)
-    if not old or not new or len(old) + len(new) > COMPARED:
-        return f"{_cut(before) or 'nothing'} -> {_cut(after) or 'nothing'}"
-    matcher = SequenceMatcher(None, old, new, autojunk=False)
-    if matcher.ratio() < 0.3:  # unrelated texts that share a few words by chance
-        return f"{_cut(before)} -> {_cut(after)}"
-    return " ".join(_marked(matcher, old, new))
-
-
-def _marked(matcher: "SequenceMatcher[str]", old: list[str], new: list[str]) -> Iterator[str]:
-    for tag, start, end, first, last in matcher.get_opcodes():
-        if tag == "equal":
-            head = old[start:end][:AROUND] if start else []
-            tail = old[start:end][-AROUND:] if end < len(old) or last < len(new) else []
-            if len(head) + len(tail) >= end - start:
-                yield from old[start:end]
-            else:
-                yield from (*head, "…", *tail)
-        if tag in ("delete", "replace"):
-            yield f"[-{_cut(' '.join(old[start:end]))}-]"
-        if tag in ("insert", "replace"):
-            yield f"{{+{_cut(' '.join(new[first:last]))}+}}"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST].rstrip()}…"
-
-
-def _named(values: Mapping[str, Any]) -> str:
-    return f"{values['name']}: " if values.get("name") else ""
-
-
-def _plain(value: object) -> str:
-    return "" if value is None else ", ".join(map(str, value)) if isinstance(value, list) else str(value)

@@ -119,8 +119,8 @@ def complain(message: str) -> None:
 
 def remark(message: str, *, limit: int | None = None) -> None:
     """Print a remark on stderr, separate from the results; with `limit=0` one about that limit instead."""
-    told = "--limit 0 returns nothing; pass 1 or more" if limit == 0 else line(message)
-    _errors().print(Text(told, "dim"), soft_wrap=True)
+    text = "--limit 0 returns nothing; pass 1 or more" if limit == 0 else line(message)
+    _errors().print(Text(text, "dim"), soft_wrap=True)
 
 
 def said(verb: str, entry: Entry) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from recollect import Scratchpad
-from recollect.cli.conversation import Which, talk_of
+from recollect.cli.conversation import Which, conversation_of
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import examples, group
 from recollect.cli.output import columns, document, line, remark, safe
@@ -99,7 +99,7 @@ def clear(
 
 def _pad(mem: Memory, conversation: str, owner: str | None) -> Scratchpad:
     if owner is None:
-        return talk_of(mem, conversation).scratchpad
+        return conversation_of(mem, conversation).scratchpad
     return mem.conversations.scratchpad(conversation, owner)
 
 

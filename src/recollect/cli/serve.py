@@ -50,19 +50,18 @@ def serve(
     database: Annotated[str | None, typer.Option("--database", metavar="LOCATION", help="Alias of --home.")] = None,
 ) -> None:
     """Serve the memory over HTTP: REST, MCP and a web page. SIGTERM or Ctrl-C stops it gracefully."""
-    given: dict[str, Any] = {
-        "host": host, "port": port, "workers": workers, "log_format": log_format,
-        "require_token": require_token or None,
-    }  # fmt: skip
+    options = {"host": host, "port": port, "workers": workers, "log_format": log_format}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if require_token:
+        given["require_token"] = True
     call = call.but(home=database)
-    settings = replace(
-        call.settings, home=shown(call.home), workspace=call.workspace, agent=call.agent,
-        server=replace(call.settings.server, **{name: value for name, value in given.items() if value is not None}),
-    )  # fmt: skip
+    server = replace(call.settings.server, **given)
+    location = shown(call.home)
+    settings = replace(call.settings, home=location, workspace=call.workspace, agent=call.agent, server=server)
     try:
         from recollect.rest import serving
 
-        serving.serve(call.home, settings, upkeep=not no_upkeep, ready=lambda url: _tell(call, settings, url))
+        serving.serve(call.home, settings, upkeep=not no_upkeep, ready=lambda url: _announce(call, settings, url))
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise
@@ -90,10 +89,9 @@ def _address() -> str:
         return socket.gethostname()
 
 
-def _tell(call: Invocation, settings: Settings, url: str) -> None:
+def _announce(call: Invocation, settings: Settings, url: str) -> None:
     if call.json:
-        told: dict[str, Any] = {"url": url, "version": recollect.__version__, "workers": settings.server.workers}
-        document(told)
+        document({"url": url, "version": recollect.__version__, "workers": settings.server.workers})
     else:
         print(f"recollect {recollect.__version__} serves {safe(settings.home)} on {url}")
         rows = {

@@ -132,7 +132,7 @@ def _input(home: Home, call: Invocation, path: Path) -> Iterator[tuple[Path, Cal
         file = Path(folder, f"{call.agent}.json")
         with file.open("wb") as written:
             shutil.copyfileobj(sys.stdin.buffer, written)
-        yield file, lambda told: told.replace(str(file), "the input").replace(file.name, "the input")
+        yield file, lambda text: text.replace(str(file), "the input").replace(file.name, "the input")
 
 
 def _refuse_nothing(home: Home, location: str) -> None:

@@ -28,7 +28,7 @@ def sync(call: Invocation) -> None:
     if call.json:
         document(report)
     else:
-        _tell(report)
+        _print_report(report)
         print(f"vault: {safe(str(vault.folder))}")
 
 
@@ -47,12 +47,12 @@ def watch(
     with recollect.open(call.home) as home:
         vault = home.vault(call.workspace)
         if seconds is None:
-            vault.watch(stop, document if call.json else _tell, pause)
+            vault.watch(stop, document if call.json else _print_report, pause)
         else:
             for _ in range(max(round(seconds / pause), 1)):
                 report = vault.sync()
                 if report:
-                    (document if call.json else _tell)(report)
+                    (document if call.json else _print_report)(report)
                 stop.wait(pause)
 
 
@@ -127,12 +127,12 @@ def history(
             print(f"\n{safe(found.diff)}", end="")
 
 
-def _tell(report: Report) -> None:
+def _print_report(report: Report) -> None:
     for name in report.written:
         print(f"wrote {safe(name)}")
     figures = (("added", report.added), ("changed", report.changed), ("removed", report.removed))
-    told = ", ".join(f"{what} {number}" for what, number in figures if number)
-    if told:
-        print(f"from the files: {told}")
+    changes = ", ".join(f"{what} {number}" for what, number in figures if number)
+    if changes:
+        print(f"from the files: {changes}")
     for problem in report.problems:
         remark(str(problem))
