@@ -316,7 +316,7 @@ class Home:
         for place in self._workplaces()[:1]:
             with place.shared.database.write(SHARED) as tx:
                 tx.run("upkeep.job_put", name=COMPACTION, next_due_at=0)
-                tx.run("upkeep.told", name=COMPACTION, figures=json.dumps(result), last_run_at=now)
+                tx.run("upkeep.set_figures", name=COMPACTION, figures=json.dumps(result), last_run_at=now)
         return result
 
     def last_compaction(self) -> dict[str, Any] | None:
@@ -324,7 +324,7 @@ class Home:
         told: list[tuple[int, str]] = []
         for place in self._workplaces():  # the first one is another when a workspace or the account has come since
             with place.shared.read() as tx:
-                told += [(at, figures) for at, figures in tx.all("upkeep.told_last", name=COMPACTION)]
+                told += [(at, figures) for at, figures in tx.all("upkeep.last_figures", name=COMPACTION)]
         return dict(json.loads(max(told)[1])) if told else None
 
     def flush(self) -> None:

@@ -124,18 +124,20 @@ class Segmented:
         tx.run(f"{self.queries}.postings_drop", segments=numbers)
         self._rewritten(tx, first, end - 1)
         level = segments[0][1] + (len(segments) > 1)
-        self._write_segment(tx, counters, level, first, end - first, lengths, lists)
+        self._write_segment(tx, counters, lists, level=level, first=first, size=end - first, lengths=lengths)
 
     def _write_segment(
         self,
         tx: Transaction,
         counters: Counters,
+        lists: Iterable[tuple[str, bytes]],
+        *,
         level: int,
         first: int,
         size: int,
         lengths: bytes,
-        lists: Iterable[tuple[str, bytes]],
     ) -> None:
+        """Write a segment: its posting lists, and the range and lengths of its documents."""
         counters.layout += 1
         segment = counters.layout
         tx.run(f"{self.queries}.segment_put", segment=segment, level=level, first=first, size=size, lengths=lengths)
@@ -310,7 +312,8 @@ class Index(Segmented):
         lengths = array("I", bytes(4 * (last - first + 1)))
         for offset, terms in documents:
             lengths[offset] = sum(terms.values())
-        self._write_segment(tx, counters, 0, first, len(lengths), lengths.tobytes(), postings_of(documents))
+        lists, size = postings_of(documents), len(lengths)
+        self._write_segment(tx, counters, lists, level=0, first=first, size=size, lengths=lengths.tobytes())
         tx.run("index.tail_until", doc=last)
         self._rewritten(tx, first, last)
         counters.flushed = last

@@ -85,7 +85,8 @@ class JournalIndex(index.Segmented):
             for seq, terms, record in _EventReader(first).after(tx, numbers.flushed, numbers.flushed + size):
                 records[seq - first] = record
                 documents.append((seq - first, terms))
-            self._write_segment(tx, numbers, 0, first, size, records.tobytes(), index.postings_of(documents))
+            lists = index.postings_of(documents)
+            self._write_segment(tx, numbers, lists, level=0, first=first, size=size, lengths=records.tobytes())
             numbers.flushed += size
             numbers.live += int(np.count_nonzero(records["conversation"]))
             numbers.tokens += int(records["length"].sum())

@@ -195,10 +195,8 @@ def update(tx: Transaction, entry: Entry, doc: int) -> None:
 
 def adjust(tx: Transaction, entry: Entry) -> None:
     """Store an entry's bookkeeping fields, see BOOKKEEPING."""
-    tx.run(
-        "entries.adjust", id=entry.id, lifetime=str(entry.lifetime), access_count=entry.access_count,
-        accessed_at=entry.accessed_at,
-    )  # fmt: skip
+    values = {"lifetime": str(entry.lifetime), "access_count": entry.access_count, "accessed_at": entry.accessed_at}
+    tx.run("entries.adjust", id=entry.id, **values)
 
 
 def move(tx: Transaction, entry_id: str, doc: int) -> None:
@@ -244,20 +242,39 @@ def from_snapshot(entry_id: str, values: Mapping[str, Any]) -> Entry:
 def log(tx: Transaction, revision: Revision) -> None:
     """Append a revision to the operation log."""
     record(
-        tx, revision.seq, at=revision.at, actor=revision.actor, operation=revision.operation,
-        entry_id=revision.entry_id, before=revision.before, after=revision.after,
-    )  # fmt: skip
+        tx,
+        revision.seq,
+        at=revision.at,
+        actor=revision.actor,
+        operation=revision.operation,
+        entry_id=revision.entry_id,
+        before=revision.before,
+        after=revision.after,
+    )
 
 
 def record(
-    tx: Transaction, seq: int, *, at: int, actor: str, operation: str, entry_id: str,
-    before: Mapping[str, Any] | None, after: Mapping[str, Any] | None,
-) -> None:  # fmt: skip
+    tx: Transaction,
+    seq: int,
+    *,
+    at: int,
+    actor: str,
+    operation: str,
+    entry_id: str,
+    before: Mapping[str, Any] | None,
+    after: Mapping[str, Any] | None,
+) -> None:
     """Append one row to the operation log without building a Revision."""
     tx.run(
-        "operations.insert", seq=seq, at=at, actor=actor, operation=operation, entry_id=entry_id,
-        before=_json(before) if before else None, after=_json(after) if after else None,
-    )  # fmt: skip
+        "operations.insert",
+        seq=seq,
+        at=at,
+        actor=actor,
+        operation=operation,
+        entry_id=entry_id,
+        before=_json(before) if before else None,
+        after=_json(after) if after else None,
+    )
 
 
 def revisions(tx: Transaction, entry_id: str, *, legible: bool = False) -> list[Revision]:

@@ -28,10 +28,11 @@ def page(
     values["tag"] = None if wanted.tag is None else json.dumps(wanted.tag, ensure_ascii=False)
     found: list[Entry] = []
     if sort is not Sort.NAME or after.key is not None:
-        found = _all(tx, f"listing.{sort}_{'down' if descending else 'up'}", sort, wanted, values, after, limit)
+        query = f"listing.{sort}_{'down' if descending else 'up'}"
+        found = _all(tx, query, values, tag=wanted.tag, sort=sort, after=after, limit=limit)
         after = Cursor(None, "")
     if sort is Sort.NAME and len(found) < limit:
-        found += _all(tx, "listing.unnamed", sort, wanted, values, after, limit - len(found))
+        found += _all(tx, "listing.unnamed", values, tag=wanted.tag, sort=sort, after=after, limit=limit - len(found))
     return found
 
 
@@ -69,14 +70,14 @@ def _start(sort: Sort, descending: bool) -> Cursor:
 
 
 def _all(
-    tx: Transaction, query: str, sort: Sort, wanted: Wanted, values: dict[str, Any], after: Cursor, limit: int
+    tx: Transaction, query: str, values: dict[str, Any], *, tag: str | None, sort: Sort, after: Cursor, limit: int
 ) -> list[Entry]:
     passed: list[Entry] = []
     while len(passed) < limit:
         ids = [row[0] for row in tx.all(query, **values, key=after.key, id=after.id, limit=limit)]
         found = [entry for start in range(0, len(ids), CHUNK) for entry in _read(tx, ids[start : start + CHUNK])]
         # The query matches the tag as a substring of the JSON list, so compare whole tags here.
-        passed += [entry for entry in found if wanted.tag is None or wanted.tag in entry.tags]
+        passed += [entry for entry in found if tag is None or tag in entry.tags]
         if len(ids) < limit:
             break
         after = Cursor.of(found[-1], sort)

@@ -1,7 +1,7 @@
 -- What dreaming has written where, and which conversations insights were taken from.
 
--- `state` is pending until MEMORY.md has the line, then done (as is a row without one); undone when somebody took the
--- promotion back.
+-- `state` is pending until MEMORY.md has the line, then done (as is a row without one); undone when the
+-- promotion was reverted.
 ALTER TABLE promotions ADD COLUMN state TEXT;
 ALTER TABLE promotions ADD COLUMN hits INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE promotions ADD COLUMN days INTEGER NOT NULL DEFAULT 0;

@@ -18,12 +18,12 @@ WITH RECURSIVE
         UNION ALL SELECT (SELECT min(agent) FROM conversations WHERE conversations.agent > talking.agent)
         FROM talking WHERE talking.agent IS NOT NULL
     ),
-    told (agent) AS (
+    speakers (agent) AS (
         SELECT min(agent) FROM events
-        UNION ALL SELECT (SELECT min(agent) FROM events WHERE events.agent > told.agent)
-        FROM told WHERE told.agent IS NOT NULL
+        UNION ALL SELECT (SELECT min(agent) FROM events WHERE events.agent > speakers.agent)
+        FROM speakers WHERE speakers.agent IS NOT NULL
     )
 SELECT agent FROM (
     SELECT agent FROM counted UNION SELECT agent FROM logged UNION SELECT agent FROM talking
-    UNION SELECT agent FROM told UNION SELECT agent FROM journals UNION SELECT agent FROM channels
+    UNION SELECT agent FROM speakers UNION SELECT agent FROM journals UNION SELECT agent FROM channels
 ) AS every WHERE agent IS NOT NULL ORDER BY agent

@@ -21,10 +21,10 @@ UPDATE jobs SET next_due_at = :next_due_at, last_run_at = :last_run_at, duration
     error = :error, figures = :figures, lease_owner = NULL, lease_until = NULL
 WHERE agent = :agent AND name = :name AND lease_owner = :owner
 
--- name: told
+-- name: set_figures
 UPDATE jobs SET figures = :figures, last_run_at = :last_run_at WHERE agent = :agent AND name = :name
 
--- name: told_last
+-- name: last_figures
 SELECT last_run_at, figures FROM jobs WHERE agent = :agent AND name = :name AND last_run_at IS NOT NULL
 
 -- name: run_put

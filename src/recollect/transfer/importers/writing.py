@@ -10,7 +10,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from recollect import names, text
 from recollect.engine import conversation_search, conversations, embedding, ending, remember
@@ -51,6 +51,7 @@ class _Agent:
     """Conversation ids by foreign chat id, oldest first."""
     events: int
     """Length of the journal when `chats` was read."""
+    _: KW_ONLY
     notes: list[ImportedNote] = field(default_factory=list)
     waiting: list[ImportedChat] = field(default_factory=list)
     messages: int = 0
