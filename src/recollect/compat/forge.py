@@ -39,7 +39,7 @@ class ReminderView(TypedDict):
 
 @with_config(STRICT)
 class ReminderResult(TypedDict):
-    """What forge_reminder gives."""
+    """Result of forge_reminder."""
 
     ok: bool
     reminder: NotRequired[ReminderView]
@@ -48,7 +48,7 @@ class ReminderResult(TypedDict):
 
 @with_config(STRICT)
 class CheckpointResult(TypedDict):
-    """What forge_memory_checkpoint gives: the commit, or why there was none."""
+    """Result of forge_memory_checkpoint: the commit, or why it was skipped."""
 
     ok: bool
     skipped: bool
@@ -63,27 +63,37 @@ def forge_reminder(
         Line | None,
         Field(description="For add: after a time such as 10m, 2h or 1d, or RFC 3339: 2026-03-16T14:32:00Z."),
     ] = None,
-    message: Annotated[LongText | None, Field(description="For add: what to say then.")] = None,
-    recipient: Annotated[Line | None, Field(description="For add: who is reminded, if not the user.")] = None,
+    message: Annotated[LongText | None, Field(description="For add: the text to deliver.")] = None,
+    recipient: Annotated[Line | None, Field(description="For add: the recipient, if not the user.")] = None,
     plugin: Annotated[Line | None, Field(description="For add: the plugin or channel that delivers it.")] = None,
     session_id: Annotated[
-        Line | None, Field(description="For add: the session it belongs to; this one's if left out.")
+        Line | None, Field(description="For add: the session it belongs to; by default this one.")
     ] = None,
-    id: Annotated[Line | None, Field(description="For done and cancel: which one.")] = None,
-    include_delivered: Annotated[bool | None, Field(description="For list: also those that were told.")] = None,
-    limit: Annotated[int | None, Field(ge=1, le=100, description="For list and due: the most; 20 if left out.")] = None,
+    id: Annotated[Line | None, Field(description="For done and cancel: its id.")] = None,
+    include_delivered: Annotated[bool | None, Field(description="For list: also delivered ones.")] = None,
+    limit: Annotated[
+        int | None, Field(ge=1, le=100, description="For list and due: maximum number; default 20.")
+    ] = None,
 ) -> ReminderResult:
-    """Reminders: add one for later, list those that wait, see which are due, mark one as told (done), cancel one.
+    """Reminders: add one, list pending ones, see which are due, mark one as delivered (done), cancel one.
 
-    Use `add` when the user asks to be reminded or a task has a date. Ask for `due` at the beginning of a session, tell
-    the user, and mark each one as `done`.
+    Use `add` when the user asks to be reminded or a task has a date. Call `due` at the beginning of a session, tell the
+    user, and mark each one as `done`.
 
     Example: {"at": "2h", "message": "Check whether the deployment went through"}
     """
-    checked(REMINDER, action, {
-        "at": at, "message": message, "id": id, "include_delivered": include_delivered, "limit": limit,
-        "recipient": recipient, "plugin": plugin, "session_id": session_id,
-    })  # fmt: skip
+    checked(
+        REMINDER,
+        action,
+        at=at,
+        message=message,
+        id=id,
+        include_delivered=include_delivered,
+        limit=limit,
+        recipient=recipient,
+        plugin=plugin,
+        session_id=session_id,
+    )
     if action == "list":
         waiting = request_context().memory.reminders.list(include_delivered=bool(include_delivered), limit=limit or 20)
         return {"ok": True, "reminders": [_view(one) for one in waiting]}
@@ -95,16 +105,16 @@ def forge_reminder(
         made = reminders.add(str(at), str(message), session_id=session, plugin=plugin, recipient=recipient)
         return {"ok": True, "reminder": _view(made)}
     if not (reminders.deliver(str(id)) if action == "done" else reminders.cancel(str(id))):
-        raise NotFound(f"no reminder {id!r} waits")
+        raise NotFound(f"no pending reminder {id!r}")
     return {"ok": True}
 
 
 def forge_memory_checkpoint(
-    note: Annotated[Line | None, Field(description="Why, in a few words.")] = None,
+    note: Annotated[Line | None, Field(description="The reason, in a few words.")] = None,
 ) -> CheckpointResult:
-    """Commit the present state of the memory's files to their git repository, so that there is a way back to it.
+    """Commit the current state of the memory's files to their git repository, so that it can be restored.
 
-    Use it before a large clean-up of notes and after important work. When nothing has changed, it says so.
+    Use it before a large clean-up of notes and after important work. Skipped if nothing has changed.
 
     Example: {"note": "before merging the deployment notes"}
     """

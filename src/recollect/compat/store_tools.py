@@ -1,4 +1,4 @@
-"""Reads and writes exposed to a model as tools, in the shapes it sees: plain mappings in and out, never a score.
+"""Reads and writes of the stores of a model's memory tools, in the form the model sees: plain mappings, no scores.
 
 The acting agent is the owner of the memory; no argument names it. Errors are raised, as everywhere else.
 """
@@ -29,10 +29,18 @@ OPERATIONS = ("insert", "update", "delete")
 
 
 def query(
-    memory: "Memory", store: str = "knowledge", mode: str | None = None, query: str | None = None, *,
-    hash: str | None = None, session_id: str | None = None, conversation: "Conversation | str | None" = None,
-    target_agent: str | None = None, limit: int = 10, after: int = 0,
-) -> dict[str, Any]:  # fmt: skip
+    memory: "Memory",
+    store: str = "knowledge",
+    mode: str | None = None,
+    query: str | None = None,
+    *,
+    hash: str | None = None,
+    session_id: str | None = None,
+    conversation: "Conversation | str | None" = None,
+    target_agent: str | None = None,
+    limit: int = 10,
+    after: int = 0,
+) -> dict[str, Any]:
     """Read one of the stores of a memory: {"ok": True, "results": [{id, store, content, source_agent, created_at, …}]}.
 
     `working` is the current conversation, by words or by the hash of an event, and never another agent's. `session`
@@ -58,9 +66,13 @@ def query(
         results = _session(memory, chosen, query, target_agent, limit)
     else:
         found = memory.recall(
-            _given(query, "query", store), limit=limit, mode=_recall_mode(chosen), kinds=[Kind.NOTE],
-            lifetimes=[Lifetime.LONG_TERM], target_agent=target_agent,
-        )  # fmt: skip
+            _given(query, "query", store),
+            limit=limit,
+            mode=_recall_mode(chosen),
+            kinds=[Kind.NOTE],
+            lifetimes=[Lifetime.LONG_TERM],
+            target_agent=target_agent,
+        )
         results = [{**_entry(hit.entry, store), "source_agent": hit.agent} for hit in found]
     return {"ok": True, "results": [{"source_agent": owner, **result} for result in results]}
 
@@ -97,9 +109,13 @@ def compact(conversation: "Conversation", lane: str = "edge") -> dict[str, Any]:
 
 
 def _working(
-    memory: "Memory", mode: str, query: str | None, hash: str | None, conversation: "Conversation | str | None",
+    memory: "Memory",
+    mode: str,
+    query: str | None,
+    hash: str | None,
+    conversation: "Conversation | str | None",
     limit: int,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     if conversation is None:
         raise Invalid("working memory is that of a conversation; say which with conversation=…")
     current = memory.conversations.get(conversation) if isinstance(conversation, str) else conversation
@@ -114,10 +130,10 @@ def _detail(
     """Return a page of the events of a conversation, without compaction markers."""
     # A marker covers at least one event before it, so at least half of the events are not markers.
     happened = memory.conversations.detail(session, target_agent=target_agent, limit=2 * limit + 2, after=after)
-    told = [event for event in happened if event.type is not EventType.MARKER]
-    page = told[:limit]
+    events = [event for event in happened if event.type is not EventType.MARKER]
+    page = events[:limit]
     results = [{"source_agent": owner, **_event(event, "session")} for event in page]
-    return {"ok": True, "results": results, **({"next": page[-1].seq} if page and len(told) > limit else {})}
+    return {"ok": True, "results": results, **({"next": page[-1].seq} if page and len(events) > limit else {})}
 
 
 def _session(
@@ -133,9 +149,12 @@ def _session(
         more = [hit for hit in blocks if not any(content in hit.entry.content for content in known)]
         return [*spoken, *({**_entry(hit.entry, "session"), "source_agent": hit.agent} for hit in more)][:limit]
     hits = memory.recall(
-        _given(query, "query", mode), limit=limit, mode=_recall_mode(mode), kinds=[Kind.CHUNK, Kind.ARCHIVE],
+        _given(query, "query", mode),
+        limit=limit,
+        mode=_recall_mode(mode),
+        kinds=[Kind.CHUNK, Kind.ARCHIVE],
         target_agent=target_agent,
-    )  # fmt: skip
+    )
     return [{**_entry(hit.entry, "session"), "source_agent": hit.agent} for hit in hits]
 
 

@@ -131,11 +131,19 @@ def conversation(
 
     Example: {"action": "append", "messages": [{"role": "assistant", "content": "We decided to use SQLite."}]}
     """
-    checked(CONVERSATION, action, {
-        "conversation": conversation, "messages": messages, "channel": channel, "chat_id": chat_id,
-        "model_id": model_id, "participants": participants, "resume": resume, "include_archived": include_archived,
-        "limit": limit,
-    })  # fmt: skip
+    checked(
+        CONVERSATION,
+        action,
+        conversation=conversation,
+        messages=messages,
+        channel=channel,
+        chat_id=chat_id,
+        model_id=model_id,
+        participants=participants,
+        resume=resume,
+        include_archived=include_archived,
+        limit=limit,
+    )
     if action == "start":
         begun = (
             request_context()
@@ -182,14 +190,12 @@ def scratchpad(
 ) -> ScratchpadResult:
     """Temporary values of the conversation that is going on, by key: write, read, list or clear them.
 
-    Use it for the state of the work at hand, which nobody needs later: a plan, the step you are at, intermediate
-    results; also to share them with agents that take part in the conversation. What should last belongs into `memory`.
+    Use it for the state of the current work: a plan, the current step, intermediate results; also to share them with
+    the other participants of the conversation. What should last belongs in `memory`.
 
     Example: {"action": "write", "key": "plan", "value": ["read the log", "fix the test"]}
     """
-    checked(SCRATCHPAD, action, {
-        "key": key, "value": value, "conversation": conversation, "owner": owner,
-    })  # fmt: skip
+    checked(SCRATCHPAD, action, key=key, value=value, conversation=conversation, owner=owner)
     pad, ref = _pad(conversation, owner, begin=action == "write")
     result: ScratchpadResult = {"ok": True, "conversation": ref}
     if action == "list":

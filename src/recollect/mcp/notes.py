@@ -25,7 +25,8 @@ from recollect.mcp.schemas import (
     note_view,
 )
 from recollect.mcp.tool import Actions, checked, tool
-from recollect.model.entry import Scope
+from recollect.memory import Memory
+from recollect.model.entry import Entry, Scope
 from recollect.model.operation import Alias, Remove, Rename, Write
 
 __all__ = [
@@ -166,9 +167,7 @@ def memory(
     Examples: {"action": "recall", "query": "when do we deploy?"} and {"action": "remember", "content": "We deploy on
     Tuesdays, never on Fridays.", "tags": ["deploy"]}
     """
-    checked(MEMORY, action, {
-        "content": content, "tags": tags, "context": context, "query": query, "limit": limit, "mode": mode, "id": id,
-    })  # fmt: skip
+    checked(MEMORY, action, content=content, tags=tags, context=context, query=query, limit=limit, mode=mode, id=id)
     if action == "remember":
         made = request_context().writing().remember(str(content), tags=tags or (), context=context)
         return {"ok": True, "id": made.id}
@@ -176,7 +175,7 @@ def memory(
         return {"ok": request_context().writing().forget(str(id))}
     hits = request_context().memory.recall(
         str(query), limit=limit or 5, mode=mode or "hybrid", conversation=request_context().current()
-    )  # fmt: skip
+    )
     return {"ok": True, "results": hit_views(hits)}
 
 
@@ -211,9 +210,9 @@ def memory_query(
     """Look something up in one particular store: what was said in this conversation, what was said in past ones, or
     the knowledge kept by key.
 
-    Use it when `memory` recall is too broad: to read the beginning of a past conversation as it was (`conversation` get
-    reads its end), to find the exact words of somebody, or to read what another agent of this workspace knows. The
-    working memory of others is never readable.
+    Use it when `memory` recall is too broad: to read a past conversation from its beginning (`conversation` get reads
+    its end), to find exact words, or to read what another agent of this workspace knows. The working memory of other
+    agents is never readable.
 
     Example: {"store": "session", "mode": "text", "query": "port of the staging database"}
     """
@@ -228,9 +227,16 @@ def memory_query(
     if store == "working" and target_agent is None:
         here = request_context().conversation(conversation)
     found: dict[str, Any] = request_context().memory.query(
-        store, mode, query, hash=hash, session_id=session_id, conversation=here, target_agent=target_agent, limit=limit,
+        store,
+        mode,
+        query,
+        hash=hash,
+        session_id=session_id,
+        conversation=here,
+        target_agent=target_agent,
+        limit=limit,
         after=after or 0,
-    )  # fmt: skip
+    )
     result: QueryResult = {"ok": True, "results": found["results"]}
     if "next" in found:
         result["next"] = found["next"]
@@ -307,12 +313,26 @@ def memory_note(
     Example: {"action": "add", "name": "use SQLite", "category": "decisions", "content": "We chose SQLite, because one
     file is enough."}
     """
-    checked(NOTE, action, {
-        "target": target, "name": name, "content": content, "tags": tags, "context": context, "category": category,
-        "scope": scope, "importance": importance, "lifetime": lifetime, "channel": channel,
-        "conversation": conversation, "kind": kind, "tag": tag, "limit": limit, "before": before,
-    })  # fmt: skip
-    mem, wanted, called = request_context().memory, str(target), str(name)
+    checked(
+        NOTE,
+        action,
+        target=target,
+        name=name,
+        content=content,
+        tags=tags,
+        context=context,
+        category=category,
+        scope=scope,
+        importance=importance,
+        lifetime=lifetime,
+        channel=channel,
+        conversation=conversation,
+        kind=kind,
+        tag=tag,
+        limit=limit,
+        before=before,
+    )
+    mem, wanted = request_context().memory, str(target)
     match action:
         case "show":
             return {"ok": True, "note": note_view(mem.get(wanted))}
@@ -321,16 +341,22 @@ def memory_note(
         case "links":
             found = mem.links(wanted)
             return {
-                "ok": True, "links_to": [one.name or one.id for one in found.out],
-                "linked_from": [one.name or one.id for one in found.back], "broken_links": [*found.broken],
-            }  # fmt: skip
+                "ok": True,
+                "links_to": [one.name or one.id for one in found.out],
+                "linked_from": [one.name or one.id for one in found.back],
+                "broken_links": [*found.broken],
+            }
         case "trash":
             return {"ok": True, "notes": [note_view(one.entry) for one in mem.trash(limit=limit or 20)]}
         case "list":
             listed = mem.list(
-                kind=kind, category=category, scope=scope, tag=tag, limit=limit or 20,
+                kind=kind,
+                category=category,
+                scope=scope,
+                tag=tag,
+                limit=limit or 20,
                 after=mem.get(before) if before else None,
-            )  # fmt: skip
+            )
             return {"ok": True, "notes": [note_view(one) for one in listed]}
     mem = request_context().writing()
     match action:
@@ -340,23 +366,36 @@ def memory_note(
             elif category == "handoffs":
                 conversation = conversation or request_context().current()  # ending it then writes no second hand-off
             made = mem.remember(
-                str(content), name=name, tags=tags or (), context=context, category=category,
-                scope=scope or Scope.WORKSPACE, channel=channel, conversation=conversation,
-                importance=0.5 if importance is None else importance, lifetime=lifetime,
-            )  # fmt: skip
+                str(content),
+                name=name,
+                tags=tags or (),
+                context=context,
+                category=category,
+                scope=scope or Scope.WORKSPACE,
+                channel=channel,
+                conversation=conversation,
+                importance=0.5 if importance is None else importance,
+                lifetime=lifetime,
+            )
         case "write":
             made = mem.apply(
                 Write(wanted, content=content, tags=tags, context=context, category=category, importance=importance)
             )
-        case "rename":
-            made = mem.apply(Rename(wanted, called))
-        case "alias":
-            made = mem.apply(Alias(wanted, called))
-        case "remove":
-            made = mem.apply(Remove(wanted))
         case _:
-            made = mem.restore(wanted, name=name)
+            made = _renamed(mem, action, wanted, name)
     return {"ok": True, "note": note_view(made)}
+
+
+def _renamed(mem: Memory, action: str, target: str, name: str | None) -> Entry:
+    """Apply an action that changes the names of an entry, or whether it is in the trash."""
+    match action:
+        case "rename":
+            return mem.apply(Rename(target, str(name)))
+        case "alias":
+            return mem.apply(Alias(target, str(name)))
+        case "remove":
+            return mem.apply(Remove(target))
+    return mem.restore(target, name=name)
 
 
 def memory_context(
@@ -378,10 +417,14 @@ def memory_context(
     """
     made = request_context().memory.context(
         command, budget=budget, profile=profile, conversation=conversation or request_context().current()
-    )  # fmt: skip
+    )
     return {
-        "ok": True, "text": made.text, "tokens": made.tokens, "dropped": made.dropped, "recovering": made.recovering,
-    }  # fmt: skip
+        "ok": True,
+        "text": made.text,
+        "tokens": made.tokens,
+        "dropped": made.dropped,
+        "recovering": made.recovering,
+    }
 
 
 TOOLS: list[Tool] = [

@@ -62,7 +62,9 @@ def add_notifications(server: MCPServer[Any]) -> None:
         _connection(ctx.session).state[LEVEL] = params.level
         return EmptyResult()
 
-    inner = server._lowlevel_server  # the public server has no way to add these
+    inner = (
+        server._lowlevel_server
+    )  # private: MCPServer offers no way to register handlers for these methods of the old revision
     inner.add_request_handler("resources/subscribe", SubscribeRequestParams, subscribe)
     inner.add_request_handler("resources/unsubscribe", UnsubscribeRequestParams, unsubscribe)
     inner.add_request_handler("logging/setLevel", SetLevelRequestParams, set_level)
@@ -72,10 +74,10 @@ async def notify_failure(session: ServerSession, tool: str) -> None:
     """Send a log message about a failed tool, if the client enabled logging; the reason is in the server's log only."""
     level = _connection(session).state.get(LEVEL)
     if level is not None and LEVELS.index(level) <= LEVELS.index("error"):
-        told = LoggingMessageNotificationParams(
-            level="error", logger="recollect", data=f"{tool} failed unexpectedly; the log of the server says why"
+        params = LoggingMessageNotificationParams(
+            level="error", logger="recollect", data=f"{tool} failed unexpectedly; see the server's log"
         )
-        await session.send_notification(LoggingMessageNotification(params=told))
+        await session.send_notification(LoggingMessageNotification(params=params))
 
 
 class _Watch:
@@ -95,7 +97,7 @@ class _Watch:
         except ResourceError as error:
             raise MCPError(code=INVALID_PARAMS, message=str(error), data={"uri": uri}) from error
         if uri not in self.seen and len(self.seen) >= SUBSCRIPTIONS:
-            full = f"a session can subscribe to {SUBSCRIPTIONS} resources, and this one has; unsubscribe from one first"
+            full = f"too many subscriptions (limit {SUBSCRIPTIONS} per session); unsubscribe from one first"
             raise MCPError(code=INVALID_PARAMS, message=full)
         self.seen[uri], self._last = content, None  # it may have changed since the read, so force a poll
         if self._task is None:
@@ -142,4 +144,6 @@ def _last() -> tuple[int, int, int]:
 
 
 def _connection(session: ServerSession) -> Connection:
-    return session._connection  # holds state for handlers, but the SDK does not pass it to them
+    return (
+        session._connection
+    )  # private: holds state and teardown of a session, but handlers only get the `ServerSession`

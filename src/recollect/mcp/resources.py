@@ -60,9 +60,12 @@ def add_resources(server: MCPServer[Any]) -> None:
     anything = ResourceSecurity(exempt_params={"name", "ref"})
 
     @server.resource(
-        "recollect://entries", name="entries", title="Recent memories", mime_type=MARKDOWN,
+        "recollect://entries",
+        name="entries",
+        title="Recent memories",
+        mime_type=MARKDOWN,
         description=f"The {RECENT} newest entries, each with the address to read it at.",
-    )  # fmt: skip
+    )
     @_resource
     def entries() -> str:
         lines = []
@@ -74,25 +77,36 @@ def add_resources(server: MCPServer[Any]) -> None:
         return "\n".join(["# Recent memories", "", *(lines or ["Nothing is remembered yet."])]) + "\n"
 
     @server.resource(
-        "recollect://context", name="context", title="Context of the project", mime_type=MARKDOWN,
+        "recollect://context",
+        name="context",
+        title="Context of the project",
+        mime_type=MARKDOWN,
         description="What a new session should know: the project, the last hand-off, decisions, lessons, open tasks.",
-    )  # fmt: skip
+    )
     @_resource
     def context() -> str:
         return request_context().memory.context("", conversation=request_context().current()).text
 
     @server.resource(
-        ENTRY, name="entry", title="One memory", mime_type=MARKDOWN, security=anything,
+        ENTRY,
+        name="entry",
+        title="One memory",
+        mime_type=MARKDOWN,
+        security=anything,
         description="The content of the entry with this name, alias or id.",
-    )  # fmt: skip
+    )
     @_resource
     def entry(name: str) -> str:
         return fencing.clean(request_context().memory.get(name).content)
 
     @server.resource(
-        CONVERSATION, name="conversation", title="One conversation", mime_type=MARKDOWN,
-        security=anything, description="What was said in the conversation with this ref code or id.",
-    )  # fmt: skip
+        CONVERSATION,
+        name="conversation",
+        title="One conversation",
+        mime_type=MARKDOWN,
+        security=anything,
+        description="What was said in the conversation with this ref code or id.",
+    )
     @_resource
     def conversation(ref: str) -> str:
         found = request_context().memory.conversations.get(ref)
@@ -136,9 +150,11 @@ def add_completion(server: MCPServer[Any]) -> None:
         if (where, argument.name) not in ((ENTRY, "name"), ("orient", "command")):
             return []
         named = request_context().memory.list(
-            sort=Sort.NAME, after=Cursor(begun, "").text(Sort.NAME) if begun else None, limit=OFFERED + 1,
+            sort=Sort.NAME,
+            after=Cursor(begun, "").text(Sort.NAME) if begun else None,
+            limit=OFFERED + 1,
             category=Category.TASKS if where == "orient" else None,
-        )  # fmt: skip
+        )
         return [one.name for one in named if one.name and one.name.startswith(begun)]
 
     @server.completion()  # type: ignore[no-untyped-call, untyped-decorator]

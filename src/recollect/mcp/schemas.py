@@ -145,10 +145,17 @@ def hit_views(hits: Sequence[Hit]) -> list[HitView]:
 def note_view(entry: Entry) -> NoteView:
     """Convert an entry."""
     made: NoteView = {
-        "id": entry.id, "content": entry.content, "tags": [*entry.tags], "kind": str(entry.kind),
-        "scope": str(entry.scope), "lifetime": str(entry.lifetime), "importance": entry.importance,
-        "source": entry.source, "created_at": iso(entry.created_at), "updated_at": iso(entry.updated_at),
-    }  # fmt: skip
+        "id": entry.id,
+        "content": entry.content,
+        "tags": [*entry.tags],
+        "kind": str(entry.kind),
+        "scope": str(entry.scope),
+        "lifetime": str(entry.lifetime),
+        "importance": entry.importance,
+        "source": entry.source,
+        "created_at": iso(entry.created_at),
+        "updated_at": iso(entry.updated_at),
+    }
     if entry.name:
         made["name"] = entry.name
     if entry.aliases:
@@ -163,17 +170,23 @@ def note_view(entry: Entry) -> NoteView:
 def change_view(revision: Revision) -> ChangeView:
     """Convert a row of the operation log."""
     return {
-        "at": iso(revision.at), "by": revision.actor, "operation": revision.operation,
-        "before": dict(revision.before), "after": dict(revision.after),
-    }  # fmt: skip
+        "at": iso(revision.at),
+        "by": revision.actor,
+        "operation": revision.operation,
+        "before": dict(revision.before),
+        "after": dict(revision.after),
+    }
 
 
 def conversation_view(info: ConversationInfo) -> ConversationView:
     """Convert the description of a conversation."""
     made: ConversationView = {
-        "ref_code": info.ref_code, "id": info.id, "status": str(info.status), "channel": info.channel_id,
+        "ref_code": info.ref_code,
+        "id": info.id,
+        "status": str(info.status),
+        "channel": info.channel_id,
         "started_at": iso(info.started_at),
-    }  # fmt: skip
+    }
     if info.ended_at is not None:
         made["ended_at"] = iso(info.ended_at)
     if info.chat_id:
@@ -190,8 +203,11 @@ def conversation_view(info: ConversationInfo) -> ConversationView:
 def event_view(event: Event) -> EventView:
     """Convert an event."""
     made: EventView = {
-        "hash": event.hash[:12], "role": event.role, "content": event.content, "at": iso(event.created_at or 0),
-    }  # fmt: skip
+        "hash": event.hash[:12],
+        "role": event.role,
+        "content": event.content,
+        "at": iso(event.created_at or 0),
+    }
     if event.speaker:
         made["speaker"] = event.speaker
     return made

@@ -68,7 +68,7 @@ def advice(error: RecollectError, tool: str = "") -> str:
     return f"{said}. {following}".strip()
 
 
-def checked(actions: Actions, action: str, given: Mapping[str, Any]) -> None:
+def checked(actions: Actions, action: str, **given: Any) -> None:
     """Raise Invalid for arguments that the action lacks or does not take; None counts as not given."""
     needed, also = actions[action]
     for name in needed:
@@ -81,17 +81,28 @@ def checked(actions: Actions, action: str, given: Mapping[str, Any]) -> None:
 
 
 def tool(
-    function: Callable[..., Any], *, title: str, reads: bool = False, destroys: bool = False, repeats: bool = False,
+    function: Callable[..., Any],
+    *,
+    title: str,
+    reads: bool = False,
+    destroys: bool = False,
+    repeats: bool = False,
     outside: bool = False,
-) -> Tool:  # fmt: skip
+) -> Tool:
     """Make a tool of a function: the docstring is its description, the annotations define its schemas."""
     made = Tool.from_function(
-        function, title=title, description=_flat(function.__doc__ or ""), structured_output=True,
+        function,
+        title=title,
+        description=_flat(function.__doc__ or ""),
+        structured_output=True,
         annotations=ToolAnnotations(
-            title=title, read_only_hint=reads, destructive_hint=destroys, idempotent_hint=repeats or reads,
+            title=title,
+            read_only_hint=reads,
+            destructive_hint=destroys,
+            idempotent_hint=repeats or reads,
             open_world_hint=outside,
         ),
-    )  # fmt: skip
+    )
     known = made.fn_metadata
 
     class Strict(known.arg_model):  # type: ignore[name-defined, misc]
@@ -100,9 +111,11 @@ def tool(
         )  # rendering the input is slow, and it is not shown
 
     metadata = _Metadata(
-        arg_model=Strict, output_schema=known.output_schema, output_model=known.output_model,
+        arg_model=Strict,
+        output_schema=known.output_schema,
+        output_model=known.output_model,
         wrap_output=known.wrap_output,
-    )  # fmt: skip
+    )
     if metadata.output_schema is not None:
         metadata.output_schema = _plain(metadata.output_schema)
     kept = {name: getattr(made, name) for name in Tool.model_fields}
@@ -187,16 +200,16 @@ def _translated(function: Callable[..., Any]) -> Callable[..., Any]:
 def _wrong(tool: Tool, error: ValidationError) -> str:
     """Describe the invalid arguments in terms of the schema, without their values."""
     known = tool.parameters.get("properties", {})
-    told = []
+    problems = []
     for problem in error.errors(include_url=False, include_input=False)[:ERRORS]:
         name = ".".join(str(part)[:80] for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            told.append(f"there is no argument {name!r}; there are {listed(tuple(known))}")
+            problems.append(f"there is no argument {name!r}; there are {listed(tuple(known))}")
             if "agent" in name:
-                told.append("whose memory this is cannot be chosen")
+                problems.append("the agent cannot be chosen")
         else:
-            told.append(f"{name}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
-    return f"The arguments of {tool.name} are wrong: {'; '.join(dict.fromkeys(told))}. {ADVICE[Invalid]}"
+            problems.append(f"{name}: {problem['msg'][0].lower()}{problem['msg'][1:]}")
+    return f"The arguments of {tool.name} are wrong: {'; '.join(dict.fromkeys(problems))}. {ADVICE[Invalid]}"
 
 
 def listed(names: tuple[str, ...]) -> str:

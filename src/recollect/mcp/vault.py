@@ -51,11 +51,14 @@ def memory_history(
     found = caller.home.vault(caller.workspace).history(caller.agent, limit, include_diff)
     commits: list[CommitView] = [
         {
-            "oid": one.oid, "subject": one.subject, "body": one.body, "author": one.author,
+            "oid": one.oid,
+            "subject": one.subject,
+            "body": one.body,
+            "author": one.author,
             "at": iso(one.timestamp_unix * 1_000),
         }
         for one in found.commits
-    ]  # fmt: skip
+    ]
     return (
         {"ok": True, "commits": commits} if found.diff is None else {"ok": True, "commits": commits, "diff": found.diff}
     )

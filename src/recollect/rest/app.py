@@ -49,9 +49,22 @@ One durable memory for AI agents. Every route names a memory by `workspace` and 
 EXPOSED = ("ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After")
 """Response headers that cross-origin pages may read."""
 NOUNS = (
-    system, entries, recall, jobs, vault, transfer, context, feed, access, session, conversations, scratchpad,
-    reminders, dashboard, reference,
-)  # fmt: skip
+    system,
+    entries,
+    recall,
+    jobs,
+    vault,
+    transfer,
+    context,
+    feed,
+    access,
+    session,
+    conversations,
+    scratchpad,
+    reminders,
+    dashboard,
+    reference,
+)
 _log = logging.getLogger("recollect.rest")
 
 
@@ -59,11 +72,16 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     """Create the app for a home. Its lifespan runs the upkeep and closes the home at the end."""
     settings = settings or Settings.read()
     app = FastAPI(
-        title="recollect", version=recollect.__version__, description=DESCRIPTION.strip(), lifespan=_lifespan,
+        title="recollect",
+        version=recollect.__version__,
+        description=DESCRIPTION.strip(),
+        lifespan=_lifespan,
         responses=errors.described(400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503),
-        redoc_url=None, docs_url=None,
-        redirect_slashes=False, generate_unique_id_function=lambda route: f"{[*route.tags, 'page'][0]}_{route.name}",
-    )  # fmt: skip
+        redoc_url=None,
+        docs_url=None,
+        redirect_slashes=False,
+        generate_unique_id_function=lambda route: f"{[*route.tags, 'page'][0]}_{route.name}",
+    )
     app.state.home, app.state.settings, app.state.clock = home, settings, SystemClock()
     app.state.needs_token = settings.server.require_token or not is_loopback(settings.server.host)
     app.state.registry = CollectorRegistry()
@@ -80,14 +98,20 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.router.routes.append(Route("/mcp", endpoint=app.state.mcp))
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     app.add_middleware(
-        Guard, settings=settings.server, needs_token=app.state.needs_token, registry=app.state.registry,
+        Guard,
+        settings=settings.server,
+        needs_token=app.state.needs_token,
+        registry=app.state.registry,
         stopping=app.state.stopping,
-    )  # fmt: skip
+    )
     if pages_elsewhere := origins(settings.server):  # outside of `Guard`, so that a page can read rejections, too
         app.add_middleware(
-            CORSMiddleware, allow_origins=pages_elsewhere, allow_methods=["*"], allow_headers=["*"],
+            CORSMiddleware,
+            allow_origins=pages_elsewhere,
+            allow_methods=["*"],
+            allow_headers=["*"],
             expose_headers=EXPOSED,
-        )  # fmt: skip
+        )
     return app
 
 
@@ -97,10 +121,13 @@ async def _speaker(request: Request) -> Speaker:
     caller.must(Right.READ)
     await run_in_threadpool(getattr, caller, "memory")  # reject an invalid name here: a model could not correct it
     return Speaker(
-        home=caller.home, workspace=caller.workspace, agent=caller.agent, may_write=caller.may(Right.WRITE),
+        home=caller.home,
+        workspace=caller.workspace,
+        agent=caller.agent,
+        may_write=caller.may(Right.WRITE),
         may_set_project=caller.may_set_project,
         may_read=lambda agent: caller.may(Right.READ, agent=agent),
-    )  # fmt: skip
+    )
 
 
 @asynccontextmanager

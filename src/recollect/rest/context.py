@@ -19,61 +19,61 @@ ProfileName = Annotated[ShortText, Field(examples=["coding"])]
 
 
 class ContextRequest(Body):
-    """What a session is about to do."""
+    """The task of a session."""
 
     command: Command
-    budget: (
-        Annotated[int, Field(ge=0, le=1_000_000, description="How many tokens it may take."), StrictNumber] | None
-    ) = None
+    budget: Annotated[int, Field(ge=0, le=1_000_000, description="Maximum number of tokens."), StrictNumber] | None = (
+        None
+    )
     profile: ProfileName = "default"
     conversation: ShortText | None = None
 
 
 class NewProject(Body):
-    """What the project is about."""
+    """The project description."""
 
     content: Content
-    replace: Annotated[StrictBool, Field(description="Whether it takes the place of what was said before.")] = True
+    replace: Annotated[StrictBool, Field(description="Whether to replace an existing description.")] = True
 
 
 class Project(BaseModel):
-    """What the project is about; null when nobody has said it."""
+    """The project description; null if there is none."""
 
     content: str | None
 
 
 class ProjectWritten(BaseModel):
-    """Whether it was written."""
+    """Whether the description was written."""
 
     written: bool
 
 
 @router.get("/project")
 def project(caller: Reader) -> Project:
-    """What the project is about: one text for all agents of the workspace."""
+    """The project description, shared by all agents of the workspace."""
     return Project(content=caller.memory.project())
 
 
 @router.put("/project")
 def set_project(new: NewProject, caller: Writer) -> ProjectWritten:
-    """Set what the project is about, for all agents of the workspace; that takes a token for all of them."""
+    """Set the project description for all agents of the workspace; needs a token for all of them."""
     caller.must(Right.WRITE, agent=ANY)
     return ProjectWritten(written=caller.memory.set_project(new.content, replace=new.replace))
 
 
 @router.post("/context", response_model=Context)
 def context(beginning: ContextRequest, caller: Reader) -> Response:
-    """The block that a new session starts with, within a budget of tokens."""
+    """The context block of a new session, within a token budget."""
     return json_response(caller.memory.context(**dict(beginning)))
 
 
 @router.post("/orient", response_model=OrientationDocument)
 def orient(beginning: ContextRequest, caller: Reader) -> Response:
-    """The same selection as markdown for a system prompt; a model, if there is one, may narrow it."""
+    """The same selection as markdown for a system prompt; a configured model may narrow it."""
     return json_response(caller.memory.orient(**dict(beginning)))
 
 
 @router.get("/profiles", response_model=list[str])
 def profiles(caller: Reader) -> Response:
-    """The names of the profiles: how much of what a context holds."""
+    """The names of the profiles, which set how much of each section a context holds."""
     return json_response(caller.memory.profiles)

@@ -251,7 +251,7 @@ AppendBody = Annotated[
 
 
 class Skill(Body):
-    """Something that a model is told it can do."""
+    """A skill that the prompt offers to the model."""
 
     name: ShortText
     description: EventText = ""
@@ -404,9 +404,15 @@ def search(
     """The turns of conversations that answer a question, best first; or one for each conversation."""
     caller.others(target_agent)
     found = caller.memory.conversations.search(
-        q, limit=limit, unit=unit, target_agent=target_agent, channel=channel, since=since, until=until,
+        q,
+        limit=limit,
+        unit=unit,
+        target_agent=target_agent,
+        channel=channel,
+        since=since,
+        until=until,
         meaning=meaning,
-    )  # fmt: skip
+    )
     return list(found)
 
 
@@ -542,9 +548,12 @@ def messages(conversation: ReadableConversation, prompt: Prompt | None = None) -
     """The prompt of a lane as OpenAI messages."""
     given = prompt or Prompt()
     return conversation.messages(
-        given.lane, instructions=given.instructions, skills=[one.model_dump() for one in given.skills],
-        identity=given.identity, context=given.context,
-    )  # fmt: skip
+        given.lane,
+        instructions=given.instructions,
+        skills=[one.model_dump() for one in given.skills],
+        identity=given.identity,
+        context=given.context,
+    )
 
 
 @router.get("/conversations/{ref}/replay")

@@ -27,16 +27,36 @@ KEY = {
 
 
 ENTRY = (
-    "entries_get_entry", "entries_write_entry", "entries_forget", "entries_history", "entries_links",
-    "entries_accesses", "entries_rename", "entries_alias", "entries_restore",
-)  # fmt: skip
+    "entries_get_entry",
+    "entries_write_entry",
+    "entries_forget",
+    "entries_history",
+    "entries_links",
+    "entries_accesses",
+    "entries_rename",
+    "entries_alias",
+    "entries_restore",
+)
 TALK = (
-    "conversations_get", "conversations_append", "conversations_events", "conversations_detail",
-    "conversations_find", "conversations_window", "conversations_messages", "conversations_replay",
-    "conversations_summary", "conversations_apply_delta", "conversations_compact", "conversations_checkpoint",
-    "conversations_idle", "conversations_archive", "conversations_end",
-    "scratchpad_everything", "scratchpad_put", "scratchpad_clear",
-)  # fmt: skip
+    "conversations_get",
+    "conversations_append",
+    "conversations_events",
+    "conversations_detail",
+    "conversations_find",
+    "conversations_window",
+    "conversations_messages",
+    "conversations_replay",
+    "conversations_summary",
+    "conversations_apply_delta",
+    "conversations_compact",
+    "conversations_checkpoint",
+    "conversations_idle",
+    "conversations_archive",
+    "conversations_end",
+    "scratchpad_everything",
+    "scratchpad_put",
+    "scratchpad_clear",
+)
 LINKS = {
     ("entries_remember", "name_or_id", "$response.body#/id"): ENTRY,
     ("entries_upsert", "name_or_id", "$response.body#/id"): ENTRY,

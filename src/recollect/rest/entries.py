@@ -189,8 +189,12 @@ AnyOperation = Annotated[
     Field(discriminator="op", examples=[{"op": "rename", "target": "deploy day", "name": "release day"}]),
 ]
 OPERATIONS: dict[str, type[Operation]] = {
-    "add": Add, "rename": Rename, "alias": Alias, "write": Write, "remove": Remove
-}  # fmt: skip
+    "add": Add,
+    "rename": Rename,
+    "alias": Alias,
+    "write": Write,
+    "remove": Remove,
+}
 
 
 @router.get("/entries", response_model=Page[Entry])
@@ -213,10 +217,21 @@ def list_entries(
 ) -> Response:
     """Entries, newest first or by another field. The cursor goes with the sort and the filters of its page."""
     found = caller.memory.list(
-        kind=kind, category=category, scope=scope, lifetime=lifetime, source=source, tag=tag,
-        conversation=conversation, channel=channel, since=since, until=until, sort=sort, descending=descending,
-        limit=limit, after=cursor,
-    )  # fmt: skip
+        kind=kind,
+        category=category,
+        scope=scope,
+        lifetime=lifetime,
+        source=source,
+        tag=tag,
+        conversation=conversation,
+        channel=channel,
+        since=since,
+        until=until,
+        sort=sort,
+        descending=descending,
+        limit=limit,
+        after=cursor,
+    )
     full = len(found) == limit
     return json_response({"items": found, "next": Place.of(found[-1], sort).text(sort) if full else None})
 
@@ -255,14 +270,16 @@ def get_entry(name_or_id: InPath, caller: Reader, if_none_match: IfNoneMatch = N
 
 @router.patch("/entries/{name_or_id}", response_model=Entry, responses=described(412))
 def write_entry(name_or_id: InPath, changes: EntryChanges, caller: Writer, if_match: IfMatch = None) -> Response:
-    """Change an entry's content or other fields. With If-Match only if nobody else changed it since."""
+    """Change an entry's content or other fields. With If-Match only if it is unchanged since it was read."""
     return _apply(caller, Write(name_or_id, **dict(changes)), if_match)
 
 
 @router.delete(
-    "/entries/{name_or_id}", status_code=204, response_model=None,
+    "/entries/{name_or_id}",
+    status_code=204,
+    response_model=None,
     responses={200: {"model": Receipt, "description": "What was erased and verified."}, **described(412)},
-)  # fmt: skip
+)
 def forget(
     request: Request,
     name_or_id: InPath,

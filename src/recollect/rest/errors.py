@@ -40,9 +40,18 @@ __all__ = [
 ]
 
 Code = Literal[
-    "busy", "config", "conflict", "corrupt", "denied", "failed", "invalid", "not-found", "stale", "unavailable",
+    "busy",
+    "config",
+    "conflict",
+    "corrupt",
+    "denied",
+    "failed",
+    "invalid",
+    "not-found",
+    "stale",
+    "unavailable",
     "under-way",
-]  # fmt: skip
+]
 
 
 KINDS: Mapping[type[RecollectError], tuple[int, Code]] = {
@@ -59,9 +68,16 @@ KINDS: Mapping[type[RecollectError], tuple[int, Code]] = {
 }
 """HTTP status and code per error class; the first class that matches decides."""
 CODES: Mapping[int, Code] = {
-    401: "denied", 403: "denied", 404: "not-found", 408: "unavailable", 409: "conflict", 412: "stale", 429: "busy",
-    500: "failed", 503: "busy",
-}  # fmt: skip
+    401: "denied",
+    403: "denied",
+    404: "not-found",
+    408: "unavailable",
+    409: "conflict",
+    412: "stale",
+    429: "busy",
+    500: "failed",
+    503: "busy",
+}
 """Code per status for errors that do not come from the library; `invalid` for any other status."""
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 MOST_ERRORS = 20
@@ -105,14 +121,24 @@ class ProblemResponse(JSONResponse):
 
 
 def problem(
-    path: str, status: int, detail: str, *, code: Code | None = None, headers: Mapping[str, str] | None = None,
+    path: str,
+    status: int,
+    detail: str,
+    *,
+    code: Code | None = None,
+    headers: Mapping[str, str] | None = None,
     **more: Any,
-) -> ProblemResponse:  # fmt: skip
+) -> ProblemResponse:
     """Build the problem response for a request path."""
     body = {
-        "type": "about:blank", "title": HTTPStatus(status).phrase, "status": status,
-        "code": code or CODES.get(status, "invalid"), "detail": detail, "instance": path.replace(SLASH, "%2F"), **more,
-    }  # fmt: skip
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "code": code or CODES.get(status, "invalid"),
+        "detail": detail,
+        "instance": path.replace(SLASH, "%2F"),
+        **more,
+    }
     return ProblemResponse(body, status, dict(headers or {}))
 
 
@@ -132,51 +158,56 @@ def kind_of(error: RecollectError) -> tuple[int, Code]:
 
 def install(app: FastAPI) -> None:
     """Register the exception handlers that turn every error into a problem response."""
+    app.exception_handler(RecollectError)(_ours)
+    app.exception_handler(HTTPException)(_http)
+    app.exception_handler(UnicodeEncodeError)(_surrogate)
+    app.exception_handler(RequestValidationError)(_invalid)
+    app.exception_handler(Exception)(_unexpected)
 
-    @app.exception_handler(RecollectError)
-    async def ours(request: Request, error: RecollectError) -> ProblemResponse:
-        (status, code), detail = kind_of(error), str(error)
-        if status >= 500:
-            _log.error("%s %r: %s", request.method, request.url.path, error)
-            if request.app.state.needs_token:
-                detail = OUT_OF_ORDER[status]
-        headers = {"Retry-After": "1"} if status == 503 else None
-        return problem(request.url.path, status, detail, code=code, headers=headers)
 
-    @app.exception_handler(HTTPException)
-    async def http(request: Request, error: HTTPException) -> ProblemResponse:
-        path, detail, headers = request.url.path.replace(SLASH, "%2F"), str(error.detail), error.headers
-        if error.status_code == 405:
-            allowed = _allowed(request)
-            detail, headers = f"{path} takes {allowed}, not {request.method}", {"Allow": allowed}
-        elif error.status_code == 404 and detail == "Not Found":
-            detail = f"there is nothing at {path}; /docs and /openapi.json show what there is"
-        elif detail == "There was an error parsing the body":
-            detail = _unread(error.__cause__)
-        return problem(path, error.status_code, detail, headers=headers)
+async def _ours(request: Request, error: RecollectError) -> ProblemResponse:
+    (status, code), detail = kind_of(error), str(error)
+    if status >= 500:
+        _log.error("%s %r: %s", request.method, request.url.path, error)
+        if request.app.state.needs_token:
+            detail = OUT_OF_ORDER[status]
+    headers = {"Retry-After": "1"} if status == 503 else None
+    return problem(request.url.path, status, detail, code=code, headers=headers)
 
-    @app.exception_handler(UnicodeEncodeError)
-    async def surrogate(request: Request, error: UnicodeEncodeError) -> ProblemResponse:
-        detail = "some text holds a lone surrogate, which is not valid Unicode; nothing was changed"
-        return problem(request.url.path, 422, detail)
 
-    @app.exception_handler(RequestValidationError)
-    async def invalid(request: Request, error: RequestValidationError) -> ProblemResponse:
-        errors = [
-            {"where": ".".join(str(part)[:80] for part in one["loc"]), "problem": _in_words(one)}
-            for one in error.errors()[:MOST_ERRORS]
-        ]
-        first = errors[0] if errors else {"where": "body", "problem": "it cannot be read"}
-        status = 400 if any(one["type"] == "json_invalid" for one in error.errors()[:MOST_ERRORS]) else 422
-        detail = f"{first['where']}: {first['problem']}; nothing was changed"
-        return problem(request.url.path, status, detail, errors=errors)
+async def _http(request: Request, error: HTTPException) -> ProblemResponse:
+    path, detail, headers = request.url.path.replace(SLASH, "%2F"), str(error.detail), error.headers
+    if error.status_code == 405:
+        allowed = _allowed(request)
+        detail, headers = f"{path} takes {allowed}, not {request.method}", {"Allow": allowed}
+    elif error.status_code == 404 and detail == "Not Found":
+        detail = f"there is nothing at {path}; /docs and /openapi.json show what there is"
+    elif detail == "There was an error parsing the body":
+        detail = _unread(error.__cause__)
+    return problem(path, error.status_code, detail, headers=headers)
 
-    @app.exception_handler(Exception)
-    async def unexpected(request: Request, error: Exception) -> ProblemResponse:
-        _log.exception("%s %r failed", request.method, request.url.path, exc_info=error)
-        detail = "something went wrong here; the server's log says what"
-        # Sent outside of `Guard`, which adds this header to all other responses.
-        return problem(request.url.path, 500, detail, headers={"X-Content-Type-Options": "nosniff"})
+
+async def _surrogate(request: Request, error: UnicodeEncodeError) -> ProblemResponse:
+    detail = "some text holds a lone surrogate, which is not valid Unicode; nothing was changed"
+    return problem(request.url.path, 422, detail)
+
+
+async def _invalid(request: Request, error: RequestValidationError) -> ProblemResponse:
+    errors = [
+        {"where": ".".join(str(part)[:80] for part in one["loc"]), "problem": _in_words(one)}
+        for one in error.errors()[:MOST_ERRORS]
+    ]
+    first = errors[0] if errors else {"where": "body", "problem": "it cannot be read"}
+    status = 400 if any(one["type"] == "json_invalid" for one in error.errors()[:MOST_ERRORS]) else 422
+    detail = f"{first['where']}: {first['problem']}; nothing was changed"
+    return problem(request.url.path, status, detail, errors=errors)
+
+
+async def _unexpected(request: Request, error: Exception) -> ProblemResponse:
+    _log.exception("%s %r failed", request.method, request.url.path, exc_info=error)
+    detail = "internal error; see the server's log"
+    # Sent outside of `Guard`, which adds this header to all other responses.
+    return problem(request.url.path, 500, detail, headers={"X-Content-Type-Options": "nosniff"})
 
 
 def _unread(cause: BaseException | None) -> str:

@@ -96,7 +96,7 @@ class FeedEvent:
 class FeedBatch:
     """A page of messages, the position it reaches, and whether more follow before the requested end."""
 
-    told: list[FeedEvent]
+    events: list[FeedEvent]
     reached: Position
     more: bool
 
@@ -110,10 +110,10 @@ class Listener:
     """Aborts the connection."""
     queue: asyncio.Queue[FeedEvent | None] = field(default_factory=lambda: asyncio.Queue(WAITING))
 
-    def tell(self, told: FeedEvent) -> bool:
+    def put(self, event: FeedEvent) -> bool:
         """Enqueue a message; return False if the queue is full."""
         try:
-            self.queue.put_nowait(told)
+            self.queue.put_nowait(event)
         except asyncio.QueueFull:
             return False
         return True
@@ -146,7 +146,7 @@ class Source:
                 await self.look()
                 if stopwatch() - pinged >= PING:
                     pinged = stopwatch()
-                    self._tell(FeedEvent(_message("ping", {})))
+                    self._send(FeedEvent(_message("ping", {})))
             except RecollectError as error:  # the database is briefly unavailable: keep the listeners
                 _log.warning("the feed of %s/%s: %s", self._workspace, self._agent, error)
             with suppress(TimeoutError):
@@ -166,10 +166,10 @@ class Source:
                 for listener in [one for one in self.listeners if one.secret in bad]:
                     self._leave(listener)
                 self.position, more = news.reached, news.more
-                for told in news.told:
-                    self._tell(told)
+                for event in news.events:
+                    self._send(event)
                 for one in due.keys() - self.due.keys():
-                    self._tell(FeedEvent(_message("reminder", due[one])))
+                    self._send(FeedEvent(_message("reminder", due[one])))
                 self.due = due
 
     def _news(self, since: Position, secrets: set[str]) -> tuple[set[str], FeedBatch, dict[str, dict[str, Any]]]:
@@ -178,9 +178,9 @@ class Source:
         due = {one.id: _reminder(one) for one in memory.reminders.due(DUE)}
         return {one for one in secrets if self._home.tokens.check(one) is None}, news, due
 
-    def _tell(self, told: FeedEvent) -> None:
+    def _send(self, event: FeedEvent) -> None:
         for listener in list(self.listeners):
-            if not listener.tell(told):
+            if not listener.put(event):
                 self._leave(listener)
 
     def _leave(self, listener: Listener) -> None:
@@ -205,7 +205,7 @@ class Feeds:
         """Return the current end of a memory's logs."""
         return await run_in_threadpool(lambda: _now(self._home.agent(agent, workspace)))
 
-    async def told(
+    async def stream(
         self, workspace: str, agent: str, listener: Listener, after: Position, now: Position
     ) -> AsyncIterator[bytes]:
         """Yield due reminders, what was missed after a position, then changes as they happen."""
@@ -217,9 +217,9 @@ class Feeds:
                 yield after.message(_message("reminder", one))
             while more:
                 missed = await run_in_threadpool(self._missed, workspace, agent, after, begin)
-                for told in missed.told:
-                    after = told.brings(after)
-                    yield after.message(told.message)
+                for event in missed.events:
+                    after = event.brings(after)
+                    yield after.message(event.message)
                 after, more = missed.reached, missed.more
             while (news := await listener.queue.get()) is not None:
                 if news.is_new(after):
@@ -254,25 +254,26 @@ class Feeds:
 
 
 @router.get(
-    "/feed", response_class=StreamingResponse,
+    "/feed",
+    response_class=StreamingResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}}},
-)  # fmt: skip
+)
 async def feed(
     request: Request,
     caller: Reader,
-    after: Annotated[str | None, Query(pattern=ID, description="The id of the last message that is known.")] = None,
+    after: Annotated[str | None, Query(pattern=ID, description="The id of the last message received.")] = None,
     last_event_id: Annotated[str | None, Header(pattern=ID, description="The same; browsers send it.")] = None,
 ) -> StreamingResponse:
-    """What happens in a memory, as server-sent events: operation, event, reminder, ping; end before the server goes."""
+    """Changes of a memory as server-sent events: operation, event, reminder, ping, and end before a shutdown."""
     known = last_event_id or after
     feeds: Feeds = request.app.state.feeds
     now = await feeds.now(caller.workspace, caller.agent)
     begin = now if known is None else Position.read(known, now)
     listener = Listener(secret_of(request), getattr(request.state, "abort", None))
-    told = feeds.told(caller.workspace, caller.agent, listener, begin, now)
+    stream = feeds.stream(caller.workspace, caller.agent, listener, begin, now)
     # No other request uses this connection, so it may be aborted when the feed has ended.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no", "Connection": "close"}
-    return StreamingResponse(told, media_type="text/event-stream", headers=headers)
+    return StreamingResponse(stream, media_type="text/event-stream", headers=headers)
 
 
 def _now(memory: Memory) -> Position:
@@ -288,15 +289,15 @@ def _between(memory: Memory, begin: Position, end: Position) -> FeedBatch:
             _operation(one, account=True) for one in memory.changes(after, limit=PAGE, account=True)
         ],
     }
-    told, reached, more = list[FeedEvent](), begin, False
+    events, reached, more = list[FeedEvent](), begin, False
     for log, read in logs.items():
         first, last = getattr(begin, log), getattr(end, log)
         if first < last:
             found = read(first)
-            told += [one for one in found if one.number <= last]
+            events += [one for one in found if one.number <= last]
             full = len(found) == PAGE and found[-1].number < last
             reached, more = reached.moved(log, found[-1].number if full else last), more or full
-    return FeedBatch(told, reached, more)
+    return FeedBatch(events, reached, more)
 
 
 def _message(kind: str, data: dict[str, Any]) -> bytes:
@@ -305,18 +306,26 @@ def _message(kind: str, data: dict[str, Any]) -> bytes:
 
 def _operation(one: Revision, *, account: bool = False) -> FeedEvent:
     data = {
-        "seq": one.seq, "at": one.at, "actor": one.actor, "operation": one.operation, "entry_id": one.entry_id,
+        "seq": one.seq,
+        "at": one.at,
+        "actor": one.actor,
+        "operation": one.operation,
+        "entry_id": one.entry_id,
         "name": one.after.get("name") or one.before.get("name"),
-    }  # fmt: skip
+    }
     log, more = ("account", {"account": True}) if account else ("operation", {})
     return FeedEvent(_message("operation", data | more), log, one.seq)
 
 
 def _event(one: Event) -> FeedEvent:
     data = {
-        "seq": one.seq, "at": one.created_at, "type": one.type, "lane": one.lane,
-        "conversation_id": one.conversation_id, "hash": one.hash,
-    }  # fmt: skip
+        "seq": one.seq,
+        "at": one.created_at,
+        "type": one.type,
+        "lane": one.lane,
+        "conversation_id": one.conversation_id,
+        "hash": one.hash,
+    }
     return FeedEvent(_message("event", data), "event", one.seq)
 
 

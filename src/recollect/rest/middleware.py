@@ -72,9 +72,14 @@ class Guard:
     """The outermost middleware: checks, limits, counts and logs every request."""
 
     def __init__(
-        self, app: ASGIApp, *, settings: ServerSettings, needs_token: bool, registry: CollectorRegistry,
+        self,
+        app: ASGIApp,
+        *,
+        settings: ServerSettings,
+        needs_token: bool,
+        registry: CollectorRegistry,
         stopping: ShutdownEvent,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self._app, self._settings, self._needs_token, self._stopping = app, settings, needs_token, stopping
         self._hosts = {*map(_name, _words(settings.hosts)), settings.host.lower()} - {""}
         self._origins = set(origins(settings))
@@ -84,9 +89,12 @@ class Guard:
             "recollect_requests", "Requests that were answered", ["method", "route", "status"], registry=registry
         )
         self._times = Histogram(
-            "recollect_request_seconds", "How long answers took", ["route"], registry=registry,
+            "recollect_request_seconds",
+            "How long answers took",
+            ["route"],
+            registry=registry,
             buckets=(0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10),
-        )  # fmt: skip
+        )
         Gauge("recollect_requests_running", "Requests that are being answered", registry=registry).set_function(
             lambda: self._slots.taken()
         )
@@ -226,15 +234,18 @@ class Guard:
         if not _stays_open(scope):
             self._times.labels(route).observe(seconds)
         caller = scope.get("state", {}).get("caller", "-")
-        told = {
-            "at": iso(scope["app"].state.clock.now()) if "app" in scope else None, "method": method,
-            "path": scope["path"].replace(SLASH, "%2F"), "status": status, "ms": round(seconds * 1000, 1),
+        record = {
+            "at": iso(scope["app"].state.clock.now()) if "app" in scope else None,
+            "method": method,
+            "path": scope["path"].replace(SLASH, "%2F"),
+            "status": status,
+            "ms": round(seconds * 1000, 1),
             "caller": caller,
-        }  # fmt: skip
+        }
         if self._settings.log_format == "json":
-            _requests.info(json.dumps(told, ensure_ascii=False))
+            _requests.info(json.dumps(record, ensure_ascii=False))
         else:
-            _requests.info("%(method)s %(path)r %(status)s %(ms)s ms %(caller)r", told)
+            _requests.info("%(method)s %(path)r %(status)s %(ms)s ms %(caller)r", record)
 
 
 def _must_be_readable(scope: Scope) -> None:

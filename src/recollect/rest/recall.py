@@ -216,11 +216,22 @@ def recall_by_link(
 ) -> Response:
     """The same for links and for search as you type; with one value of each filter."""
     question = RecallRequest(
-        query=q, limit=limit, mode=mode, channel=channel, conversation=conversation, category=category,
-        kinds=None if kind is None else [kind], tags=None if tag is None else (tag,), source=source,
-        lifetimes=None if lifetime is None else [lifetime], since=since, until=until, prefix=prefix, fuzzy=fuzzy,
+        query=q,
+        limit=limit,
+        mode=mode,
+        channel=channel,
+        conversation=conversation,
+        category=category,
+        kinds=None if kind is None else [kind],
+        tags=None if tag is None else (tag,),
+        source=source,
+        lifetimes=None if lifetime is None else [lifetime],
+        since=since,
+        until=until,
+        prefix=prefix,
+        fuzzy=fuzzy,
         explain=explain,
-    )  # fmt: skip
+    )
     return _recall(caller, question)
 
 

@@ -57,8 +57,8 @@ def _route(api: dict[str, Any], verb: str, path: str, operation: dict[str, Any])
     for kind, content in operation.get("requestBody", {}).get("content", {}).items():
         shape = json.dumps(_shape(api, content.get("schema", {})), indent=2, ensure_ascii=False)
         yield f"<p>Body, {escape(kind)}:</p><pre>{escape(shape)}</pre>"
-    told = ", ".join(f"{status} {one.get('description', '')}" for status, one in operation["responses"].items())
-    yield f"<p>Answers: {escape(told)}.</p></details>"
+    answers = ", ".join(f"{status} {one.get('description', '')}" for status, one in operation["responses"].items())
+    yield f"<p>Answers: {escape(answers)}.</p></details>"
 
 
 def _shape(api: dict[str, Any], schema: dict[str, Any], depth: int = 0) -> Any:

@@ -33,13 +33,13 @@ At = Annotated[
     WithJsonSchema(
         {"anyOf": [*MOMENT, {"type": "string", "maxLength": 40, "pattern": r"^([0-9]{1,5}[smhdw] ?){1,4}$"}]}
     ),
-    Field(description="UTC milliseconds, RFC 3339 text, or from now on: 30s, 10m, 2h, 1d, 1w, 1h30m."),
+    Field(description="UTC milliseconds, RFC 3339 text, or a delay: 30s, 10m, 2h, 1d, 1w, 1h30m."),
 ]
 """A time in any form that the library parses."""
 
 
 class NewReminder(Body):
-    """A message that is to be told at a moment. One that has passed is due at once."""
+    """A message to deliver at a given time. A time in the past is due at once."""
 
     at: At
     message: Content
@@ -49,13 +49,13 @@ class NewReminder(Body):
 
 
 class ClaimRequest(Body):
-    """How many to claim."""
+    """Number of reminders to claim."""
 
-    limit: Annotated[int, Field(ge=0, le=10_000, description="At most 32 are given."), StrictNumber] = 32
+    limit: Annotated[int, Field(ge=0, le=10_000, description="At most 32 are returned."), StrictNumber] = 32
 
 
 class ClaimProof(Body):
-    """What shows that a reminder was claimed by whoever sends this."""
+    """Proof of a claim: the `claim` that claiming returned."""
 
     claim: ShortText | None = None
 
@@ -67,53 +67,63 @@ def reminders(
     limit: PageLimit = 100,
     cursor: ListCursor = None,
 ) -> Page[Reminder]:
-    """The reminders that wait, in the order in which they are due; with those that were delivered, if asked."""
+    """Pending reminders in the order of their due times; optionally also delivered ones."""
     found = caller.memory.reminders.list(include_delivered=include_delivered, limit=limit, after=cursor)
     return page(found, limit, found[-1].cursor if found else None)
 
 
 @router.post("", status_code=201)
 def add(new: NewReminder, caller: Writer) -> Reminder:
-    """Remind of something at a moment."""
+    """Add a reminder."""
     return caller.memory.reminders.add(**dict(new))
 
 
 @router.get("/due")
 def due(caller: Reader, limit: UnpagedLimit = 32) -> Page[Reminder]:
-    """What is due and claimed by nobody, oldest first. Nothing is changed."""
+    """Due reminders that are not claimed, oldest first. Read-only."""
     return Page(items=caller.memory.reminders.due(limit))
 
 
 @router.post("/claim")
 def claim(caller: Writer, wanted: ClaimRequest | None = None) -> list[Reminder]:
-    """Take what is due, to deliver it; nobody else gets it for five minutes. The `claim` of each is needed then."""
+    """Claim due reminders for delivery, exclusively for five minutes. Deliver and release need the `claim` of each."""
     return caller.memory.reminders.claim((wanted or ClaimRequest()).limit)
 
 
 @router.post("/{id}/deliver", status_code=204)
 def deliver(id: Id, caller: Writer, held: ClaimProof | None = None) -> None:
-    """Mark it as delivered."""
+    """Mark a reminder as delivered."""
     if not caller.memory.reminders.deliver(_shown(id, held)):
-        raise Conflict(f"the reminder {id!r} was delivered before, is not there, or is claimed by somebody else")
+        raise Conflict(f"the reminder {id!r} was already delivered, does not exist, or is claimed by another caller")
 
 
 @router.post("/{id}/release", status_code=204)
 def release(id: Id, caller: Writer, held: ClaimProof | None = None) -> None:
-    """Give back what was claimed, so that it is due again."""
+    """Release a claim, so that the reminder is due again."""
     if not caller.memory.reminders.release(_shown(id, held)):
-        raise Conflict(f"the reminder {id!r} is not claimed, or by somebody else; send the `claim` that you were given")
+        raise Conflict(
+            f"the reminder {id!r} is not claimed, or claimed by another caller; send the `claim` that claiming returned"
+        )
 
 
 @router.delete("/{id}", status_code=204)
 def cancel(id: Id, caller: Writer) -> None:
-    """Remove it."""
+    """Cancel a reminder."""
     if not caller.memory.reminders.cancel(id):
-        raise NotFound(f"there is no reminder {id!r} that waits; it may have been delivered")
+        raise NotFound(f"no pending reminder {id!r}; it may have been delivered")
 
 
 def _shown(id: str, held: ClaimProof | None) -> Reminder:
     """Build a reminder from its id and claim. The id alone is no proof: another caller of this process may hold it."""
     return Reminder(
-        id=id, session_id="", plugin=None, recipient=None, message="", due_at=0, claimed_at=None, delivered_at=None,
-        created_at=0, claim=held.claim if held else None,
-    )  # fmt: skip
+        id=id,
+        session_id="",
+        plugin=None,
+        recipient=None,
+        message="",
+        due_at=0,
+        claimed_at=None,
+        delivered_at=None,
+        created_at=0,
+        claim=held.claim if held else None,
+    )

@@ -48,9 +48,12 @@ SPARE = 256
 """File descriptors reserved for the databases."""
 FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 NO_REQUEST = problem(
-    "/", 400, "this is no HTTP request, its length or a chunk is wrong, or its first lines are longer than 64 KB; "
-    "nothing was changed. A long text goes into the body of a POST", headers={"Connection": "close"},
-)  # fmt: skip
+    "/",
+    400,
+    "this is no HTTP request, its length or a chunk is wrong, or its first lines are longer than 64 KB; "
+    "nothing was changed. A long text goes into the body of a POST",
+    headers={"Connection": "close"},
+)
 PATIENCE = 30
 """Seconds that requests in progress get to finish on shutdown."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
@@ -128,19 +131,32 @@ class HomeServer(uvicorn.Server):
     """uvicorn for a home: reports readiness, ends feeds before it waits for requests, exits cleanly on signals."""
 
     def __init__(
-        self, home: Home, settings: Settings, *, upkeep: bool, ready: Callable[[], object],
+        self,
+        home: Home,
+        settings: Settings,
+        *,
+        upkeep: bool,
+        ready: Callable[[], object],
         signals: Sequence[signal.Signals] = SIGNALS,
-    ) -> None:  # fmt: skip
+    ) -> None:
         from recollect.rest.app import create_app  # slow import, which the parent of workers does not need
 
         app = create_app(home, settings, upkeep=upkeep)
         super().__init__(
             uvicorn.Config(
-                app, http=_Connection, log_config=None, access_log=False, ws="none", lifespan="on", server_header=False,
-                backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE, timeout_graceful_shutdown=PATIENCE,
+                app,
+                http=_Connection,
+                log_config=None,
+                access_log=False,
+                ws="none",
+                lifespan="on",
+                server_header=False,
+                backlog=BACKLOG,
+                timeout_keep_alive=KEEP_ALIVE,
+                timeout_graceful_shutdown=PATIENCE,
                 proxy_headers=False,  # otherwise a client could forge the peer address
             )
-        )  # fmt: skip
+        )
         self._stopping, self._ready, self._signals = app.state.stopping, ready, signals
         sys.setswitchinterval(SWITCH)
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -251,7 +267,7 @@ class _Workers:
     def _ended(self, sentinel: int) -> None:
         process = self._running.pop(sentinel)
         process.join()
-        for worker in [told for told, one in self._starting.items() if one is process]:
+        for worker in [worker for worker, one in self._starting.items() if one is process]:
             self._heard(worker)
         if self._signals or self._failed:
             return
@@ -361,7 +377,7 @@ class _Lines(logging.Formatter):
             return f"{at} {record.levelname.lower()} {message}{trace}"
         if record.name == "recollect.requests":
             return message
-        told = {"at": at, "level": record.levelname.lower(), "logger": record.name, "message": message}
+        fields = {"at": at, "level": record.levelname.lower(), "logger": record.name, "message": message}
         if record.exc_info:
-            told["error"] = self.formatException(record.exc_info)
-        return json.dumps(told, ensure_ascii=False)
+            fields["error"] = self.formatException(record.exc_info)
+        return json.dumps(fields, ensure_ascii=False)

@@ -71,7 +71,7 @@ def _session(request: Request, token: Token | None) -> Response:
     settings, needs_token = request.app.state.settings, request.app.state.needs_token
     # Where no token is required, callers are local. A relative home may not be the one that the app serves.
     local = not needs_token and (Path(settings.home).is_absolute() or "://" in settings.home)
-    told = {
+    session = {
         "name": token.name if token else None,
         "workspace": token.workspace if token else ANY,
         "agents": token.agents if token else (ANY,),
@@ -82,4 +82,4 @@ def _session(request: Request, token: Token | None) -> Response:
         "home": shown(settings.home) if local else None,
         "program": program() if local else None,
     }
-    return json_response(told, headers={"Cache-Control": "no-store"})
+    return json_response(session, headers={"Cache-Control": "no-store"})

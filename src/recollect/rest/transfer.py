@@ -145,9 +145,12 @@ def check(caller: Owner, order: CheckRequest = LOOK) -> CheckResult:
     """Verify files, entries, names, log and index of everything here; mend what is derived, if asked to."""
     found = caller.home.check(repair=order.repair)
     return CheckResult(
-        ok=found.ok, entries=found.entries, operations=found.operations, events=found.events,
+        ok=found.ok,
+        entries=found.entries,
+        operations=found.operations,
+        events=found.events,
         findings=list(found.findings),
-    )  # fmt: skip
+    )
 
 
 @router.post("/backfill")

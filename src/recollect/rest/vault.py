@@ -86,8 +86,8 @@ def sync(request: Request, caller: Writer, chosen: SyncRequest = ONE) -> Report:
     if chosen.everyone:
         caller.must(Right.WRITE, agent=ANY)
     report = caller.home.vault(caller.workspace).sync(None if chosen.everyone else caller.agent)
-    told = redacted(request, caller, [one.message for one in report.problems])
-    problems = (replace(one, message=text) for one, text in zip(report.problems, told, strict=True))
+    messages = redacted(request, caller, [one.message for one in report.problems])
+    problems = (replace(one, message=text) for one, text in zip(report.problems, messages, strict=True))
     return replace(report, problems=tuple(problems))
 
 
@@ -138,9 +138,9 @@ def redacted(request: Request, caller: Caller, texts: Iterable[str]) -> list[str
         folder = str(caller.home.vault(caller.workspace).folder)
     except ConfigError:  # no vault folder, so no text can name it
         return [*texts]
-    told = []
+    texts_without_paths = []
     for text in texts:
-        told.append(_PATH.sub(r"'\1'", text.replace(f"{folder}/", "").replace(folder, "the vault")))
-        if told[-1] != text:
-            _log.warning("told without places: %s", text)
-    return told
+        texts_without_paths.append(_PATH.sub(r"'\1'", text.replace(f"{folder}/", "").replace(folder, "the vault")))
+        if texts_without_paths[-1] != text:
+            _log.warning("redacted in the response: %s", text)
+    return texts_without_paths
