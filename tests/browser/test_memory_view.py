@@ -221,6 +221,23 @@ def test_the_trash_is_opened_whole_and_can_be_searched(demo: Server, visit: Visi
     expect(page.locator(".entry-row")).to_have_count(1)
 
 
+def test_the_trash_is_emptied_after_a_confirmation_that_counts_its_entries(demo: Server, visit: Visit) -> None:
+    memory = demo.home.agent("default")
+    page = visit(demo, "#/memory?in=trash&q=spare")
+    expect(page.locator(".entry-row")).to_have_count(1)
+    page.get_by_role("button", name="Empty the trash").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("2 entries are destroyed")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert len(memory.trash()) == 2
+    page.get_by_role("button", name="Empty the trash").click()
+    dialog.get_by_role("button", name="Destroy").click()
+    expect(page.get_by_text("Destroyed 2 entries.")).to_be_visible()
+    expect(page.locator(".entry-row")).to_have_count(0)
+    assert memory.trash() == []
+
+
 def test_an_entry_that_was_forgotten_says_so_and_offers_the_way_back(demo: Server, visit: Visit) -> None:
     forgotten = demo.home.agent("default").trash()[0].entry
     page = visit(demo, f"#/memory/{forgotten.id}", allowed=("404",))

@@ -199,6 +199,9 @@ def test_a_token_that_only_reads_sees_no_buttons_that_write(guarded: Guarded, vi
     page.keyboard.press("e")
     page.keyboard.press("n")
     assert page.locator("form").count() == 0
+    page.goto(f"{server.url}/#/memory?in=trash")
+    expect(page.get_by_text("The trash is empty.")).to_be_visible()
+    assert page.get_by_role("button", name="Empty the trash").count() == 0
     page.goto(f"{server.url}/#/memory/entry/new")
     expect(page.get_by_text("This token may read and not change anything.")).to_be_visible()
     assert page.locator("form").count() == 0

@@ -89,7 +89,7 @@ function start(found, refused) {
   history.replaceState(null, "", refused ? href([first]) : href([first, ...parts], rest));
   document.body.classList.remove("outside");
   frame();
-  feed.open({ anew: true });
+  feed.open({ restart: true });
   route();
 }
 
@@ -158,7 +158,7 @@ function choose(change) {
   kept.set("agent", who.agent);
   clear();
   keepFocus(tools, frame);
-  feed.open({ anew: true });
+  feed.open({ restart: true });
   const address = href([read().view]);
   if (address === location.hash) route(); // same address: no hashchange event
   else go(address);
@@ -242,7 +242,7 @@ function route() {
     clear();
     Object.assign(who, { agent, workspace });
     keepFocus(tools, frame);
-    feed.open({ anew: true });
+    feed.open({ restart: true });
   }
   if (feed.beginning) return void feed.beginning.then(() => { if (!choosing()) route(); });
   if (known !== name || !view) {

@@ -8,7 +8,7 @@ const SILENCE = 40_000; // milliseconds without an event after which the connect
 const PATIENCE = 1_000; // milliseconds to wait for the feed before the page is shown without it
 
 /**
- * Follow the feed of the selected memory. Calls `told(kind, data)` per event and `state("live" | "lost")` on changes.
+ * Follow the feed of the selected memory. Calls `received(kind, data)` per event and `state("live" | "lost")` on changes.
  *
  * A reader that awaits `beginning`, if set, misses no change: the feed delivers everything that happens later. It times
  * out; a feed that starts after the timeout sends "late", and data that was read before must be read again.
@@ -24,8 +24,8 @@ export class Feed {
   beginning = null;
 
   /** `refused()` is called when the server rejects the connection, before the retry; resolves to true if it handled that. */
-  constructor(told, state, refused) {
-    this.told = told;
+  constructor(received, state, refused) {
+    this.received = received;
     this.onstate = state;
     this.refused = refused;
     // Disconnect hidden pages: browsers allow few connections per server.
@@ -36,10 +36,10 @@ export class Feed {
     network.addEventListener("unreachable", () => { if (this.#wanted) this.#become("lost"); });
   }
 
-  /** Connect, or with `anew` follow another memory from now on. */
-  open({ anew = false } = {}) {
+  /** Connect, or with `restart` follow another memory from now on. */
+  open({ restart = false } = {}) {
     this.#wanted = true;
-    if (anew) this.#anew();
+    if (restart) this.#restart();
     this.#close();
     const source = (this.#source = new EventSource(address("/v1/feed", { after: this.#last })));
     this.#listen();
@@ -56,9 +56,9 @@ export class Feed {
         const first = this.#last === null;
         this.#last = event.lastEventId || this.#last;
         this.#begins?.();
-        if (first && !this.beginning) this.told("late", {});
+        if (first && !this.beginning) this.received("late", {});
         this.#become("live"); // also after a failed request that did not affect the feed's connection
-        if (kind !== "ping") this.told(kind, JSON.parse(event.data));
+        if (kind !== "ping") this.received(kind, JSON.parse(event.data));
       });
     }
   }
@@ -75,7 +75,7 @@ export class Feed {
     this.#source = null;
   }
 
-  #anew() {
+  #restart() {
     this.#last = null;
     const beginning = (this.beginning = new Promise((resolve) => { this.#begins = resolve; setTimeout(resolve, PATIENCE); }));
     beginning.then(() => { if (this.beginning === beginning) this.beginning = null; });

@@ -261,7 +261,7 @@ export class ConversationsView {
     this.#info = this.pane = null;
     try {
       const turn = Number(this.#turn) || 0;
-      const [info, about, older, newer] = await Promise.all([get(at(ref)), this.#told(ref), this.#events({ before: turn || END, limit: turn ? BEFORE : PAGE }), turn ? this.#events({ after: turn - 1, limit: PAGE }) : { items: [], next: null }]);
+      const [info, about, older, newer] = await Promise.all([get(at(ref)), this.#summary(ref), this.#events({ before: turn || END, limit: turn ? BEFORE : PAGE }), turn ? this.#events({ after: turn - 1, limit: PAGE }) : { items: [], next: null }]);
       if (ref !== this.#open || (Number(this.#turn) || 0) !== turn) return;
       [this.#first, this.#last, this.calls] = [END, 0, new Map()];
       this.about = h("div", { class: "about", tabindex: -1 });
@@ -271,7 +271,7 @@ export class ConversationsView {
       this.head = h("header", { class: "pane-head" });
       this.closing = h("div", { class: "closing" });
       this.pane = h("article", { class: "pane talk", "aria-label": `Conversation ${info.ref_code}` }, this.head, this.about, this.before, this.events, this.after, this.closing);
-      this.told = null;
+      this.shownState = null;
       set(this.detail, this.pane);
       this.#stand(info, about);
       this.#mark();
@@ -299,7 +299,7 @@ export class ConversationsView {
   }
 
   /** Fetch what is shown above the transcript: summary, scratchpad and checkpoint. */
-  #told(ref) {
+  #summary(ref) {
     return Promise.all([get(`${at(ref)}/summary`).catch(() => null), get(`${at(ref)}/scratchpad`).catch(() => ({})), get(`${at(ref)}/checkpoint`).catch(() => null)]);
   }
 
@@ -375,25 +375,25 @@ export class ConversationsView {
     const pane = this.pane, ref = this.#open;
     if (!pane) return;
     try {
-      const [info, told] = await Promise.all([get(at(ref)), this.#told(ref)]);
+      const [info, about] = await Promise.all([get(at(ref)), this.#summary(ref)]);
       if (pane !== this.pane) return;
       const end = this.detail.scrollTop + this.detail.clientHeight > this.detail.scrollHeight - 80;
-      this.#stand(info, told);
+      this.#stand(info, about);
       if (!this.after.querySelector("button")) await this.#fetch("after");
       if (end && pane === this.pane) this.detail.scrollTop = this.detail.scrollHeight;
     } catch { /* the next change retries */ }
   }
 
   /** Redraw header, facts and closing summary if they changed. Keeps the scroll position of the transcript. */
-  #stand(info, told) {
-    const text = JSON.stringify([info, told]);
+  #stand(info, about) {
+    const text = JSON.stringify([info, about]);
     this.#info = info;
-    if (text === this.told) return;
-    this.told = text;
+    if (text === this.shownState) return;
+    this.shownState = text;
     const place = this.events.getBoundingClientRect().top;
     keepFocus(this.detail, () => {
       set(this.head, this.#head(info));
-      this.#about(info, told);
+      this.#about(info, about);
       set(this.closing, info.closing_summary && h("section", { class: "card" }, h("h2", {}, "What came of it"), said(info.closing_summary)));
     });
     if (place < this.detail.getBoundingClientRect().top) this.detail.scrollTop += this.events.getBoundingClientRect().top - place;

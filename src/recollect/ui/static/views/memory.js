@@ -1,12 +1,12 @@
 // Memory view: incremental search, filters, a virtual list, and the open entry beside it.
 
-import { Problem, conversation, get, latest, may, page, post } from "../api.js";
-import { ago, button, h, icon, many, select, set, slowly, time } from "../dom.js";
+import { Problem, ask as send, conversation, get, latest, may, page, post } from "../api.js";
+import { ago, ask, button, h, icon, many, select, set, slowly, time, toast } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { go, href } from "../route.js";
 import { excerpt, holds, marked, needles } from "../words.js";
 import { EntryPane } from "./entry.js";
-import { CATEGORIES, called, entryForm, leaving, readOnly, restore } from "./form.js";
+import { CATEGORIES, called, entryForm, explained, leaving, readOnly, restore } from "./form.js";
 import { welcome } from "./welcome.js";
 
 const PAGE = 100;
@@ -184,6 +184,26 @@ export class MemoryView {
     this.#choose({ ...Object.fromEntries(FILTERS.map((key) => [key, ""])), in: open ? "trash" : "" });
   }
 
+  /** Destroy what is in the trash, after a confirmation that says how many entries that are. */
+  async #emptyTrash() {
+    try {
+      let count = 0, next = null;
+      do {
+        const answer = page(await get("/v1/trash", { limit: MOST, cursor: next }));
+        count += answer.items.length;
+        next = answer.next;
+      } while (next);
+      if (!count) return void toast("The trash is empty.");
+      const text = `${many(count, "entry is", "entries are")} destroyed, whether or not the search shows ${count === 1 ? "it" : "them"}. This cannot be undone.`;
+      if (!(await ask("Empty the trash?", text, "Destroy"))) return;
+      const { body } = await send("DELETE", "/v1/trash");
+      toast(`Destroyed ${many(body.emptied, "entry", "entries")}.`);
+      await this.#load();
+    } catch (error) {
+      toast(explained(error), { bad: true });
+    }
+  }
+
   #show(id) {
     go(href(id ? ["memory", id] : ["memory"], this.#query));
     if (!id) this.list.back();
@@ -215,7 +235,8 @@ export class MemoryView {
       onclick: () => this.#choose({ category: value, in: "" }) }, value && h("span", { class: `spot ${value}` }), text);
     set(this.chips, chip("", "All"), CATEGORIES.map((one) => chip(one, `${called(one)}s`)));
     set(this.order, q.in !== "trash" && select(q.q ? [["", "Best match"], ["created", "Newest"], ...SORTS.slice(1)] : SORTS, q.sort, (value) => this.#choose({ sort: value }), { "aria-label": "Sort", "data-name": "sort" }),
-      button("Trash", () => this.#toTrash(!q.in), { icon: "trash", kind: "small", "aria-pressed": String(q.in === "trash"), "data-name": "trash" }));
+      button("Trash", () => this.#toTrash(!q.in), { icon: "trash", kind: "small", "aria-pressed": String(q.in === "trash"), "data-name": "trash" }),
+      q.in === "trash" && may("write") && button("Empty the trash", () => this.#emptyTrash(), { kind: "small", "data-name": "empty" }));
     const range = /^\d+$/.test(q.since) || !(q.since || q.until) ? q.since : "range";
     const data = (id, values) => h("datalist", { id }, [...values].sort().slice(0, 200).map((one) => h("option", { value: one })));
     const typed = (key, label, list) => h("input", { type: "text", "aria-label": label, "data-name": key, placeholder: label, list, value: q[key], autocomplete: "off",
@@ -353,10 +374,10 @@ export class MemoryView {
     return q.scope === "conversation" && !["in", "category", "kind", "tag", "source", "since", "until"].some((key) => q[key]);
   }
 
-  /** Return the working notes of the selected conversation, or of the newest ones; cached unless `anew` is set. */
-  async #workingNotes(anew = false) {
+  /** Return the working notes of the selected conversation, or of the newest ones; cached unless `fresh` is set. */
+  async #workingNotes(fresh = false) {
     const of = this.#query.conversation;
-    if (anew || this.#notes?.of !== of) this.#notes = { of, asked: this.#askNotes(of) };
+    if (fresh || this.#notes?.of !== of) this.#notes = { of, asked: this.#askNotes(of) };
     const asked = this.#notes.asked.catch((error) => { this.#notes = null; throw error; });
     return (await asked).filter((note) => this.#fits(note));
   }

@@ -19,7 +19,7 @@ export class RemindersView {
     this.when = h("input", { type: "datetime-local", name: "when", required: true, value: local(Math.ceil(Date.now() / HOUR) * HOUR) });
     this.list = h("div", { class: "stack", "aria-live": "polite" });
     this.node = h("div", { class: "page" }, h("h1", {}, "Reminders"),
-      h("p", { class: "lead" }, "What an agent is to be told at its time. When one is due, this page says so, too."),
+      h("p", { class: "lead" }, "Messages that an agent receives at a given time. This page also shows those that are due."),
       may("write") && h("form", { class: "ask remind", onsubmit: (event) => { event.preventDefault(); this.#create(); } },
         field("Remind of", this.message), field("When", this.when), h("button", { class: "button strong" }, "Remind")), this.list);
     set(root, this.node);
@@ -100,7 +100,7 @@ export class RemindersView {
   #part(title, items) {
     return h("section", { class: "card", "aria-label": title }, h("h2", {}, title, h("span", { class: "size" }, many(items.length, "reminder", "reminders"), this.#next && " and more")),
       h("ul", { class: "reminders" }, items.map((one) => h("li", {},
-        h("div", {}, h("p", { class: "message" }, one.message), h("p", { class: "hint" }, time(one.due_at), `, ${moment(one.due_at)}`, one.recipient && `, for ${one.recipient}`, one.plugin && `, by ${one.plugin}`, one.claimed_at && ", somebody is about to tell it")),
+        h("div", {}, h("p", { class: "message" }, one.message), h("p", { class: "hint" }, time(one.due_at), `, ${moment(one.due_at)}`, one.recipient && `, for ${one.recipient}`, one.plugin && `, by ${one.plugin}`, one.claimed_at && ", being delivered")),
         may("write") && button("Cancel", () => this.#cancel(one), { kind: "small", "data-id": one.id, "aria-label": `Cancel: ${one.message.slice(0, 80)}` })))));
   }
 }
