@@ -432,7 +432,7 @@ def test_reminders_are_added_seen_when_due_and_marked(home: Home) -> None:
         assert (await agent("forge_reminder", action="due"))["reminders"] == []
         assert [one["id"] for one in (await agent("forge_reminder", action="list"))["reminders"]] == [later["id"]]
         assert await agent("forge_reminder", action="cancel", id=later["id"]) == {"ok": True}
-        assert "waits" in await agent.refused("forge_reminder", action="cancel", id=later["id"])
+        assert "no pending reminder" in await agent.refused("forge_reminder", action="cancel", id=later["id"])
 
     told(server(home), story)
 
@@ -781,7 +781,7 @@ def test_what_is_wrong_with_a_prompt_is_said_and_what_nobody_expected_is_not(
         for name, arguments, code, words in (
             ("nothing", {}, -32602, "Unknown prompt: nothing"),
             ("orient", {}, -32602, "Missing required arguments: {'command'}"),
-            ("orient", {"command": "x"}, -32603, "orient failed unexpectedly; the log of the server says why"),
+            ("orient", {"command": "x"}, -32603, "orient failed unexpectedly; see the log of the server"),
         ):
             with pytest.raises(MCPError) as raised:
                 await agent.client.get_prompt(name, arguments)
@@ -890,7 +890,7 @@ def test_a_client_that_wants_a_log_is_told_that_a_tool_failed_and_nothing_else(
                     await client.set_logging_level(level)
                 assert (await client.call_tool("memory", {"action": "recall", "query": "x"})).is_error
                 await client.call_tool("memory", {"action": "recall"})  # wrong arguments are nothing for a log
-            assert logged == [("error", "memory failed unexpectedly; the log of the server says why")]
+            assert logged == [("error", "memory failed unexpectedly; see the log of the server")]
 
     asyncio.run(live())
 

@@ -242,7 +242,7 @@ def test_a_listener_that_is_too_slow_is_sent_away_and_can_come_back(
         stopping = asyncio.Event()
         feeds = Feeds(home, stopping)
         now = await feeds.now("default", "ana")
-        told = feeds.told("default", "ana", Listener(None), now, now)
+        told = feeds.stream("default", "ana", Listener(None), now, now)
         heard = [await anext(told)]
         await asyncio.to_thread(lambda: [home.agent("ana").remember(f"note {number}") for number in range(10)])
         feeds.wake()
@@ -266,7 +266,7 @@ def test_who_knows_more_than_others_who_listen_hears_nothing_twice(tmp_path: Pat
         ana.remember("two", name="two", scope="account")
         ana.conversations.start().user("three")
         now = await feeds.now("default", "ana")
-        told = feeds.told("default", "ana", Listener(None), replace(now, event=before.event), before)
+        told = feeds.stream("default", "ana", Listener(None), replace(now, event=before.event), before)
         assert (await anext(told)).startswith(b"retry")
         heard = [await anext(told)]
         ana.remember("four", name="four")

@@ -75,7 +75,7 @@ async def notify_failure(session: ServerSession, tool: str) -> None:
     level = _connection(session).state.get(LEVEL)
     if level is not None and LEVELS.index(level) <= LEVELS.index("error"):
         params = LoggingMessageNotificationParams(
-            level="error", logger="recollect", data=f"{tool} failed unexpectedly; see the server's log"
+            level="error", logger="recollect", data=f"{tool} failed unexpectedly; see the log of the server"
         )
         await session.send_notification(LoggingMessageNotification(params=params))
 

@@ -127,13 +127,13 @@ def add_prompts(server: MCPServer[Any]) -> None:
     @server.prompt(
         title="Begin with what is remembered", description="What is known that bears on a task, and the task."
     )
-    @_told
+    @_reported
     def orient(command: Annotated[str, Field(description="What you want to do, in your own words.")]) -> str:
         known = request_context().memory.orient(command, conversation=request_context().current()).markdown.strip()
         return f"{known or 'Nothing is remembered yet that bears on this.'}\n\nThe task: {command}"
 
     @server.prompt(title="End the session", description="Keep what matters, and hand over to the next session.")
-    @_told
+    @_reported
     def end_session() -> str:
         return END
 
@@ -141,7 +141,7 @@ def add_prompts(server: MCPServer[Any]) -> None:
 def add_completion(server: MCPServer[Any]) -> None:
     """Register completion: names of entries, ref codes of conversations, and open tasks as commands."""
 
-    @_told
+    @_reported
     def offered(ref: PromptReference | ResourceTemplateReference, argument: CompletionArgument) -> list[str]:
         begun, where = argument.value, ref.uri if isinstance(ref, ResourceTemplateReference) else ref.name
         if (where, argument.name) == (CONVERSATION, "ref"):
@@ -180,7 +180,7 @@ def _resource(function: Callable[P, str]) -> Callable[P, str]:
     return read
 
 
-def _told(function: Callable[P, R]) -> Callable[P, R]:
+def _reported(function: Callable[P, R]) -> Callable[P, R]:
     @wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
@@ -189,7 +189,7 @@ def _told(function: Callable[P, R]) -> Callable[P, R]:
             raise MCPError(code=INVALID_PARAMS, message=advice(error)) from error
         except Exception as error:  # the SDK would send its message to the client
             _log.exception("%s failed", function.__name__)
-            failed = f"{function.__name__} failed unexpectedly; the log of the server says why"
+            failed = f"{function.__name__} failed unexpectedly; see the log of the server"
             raise MCPError(code=INTERNAL_ERROR, message=failed) from error
 
     return call
