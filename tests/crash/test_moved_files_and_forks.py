@@ -14,11 +14,14 @@ from crash.model import Expected
 from embedders import in_a_new_process
 
 import recollect
+from recollect.storage.columns import COLUMNS
 from recollect.storage.files import new_file, publish
 from recollect.storage.postgres.database import PostgresDatabase
 from recollect.storage.postgres.schemas import Schemas
 from recollect.storage.postgres.server import PostgresServer
 from recollect.storage.sqlite.database import SqliteDatabase
+
+CONTENT = COLUMNS.index("content")
 
 
 def contents(mem: recollect.Memory) -> list[str]:
@@ -221,11 +224,11 @@ def test_a_reader_that_is_under_way_while_the_file_is_replaced_does_not_bring_th
     with database.read("ana") as tx:
         os.replace(tmp_path / "new.db", path)
         with database.read("ana") as second:
-            assert second.all("entries.after_id", id="", limit=9)[0][7] == "new words"
-        assert tx.all("entries.after_id", id="", limit=9)[0][7] == "old words"
+            assert second.all("entries.after_id", id="", limit=9)[0][CONTENT] == "new words"
+        assert tx.all("entries.after_id", id="", limit=9)[0][CONTENT] == "old words"
     for _ in range(3):
         with database.read("ana") as tx:
-            assert tx.all("entries.after_id", id="", limit=9)[0][7] == "new words"
+            assert tx.all("entries.after_id", id="", limit=9)[0][CONTENT] == "new words"
     database.admin.close()
 
 

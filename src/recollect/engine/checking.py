@@ -16,6 +16,7 @@ from recollect.model.entry import Entry
 from recollect.model.report import Finding
 from recollect.search import index
 from recollect.storage import entries, history
+from recollect.storage.columns import COLUMNS
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
@@ -173,7 +174,7 @@ def _readable(tx: Transaction, found: _Found, living: set[str]) -> Iterator[entr
     last = ""
     while rows := tx.all("entries.after_id", id=last, limit=PAGE):
         logs = entries.revision_rows(tx, [row[0] for row in rows])
-        for entry_id, seq, doc, *_ in rows:
+        for entry_id, seq, *_, doc in rows:
             found.highest.entries = max(found.highest.entries, seq)
             found.highest.documents = max(found.highest.documents, doc)
             if entry_id not in living:
@@ -260,7 +261,7 @@ def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Found) -
         work.counters.documents = max(work.counters.documents, found.highest.documents)
         doc = work.index.put(work.tx, work.counters, document(entry))
     else:
-        doc = stored[entries.COLUMNS.index("doc")]
+        doc = stored[COLUMNS.index("doc")]
         work.tx.run("entries.delete", id=entry_id)
     entries.insert(work.tx, entry, doc)
 

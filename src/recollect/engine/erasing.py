@@ -21,6 +21,7 @@ from recollect.errors import Corrupt, NotFound, RecollectError
 from recollect.model.operation import Remove
 from recollect.model.report import Erased, Receipt
 from recollect.storage import entries
+from recollect.storage.columns import COLUMNS
 from recollect.storage.database import Transaction
 
 __all__ = ["erase", "scrub"]
@@ -135,7 +136,7 @@ def _contents(tx: Transaction, entry_id: str) -> set[str]:
     """Return every content that an entry ever had."""
     found = set(_logged(tx, entry_id, "content"))
     if living := tx.one("entries.by_ids", ids=[entry_id]):  # a corrupt row may differ from the log
-        found.add(living[entries.COLUMNS.index("content")])
+        found.add(living[COLUMNS.index("content")])
     return found
 
 

@@ -10,18 +10,17 @@ from dataclasses import replace
 from typing import Any
 
 from recollect.errors import Corrupt
-from recollect.model.entry import Entry, Kind, Lifetime, Scope
+from recollect.model.entry import Entry, Kind, Lifetime, Scope, SetBy, fields_set_by
 from recollect.storage import entries
+from recollect.storage.columns import COLUMNS
 from recollect.storage.database import Row, Transaction
 
 __all__ = ["OPERATIONS", "differences", "fields", "proven", "removable", "replay"]
 
 OPERATIONS = ("add", "rename", "alias", "write", "remove")
-_LOGGED = (
-    "seq", "kind", "content", "name", "category", "scope", "context", "tags", "concept_tags", "importance", "source",
-    "conversation_id", "channel_id", "first_event", "last_event", "created_at",
-)  # fmt: skip
+_LOGGED = fields_set_by(SetBy.OPERATION)
 """Fields that change only through an operation."""
+_UNLOGGED = ("updated_at", *(name for name in fields_set_by(SetBy.UPKEEP, SetBy.VAULT) if name != "lifetime"))
 
 State = dict[str, Any]
 
@@ -70,14 +69,13 @@ def proven(entry_id: str, row: Row | None, state: State) -> Entry | None:
     known = {name: value for name, value in state.items() if value is not None}
     try:
         if row is not None:
-            stored = dict(zip(entries.COLUMNS, row, strict=True))
+            stored = dict(zip(COLUMNS, row, strict=True))
             content = known["content"]
             if content != stored["content"] and entries.content_hash(content) != stored["content_hash"]:
                 return None
-            kept = {name: stored[name] for name in ("updated_at", "accessed_at", "access_count", "vault_id")}
+            known |= {name: stored[name] for name in _UNLOGGED}
             if stored["lifetime"] in list(Lifetime):
-                kept["lifetime"] = stored["lifetime"]
-            known |= kept
+                known["lifetime"] = stored["lifetime"]
         return entries.from_snapshot(entry_id, known)
     except (KeyError, TypeError, ValueError, AttributeError):
         return None
@@ -97,7 +95,7 @@ def removable(tx: Transaction, entry_id: str) -> tuple[entries.Stored, bool] | N
         pass
     state = replay(entry_id, entries.revision_rows(tx, [entry_id])[entry_id], [])
     entry = None if state is None else proven(entry_id, row, state) or proven(entry_id, None, state)
-    stored = dict(zip(entries.COLUMNS, row, strict=True))
+    stored = dict(zip(COLUMNS, row, strict=True))
     if entry is None:
         rest = {name: stored[name] for name in ("seq", "content", "source", "created_at", "updated_at")}
         plain = {"kind": Kind.NOTE, "scope": Scope.WORKSPACE, "lifetime": Lifetime.LONG_TERM}

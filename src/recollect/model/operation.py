@@ -126,8 +126,8 @@ def checked(operation: Operation) -> Operation:
 def _checked_add(add: Add) -> Add:
     given = _add_fields(add)
     found: dict[str, Any] = {
-        rule.name: None if value is None and rule.optional else rule.check(value, rule.name)
-        for rule, value in zip(_ADD, given, strict=True)
+        name: None if value is None and optional else check(value, name)
+        for (name, check, optional, _), value in zip(_ADD, given, strict=True)
     }
     if not all(map(is_, found.values(), given)):
         add = Add(**found)

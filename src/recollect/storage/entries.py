@@ -9,15 +9,14 @@ from typing import Any
 
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
-from recollect.model.operation import Revision
+from recollect.model.operation import WRITABLE, Revision
 from recollect.model.recall import Filters
 from recollect.names import is_id
+from recollect.storage.columns import BOOKKEEPING, COLUMNS, from_columns, from_json, to_columns
 from recollect.storage.database import Row, Transaction
 
 __all__ = [
-    "BOOKKEEPING",
     "CHUNK",
-    "COLUMNS",
     "RankingInputs",
     "Stored",
     "adjust",
@@ -52,14 +51,6 @@ CHUNK = 500
 """Longest list per query: PostgreSQL binds one parameter per item."""
 ALIASES_READ = 50
 """Maximum number of entries in the trash to search for an alias: the newest whose snapshot contains it as a string."""
-COLUMNS = (
-    "id", "seq", "doc", "kind", "category", "scope", "lifetime", "content", "context", "tags", "concept_tags",
-    "importance", "source", "conversation_id", "channel_id", "first_event", "last_event", "created_at", "updated_at",
-    "accessed_at", "access_count", "content_hash", "vault_id",
-)  # fmt: skip
-"""Columns of a complete row, in the order in which every query returns them."""
-BOOKKEEPING = ("lifetime", "access_count", "accessed_at")
-"""Fields that change outside the five operations."""
 _ADVICE = "Run `recollect check --repair`, which mends it if the log proves what it was; else restore a backup"
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
 _kept = attrgetter(*_KEPT)
@@ -172,31 +163,19 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
 
 def insert(tx: Transaction, entry: Entry, doc: int, used_at: int | None = None) -> None:
     """Store a new entry's row; the caller writes names, log and index. Without `used_at` its age is unknown."""
-    tx.run("entries.insert", **_fields(entry, doc), used_at=used_at)
+    tx.run("entries.insert", **to_columns(entry, doc), used_at=used_at)
 
 
 def update(tx: Transaction, entry: Entry, doc: int) -> None:
     """Store the fields that a write may change."""
-    values = _fields(entry, doc)
-    changed = (
-        "id",
-        "doc",
-        "content",
-        "context",
-        "category",
-        "tags",
-        "importance",
-        "source",
-        "updated_at",
-        "content_hash",
-    )
-    tx.run("entries.update", **{name: values[name] for name in changed})
+    values = to_columns(entry, doc)
+    tx.run("entries.update", **{name: values[name] for name in ("id", *WRITABLE, "updated_at", "content_hash", "doc")})
 
 
 def adjust(tx: Transaction, entry: Entry) -> None:
     """Store an entry's bookkeeping fields, see BOOKKEEPING."""
-    values = {"lifetime": str(entry.lifetime), "access_count": entry.access_count, "accessed_at": entry.accessed_at}
-    tx.run("entries.adjust", id=entry.id, **values)
+    values = to_columns(entry, 0)
+    tx.run("entries.adjust", **{name: values[name] for name in ("id", *BOOKKEEPING)})
 
 
 def move(tx: Transaction, entry_id: str, doc: int) -> None:
@@ -222,21 +201,7 @@ def snapshot(entry: Entry) -> dict[str, Any]:
 
 def from_snapshot(entry_id: str, values: Mapping[str, Any]) -> Entry:
     """Rebuild an entry from its snapshot."""
-    fields = {
-        **values,
-        "kind": Kind(values["kind"]),
-        "category": Category(values["category"]) if "category" in values else None,
-        "scope": Scope(values["scope"]),
-        "lifetime": Lifetime(values["lifetime"]),
-        "aliases": tuple(values.get("aliases", ())),
-        "tags": tuple(values.get("tags", ())),
-        "concept_tags": tuple(values.get("concept_tags", ())),
-        "importance": values.get("importance", 0.0),
-        "created_at": values.get("created_at", 0),
-        "updated_at": values.get("updated_at", 0),
-        "content_hash": content_hash(values["content"]),
-    }
-    return Entry(id=entry_id, **fields)
+    return from_json(entry_id, values, content_hash=content_hash(values["content"]))
 
 
 def log(tx: Transaction, revision: Revision) -> None:
@@ -343,34 +308,6 @@ def _revision(row: Row) -> Revision:
     )
 
 
-def _fields(entry: Entry, doc: int) -> dict[str, Any]:
-    return {
-        "id": entry.id,
-        "seq": entry.seq,
-        "doc": doc,
-        "kind": str(entry.kind),
-        "category": entry.category and str(entry.category),
-        "scope": str(entry.scope),
-        "lifetime": str(entry.lifetime),
-        "content": entry.content,
-        "context": entry.context,
-        "tags": _json(entry.tags) if entry.tags else "[]",
-        "concept_tags": _json(entry.concept_tags) if entry.concept_tags else "[]",
-        "importance": entry.importance,
-        "source": entry.source,
-        "conversation_id": entry.conversation_id,
-        "channel_id": entry.channel_id,
-        "first_event": entry.first_event,
-        "last_event": entry.last_event,
-        "created_at": entry.created_at,
-        "updated_at": entry.updated_at,
-        "accessed_at": entry.accessed_at,
-        "access_count": entry.access_count,
-        "content_hash": entry.content_hash,
-        "vault_id": entry.vault_id,
-    }
-
-
 def of_rows(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
     """Build entries, with their names, from rows of COLUMNS; raise Corrupt if a row is invalid."""
     if not rows:
@@ -387,22 +324,10 @@ def of_rows(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
 
 
 def _entry(row: Row, name: str | None, aliases: Iterable[str]) -> Stored:
-    (
-        id_, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
-        conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
-        hash_, vault_id,
-    ) = row  # fmt: skip
-    if content_hash(content) != hash_:
-        raise Corrupt(f"the content of entry {id_} is not what was written: its fingerprint differs. {_ADVICE}")
+    stored = dict(zip(COLUMNS, row, strict=True))
+    if content_hash(stored["content"]) != stored["content_hash"]:
+        raise Corrupt(f"the content of entry {row[0]} is not what was written: its fingerprint differs. {_ADVICE}")
     try:
-        entry = Entry(
-            id=id_, seq=seq, kind=Kind(kind), content=content, name=name, aliases=tuple(aliases),
-            category=Category(category) if category else None, scope=Scope(scope), lifetime=Lifetime(lifetime),
-            context=context, tags=tuple(json.loads(tags)), concept_tags=tuple(json.loads(concept_tags)),
-            importance=importance, source=source, conversation_id=conversation_id, channel_id=channel_id,
-            first_event=first_event, last_event=last_event, created_at=created_at, updated_at=updated_at,
-            accessed_at=accessed_at, access_count=access_count, content_hash=hash_, vault_id=vault_id,
-        )  # fmt: skip
+        return Stored(from_columns(stored, name=name, aliases=tuple(aliases)), stored["doc"])
     except (ValueError, TypeError) as error:
-        raise Corrupt(f"the row of entry {id_} is damaged ({error}). {_ADVICE}") from error
-    return Stored(entry, doc)
+        raise Corrupt(f"the row of entry {row[0]} is damaged ({error}). {_ADVICE}") from error

@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from recollect.storage.columns import PARTS
+
 __all__ = ["expand", "plain", "queries", "statement"]
 
 FEW = 32
@@ -24,12 +26,13 @@ _LITERAL = re.compile(r":(\w+)!")
 def queries() -> dict[str, str]:
     """Return all named queries.
 
-    A fragment that several queries of a file share is defined once as `-- part: NAME` and included as {NAME}.
+    A fragment that several queries of a file share is defined once as `-- part: NAME` and included as {NAME}; so are
+    the fragments that `columns.py` derives from the fields of an entry.
     """
     found: dict[str, str] = {}
     for path in sorted(_FOLDER.glob("*.sql")):
         parts = _NAME.split(path.read_text(encoding="utf-8"))
-        shared: dict[str, str] = {}
+        shared = dict(PARTS)
         for kind, name, text in zip(parts[1::3], parts[2::3], parts[3::3], strict=True):
             sql = text.strip().rstrip(";")
             for part, meant in shared.items():

@@ -25,6 +25,7 @@ from recollect.model.history import EventType
 from recollect.model.operation import Revision
 from recollect.model.transfer import Format, Imported, Part
 from recollect.storage import entries, history
+from recollect.storage.columns import from_columns
 from recollect.storage.counters import Counters
 from recollect.storage.database import Database, Row, Transaction
 from recollect.storage.history import Journal
@@ -470,13 +471,11 @@ class _Merging:
 
     def _add(self, work: Work, row: dict[str, Any], name: str | None, aliases: Sequence[str]) -> None:
         """Store an entry under its own id and log the addition."""
-        values = {key: value for key, value in row.items() if value is not None and key != "id"}
-        values |= {"tags": json.loads(row["tags"]), "concept_tags": json.loads(row["concept_tags"])}
         try:
-            entry = entries.from_snapshot(row["id"], values)
+            entry = from_columns(row)
         except (TypeError, ValueError, KeyError) as error:
             raise Corrupt(f"entry {row['id']} of the export makes no sense: {error}; nothing was changed") from error
-        if entry.content_hash != row["content_hash"]:
+        if entry.content_hash != entries.content_hash(entry.content):
             raise Corrupt(f"the content of entry {entry.id} is not what was written: its fingerprint differs")
         work.counters.entries += 1
         work.counters.operations += 1

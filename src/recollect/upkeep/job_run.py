@@ -24,6 +24,7 @@ from recollect.model.upkeep import Change
 from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
+from recollect.storage.columns import BOOKKEEPING
 from recollect.storage.database import Transaction
 
 __all__ = ["Record", "Shift", "Step", "TakenOver", "set_fields"]
@@ -194,7 +195,7 @@ class Step:
 
 def set_fields(work: Work, entry: Entry, fields: Mapping[str, Any], *, actor: str, now: int) -> Entry:
     """Set fields of an entry: bookkeeping directly, all others through a logged operation."""
-    kept = {name: value for name, value in fields.items() if name in entries.BOOKKEEPING}
+    kept = {name: value for name, value in fields.items() if name in BOOKKEEPING}
     emptied = {name: None for name, value in fields.items() if value is None and name not in kept}
     written = {name: value for name, value in fields.items() if name not in kept and name not in emptied}
     if written:

@@ -1,20 +1,13 @@
+-- The fragments {entry_…} come from storage/columns.py.
+
 -- name: insert
-INSERT INTO entries (agent, id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags,
-    importance, source, conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at,
-    access_count, content_hash, vault_id, used_at)
-VALUES (:agent, :id, :seq, :doc, :kind, :category, :scope, :lifetime, :content, :context, :tags, :concept_tags,
-    :importance, :source, :conversation_id, :channel_id, :first_event, :last_event, :created_at, :updated_at,
-    :accessed_at, :access_count, :content_hash, :vault_id, :used_at)
+INSERT INTO entries (agent, {entry_columns}, used_at) VALUES (:agent, {entry_values}, :used_at)
 
 -- name: update
-UPDATE entries SET doc = :doc, content = :content, context = :context, category = :category, tags = :tags,
-    importance = :importance, source = :source, updated_at = :updated_at, content_hash = :content_hash,
-    used_at = :updated_at
-WHERE agent = :agent AND id = :id
+UPDATE entries SET {entry_written}, used_at = :updated_at WHERE agent = :agent AND id = :id
 
 -- name: adjust
-UPDATE entries SET lifetime = :lifetime, access_count = :access_count, accessed_at = :accessed_at
-WHERE agent = :agent AND id = :id
+UPDATE entries SET {entry_bookkeeping} WHERE agent = :agent AND id = :id
 
 -- name: set_doc
 UPDATE entries SET doc = :doc WHERE agent = :agent AND id = :id
@@ -34,15 +27,11 @@ DELETE FROM entries WHERE agent = :agent AND id = :id
 SELECT id FROM entries WHERE agent = :agent LIMIT 1
 
 -- name: by_ids
-SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
-    conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
-    content_hash, vault_id
+SELECT {entry_columns}
 FROM entries WHERE agent = :agent AND id IN (:ids*)
 
 -- name: by_docs
-SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
-    conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
-    content_hash, vault_id
+SELECT {entry_columns}
 FROM entries WHERE agent = :agent AND doc IN (:docs*)
 
 -- COALESCE also keeps the planner off the index over categories: looking up the few documents by number is faster.
@@ -71,9 +60,7 @@ WHERE agent = :agent AND doc IN (:docs*)
     )
 
 -- name: after_id
-SELECT id, seq, doc, kind, category, scope, lifetime, content, context, tags, concept_tags, importance, source,
-    conversation_id, channel_id, first_event, last_event, created_at, updated_at, accessed_at, access_count,
-    content_hash, vault_id
+SELECT {entry_columns}
 FROM entries WHERE agent = :agent AND id > :id ORDER BY id LIMIT :limit
 
 -- name: containing

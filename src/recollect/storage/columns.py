@@ -1,0 +1,107 @@
+"""The table `entries`, derived from the fields of `Entry`: its columns, their lists in SQL, rows to values and back."""
+
+import json
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from operator import attrgetter
+from types import NoneType
+from typing import Any, get_args, get_origin, get_type_hints
+
+from recollect.model import entry as model
+from recollect.model.entry import Entry, SetBy, fields_set_by
+from recollect.model.operation import WRITABLE
+
+__all__ = ["BOOKKEEPING", "COLUMNS", "PARTS", "from_columns", "from_json", "to_columns"]
+
+COLUMNS = (*model.COLUMNS, "doc")
+"""Columns of a complete row, in the order in which every query returns them: the entry's, and its document number."""
+BOOKKEEPING = fields_set_by(SetBy.UPKEEP)
+"""Fields that change outside the five operations."""
+
+
+def _assigned(*columns: str) -> str:
+    return ", ".join(f"{column} = :{column}" for column in columns)
+
+
+PARTS: Mapping[str, str] = {
+    "entry_columns": ", ".join(COLUMNS),
+    "entry_values": ", ".join(f":{column}" for column in COLUMNS),
+    "entry_written": _assigned(*WRITABLE, "updated_at", "content_hash", "doc"),
+    "entry_bookkeeping": _assigned(*BOOKKEEPING),
+}
+"""Fragments of SQL that any query can include as {NAME}."""
+
+_hints = get_type_hints(Entry)
+_values_of = attrgetter(*model.COLUMNS)
+
+
+def _enum(hint: Any) -> type[StrEnum] | None:
+    kinds = get_args(hint) or (hint,)
+    return next((one for one in kinds if isinstance(one, type) and issubclass(one, StrEnum)), None)
+
+
+def _member_of(kind: type[StrEnum], *, optional: bool) -> Callable[[Any], StrEnum | None]:
+    """Return a function from a stored value to its member; a lookup is faster than a call of the enum."""
+    known = {str(one): one for one in kind}
+
+    def member(value: Any) -> StrEnum | None:
+        if optional and not value:
+            return None
+        return known.get(value) or kind(value)
+
+    return member
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return () if text == "[]" else tuple(json.loads(text))
+
+
+def _json(words: tuple[str, ...]) -> str:
+    return json.dumps(words, ensure_ascii=False, separators=(",", ":")) if words else "[]"
+
+
+def _text(value: StrEnum | None) -> str | None:
+    return None if value is None else str(value)
+
+
+_ENUMS = {name: (kind, NoneType in get_args(hint)) for name, hint in _hints.items() if (kind := _enum(hint))}
+_LISTS = [name for name, hint in _hints.items() if get_origin(hint) is tuple]
+_MEMBERS = {name: _member_of(kind, optional=optional) for name, (kind, optional) in _ENUMS.items()}
+_JSON = [name for name in _LISTS if name in COLUMNS]
+_DECODERS: list[tuple[str, Callable[[Any], Any]]] = [*_MEMBERS.items(), *((name, _words) for name in _JSON)]
+_ENCODERS: list[tuple[str, Callable[[Any], Any]]] = [*((name, _text) for name in _ENUMS), *((n, _json) for n in _JSON)]
+_ZEROS: dict[Any, Any] = {int: 0, float: 0.0}
+
+
+def to_columns(entry: Entry, doc: int) -> dict[str, Any]:
+    """Return the row of an entry."""
+    row = dict(zip(model.COLUMNS, _values_of(entry), strict=True))
+    for name, encode in _ENCODERS:
+        row[name] = encode(row[name])
+    row["doc"] = doc
+    return row
+
+
+def from_columns(row: Mapping[str, Any], **more: Any) -> Entry:
+    """Build an entry from its row, with the fields that have no column. Raises ValueError and TypeError.
+
+    A column that the row lacks has its default value.
+    """
+    values = {name: value for name, value in row.items() if name != "doc"}
+    for name, decode in _DECODERS:
+        if name in values:
+            values[name] = decode(values[name])
+    return Entry(**values, **more)
+
+
+def from_json(entry_id: str, values: Mapping[str, Any], **more: Any) -> Entry:
+    """Build an entry from its fields in the operation log, which omits None, zero and empty lists."""
+    found: dict[str, Any] = {
+        name: _ZEROS[hint] for name, hint in _hints.items() if hint in _ZEROS and name not in values
+    }
+    found |= values
+    for name, decode in _MEMBERS.items():
+        found[name] = decode(found.get(name))
+    for name in _LISTS:
+        found[name] = tuple(found.get(name, ()))
+    return Entry(id=entry_id, **(found | more))
