@@ -118,7 +118,7 @@ def test_a_chat_page_saves_its_talk_at_once_and_every_thirty_seconds(server: Ser
     assert [one["text"] for one in back["messages"]][-1] == "Thank you."
 
 
-def test_a_save_that_is_never_answered_is_told_and_does_not_keep_others_back(server: Server, visit: Visit) -> None:
+def test_a_save_without_an_answer_is_reported_and_does_not_block_others(server: Server, visit: Visit) -> None:
     page, held = opened(server, visit), list[Route]()
     page.route("**/api/memory/checkpoint", lambda route: route.continue_() if held else held.append(route))
     with page.expect_request("**/api/memory/checkpoint"):
@@ -199,7 +199,7 @@ def test_a_page_of_another_origin_saves_closes_and_recovers(
         assert "handoffs" in {entry.category for entry in home.agent("ana").list()}
 
 
-def test_a_page_of_an_origin_that_nobody_named_does_not_get_the_script(
+def test_a_page_of_an_origin_that_is_not_listed_does_not_get_the_script(
     server: Server, visit: Visit, elsewhere: str
 ) -> None:
     page = opened(server, visit, elsewhere, allowed=("CORS", "ERR_FAILED"))

@@ -175,7 +175,7 @@ def stopping_line(server: Server) -> Iterator[Line]:
         listening.close()
 
 
-def test_a_lost_line_is_told_and_what_was_missed_appears_when_it_is_back(server: Server, visit: Visit) -> None:
+def test_a_lost_connection_is_reported_and_missed_changes_appear_when_it_is_back(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     memory.remember("Before.", name="before")
     with stopping_line(server) as line:
@@ -194,7 +194,7 @@ def test_a_lost_line_is_told_and_what_was_missed_appears_when_it_is_back(server:
         expect(page.get_by_text("No connection to the server.")).to_be_hidden()
 
 
-def test_a_line_that_dies_without_a_word_is_told_and_opened_again(server: Server, visit: Visit) -> None:
+def test_a_connection_that_dies_silently_is_reported_and_opened_again(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     memory.remember("Before.", name="before")
     with stopping_line(server) as line:

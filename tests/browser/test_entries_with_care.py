@@ -221,7 +221,7 @@ def test_a_conflict_shows_every_field_that_differs(demo: Server, visit: Visit) -
     expect(page.locator(".facts")).to_contain_text("#trolley")
 
 
-def test_one_who_writes_is_told_what_happened_elsewhere_and_nothing_else(demo: Server, visit: Visit) -> None:
+def test_an_editor_shows_what_changed_elsewhere_and_nothing_else(demo: Server, visit: Visit) -> None:
     memory = demo.home.agent("default")
     page = visit(demo, "#/memory/carts", allowed=("404",))
     page.get_by_role("button", name="Edit").click()

@@ -26,7 +26,7 @@ RIGHT_TO_LEFT = """(node) => {
 """Whether a text of one line begins at the right."""
 
 
-def test_the_focus_stays_in_upkeep_while_it_is_drawn_anew(server: Server, visit: Visit) -> None:
+def test_the_focus_stays_in_upkeep_while_it_is_redrawn(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     for text in ("The harbour opens at eight in the morning", "the harbour opens at eight in the morning"):
         memory.remember(text, importance=0.001, lifetime="short_term", at="2024-01-01T00:00:00Z")

@@ -135,7 +135,7 @@ def test_an_undo_takes_back_a_first_category_and_context_and_both_can_be_removed
     expect(page.get_by_role("button", name="Bring back the text before")).to_have_count(2)  # of four changes
 
 
-def test_an_undo_that_fails_is_told(demo: Server, visit: Visit) -> None:
+def test_an_undo_that_fails_is_reported(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/memory/refunds", allowed=("412",))
     page.get_by_role("button", name="Edit").click()
     page.get_by_label("Text", exact=True).fill("Mine.")

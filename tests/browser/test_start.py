@@ -129,7 +129,7 @@ def test_a_login_that_fails_says_so_and_can_be_repeated(guarded: Guarded, page: 
     is_whole(page)
 
 
-def test_a_browser_that_keeps_no_cookie_is_told_why_the_login_does_not_work(guarded: Guarded, page: Page) -> None:
+def test_a_browser_without_cookies_shows_why_the_login_does_not_work(guarded: Guarded, page: Page) -> None:
     once(page, "session", lambda route: route.fulfill(json={}), "POST")
     enter(page, guarded[1])
     expect(page.get_by_role("alert")).to_contain_text("did not keep the cookie")

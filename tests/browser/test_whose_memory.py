@@ -215,7 +215,7 @@ def test_one_request_that_failed_does_not_look_like_a_lost_line_forever(server: 
     expect(page.get_by_text("No connection to the server.")).to_be_hidden()
 
 
-def test_many_reminders_are_told_once_and_an_agent_that_is_new_can_be_chosen(server: Server, visit: Visit) -> None:
+def test_many_reminders_are_one_message_and_a_new_agent_can_be_selected(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     memory.remember("Something.")
     for number in range(40):

@@ -150,7 +150,7 @@ def test_a_mistake_in_the_background_is_in_the_log(home: Home, caplog: pytest.Lo
     assert "pop from empty list" in caplog.text
 
 
-def test_a_note_that_cannot_be_written_refuses_nobody(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_note_that_cannot_be_written_refuses_no_request(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     _, secret = home.tokens.create("laptop")
 
     def full(agent: str) -> None:
@@ -311,9 +311,7 @@ def test_a_request_under_way_is_a_conflict_until_it_is_done_or_dropped(home: Hom
     assert home.requests.begin("r-1", "abc") == Answer(status=200, body="first")
 
 
-def test_a_request_of_which_nobody_knows_whether_it_was_done_is_not_done_again_for_a_day(
-    home: Home, clock: FixedClock
-) -> None:
+def test_a_request_of_unknown_outcome_is_not_repeated_for_a_day(home: Home, clock: FixedClock) -> None:
     home.requests.begin("r-1", "abc")
     home.requests.fail("r-1")
     home.requests.drop("r-1")

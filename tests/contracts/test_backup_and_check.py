@@ -291,7 +291,7 @@ def test_a_backup_into_a_vault_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("location", ["directory", "postgres"], indirect=True)
-def test_a_target_that_somebody_fills_while_the_backup_is_made_is_left_alone(
+def test_a_target_that_is_filled_during_the_backup_is_left_alone(
     home: Home, copy: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.agent("ana").remember("private")
@@ -308,7 +308,7 @@ def test_a_target_that_somebody_fills_while_the_backup_is_made_is_left_alone(
     assert files(copy.parent) == {"copy/note.txt": b"somebody's"}
 
 
-def test_an_export_never_takes_the_place_of_a_file_that_somebody_made_meanwhile(
+def test_an_export_never_replaces_a_file_that_was_made_meanwhile(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.agent("ana").remember("private")

@@ -431,7 +431,7 @@ def test_a_server_without_pgvector_is_a_config_error_and_stays_as_it_is(postgres
     assert schemas(postgres_url) == []
 
 
-def test_a_user_who_may_not_create_is_told_what_to_grant_and_nothing_is_created(postgres_url: str) -> None:
+def test_a_role_that_may_not_create_is_refused_with_the_grant_it_needs(postgres_url: str) -> None:
     limited = postgres_url.replace("postgres@", "limited@")
     with psycopg.connect(postgres_url, autocommit=True) as connection:
         connection.execute("DROP ROLE IF EXISTS limited")

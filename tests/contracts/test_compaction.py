@@ -587,7 +587,7 @@ DAMAGES = [
 ]
 
 
-def test_the_state_of_a_lane_that_is_damaged_is_made_anew_from_the_markers(home: Home, location: str) -> None:
+def test_the_damaged_state_of_a_lane_is_rebuilt_from_the_markers(home: Home, location: str) -> None:
     for number, damage in enumerate(DAMAGES):
         mem = home.agent(f"agent{number}")
         conv = mem.conversations.start()

@@ -97,7 +97,7 @@ def test_each_fixed_section_has_its_source_and_its_limit(mem: Memory, clock: Fix
     ]
 
 
-def test_a_decision_is_told_whole_if_it_is_short_and_else_as_a_marked_part(mem: Memory) -> None:
+def test_a_short_decision_is_shown_whole_and_a_long_one_as_a_marked_part(mem: Memory) -> None:
     rule = "We decided that a refund goes back the way the money came, " + "whatever the customer says, " * 5
     mem.remember(f"{rule}and never as a voucher.", category="decisions")
     mem.remember("tide " * 60 + "a refund after a storm is paid by hand " + "tide " * 60, category="lessons")
@@ -108,7 +108,7 @@ def test_a_decision_is_told_whole_if_it_is_short_and_else_as_a_marked_part(mem: 
     }
 
 
-def test_without_a_command_the_newest_decisions_and_lessons_are_told(mem: Memory, clock: FixedClock) -> None:
+def test_without_a_command_the_newest_decisions_and_lessons_are_shown(mem: Memory, clock: FixedClock) -> None:
     for number in range(5):
         mem.remember(f"We decided on colour {number}", category="decisions")
         mem.remember(f"Learned: knot {number} slips", category="lessons")
@@ -290,7 +290,7 @@ def test_a_budget_of_nothing_keeps_the_project_and_the_tasks(mem: Memory) -> Non
             mem.orient("deploy", budget=wrong)  # type: ignore[arg-type]
 
 
-def test_a_part_that_fails_is_left_out_and_told(filled: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_fails_is_left_out_and_reported(filled: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_: Any) -> Sequence[Any]:
         raise recollect.Unavailable("the shelf is locked")
 

@@ -410,7 +410,7 @@ def test_many_events_at_once_become_as_many_segments_as_one_by_one(mem: Memory) 
     assert check(store) == []
 
 
-def test_an_index_of_another_analysis_is_made_anew_by_the_first_search_or_the_next_segment(
+def test_an_index_of_another_analysis_is_rebuilt_by_the_first_search_or_the_next_segment(
     location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def analyse_otherwise(version: int) -> None:
@@ -442,7 +442,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize(("query", "problem"), DAMAGE.values(), ids=DAMAGE)
-def test_damage_is_told_and_mended_by_building_the_index_anew(mem: Memory, query: str, problem: str) -> None:
+def test_damage_is_reported_and_mended_by_rebuilding_the_index(mem: Memory, query: str, problem: str) -> None:
     store = store_of(mem)
     talk(store, *[("Nora", f"amber {number}") for number in range(17)])
     with store.database.write(store.agent) as tx:
@@ -461,7 +461,7 @@ def test_damage_is_told_and_mended_by_building_the_index_anew(mem: Memory, query
     assert segments(store) == [(1, 15)]
 
 
-def test_wrong_counts_and_records_are_told(mem: Memory) -> None:
+def test_wrong_counts_and_records_are_reported(mem: Memory) -> None:
     store = store_of(mem)
     talk(store, ("Nora", "amber"), ("Tom", "birch"), ("Nora", "cedar"), ("Tom", "delta"), ("Nora", "ember"))
     with store.database.write(store.agent) as tx:

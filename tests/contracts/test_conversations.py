@@ -715,7 +715,7 @@ def test_another_agent_sees_nothing_of_a_conversation(home: Home, mem: Memory) -
         assert other.conversations.search("granite", target_agent="ana") == []
 
 
-def test_participants_share_the_scratchpad_and_nobody_else_does(home: Home, mem: Memory) -> None:
+def test_only_participants_share_the_scratchpad(home: Home, mem: Memory) -> None:
     conv = mem.conversations.start(participants=["ben"])
     conv.scratchpad["plan"] = {"pier": 7}
     theirs = home.agent("ben").conversations.scratchpad(conv.ref_code, owner="ana")
@@ -750,7 +750,7 @@ def test_past_conversations_of_another_agent_are_read_by_name_and_recorded(
     assert rows(location, "events", "ben") == []
 
 
-def test_arguments_of_the_wrong_kind_are_told_before_the_database_is_asked(mem: Memory) -> None:
+def test_arguments_of_the_wrong_type_are_refused_before_a_query(mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.user("hello")
     wrong: list[Any] = [7, b"x", ["x"], "a\0b", "\ud800", ""]

@@ -56,7 +56,7 @@ def read_by_ben(home: Home, session: str) -> str:
     return repr(found)
 
 
-def test_a_conversation_that_goes_on_is_read_by_nobody_else_also_when_it_was_compacted(home: Home) -> None:
+def test_an_open_conversation_is_private_also_when_it_was_compacted(home: Home) -> None:
     conv = running(home)
     assert "hunter2qz" in repr(home.agent("ana").recall("granite password", kinds=["archive"]))
     assert "hunter2qz" not in read_by_ben(home, conv.id)

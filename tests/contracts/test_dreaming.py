@@ -234,7 +234,7 @@ def test_a_diary_that_cannot_be_written_is_only_a_warning(
     assert entry_id in (vault(directory) / "MEMORY.md").read_text()
 
 
-def test_a_memory_md_that_cannot_be_read_is_told_and_nothing_is_promoted(
+def test_a_memory_md_that_cannot_be_read_is_reported_and_nothing_is_promoted(
     dir_home: Home, ana: Memory, clock: FixedClock, directory: str
 ) -> None:
     entry_id = hot(dir_home, ana, clock)

@@ -641,7 +641,7 @@ def test_the_last_fifty_messages_and_the_summaries_are_recovered(
     assert mem.recover() is None
 
 
-def test_old_words_that_are_told_today_are_recovered_today(mem: Memory) -> None:
+def test_old_events_that_are_recorded_today_are_recovered_today(mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.user("long ago", at="2020-01-01T00:00:00Z")
     found = mem.recover()

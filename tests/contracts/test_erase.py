@@ -268,7 +268,7 @@ def test_the_terms_that_only_an_erased_entry_had_are_in_no_part_of_the_index(mem
     assert len(mem.recall(shared, limit=20)) == 9
 
 
-def test_what_another_entry_says_too_stays_and_is_told(mem: Memory, location: str) -> None:
+def test_text_that_another_entry_shares_stays_and_is_reported(mem: Memory, location: str) -> None:
     twin = mem.remember("the launch code is eight zeros in a row")
     trashed = mem.remember("she said the launch code is eight zeros in a row again")
     mem.forget(trashed.id)
@@ -368,7 +368,7 @@ def test_a_question_that_another_process_records_after_the_erasure_is_not_kept(l
         assert [query for _, query in mem.accesses(near.id).recalls] == [""]
 
 
-def test_a_rare_word_that_a_conversation_holds_as_well_is_told_and_left_alone(home: Home, location: str) -> None:
+def test_a_rare_word_that_a_conversation_holds_as_well_is_reported_and_left_alone(home: Home, location: str) -> None:
     mem, rare = home.agent("ana"), token(8)
     talk = mem.conversations.start()
     talk.user(f"the password is {rare}")
@@ -382,7 +382,7 @@ def test_a_rare_word_that_a_conversation_holds_as_well_is_told_and_left_alone(ho
     assert left_of([token(9)], in_tables(location)) == [token(9)]  # it is ben's, and none of ana's business
 
 
-def test_bytes_that_are_left_in_the_file_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bytes_that_are_left_in_the_file_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "memory.db"
     with recollect.open(path) as home:
         mem = home.agent("ana")
@@ -481,7 +481,7 @@ def test_what_is_not_there_cannot_be_erased_and_nothing_changes(mem: Memory, loc
         assert tables(location) == before
 
 
-def test_what_an_open_transaction_of_the_server_still_sees_is_told_and_goes_with_the_next_erasure(
+def test_rows_visible_to_an_open_transaction_are_reported_and_go_with_the_next_erasure(
     postgres_server: Server, postgres_url: str
 ) -> None:
     with recollect.open(postgres_url) as home, psycopg.connect(postgres_url) as reader:
@@ -501,7 +501,7 @@ def test_what_an_open_transaction_of_the_server_still_sees_is_told_and_goes_with
         assert any("tables and indexes" in place for place in receipt.verified)
 
 
-def test_a_log_that_a_reader_holds_is_told_and_not_called_clean(
+def test_a_log_that_a_reader_holds_is_reported_and_not_called_clean(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recollect.storage.sqlite.opening.BUSY_MS", 100)

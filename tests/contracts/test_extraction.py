@@ -70,7 +70,7 @@ def test_of_a_long_conversation_only_the_old_part_is_read(home: Home, mem: Memor
     assert len(list(conv.events())) == 24
 
 
-def test_what_has_aged_out_is_read_later_and_the_hand_off_is_written_anew(home: Home, mem: Memory) -> None:
+def test_aged_out_events_are_read_later_and_the_hand_off_is_rewritten(home: Home, mem: Memory) -> None:
     conv = mem.conversations.start()
     said(conv, *(f"Answer {number}. {'long ' * 40}" for number in range(11)), "We decided on marble at last.")
     home.jobs.run("extract")
@@ -196,7 +196,7 @@ def test_a_conversation_that_was_only_put_away_is_read(home: Home, mem: Memory) 
     assert notes(mem, "decisions") == [DECISION]
 
 
-def test_a_conversation_that_cannot_be_read_is_told_and_the_rest_goes_on(
+def test_a_conversation_that_cannot_be_read_is_reported_and_the_rest_goes_on(
     home: Home, mem: Memory, location: str
 ) -> None:
     broken, whole = mem.conversations.start(), mem.conversations.start()
@@ -345,7 +345,7 @@ def test_what_dreaming_promoted_is_not_shelved(home: Home, mem: Memory, clock: F
     assert mem.get(hot.id).content == hot.content
 
 
-def test_a_summary_that_somebody_rewrote_is_left_alone(home: Home, mem: Memory, clock: FixedClock) -> None:
+def test_a_summary_that_was_edited_is_left_alone(home: Home, mem: Memory, clock: FixedClock) -> None:
     fill(mem, clock, 31)
     home.jobs.run("shelve")
     summary = mem.list(category="lessons")[-1]
@@ -367,7 +367,9 @@ def test_shelving_can_be_undone_as_a_whole(home: Home, mem: Memory, clock: Fixed
     assert home.check().ok
 
 
-def test_a_shelved_note_comes_back_from_the_trash_and_is_told_once(home: Home, mem: Memory, clock: FixedClock) -> None:
+def test_a_shelved_note_comes_back_from_the_trash_and_is_counted_once(
+    home: Home, mem: Memory, clock: FixedClock
+) -> None:
     made = fill(mem, clock, 31)
     home.jobs.run("shelve")
     assert mem.restore(made[0].id).content == made[0].content

@@ -305,7 +305,7 @@ def test_entities_of_the_mcp_memory_server_become_notes(home: Home, mem: Memory,
     assert not bring(home, path).changed
 
 
-def test_a_note_follows_the_file_until_somebody_changes_it_here(home: Home, mem: Memory, tmp_path: Path) -> None:
+def test_a_note_follows_the_file_until_it_is_changed_here(home: Home, mem: Memory, tmp_path: Path) -> None:
     path = write(tmp_path / "memory.jsonl", GRAPH)
     bring(home, path)
     write(path, GRAPH.replace("speaks Portuguese", "speaks Galician"))
@@ -676,7 +676,7 @@ def test_json_is_read_in_pieces_of_any_size(chunk: int, monkeypatch: pytest.Monk
     assert list(reading.objects(path, lambda done: None)) == values
 
 
-def test_a_mistake_in_the_middle_is_told_before_the_rest_is_read(
+def test_a_mistake_in_the_middle_is_reported_before_the_rest_is_read(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(reading, "CHUNK", 100)

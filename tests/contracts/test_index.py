@@ -206,7 +206,7 @@ def test_a_segment_that_was_rewritten_is_merged_in_the_order_of_its_documents(me
     assert_ranked_like_the_oracle(mem, [f"{rare} amber birch" for rare in WORDS[2:]])
 
 
-def test_an_index_of_another_analysis_is_made_anew_by_the_first_search(
+def test_an_index_of_another_analysis_is_rebuilt_by_the_first_search(
     location: str, home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home.agent("ana").remember_many(Add(f"amber {word}") for word in WORDS)

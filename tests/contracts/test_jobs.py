@@ -501,7 +501,7 @@ def test_several_processes_run_a_due_job_once(start: Callable[..., Child], locat
     assert sorted(line.split()[0] for line in log.read_text(encoding="utf-8").splitlines()) == sorted(told)
 
 
-def test_who_asks_for_a_job_that_is_running_is_told_so(opened: Open) -> None:
+def test_requesting_a_job_that_is_running_reports_that(opened: Open) -> None:
     seen: list[object] = []
 
     def work(shift: Shift, store: Store) -> None:

@@ -60,7 +60,9 @@ def test_the_settings_say_what_a_note_without_a_name_is(location: str, clock: Fi
         assert within.lifetime == "conversation"
 
 
-def test_a_note_that_nobody_asks_for_is_still_there_after_ten_years(home: Home, mem: Memory, clock: FixedClock) -> None:
+def test_a_note_that_is_never_recalled_is_still_there_after_ten_years(
+    home: Home, mem: Memory, clock: FixedClock
+) -> None:
     kept = {mem.remember(f"note {number}", importance=0.0).id for number in range(3)}
     for _ in range(10):
         clock.advance(365 * DAY)
@@ -133,7 +135,9 @@ def test_a_use_does_not_keep_a_note_for_ever(
     assert consolidate(home)["pruned"] == 1
 
 
-def test_what_is_told_of_the_past_is_as_young_as_the_telling(home: Home, mem: Memory, clock: FixedClock) -> None:
+def test_the_age_of_an_account_of_the_past_counts_from_when_it_was_given(
+    home: Home, mem: Memory, clock: FixedClock
+) -> None:
     mem.remember_many([Add("from a diary", at="1999-05-01", lifetime="short_term"), Add("now", lifetime="short_term")])
     passing(mem, "from a letter", at="2001-01-01")
     assert consolidate(home)["pruned"] == 0

@@ -51,7 +51,7 @@ def test_vectors_do_not_bring_a_workspace_back_that_another_process_deleted(loca
         assert other.workspaces() == home.workspaces() == []
 
 
-def test_a_write_after_another_process_deleted_the_workspace_makes_it_anew(home: Home, other: Home) -> None:
+def test_a_write_after_another_process_deleted_the_workspace_recreates_it(home: Home, other: Home) -> None:
     home.agent("ana").remember("the old days")
     other.delete_workspace("default")
     assert home.agent("ana").list() == []

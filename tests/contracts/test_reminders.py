@@ -259,7 +259,7 @@ def test_what_is_not_there_is_answered_with_no_and_nothing_is_made(location: str
         assert home.workspaces() == []
 
 
-def test_nobody_sees_the_reminders_of_another_agent_or_workspace(home: Home, clock: FixedClock) -> None:
+def test_the_reminders_of_another_agent_or_workspace_are_not_visible(home: Home, clock: FixedClock) -> None:
     ana, ben = Reminders(rows_of(home), clock), Reminders(rows_of(home, "ben"), clock)
     made = ana.add("0s", "call Ben")
     ben.add("0s", "call Ana")

@@ -180,7 +180,7 @@ PROVEN = {
 
 
 @BOTH
-def test_a_damaged_entry_is_written_anew_from_a_log_that_proves_it(home: Home, filled: Memory, location: str) -> None:
+def test_a_damaged_entry_is_rewritten_from_a_log_that_proves_it(home: Home, filled: Memory, location: str) -> None:
     right, listed = filled.get("renamed"), filled.list()
     hits = [(hit.entry.id, hit.score) for hit in filled.recall("glacier note", limit=20)]
     for what, message in PROVEN.values():
@@ -286,7 +286,7 @@ LOG = f"seq = (SELECT max(seq) FROM operations WHERE agent = 'ana' AND entry_id 
 
 
 @BOTH
-def test_a_row_of_the_log_that_is_no_operation_is_told_and_does_not_stop_the_check(
+def test_an_invalid_row_of_the_log_is_reported_and_does_not_stop_the_check(
     home: Home, filled: Memory, location: str
 ) -> None:
     home.agent("ben").remember("a note")
@@ -450,7 +450,7 @@ def test_an_emptied_index_is_noticed_and_rebuilt(home: Home, filled: Memory, loc
 
 
 @BOTH
-def test_lost_counters_are_told_with_the_command_that_mends_them(home: Home, filled: Memory, location: str) -> None:
+def test_lost_counters_are_reported_with_the_command_that_mends_them(home: Home, filled: Memory, location: str) -> None:
     home.close()
     damage(location, "DELETE FROM counters WHERE agent = 'ana'")
     with recollect.open(location) as second:

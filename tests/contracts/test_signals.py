@@ -195,7 +195,7 @@ def test_what_was_forgotten_meanwhile_gets_no_signal(home: Home, mem: Memory) ->
     assert stored(mem) == 1
 
 
-def test_the_last_access_is_the_latest_whoever_writes_it_last(location: str) -> None:
+def test_the_last_access_is_the_latest_in_any_order_of_writes(location: str) -> None:
     early, late = FixedClock(NEW_YEAR_2026), FixedClock(NEW_YEAR_2026 + 1_000)
     with (
         recollect.open(location, settings=WORDS_ALONE, clock=early) as one,

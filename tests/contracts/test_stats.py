@@ -67,7 +67,7 @@ def test_every_agent_is_counted_by_itself(home: Home, clock: FixedClock) -> None
     assert [one.agent for one in home.stats().agents] == ["ana", "ben"]
 
 
-def test_the_account_and_workspaces_are_told_apart(location: str, home: Home) -> None:
+def test_the_account_and_workspaces_are_counted_separately(location: str, home: Home) -> None:
     home.agent("ana").remember("here")
     home.agent("ana").remember("everywhere", scope="account")
     if location.endswith(".db"):

@@ -261,7 +261,7 @@ def test_retaining_touches_the_old_rows_of_every_agent_and_nothing_else(
 # Index
 
 
-def test_an_index_that_differs_is_made_anew(
+def test_an_index_that_differs_is_rebuilt(
     home: Home, mem: Memory, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("recollect.search.index.TAIL", 8)
@@ -283,7 +283,9 @@ def test_an_index_that_differs_is_made_anew(
     assert home.jobs.run("reindex").figures == {"differences": 0, "repaired": 0}
 
 
-def test_an_entry_that_cannot_be_read_is_told_and_its_index_left_alone(home: Home, mem: Memory, location: str) -> None:
+def test_an_entry_that_cannot_be_read_is_reported_and_its_index_left_alone(
+    home: Home, mem: Memory, location: str
+) -> None:
     entry = mem.remember("The harbour opens at seven.")
     other = home.agent("ben").remember("The pier is of oak.")
     with raw(location) as execute:

@@ -494,7 +494,7 @@ def test_a_folder_in_the_place_of_a_file_is_left_alone(vault: Vault, mem: Memory
 
 
 @ON_A_FILE
-def test_a_file_whose_name_differs_in_case_is_told_and_left_alone(vault: Vault, mem: Memory, folder: Path) -> None:
+def test_a_file_whose_name_differs_in_case_is_reported_and_left_alone(vault: Vault, mem: Memory, folder: Path) -> None:
     (folder / "ana").mkdir(parents=True)
     (folder / "ana" / "Decisions.md").write_text("## 2026-01-01T00:00\n\nmine\n")
     mem.remember("ours", category="decisions")
@@ -726,7 +726,7 @@ def test_instructions_name_the_real_paths(
 
 
 @ON_A_FILE
-def test_what_an_agent_writes_as_it_was_told_is_remembered(vault: Vault, mem: Memory, folder: Path) -> None:
+def test_a_note_that_an_agent_writes_as_instructed_is_remembered(vault: Vault, mem: Memory, folder: Path) -> None:
     mem.remember("old", category="lessons")
     vault.sync()
     with (folder / "ana" / "lessons.md").open("a") as file:

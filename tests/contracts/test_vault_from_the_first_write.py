@@ -70,7 +70,7 @@ READS: dict[str, Callable[[Memory], object]] = {
 
 
 @pytest.mark.parametrize("read", READS)
-def test_what_an_agent_writes_where_it_is_told_to_is_read_at_once(tmp_path: Path, read: str) -> None:
+def test_a_file_that_an_agent_writes_as_instructed_is_read_at_once(tmp_path: Path, read: str) -> None:
     with recollect.open(tmp_path / "home") as home:
         write_as_instructed(home, "ana")
         assert READS[read](home.agent("ana")) == ["The gate is blue"]

@@ -64,7 +64,7 @@ def test_a_commit_holds_everything_that_is_not_ignored(repository: Repository, f
     assert repository.commit_all("again") is None
 
 
-def test_a_file_over_a_mebibyte_is_left_out_and_told(
+def test_a_file_over_a_mebibyte_is_left_out_and_reported(
     repository: Repository, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     repository.open_or_init()
@@ -417,7 +417,7 @@ def test_the_receipt_of_an_erasure_names_the_commits_that_still_hold_the_text(li
     assert not [line for line in mem.forget(harmless.id, erase=True).remaining if "git" in line]
 
 
-def test_a_repository_that_cannot_be_read_is_told_in_the_receipt(live: Home) -> None:
+def test_a_repository_that_cannot_be_read_is_reported_in_the_receipt(live: Home) -> None:
     mem = live.agent("ana")
     (live.vault().folder / "ana" / ".git").mkdir(parents=True)
     (told,) = [line for line in mem.forget(mem.list()[0].id, erase=True).remaining if "git" in line]

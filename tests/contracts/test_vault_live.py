@@ -241,7 +241,7 @@ def test_an_erased_note_leaves_the_files_and_what_was_dreamed_of_it(tmp_path: Pa
         assert f"the file {own / 'notes.md'} holds some of the same words and was left alone" in receipt.remaining
 
 
-def test_an_edit_that_nobody_read_yet_does_not_survive_an_erasure(location: str, folder: Path) -> None:
+def test_an_edit_that_was_not_read_yet_does_not_survive_an_erasure(location: str, folder: Path) -> None:
     with recollect.open(location, vault=folder) as home:
         mem = home.agent("ana")
         entry = mem.remember("The password is mackerel", category="decisions")

@@ -51,7 +51,7 @@ def test_two_processes_that_append_in_turn_make_one_chain(home: Home, location: 
         assert breaks(home) == []
 
 
-def test_each_conversation_has_its_own_chain_whoever_was_heard_last(home: Home) -> None:
+def test_each_conversation_has_its_own_chain_in_any_order_of_appends(home: Home) -> None:
     first, second = home.agent("ana").conversations.start(), home.agent("ana").conversations.start()
     first.user("one")
     second.user("two")
@@ -88,7 +88,7 @@ def test_an_append_that_was_undone_leaves_no_trace_in_the_chain(home: Home) -> N
     assert breaks(home) == []
 
 
-def test_numbers_are_dense_whoever_writes_and_whatever_was_undone(home: Home, location: str, clock: FixedClock) -> None:
+def test_numbers_are_dense_with_several_writers_and_rollbacks(home: Home, location: str, clock: FixedClock) -> None:
     with recollect.open(location, clock=clock) as other:
         here, there, stranger = home.agent("ana"), other.agent("ana"), home.agent("zoe")
         for content in ("one", "two"):
@@ -143,7 +143,7 @@ def test_of_many_readers_at_once_only_some_keep_their_connection(tmp_path: Path)
         assert len(mem.list()) == 2
 
 
-def test_the_chain_begins_anew_with_a_file_that_took_the_place_of_another(tmp_path: Path) -> None:
+def test_the_chain_starts_over_with_a_file_that_took_the_place_of_another(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home:
         conv = home.agent("ana").conversations.start()
         home.backup(tmp_path / "backup.db")

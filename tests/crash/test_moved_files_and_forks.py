@@ -39,7 +39,7 @@ def test_a_home_that_was_open_at_a_fork_works_in_both_processes(start: Callable[
         assert expected.settle(home) == []
 
 
-def test_after_its_file_was_removed_a_home_reads_as_empty_and_begins_anew(tmp_path: Path) -> None:
+def test_after_its_file_was_removed_a_home_reads_as_empty_and_starts_over(tmp_path: Path) -> None:
     path = tmp_path / "memory.db"
     with recollect.open(path) as home:
         mem = home.agent("ana")
@@ -138,7 +138,7 @@ def test_a_file_replaced_under_two_processes_is_refused_rather_than_mixed_with_t
 
 
 @pytest.mark.parametrize("kind", ["memory.db", "home"])
-def test_a_memory_that_another_process_deleted_and_began_anew_is_used_as_it_is_now(
+def test_a_memory_that_another_process_deleted_and_recreated_is_used_as_it_is_now(
     start: Callable[..., Child], tmp_path: Path, kind: str
 ) -> None:
     location = str(tmp_path / kind)

@@ -302,7 +302,7 @@ def test_an_older_schema_on_postgresql_becomes_the_same_as_a_new_one_and_keeps_i
     assert schema_on_server(postgres_url, OLD) == new
 
 
-def test_every_schema_on_postgresql_is_the_same_whoever_it_belongs_to(postgres_url: str) -> None:
+def test_every_schema_on_postgresql_is_the_same_for_every_owner(postgres_url: str) -> None:
     with recollect.open(postgres_url) as home:
         home.agent("ana").remember("x")
         home.agent("ben").remember("x")

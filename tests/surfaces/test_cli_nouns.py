@@ -357,7 +357,7 @@ def test_a_workspace_is_deleted_only_when_that_is_meant(cli: Command) -> None:
 
 
 @pytest.mark.parametrize(("keys", "code", "left"), [(b"y\n", 0, False), (b"n\n", 1, True)])
-def test_who_deletes_the_workspace_of_a_single_file_is_told_what_goes_with_it(
+def test_deleting_the_workspace_of_a_single_file_reports_what_goes_with_it(
     cli: Command, keys: bytes, code: int, left: bool
 ) -> None:
     cli("--home", "m.db", "remember", "kept")

@@ -133,12 +133,12 @@ def test_a_history_tells_what_changed(cli: Command) -> None:
 
 
 @pytest.mark.parametrize("args", [("note", "list"), ("note", "trash"), ("recall", "text"), ("jobs", "runs")])
-def test_a_limit_of_0_is_not_told_as_nothing_found(cli: Command, args: tuple[str, ...]) -> None:
+def test_a_limit_of_0_is_not_reported_as_nothing_found(cli: Command, args: tuple[str, ...]) -> None:
     keep(cli, "n", "text")
     assert cli(*args, "--limit", "0").err == "--limit 0 returns nothing; pass 1 or more\n"
 
 
-def test_figures_are_told_in_words_with_where_they_are_from(cli: Command) -> None:
+def test_figures_are_shown_in_words_with_their_location(cli: Command) -> None:
     with recollect.open(cli.folder / ".recollect") as home:
         for workspace in ("north", "south"):
             talk = home.agent("default", workspace).conversations.start()
@@ -240,7 +240,7 @@ def test_erasing_asks_on_a_terminal(cli: Command, keys: bytes, code: int, left: 
     assert len(cli("note", "list", "--json").json) == left
 
 
-def test_erasing_does_not_ask_when_told_so(cli: Command) -> None:
+def test_erasing_does_not_ask_with_yes(cli: Command) -> None:
     keep(cli, "secret", "x")
     ended, sent = cli.on_terminal("forget", "secret", "--erase", "--yes")
     assert ended == 0

@@ -91,7 +91,7 @@ def test_a_dry_run_says_what_it_would_do_and_a_second_import_that_nothing_is_new
     assert cli("--home", "a.db", "import", "mem0.json", "--agent", "zoe").lines[-1] == "nothing new"
 
 
-def test_what_cannot_be_imported_is_told_in_one_line(cli: Command) -> None:
+def test_a_failed_import_is_reported_in_one_line(cli: Command) -> None:
     (cli.folder / "export.zip").write_bytes(b"PK\x03\x04 and so on")
     (cli.folder / "notes.json").write_text("[]")
     assert "is a zip; unpack it" in cli("import", "export.zip", code=2).err
@@ -100,7 +100,7 @@ def test_what_cannot_be_imported_is_told_in_one_line(cli: Command) -> None:
     assert "'word' is not one of" in cli("import", "notes.json", "--format", "word", code=2).err
 
 
-def test_an_import_shows_a_bar_where_somebody_can_see_it(cli: Command) -> None:
+def test_an_import_shows_a_progress_bar_on_a_terminal(cli: Command) -> None:
     (cli.folder / "mem0.json").write_text(json.dumps([{"memory": "Lives in Porto"}]))
     code, shown = cli.on_terminal("--home", "a.db", "import", "mem0.json")
     assert code == 0

@@ -372,7 +372,7 @@ def test_more_than_a_request_may_carry_is_sent_in_several(remote: RemoteHome) ->
     assert [one.name for one in made] == [f"n{number}" for number in range(14)]
 
 
-def test_errors_that_share_a_status_are_told_apart(tmp_path: Any) -> None:
+def test_errors_that_share_a_status_are_distinguished(tmp_path: Any) -> None:
     with recollect.open(tmp_path / "m.db") as home, serving(home) as running, connect(running.url) as remote:
         remote.agent("ana").remember("x")
         with pytest.raises(ConfigError, match="embedder"):

@@ -163,14 +163,14 @@ def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
             server.shutdown()
 
 
-def test_a_conflict_of_its_own_is_told_at_once() -> None:
+def test_a_real_conflict_is_raised_at_once() -> None:
     with losing_answers(1, status=409, body=b'{"detail": "the name is taken"}') as (link, read):
         with pytest.raises(Conflict, match="taken"):
             link.ask("POST", "/v1/entries", body={"content": "x"})
         assert len(read) == 2
 
 
-def test_a_token_is_told_to_nobody_but_the_server() -> None:
+def test_a_token_is_sent_to_the_server_only() -> None:
     with standing_in(200, b"[]") as link:
         padded = Link(f"http://{link._host}:{link._port}", " rcl_secret\n", 30)
         assert padded.ask("GET", "/") == []
@@ -250,7 +250,7 @@ def test_a_server_that_never_has_time_is_given_up(wait: str, waits: list[float])
         (500, b'{"detail": "no"}', "0"),
     ],
 )
-def test_what_waiting_does_not_help_is_told_at_once(
+def test_an_error_that_waiting_does_not_help_is_raised_at_once(
     status: int, body: bytes, wait: str | None, waits: list[float]
 ) -> None:
     with too_busy(status, body, wait, 5) as (link, keys):

@@ -108,7 +108,7 @@ def test_a_client_without_files_for_projects_says_so(desk: Desk) -> None:
     assert desk.files() == {}
 
 
-def test_a_misspelt_client_is_told_which_are_near(desk: Desk) -> None:
+def test_a_misspelt_client_is_answered_with_similar_names(desk: Desk) -> None:
     assert "did you mean claude-code" in desk("connect", "claude", code=3).err
     assert "did you mean vscode" in desk("connect", "vs-code", code=3).err
 
@@ -575,7 +575,7 @@ def test_hooks_stand_beside_those_of_others_and_leave_alone() -> None:
     assert json.loads(unhooked(hooked("", ["recollect"], []))) == {}
 
 
-def test_a_hook_that_somebody_put_beside_ours_stays(desk: Desk) -> None:
+def test_a_foreign_hook_beside_ours_stays(desk: Desk) -> None:
     file = desk.user / ".claude/settings.json"
     desk("connect", "claude-code")
     settings = json.loads(file.read_text())
@@ -632,7 +632,7 @@ def hook(desk: Desk, event: str, **told: object) -> str:
     return ended.json["hookSpecificOutput"]["additionalContext"] if ended.out else ""
 
 
-def test_a_session_is_told_the_context_and_leaves_a_conversation_behind(desk: Desk) -> None:
+def test_a_session_gets_the_context_and_leaves_a_conversation_behind(desk: Desk) -> None:
     with recollect.open(desk.project / ".recollect") as home:
         home.agent("default").remember("Finish the tests of the harbour", category="handoffs")
         home.agent("default").remember("We deploy on Tuesdays", category="decisions")
@@ -670,7 +670,7 @@ def test_a_session_is_told_the_context_and_leaves_a_conversation_behind(desk: De
         assert [event.content for event in conversations.get(newest.id).events()] == ["Tuesday."]
 
 
-def test_what_nobody_said_is_not_taken_in(desk: Desk) -> None:
+def test_text_that_no_participant_wrote_is_not_recorded(desk: Desk) -> None:
     path = transcript(
         desk.project,
         entry("user", "<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
@@ -722,7 +722,7 @@ def test_what_a_hook_tells_is_fenced(desk: Desk) -> None:
         assert not [line for line in told.splitlines() if line.startswith("system")]
 
 
-def test_a_prompt_is_told_the_names_of_notes(desk: Desk) -> None:
+def test_a_prompt_gets_the_names_of_notes(desk: Desk) -> None:
     with recollect.open(desk.project / ".recollect") as home:
         home.agent("default").remember("theirs", name="refunds", category="decisions")
     assert "- refunds: theirs" in hook(desk, "user-prompt", prompt="who pays refunds?")
@@ -790,7 +790,7 @@ def test_a_hook_that_is_called_wrongly_ends_with_0_too(desk: Desk, monkeypatch: 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full is a thing of Linux")
 @pytest.mark.parametrize("streams", [">/dev/full", ">&-", ">/dev/full 2>/dev/full", "| true"])
-def test_a_hook_whose_answer_nobody_takes_ends_with_0(desk: Desk, streams: str) -> None:
+def test_a_hook_whose_answer_is_not_read_ends_with_0(desk: Desk, streams: str) -> None:
     command = f"set -o pipefail; '{sys.executable}' -m recollect hook session-start {streams}"
     ended = subprocess.run(
         ["bash", "-c", command],

@@ -410,7 +410,7 @@ def test_conversations_are_started_put_away_and_listed(home: Home) -> None:
     told(server(home), story)
 
 
-def test_a_server_may_be_told_its_conversation(home: Home) -> None:
+def test_a_server_may_be_given_its_conversation(home: Home) -> None:
     ref = home.agent("ana").conversations.start().ref_code
 
     async def story(agent: Agent) -> None:
@@ -571,7 +571,7 @@ def test_making_a_server_leaves_the_logging_of_the_process_alone(home: Home, mon
 # What goes wrong
 
 
-def test_a_model_is_told_what_is_wrong_and_what_to_do_next(home: Home) -> None:
+def test_an_error_says_what_is_wrong_and_what_to_do_next(home: Home) -> None:
     async def story(agent: Agent) -> None:
         await agent("conversation", action="start")
         cases = [
@@ -604,7 +604,7 @@ def test_every_kind_of_error_has_its_advice() -> None:
     assert [kind for kind in kinds if not any(issubclass(kind, known) for known in ADVICE)] == []
 
 
-def test_an_error_that_nobody_expected_tells_nothing_of_the_inside(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_reveals_no_internals(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*args: Any, **options: Any) -> Any:
         raise RuntimeError("the password is swordfish")
 
@@ -666,7 +666,7 @@ def test_one_agent_never_sees_another_ones_memory_unless_it_is_read_by_name(home
     assert bob.get("port").content == "Bob's port is 9000"
 
 
-def test_what_a_model_leaves_before_the_end_is_what_the_next_session_is_told(home: Home) -> None:
+def test_the_hand_off_of_a_model_is_given_to_the_next_session(home: Home) -> None:
     # A program that keeps the session by hooks: its conversation is not the one of the connection.
     talk = home.agent("ana").conversations.start(chat_id="session 1")
     talk.user("Please write the parser.")
@@ -769,7 +769,7 @@ def test_an_access_that_may_only_read_changes_nothing(home: Home) -> None:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_is_wrong_with_a_prompt_is_said_and_what_nobody_expected_is_not(
+def test_an_error_in_a_prompt_is_explained_and_an_unexpected_one_is_not(
     home: Home, mode: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: object, **options: object) -> None:
@@ -837,7 +837,7 @@ def test_at_most_a_hundred_are_offered_and_it_is_said_that_there_are_more(home: 
 
 
 @OLD
-def test_who_subscribes_is_told_of_changes_by_anybody_until_they_unsubscribe(home: Home) -> None:
+def test_a_subscriber_is_notified_of_all_changes_until_it_unsubscribes(home: Home) -> None:
     mem = home.agent("ana")
     mem.remember("We deploy on Tuesdays", name="deploy day")
     mem.remember("The door is red", name="door")
@@ -869,7 +869,7 @@ def test_who_subscribes_is_told_of_changes_by_anybody_until_they_unsubscribe(hom
 
 
 @OLD
-def test_a_client_that_wants_a_log_is_told_that_a_tool_failed_and_nothing_else(
+def test_a_client_that_enables_logging_is_notified_of_failed_tools_only(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*args: object, **options: object) -> None:
@@ -1004,7 +1004,7 @@ def test_over_http_without_sessions_nothing_is_offered_that_needs_one(home: Home
             assert stream.status_code == (200 if sessions else 405)
 
 
-def test_over_http_nobody_gets_in_without_a_token_or_under_another_name(home: Home) -> None:
+def test_http_requests_without_a_token_or_under_another_name_are_refused(home: Home) -> None:
     with answering(home) as url, httpx2.Client(trust_env=False, timeout=60) as http:
         body = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
         accepted = {"Accept": "application/json, text/event-stream"}
@@ -1116,7 +1116,7 @@ def test_over_http_no_error_tells_where_files_are(
     assert "/srv/ana/memory.db" in caplog.text  # for the operator
 
 
-def test_over_the_streams_the_user_is_told_what_the_system_says(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_over_stdio_an_error_of_the_system_is_reported_to_the_user(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: Any, **options: Any) -> Any:
         raise Unavailable("/srv/ana/memory.db is in use; try again")
 
@@ -1180,7 +1180,7 @@ def test_the_program_serves_on_its_streams(tmp_path: Path, mode: str) -> None:
         assert home.agent("default").list() == []
 
 
-def test_the_program_goes_on_with_the_conversation_it_is_told(tmp_path: Path) -> None:
+def test_the_program_continues_the_conversation_it_is_given(tmp_path: Path) -> None:
     with recollect.open(tmp_path / ".recollect") as home:
         ref = home.agent("default").conversations.start().ref_code
 
@@ -1261,7 +1261,7 @@ def test_the_program_refuses_a_conversation_that_is_not_there(cli: Command) -> N
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_program_ends_cleanly_when_it_is_told_to(tmp_path: Path, number: signal.Signals) -> None:
+def test_the_program_ends_cleanly_on_a_signal(tmp_path: Path, number: signal.Signals) -> None:
     with subprocess.Popen(
         [sys.executable, "-m", "recollect", "mcp"],
         stdin=subprocess.PIPE,

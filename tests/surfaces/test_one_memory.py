@@ -81,7 +81,7 @@ def test_a_token_decides_whose_memory_the_tools_are_about_and_what_they_may_do(t
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such signals")
-def test_a_server_that_is_told_to_stop_ends_the_streams_of_its_agents_and_says_nothing_about_it(cli: Command) -> None:
+def test_a_server_that_is_stopped_ends_the_streams_of_its_agents_silently(cli: Command) -> None:
     with cli.start("--json", "serve", "--port", "0", "--no-upkeep") as process:
         assert process.stdout is not None
         told = b""

@@ -114,7 +114,7 @@ def _right(route: Asked, name: str, status: int) -> bool:
     return status not in (401, 403, 500) or (route.asks == "anyone" and status == 403 and name != "owner")
 
 
-def test_a_token_is_for_its_own_memory_without_being_told(tmp_path: Path) -> None:
+def test_a_token_selects_its_own_memory_by_default(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "home") as home, serving(home, settings(require_token=True)) as server:
         _, secret = home.tokens.create("bob's", workspace="garden", agents=["bob"])
         with server.as_(secret) as bob:
@@ -181,12 +181,12 @@ def test_an_address_that_others_reach_needs_tokens(tmp_path: Path, host: str) ->
         assert (answer.status_code, answer.headers["www-authenticate"]) == (401, "Bearer")
 
 
-def test_nobody_is_asked_for_a_token_on_the_machines_own_address(server: Server) -> None:
+def test_no_token_is_needed_on_the_loopback_address(server: Server) -> None:
     told = server.client.get("/v1/session").json()
     assert (told["name"], told["right"], told["needs_token"]) == (None, "admin", False)
 
 
-def test_a_body_is_not_read_for_somebody_unknown(tmp_path: Path) -> None:
+def test_a_body_is_not_read_without_a_valid_token(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
         wrong = server.client.post("/v1/entries", content=b"{", headers={"Content-Type": "application/json"})
         assert wrong.status_code == 401
@@ -232,7 +232,7 @@ def test_a_name_that_mcp_cannot_mean_is_refused(tmp_path: Path, query: str, told
         assert home.workspaces() == []
 
 
-def test_a_token_for_several_agents_is_told_to_name_one(tmp_path: Path) -> None:
+def test_a_token_for_several_agents_must_name_one(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
         _, secret = home.tokens.create("two", agents=["ana", "bob"])
         with server.as_(secret) as two:

@@ -279,7 +279,7 @@ def test_notes_that_are_written_at_once_get_unique_ids_that_stay_listed(
         assert {one["id"] for one in listed} == set(given[8:])
 
 
-def test_notes_of_one_moment_are_told_apart(server: Server) -> None:
+def test_notes_of_one_moment_are_distinguished(server: Server) -> None:
     noted(server, "the first")
     noted(server, "the second")
     where = {"agentId": "dev", "category": "decisions"}

@@ -220,7 +220,7 @@ def test_an_erased_entry_leaves_a_receipt_and_nothing_else(server: Server) -> No
     assert server.client.post("/v1/entries/n/restore").status_code == 404
 
 
-def test_links_and_accesses_of_an_entry_are_told(server: Server) -> None:
+def test_links_and_accesses_of_an_entry_are_returned(server: Server) -> None:
     server.client.post("/v1/entries", json={"content": "see [[b]] and [[nowhere]]", "name": "a"})
     server.client.post("/v1/entries", json={"content": "tea is ready", "name": "b"})
     links = server.client.get("/v1/entries/a/links").json()
@@ -313,7 +313,7 @@ def test_a_body_that_cannot_be_read_says_why(server: Server, body: bytes, told: 
     assert (answer.status_code, told in answer.json()["detail"]) == (400, True), answer.text
 
 
-def test_what_does_not_match_a_pattern_is_told_in_words(server: Server) -> None:
+def test_a_value_that_does_not_match_a_pattern_is_explained_in_words(server: Server) -> None:
     for answer, told in (
         (server.client.get("/v1/entries", params={"agent": "../ana"}), "query.agent: it is not one plain word"),
         (server.client.post("/v1/entries", json={"content": " "}), "body.content: there is nothing to see in it"),

@@ -61,7 +61,7 @@ def listening(server: Server, query: str = "", **headers: str) -> Iterator[Liste
         yield Listening(answer.iter_lines())
 
 
-def test_a_write_is_told_as_it_happens_without_its_text(server: Server) -> None:
+def test_a_write_is_published_as_it_happens_without_its_text(server: Server) -> None:
     mem = server.home.agent("default")
     mem.remember("before")
     with listening(server) as told:
@@ -80,7 +80,7 @@ def test_a_write_is_told_as_it_happens_without_its_text(server: Server) -> None:
         assert told.next().data["operation"] == "remove"
 
 
-def test_what_another_process_writes_is_told_too(server: Server, tmp_path: Path) -> None:
+def test_writes_of_another_process_are_published_too(server: Server, tmp_path: Path) -> None:
     with listening(server) as told, recollect.open(tmp_path / "memory.db") as other:
         other.agent("default").remember("tea", name="n")
         assert told.next().data["name"] == "n"
@@ -106,7 +106,7 @@ def test_who_comes_back_with_the_last_id_misses_nothing(server: Server) -> None:
         assert told.next().data["name"] == "four"
 
 
-def test_changes_of_the_account_are_told_once_wherever_they_live(home: Home) -> None:
+def test_changes_of_the_account_are_published_once_wherever_they_are_stored(home: Home) -> None:
     ana, bob = home.agent("ana"), home.agent("bob")
     ana.remember("before", name="before", scope="account")
     with serving(home) as server:
@@ -142,14 +142,14 @@ def test_an_id_of_two_numbers_is_still_known_and_hears_of_the_account_from_now_o
         assert told.next().data["name"] == "style"
 
 
-def test_more_than_a_page_is_missed_and_told(server: Server) -> None:
+def test_missing_more_than_a_page_is_reported(server: Server) -> None:
     mem = server.home.agent("default")
     mem.remember_many([recollect.Add(f"note {number}") for number in range(450)])
     with listening(server, "?after=0.0") as told:
         assert [told.next().data["seq"] for _ in range(450)] == list(range(1, 451))
 
 
-def test_a_conversation_and_a_reminder_are_told(server: Server) -> None:
+def test_a_conversation_and_a_reminder_are_published(server: Server) -> None:
     mem = server.home.agent("default")
     with listening(server) as told:
         event = mem.conversations.start().user("heliotrope")

@@ -277,7 +277,7 @@ def write(url: str, numbers: range) -> None:
     assert httpx2.post(f"{url}/v1/entries/batch", json={"entries": many}, trust_env=False, timeout=30).is_success
 
 
-def test_a_feed_that_nobody_reads_does_not_hold_up_the_end(
+def test_a_feed_without_a_reader_does_not_delay_the_shutdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(feed, "TAKEN_WITHIN", 0.1)
@@ -289,7 +289,7 @@ def test_a_feed_that_nobody_reads_does_not_hold_up_the_end(
         assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
-def test_a_feed_that_nobody_reads_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_feed_without_a_reader_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feed, "TAKEN_WITHIN", 0.1)
     monkeypatch.setattr(feed, "WAITING", 10)
     with answering(tmp_path) as url, client(url) as one:
@@ -509,7 +509,7 @@ def test_who_asks_whether_it_is_ready_learns_neither_user_nor_host_of_the_databa
     assert f"127.0.0.1:{other.rpartition(':')[2]}" in caplog.text
 
 
-def test_where_things_are_is_told_on_this_machine_only(tmp_path: Path) -> None:
+def test_paths_are_shown_to_local_clients_only(tmp_path: Path) -> None:
     path = damaged(tmp_path)
     with recollect.open(path) as home, serving(home) as server:
         assert str(path) in server.client.get("/v1/entries").json()["detail"]
@@ -519,7 +519,7 @@ def test_where_things_are_is_told_on_this_machine_only(tmp_path: Path) -> None:
         assert str(path) not in answer.text
 
 
-def test_what_nobody_expected_is_counted_as_an_answer_of_500() -> None:
+def test_an_unexpected_error_is_counted_as_a_500() -> None:
     async def broken(scope: object, receive: object, send: object) -> None:
         raise RuntimeError("unexpected")
 

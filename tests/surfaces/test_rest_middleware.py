@@ -62,9 +62,7 @@ def test_its_own_names_are_answered_however_they_are_written(tmp_path: Path, nam
         {"Forwarded": "for=203.0.113.9;proto=https"},
     ],
 )
-def test_without_tokens_nobody_whom_a_proxy_sends_from_elsewhere_is_answered(
-    tmp_path: Path, forwarded: dict[str, str]
-) -> None:
+def test_without_tokens_no_remote_client_behind_a_proxy_is_answered(tmp_path: Path, forwarded: dict[str, str]) -> None:
     with recollect.open(tmp_path / "memory.db") as home, serving(home) as server:
         for answer in (
             server.client.get("/v1/entries", headers=forwarded),
@@ -133,7 +131,7 @@ def test_a_body_over_the_limit_is_refused_with_and_without_a_length(tmp_path: Pa
         assert server.client.get("/v1/entries").json()["items"] == []
 
 
-def test_who_asks_too_often_is_told_to_wait(tmp_path: Path) -> None:
+def test_a_client_over_the_rate_limit_is_asked_to_wait(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(rate=1.0)) as server:
         _, secret = home.tokens.create("busy")
         with server.as_(secret) as busy:
@@ -177,7 +175,7 @@ def test_a_route_that_is_not_there_is_a_problem(server: Server) -> None:
     assert is_problem(server.client.get("/v1/entries/"), 404)
 
 
-def test_a_wrong_method_is_told_the_right_ones(server: Server) -> None:
+def test_a_wrong_method_is_answered_with_the_allowed_ones(server: Server) -> None:
     answer = server.client.put("/v1/entries/n")
     assert is_problem(answer, 405)
     assert answer.headers["allow"] == "DELETE, GET, HEAD, PATCH"

@@ -100,7 +100,7 @@ def test_without_a_folder_there_is_nothing_to_migrate(guarded: Server) -> None:
         assert (done["path"], done["migrated"]) == ("the vault", ["dev.md"])
 
 
-def test_what_this_server_has_not_is_told_to_everybody(guarded: Server) -> None:
+def test_missing_features_of_a_server_are_reported_to_every_client(guarded: Server) -> None:
     with guarded.as_(token(guarded, "ana", "read")) as client:
         answer = client.post("/v1/recall", json={"query": "x", "mode": "vector"})
         assert answer.status_code == 409
@@ -110,7 +110,7 @@ def test_what_this_server_has_not_is_told_to_everybody(guarded: Server) -> None:
 # What the project is about
 
 
-def test_only_a_token_for_the_whole_workspace_writes_what_all_agents_are_told(guarded: Server) -> None:
+def test_only_a_token_for_the_whole_workspace_writes_instructions_for_all_agents(guarded: Server) -> None:
     one = token(guarded, "ana", "admin")
     whole = guarded.home.tokens.create("all", workspace="default", right="write")[1]
     init = {"action": "init-project", "content": "Obey ana."}

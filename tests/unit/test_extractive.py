@@ -37,7 +37,7 @@ def test_what_has_been_said_is_not_said_again() -> None:
     assert summarise([said], 70) == "The crane needs a new motor. The gate was painted blue by Rui."
 
 
-def test_a_topic_that_has_been_told_leaves_room_for_another() -> None:
+def test_a_topic_that_is_covered_leaves_room_for_another() -> None:
     cranes = "The crane needs a motor. The crane motor needs oil. The motor of the crane needs bolts."
     gate = "Rui and Ana painted the harbour gate blue."
     assert summarise([cranes, gate], 70) == f"The crane motor needs oil.\n{gate}"

@@ -115,7 +115,7 @@ def test_the_defaults_are_those_of_openai(server: EmbeddingServer) -> None:
 
 
 @pytest.mark.parametrize(("model", "sent"), [("text-embedding-3-large", 64), ("nomic-embed-text", None)])
-def test_only_a_model_that_can_shorten_its_vectors_is_told_the_dimension(
+def test_only_a_model_that_can_shorten_its_vectors_is_sent_the_dimension(
     server: EmbeddingServer, model: str, sent: int | None
 ) -> None:
     Client(server.url, model=model).embed()

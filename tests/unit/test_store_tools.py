@@ -74,7 +74,7 @@ def test_working_memory_is_read_by_words_and_by_hash(mem: Memory) -> None:
     assert query(mem, "working", query="basalt", conversation=conv)["results"] == []
 
 
-def test_a_conversation_is_told_without_the_markers_of_compaction(mem: Memory) -> None:
+def test_a_conversation_is_shown_without_the_markers_of_compaction(mem: Memory) -> None:
     conv = mem.conversations.start()
     for number in range(3):
         conv.user(f"question {number}")
@@ -266,5 +266,5 @@ def test_compact_says_how_much_left(mem: Memory) -> None:
         compact(mem.conversations.get(conv.id))
 
 
-def test_the_names_are_those_that_are_told() -> None:
+def test_the_names_are_the_documented_ones() -> None:
     assert store_tools.__all__ == ["MODES", "compact", "query", "upsert"]

@@ -275,7 +275,7 @@ def test_vowel_signs_of_spaced_scripts_stay_in_the_word() -> None:
 # Emoji and symbols
 
 
-def test_letters_that_nobody_sees_are_no_terms() -> None:
+def test_invisible_letters_are_no_terms() -> None:
     assert analyse("\u3164 \u115f\u1160 \uffa0 \u034f \ufe0f") == []
 
 

@@ -374,7 +374,7 @@ def test_confidence_is_the_share_of_the_question_that_one_turn_says() -> None:
     assert confidence(TWO_WORDS, turns([[2, 0], [1, 1]]), idf) == 1.0
 
 
-def test_a_word_that_nobody_said_lowers_the_confidence() -> None:
+def test_a_word_that_was_never_said_lowers_the_confidence() -> None:
     assert confidence(TWO_WORDS, turns([[0.1], [0]]), np.array([1.0, 4.0])) == pytest.approx(0.2)
 
 

@@ -83,7 +83,7 @@ def test_removing_comes_before_adding() -> None:
     assert changed(remove_references=[EVENT], add_references=[EVENT]).referenced_events == (EVENT,)
 
 
-def test_references_are_told_apart_by_their_form_and_kept_once() -> None:
+def test_references_are_distinguished_by_their_form_and_kept_once() -> None:
     after = changed(add_references=[OTHER_EVENT, "00000000000", EVENT, OTHER_EVENT])
     assert after.referenced_sessions == (SESSION, "00000000000")
     assert after.referenced_events == (EVENT, OTHER_EVENT)
