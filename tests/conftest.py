@@ -25,12 +25,12 @@ NEW_YEAR_2026 = 1_767_225_600_000
 
 settings.register_profile("local", deadline=None, max_examples=50)
 settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
-settings.register_profile("quick", deadline=None, max_examples=10)
+settings.register_profile("quick", deadline=None, max_examples=25)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="skip PostgreSQL and slow tests; 10 examples per property")
+    parser.addoption("--quick", action="store_true", help="skip PostgreSQL and slow tests; 25 examples per property")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from moody import Moody
+from faulty_embedder import FaultyEmbedder
 
 import recollect
 from recollect import FixedClock, Home, Settings
@@ -52,7 +52,7 @@ def thread_named(name: str) -> threading.Thread:
 
 
 def test_a_hanging_embedder_writes_no_vector_after_close(location: str) -> None:
-    hanging, embedder = Hanging(), Moody(instant=False)
+    hanging, embedder = Hanging(), FaultyEmbedder(instant=False)
     embedder.before = hanging
     home = recollect.open(location, embedder=embedder)
     home.agent("ana").remember("The gate opens at nine")
@@ -65,7 +65,7 @@ def test_a_hanging_embedder_writes_no_vector_after_close(location: str) -> None:
 
 
 def test_a_thread_that_was_given_up_stays_out_of_a_home_that_is_used_again(location: str) -> None:
-    hanging, embedder = Hanging(), Moody(instant=False)
+    hanging, embedder = Hanging(), FaultyEmbedder(instant=False)
     embedder.before = hanging
     home = recollect.open(location, embedder=embedder)
     home.agent("ana").remember("The gate opens at nine")

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from crash.evidence import raw, rows, tables
-from talking import Blocking, Writing, call, said, talk, use_tool
+from dialogue import Blocking, Writing, call, said, talk, use_tool
 
 import recollect
 from recollect import Conflict, Home, Kind, Memory, Rename, Unavailable

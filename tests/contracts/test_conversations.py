@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from crash.evidence import raw, rows, tables
-from talking import call, said, talk, use_tool
+from dialogue import call, said, talk, use_tool
 
 import recollect
 from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound, RecollectError

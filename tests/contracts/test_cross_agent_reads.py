@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 from crash.evidence import rows
+from dialogue import talk
 from embedders import HashEmbedder
-from talking import talk
 
 import recollect
 from recollect import Denied, FixedClock, Home

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 from crash.evidence import raw, rows
+from dialogue import Blocking, Writing, call, said, talk, use_tool
 from embedders import HashEmbedder
+from faulty_embedder import FaultyEmbedder
 from hypothesis import given
 from hypothesis import strategies as st
-from moody import Moody
-from talking import Blocking, Writing, call, said, talk, use_tool
 
 import recollect
 from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memory, Unavailable
@@ -561,7 +561,7 @@ def test_ageing_that_broke_off_is_done_with_the_next_end(
 
 
 def test_two_that_age_the_same_conversation_do_it_once(location: str, clock: FixedClock) -> None:
-    embedder = Moody()
+    embedder = FaultyEmbedder()
     with recollect.open(location, clock=clock, embedder=embedder) as first, recollect.open(location) as second:
         mem = first.agent("ana")
         for number in range(10):

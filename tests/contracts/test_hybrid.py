@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moody import Moody, Scattered
+from faulty_embedder import FaultyEmbedder, Scattered
 
 import recollect
 from recollect import Add, FixedClock, Home, Invalid, Memory, Settings, Write
@@ -22,13 +22,13 @@ DAY = 86_400_000
 
 
 @pytest.fixture
-def embedder() -> Moody:
+def embedder() -> FaultyEmbedder:
     """One that answers at once."""
-    return Moody()
+    return FaultyEmbedder()
 
 
 @pytest.fixture
-def home(location: str, embedder: Moody, clock: FixedClock) -> Iterator[Home]:
+def home(location: str, embedder: FaultyEmbedder, clock: FixedClock) -> Iterator[Home]:
     with recollect.open(location, embedder=embedder, clock=clock) as opened:
         yield opened
 
@@ -139,7 +139,7 @@ def test_hits_whose_vectors_are_nearly_the_same_are_one_hit_where_the_settings_s
     words = "amber birch cedar delta ember fjord grove heron inlet jetty"
     by_cosine = Settings(recall=RecallSettings(duplicates="cosine"))
     for settings, kept in ((by_cosine, 2), (Settings(), 3)):
-        with recollect.open(location, embedder=Moody(), settings=settings) as home:
+        with recollect.open(location, embedder=FaultyEmbedder(), settings=settings) as home:
             mem = home.agent(f"ana{kept}")
             mem.remember(f"{words} kelp")
             mem.remember(f"{words} larch")  # ten of eleven words: a cosine of 0.909
@@ -171,7 +171,7 @@ def test_however_many_duplicates_there_are_the_limit_is_filled(mem: Memory) -> N
 def test_an_entry_without_a_vector_repeats_another_one_by_its_text(location: str) -> None:
     with recollect.open(location, settings=WORDS_ALONE) as home:
         home.agent("ana").remember("red apple pie")
-    with recollect.open(location, embedder=Moody()) as home:
+    with recollect.open(location, embedder=FaultyEmbedder()) as home:
         mem = home.agent("ana")
         mem.remember("Red apple pie")
         mem.remember("red apple pie and cream")
@@ -222,7 +222,7 @@ def test_each_mode_explains_only_the_list_it_has(mem: Memory) -> None:
 
 
 def test_entries_without_a_word_of_the_question_are_found_by_what_they_mean(location: str) -> None:
-    class Meaning(Moody):
+    class Meaning(FaultyEmbedder):
         def rows(self, texts: Any) -> Any:
             return super().rows([text.replace("automobile", "car") for text in texts])
 
@@ -237,7 +237,7 @@ def test_entries_without_a_word_of_the_question_are_found_by_what_they_mean(loca
 # Limits and long questions
 
 
-def test_the_limit_may_be_nothing_or_huge(mem: Memory, embedder: Moody) -> None:
+def test_the_limit_may_be_nothing_or_huge(mem: Memory, embedder: FaultyEmbedder) -> None:
     mem.remember_many([Add(f"apple {number}") for number in range(60)])
     embedder.asked.clear()
     for mode in MODES:
@@ -261,7 +261,7 @@ def test_no_more_hits_are_given_than_the_most(tmp_path: Path) -> None:
 
 
 def test_a_question_of_a_hundred_thousand_characters_is_answered(
-    mem: Memory, embedder: Moody, monkeypatch: pytest.MonkeyPatch
+    mem: Memory, embedder: FaultyEmbedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_module, "TAIL", 64)  # so that most words are looked up in the database
     mem.remember("the needle is here")

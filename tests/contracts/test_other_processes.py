@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from crash.evidence import tables
-from moody import Moody
+from faulty_embedder import FaultyEmbedder
 
 import recollect
 from recollect import ConfigError, Home
@@ -43,7 +43,7 @@ def test_reminders_do_not_bring_a_workspace_back_that_another_process_deleted(ho
 
 def test_vectors_do_not_bring_a_workspace_back_that_another_process_deleted(location: str, other: Home) -> None:
     other.agent("ana").remember("an apple a day")
-    embedder = Moody()
+    embedder = FaultyEmbedder()
     embedder.before = lambda: other.delete_workspace("default")
     with recollect.open(location, embedder=embedder) as home:
         assert home.backfill() == 0

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from crash.evidence import raw, rows
-from moody import Moody
+from faulty_embedder import FaultyEmbedder
 
 import recollect
 from recollect import Add, Alias, Corrupt, Finding, Home, Memory, RecollectError, Rename, Write
@@ -50,12 +50,12 @@ def is_only_told(home: Home, part: str, message: str) -> None:
 
 
 @pytest.fixture
-def embedder() -> Moody:
-    return Moody(8)
+def embedder() -> FaultyEmbedder:
+    return FaultyEmbedder(8)
 
 
 @pytest.fixture
-def embedded(location: str, embedder: Moody) -> Iterator[Home]:
+def embedded(location: str, embedder: FaultyEmbedder) -> Iterator[Home]:
     """A home whose entries have vectors."""
     with recollect.open(location, embedder=embedder) as home:
         mem = home.agent("ana")
@@ -65,7 +65,9 @@ def embedded(location: str, embedder: Moody) -> Iterator[Home]:
 
 
 @BOTH
-def test_damaged_vectors_are_found_and_dropped_and_made_again(embedded: Home, embedder: Moody, location: str) -> None:
+def test_damaged_vectors_are_found_and_dropped_and_made_again(
+    embedded: Home, embedder: FaultyEmbedder, location: str
+) -> None:
     server = location.startswith("postgresql")
     short = "'[1,0,0]'" if server else "x'0102030405'"
     long = "'[9,0,0,0,0,0,0,0]'" if server else f"x'{'00001041' * 8}'"
@@ -119,7 +121,7 @@ def test_damaged_packs_are_found_and_made_again(
 ) -> None:
     for name in ("PACK", "SIFTED"):
         monkeypatch.setattr(vectors, name, 16)
-    with recollect.open(location, embedder=Moody(64)) as home:
+    with recollect.open(location, embedder=FaultyEmbedder(64)) as home:
         mem = home.agent("ana")
         mem.remember_many([Add(f"plum number {number}") for number in range(40)])
         mem.forget(mem.recall("plum 7", mode="vector", limit=1)[0].entry.id)
@@ -137,7 +139,7 @@ def test_damaged_packs_are_found_and_made_again(
 @FILE
 def test_a_damaged_vector_keeps_nothing_from_being_written(location: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vectors, "PACK", 16)
-    with recollect.open(location, embedder=Moody(64)) as home:
+    with recollect.open(location, embedder=FaultyEmbedder(64)) as home:
         mem = home.agent("ana")
         mem.remember("the first plum")
         damage(location, "UPDATE embeddings SET vector = x'0102030405'")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from moody import Moody
+from faulty_embedder import FaultyEmbedder
 
 import recollect
 from recollect import Add, FixedClock, Home, Memory, NotFound, Remove, Rename, Write
@@ -14,7 +14,7 @@ MODES = ("keyword", "vector", "hybrid")
 
 @pytest.fixture
 def home(location: str, clock: FixedClock) -> Iterator[Home]:
-    with recollect.open(location, embedder=Moody(), clock=clock) as opened:
+    with recollect.open(location, embedder=FaultyEmbedder(), clock=clock) as opened:
         yield opened
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import apsw
 import psycopg
 import pytest
-from moody import Moody
+from faulty_embedder import FaultyEmbedder
 
 import recollect
 from recollect import FixedClock, Home, Memory, Settings
@@ -132,7 +132,7 @@ def test_recall_bumps_access_count_and_accessed_at(home: Home, mem: Memory, cloc
 
 
 def test_every_mode_records_and_nothing_else_does(location: str) -> None:
-    with recollect.open(location, embedder=Moody()) as home:
+    with recollect.open(location, embedder=FaultyEmbedder()) as home:
         mem = home.agent("ana")
         mem.remember("an apple a day", name="apple")
         mem.get("apple")

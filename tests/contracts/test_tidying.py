@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from crash.evidence import raw, rows, tables
+from dialogue import talk
 from embedders import HashEmbedder
-from talking import talk
 
 import recollect
 from recollect import Add, FixedClock, Home, Kind, Memory, NotFound

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import psycopg
 import pytest
+from faulty_embedder import FAULTS, FaultyEmbedder, Rows, Scattered, raising, well
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from moody import BAD_MOODS, Moody, Rows, Scattered, raising, well
 
 import recollect
 from recollect import Add, ConfigError, Conflict, Home, Memory, Rename, Settings, Unavailable, Write
@@ -33,13 +33,13 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def embedder() -> Moody:
+def embedder() -> FaultyEmbedder:
     """One that answers at once."""
-    return Moody()
+    return FaultyEmbedder()
 
 
 @pytest.fixture
-def home(location: str, embedder: Moody) -> Iterator[Home]:
+def home(location: str, embedder: FaultyEmbedder) -> Iterator[Home]:
     with recollect.open(location, embedder=embedder) as opened:
         yield opened
 
@@ -77,7 +77,7 @@ def without_vectors(location: str, *contents: str, agent: str = "ana", workspace
 # Beside their entries
 
 
-def test_a_vector_is_stored_with_its_model_and_dimension(mem: Memory, embedder: Moody) -> None:
+def test_a_vector_is_stored_with_its_model_and_dimension(mem: Memory, embedder: FaultyEmbedder) -> None:
     entry = mem.remember("red apple")
     (row,) = rows(mem, "embeddings")
     assert (row["entry_id"], row["model"], row["dim"]) == (entry.id, "hash", 512)
@@ -98,8 +98,8 @@ def test_a_write_that_fails_leaves_neither_an_entry_nor_a_vector(mem: Memory) ->
 
 def test_entries_are_found_by_vector_by_every_home_that_was_open_before(location: str, small: None) -> None:
     with (
-        recollect.open(location, embedder=Moody()) as writer,
-        recollect.open(location, embedder=Moody()) as reader,
+        recollect.open(location, embedder=FaultyEmbedder()) as writer,
+        recollect.open(location, embedder=FaultyEmbedder()) as reader,
     ):
         ours, theirs = writer.agent("ana"), reader.agent("ana")
         assert found(theirs, "plum") == []
@@ -159,7 +159,7 @@ def test_what_is_erased_leaves_no_trace_of_its_vector(location: str, small: None
 
 
 def test_the_account_never_has_vectors(location: str) -> None:
-    with recollect.open(location, embedder=Moody()) as home:
+    with recollect.open(location, embedder=FaultyEmbedder()) as home:
         mem = home.agent("ana")
         mem.remember("I like tea", name="tea", scope="account")
         mem.remember_many([Add("I like jazz", scope="account"), Add("the kettle is blue")])
@@ -171,7 +171,7 @@ def test_the_account_never_has_vectors(location: str) -> None:
         liked = mem.recall("like", limit=10, explain=True)
         assert {hit.entry.content for hit in liked} == {"I like green tea", "I like jazz"}
         assert [hit.why is not None and hit.why.vector for hit in liked] == [None, None]
-    with recollect.open(location, embedder=Moody(model="newer")) as home:
+    with recollect.open(location, embedder=FaultyEmbedder(model="newer")) as home:
         assert home.reembed() == 1
         assert everything_embedded(home) == {("the kettle is blue", "newer")}
 
@@ -199,7 +199,7 @@ def test_a_backup_has_the_vectors(mem: Memory, home: Home, location: str, tmp_pa
     mem.remember("green pear")
     copy = tmp_path / ("copy.db" if location.endswith(".db") else "copy")
     home.backup(copy)
-    with recollect.open(copy, embedder=Moody()) as other:
+    with recollect.open(copy, embedder=FaultyEmbedder()) as other:
         assert found(other.agent("ana"), "pear") == ["green pear"]
         assert rows(other.agent("ana"), "embeddings") == rows(mem, "embeddings")
 
@@ -299,7 +299,7 @@ def test_while_they_are_few_the_nearest_are_exactly_those_of_plain_cosine(locati
         assert rows(mem, "codes") == []
 
 
-class Clustered(Moody):
+class Clustered(FaultyEmbedder):
     """Texts of the same topic are near each other, as those of real models are."""
 
     def rows(self, texts: Any) -> Rows:
@@ -405,8 +405,8 @@ def test_more_candidates_than_a_database_takes_parameters_are_no_problem(tmp_pat
 def test_vectors_of_two_models_are_never_compared(location: str, small: None, model: tuple[str, int]) -> None:
     name, dimension = model
     with (
-        recollect.open(location, embedder=Moody()) as one,
-        recollect.open(location, embedder=Moody(dimension, name)) as two,
+        recollect.open(location, embedder=FaultyEmbedder()) as one,
+        recollect.open(location, embedder=FaultyEmbedder(dimension, name)) as two,
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")
@@ -471,10 +471,10 @@ def _indexes(url: str) -> list[str]:
 
 
 def test_after_a_change_of_model_there_is_an_index_again(postgres_url: str, small: None) -> None:
-    with recollect.open(postgres_url, embedder=Moody(100)) as home:
+    with recollect.open(postgres_url, embedder=FaultyEmbedder(100)) as home:
         home.agent("ana").remember_many([Add(f"text {number}") for number in range(40)])
     assert _indexes(postgres_url) == ["embeddings_hnsw_100"]
-    with recollect.open(postgres_url, embedder=Moody(90, "newer")) as home:
+    with recollect.open(postgres_url, embedder=FaultyEmbedder(90, "newer")) as home:
         home.reembed()
     assert "embeddings_hnsw_90" in _indexes(postgres_url)
 
@@ -482,7 +482,7 @@ def test_after_a_change_of_model_there_is_an_index_again(postgres_url: str, smal
 # An embedder that fails
 
 
-@pytest.mark.parametrize("mood", BAD_MOODS, ids=lambda mood: mood.__name__)
+@pytest.mark.parametrize("mood", FAULTS, ids=lambda mood: mood.__name__)
 def test_whatever_an_embedder_does_wrong_no_write_fails(
     tmp_path: Path, mood: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -496,7 +496,7 @@ def test_wherever_the_memory_is_a_failing_embedder_fails_no_write(
 
 
 def write_and_backfill(location: str, mood: Any, caplog: pytest.LogCaptureFixture) -> None:
-    embedder = Moody()
+    embedder = FaultyEmbedder()
     with recollect.open(location, embedder=embedder) as home:
         mem = home.agent("ana")
         mem.remember("red apple", name="apple")
@@ -520,7 +520,7 @@ def write_and_backfill(location: str, mood: Any, caplog: pytest.LogCaptureFixtur
         assert home.backfill() == 0
 
 
-def test_a_failing_embedder_lets_hybrid_recall_go_by_words(mem: Memory, embedder: Moody) -> None:
+def test_a_failing_embedder_lets_hybrid_recall_go_by_words(mem: Memory, embedder: FaultyEmbedder) -> None:
     mem.remember("red apple")
     mem.remember("green pear")
     embedder.mood = raising
@@ -548,7 +548,7 @@ def test_without_an_embedder_hybrid_goes_by_words_and_vector_is_an_error(
     assert caplog.records == []
 
 
-def test_a_text_that_has_no_vector_is_asked_about_once(home: Home, mem: Memory, embedder: Moody) -> None:
+def test_a_text_that_has_no_vector_is_asked_about_once(home: Home, mem: Memory, embedder: FaultyEmbedder) -> None:
     mem.remember("…")  # without a word the vector is zero
     mem.remember("red apple")
     assert home.backfill() == 0
@@ -559,7 +559,7 @@ def test_a_text_that_has_no_vector_is_asked_about_once(home: Home, mem: Memory, 
 
 
 def test_later_ends_also_for_texts_that_have_no_vector(location: str) -> None:
-    embedder = Moody(instant=False)
+    embedder = FaultyEmbedder(instant=False)
     with recollect.open(location, embedder=embedder) as home:
         home.agent("ana").remember_many([Add("…"), Add("?!"), Add("red apple")])
         embedder.wait_until_asked(1)
@@ -572,7 +572,7 @@ def test_later_ends_also_for_texts_that_have_no_vector(location: str) -> None:
 def test_backfill_embeds_up_to_fifty_entries_of_all_agents(location: str, caplog: pytest.LogCaptureFixture) -> None:
     without_vectors(location, *(f"ana {number}" for number in range(60)))
     without_vectors(location, *(f"ben {number}" for number in range(45)), agent="ben")
-    embedder = Moody()
+    embedder = FaultyEmbedder()
     with recollect.open(location, embedder=embedder) as home:
         assert [home.backfill() for _ in range(4)] == [50, 50, 5, 0]
         assert max(len(texts) for texts in embedder.asked) <= 32
@@ -585,7 +585,7 @@ def test_backfill_embeds_up_to_fifty_entries_of_all_agents(location: str, caplog
 
 def test_backfill_keeps_what_was_done_before_the_embedder_failed(location: str) -> None:
     without_vectors(location, *(f"text {number}" for number in range(50)))
-    embedder = Moody()
+    embedder = FaultyEmbedder()
     embedder.before = lambda: setattr(embedder, "mood", raising)  # the next request fails
     with recollect.open(location, embedder=embedder) as home:
         with pytest.raises(Unavailable):
@@ -595,7 +595,7 @@ def test_backfill_keeps_what_was_done_before_the_embedder_failed(location: str) 
 
 def test_backfill_skips_what_was_changed_or_forgotten_meanwhile(location: str) -> None:
     without_vectors(location, "red apple", "green pear", "blue plum")
-    embedder = Moody()
+    embedder = FaultyEmbedder()
     with recollect.open(location, embedder=embedder) as home, recollect.open(location, settings=WORDS_ALONE) as other:
         by_content = {entry.content: entry.id for entry in other.agent("ana").list()}
 
@@ -615,7 +615,7 @@ def test_backfill_skips_what_was_changed_or_forgotten_meanwhile(location: str) -
 
 def test_a_workspace_that_is_deleted_while_it_is_embedded_stays_deleted(location: str) -> None:
     without_vectors(location, "red apple")
-    embedder = Moody()
+    embedder = FaultyEmbedder()
     with recollect.open(location, embedder=embedder) as home:
         embedder.before = lambda: home.delete_workspace("default")
         assert home.backfill() == 0
@@ -631,7 +631,7 @@ def thread_of_later() -> threading.Thread | None:
 
 
 def test_a_slow_embedder_is_not_waited_for_and_gives_vectors_after_the_write(location: str) -> None:
-    embedder, gate = Moody(instant=False), threading.Event()
+    embedder, gate = FaultyEmbedder(instant=False), threading.Event()
     embedder.before = lambda: gate.wait(60)
     with recollect.open(location, embedder=embedder) as home:
         mem = home.agent("ana")
@@ -651,7 +651,7 @@ def test_a_slow_embedder_is_not_waited_for_and_gives_vectors_after_the_write(loc
 
 
 def test_closing_a_home_stops_after_the_batch_that_is_under_way(location: str) -> None:
-    embedder, gate = Moody(instant=False), threading.Event()
+    embedder, gate = FaultyEmbedder(instant=False), threading.Event()
     embedder.before = lambda: gate.wait(60)
     with recollect.open(location, embedder=embedder) as home:
         mem = home.agent("ana")
@@ -671,10 +671,10 @@ def test_closing_a_home_stops_after_the_batch_that_is_under_way(location: str) -
 
 
 def test_opening_with_another_model_says_so_once_and_goes_on_by_words(location: str) -> None:
-    with recollect.open(location, embedder=Moody()) as home:
+    with recollect.open(location, embedder=FaultyEmbedder()) as home:
         home.agent("ana").remember("red apple")
         home.agent("ben").remember("green pear")
-    with recollect.open(location, embedder=Moody(64, "newer")) as home:
+    with recollect.open(location, embedder=FaultyEmbedder(64, "newer")) as home:
         ana, ben = home.agent("ana"), home.agent("ben")
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always")
@@ -694,16 +694,16 @@ def test_opening_with_another_model_says_so_once_and_goes_on_by_words(location: 
 
 def test_a_store_that_has_only_its_own_vectors_gives_no_warning(location: str) -> None:
     for _ in range(2):
-        with recollect.open(location, embedder=Moody()) as home:
+        with recollect.open(location, embedder=FaultyEmbedder()) as home:
             mem = home.agent("ana")
             assert mem.recall("apple", mode="vector") == mem.recall("apple", mode="vector")
             mem.remember("red apple")
 
 
 def test_mode_vector_is_an_error_while_all_vectors_are_another_model_s(location: str) -> None:
-    with recollect.open(location, embedder=Moody()) as home:
+    with recollect.open(location, embedder=FaultyEmbedder()) as home:
         home.agent("ana").remember("red apple")
-    embedder = Moody(model="newer")
+    embedder = FaultyEmbedder(model="newer")
     with recollect.open(location, embedder=embedder) as home:
         mem = home.agent("ana")
         for _ in range(2):
@@ -718,12 +718,12 @@ def test_mode_vector_is_an_error_while_all_vectors_are_another_model_s(location:
 
 def test_reembedding_moves_everything_to_the_new_model(location: str, small: None) -> None:
     contents = [f"text {number}" for number in range(70)]
-    with recollect.open(location, embedder=Moody()) as home:
+    with recollect.open(location, embedder=FaultyEmbedder()) as home:
         home.agent("ana").remember_many([Add(content) for content in contents])
         home.agent("ben").remember("green pear")
         home.agent("ben").remember("I like tea", scope="account")
     without_vectors(location, "red apple", "…")
-    embedder = Moody(300, "newer")
+    embedder = FaultyEmbedder(300, "newer")
     with recollect.open(location, embedder=embedder) as home:
         told: list[tuple[str, int, int]] = []
         assert home.reembed(lambda *progress: told.append(progress)) == 73
@@ -749,9 +749,9 @@ def test_reembedding_moves_everything_to_the_new_model(location: str, small: Non
 
 def test_reembedding_goes_on_where_it_was_stopped_and_recall_works_throughout(location: str, small: None) -> None:
     contents = [f"text {number}" for number in range(70)]
-    with recollect.open(location, embedder=Moody()) as home:
+    with recollect.open(location, embedder=FaultyEmbedder()) as home:
         home.agent("ana").remember_many([Add(content) for content in contents])
-    embedder = Moody(model="newer")
+    embedder = FaultyEmbedder(model="newer")
     with recollect.open(location, embedder=embedder) as home:
         mem = home.agent("ana")
         with pytest.warns(UserWarning, match="recollect reembed"):
@@ -776,7 +776,10 @@ def test_reembedding_goes_on_where_it_was_stopped_and_recall_works_throughout(lo
 
 
 def test_reembedding_takes_along_what_others_write_meanwhile(location: str) -> None:
-    with recollect.open(location, embedder=Moody()) as old, recollect.open(location, embedder=Moody(9, "newer")) as new:
+    with (
+        recollect.open(location, embedder=FaultyEmbedder()) as old,
+        recollect.open(location, embedder=FaultyEmbedder(9, "newer")) as new,
+    ):
         mem = old.agent("ana")
         mem.remember("red apple", name="apple")
         mem.remember("green pear")
@@ -793,9 +796,9 @@ def test_reembedding_takes_along_what_others_write_meanwhile(location: str) -> N
 
 
 def test_background_work_is_quiet_about_vectors_of_another_model(location: str) -> None:
-    with recollect.open(location, embedder=Moody()) as home:
+    with recollect.open(location, embedder=FaultyEmbedder()) as home:
         home.agent("ana").remember("red apple")
-    embedder = Moody(model="newer", instant=False)
+    embedder = FaultyEmbedder(model="newer", instant=False)
     with recollect.open(location, embedder=embedder) as home:
         with pytest.warns(UserWarning, match="recollect reembed"):
             home.agent("ana").remember("green pear")
@@ -806,7 +809,7 @@ def test_background_work_is_quiet_about_vectors_of_another_model(location: str) 
 
 
 def test_a_forked_or_ended_thread_is_replaced(location: str, caplog: pytest.LogCaptureFixture) -> None:
-    embedder = Moody(instant=False)
+    embedder = FaultyEmbedder(instant=False)
     with recollect.open(location, embedder=embedder) as home:
         mem = home.agent("ana")
         later = home._shared.later

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from crash.evidence import tables
-from talking import Writing, call, said, talk
+from dialogue import Writing, call, said, talk
 
 import recollect
 from recollect import Conflict, Home, Invalid, Memory

@@ -7,7 +7,7 @@ import random
 from multiprocessing.connection import Connection
 
 from crash import program  # noqa: F401 - it loads everything that takes long
-from talking import Writing, call
+from dialogue import Writing, call
 
 import recollect
 from recollect import Settings

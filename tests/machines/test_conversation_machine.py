@@ -10,11 +10,11 @@ from itertools import count
 from pathlib import Path
 
 import pytest
+from dialogue import call
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 from postgres import Server
-from talking import call
 
 import recollect
 from recollect import Conflict, FixedClock, Home, Invalid, Kind, Settings

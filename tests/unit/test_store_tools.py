@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from talking import talk
+from dialogue import talk
 
 import recollect
 from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound

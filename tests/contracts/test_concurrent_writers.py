@@ -1,4 +1,4 @@
-"""What a writer keeps in memory between its writes is right when others have written meanwhile."""
+"""State that a writer caches between its writes is right when other writers have written meanwhile."""
 
 import os
 import threading

@@ -1,4 +1,4 @@
-"""Where the focus stays when something is drawn anew; room for long words, dates, low screens and other scripts."""
+"""The focus when a part is redrawn; the layout with long words, dates, low screens and other scripts."""
 
 from __future__ import annotations
 

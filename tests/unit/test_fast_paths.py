@@ -1,4 +1,4 @@
-"""The quick ways through texts give what the plain ways would give."""
+"""The fast paths of text analysis give the same results as the plain ones."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""An embedder for the tests that does what it is told: well, wrongly, or only when it is allowed to.
+"""An embedder for the tests that answers correctly, wrongly, or only when a test lets it.
 
 Never part of the library.
 """
@@ -45,10 +45,10 @@ def raising(rows: Rows) -> object:
     raise RuntimeError("the model is on fire")
 
 
-BAD_MOODS = [wrong_dimension, not_a_number, too_few, nonsense, raising]
+FAULTS = [wrong_dimension, not_a_number, too_few, nonsense, raising]
 
 
-class Moody(HashEmbedder):
+class FaultyEmbedder(HashEmbedder):
     """Embeds by words, in its `mood`. An instant one is asked while an entry is written, another one later.
 
     `before` is called in each request before it is answered: a test can change something in between, or wait there.
@@ -81,7 +81,7 @@ class Moody(HashEmbedder):
             assert self._called.wait_for(lambda: len(self.asked) >= times, timeout=60)
 
 
-class Scattered(Moody):
+class Scattered(FaultyEmbedder):
     """A vector at random for each text, always the same one for the same text: no two texts are alike."""
 
     def rows(self, texts: Sequence[str]) -> Rows:

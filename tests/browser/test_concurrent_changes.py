@@ -1,4 +1,4 @@
-"""What happens elsewhere while the page is at something: nothing is missed, waits for ever or goes astray."""
+"""Changes by other clients while the page loads or saves: no change is missed, and no request waits for ever."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which memory the page shows, with which token, and what it says when it may not or cannot."""
+"""Which memory the page shows with which token, and its messages when access is denied or fails."""
 
 from __future__ import annotations
 

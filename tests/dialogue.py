@@ -1,4 +1,4 @@
-"""What the tests of conversations share: language models that do as they are told, and short ways to talk.
+"""Shared by the tests of conversations: scripted language models, and short ways to append turns.
 
 Never part of the library.
 """

@@ -1,4 +1,4 @@
-"""The page without a mouse, on a phone, in the dark, and for those who hear it: names, focus and contrast."""
+"""Accessibility of the page: keyboard, small screens, dark theme and screen readers; names, focus and contrast."""
 
 from __future__ import annotations
 

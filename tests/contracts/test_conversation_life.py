@@ -1,4 +1,4 @@
-"""The whole story: a long talk is compacted, killed, recovered, ended and outlived, and still answers a question."""
+"""The life of one conversation: compacted, killed, recovered and ended, it still answers a question."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 import pytest
 from crash import speakers
 from crash.children import Child, children
+from dialogue import Writing, said, talk
 from embedders import HashEmbedder
-from talking import Writing, said, talk
 
 import recollect
 from recollect import Kind, Lifetime

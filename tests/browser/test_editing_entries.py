@@ -1,4 +1,4 @@
-"""The memory in the browser, in the small: why, what is pressed, where the focus is, and what others do meanwhile."""
+"""Editing entries in the browser: reasons, keys, focus, and changes by other clients."""
 
 from __future__ import annotations
 
