@@ -20,7 +20,7 @@ from recollect.model import checks
 from recollect.model.access import ANY, Answer, Right, Token
 from recollect.storage import access
 
-__all__ = ["Requests", "Tokens", "UnderWay"]
+__all__ = ["InProgress", "Requests", "Tokens"]
 
 PREFIX = "rcl_"
 REMEMBERED = 5_000
@@ -48,9 +48,14 @@ class Tokens:
         self._revocations = 0
 
     def create(
-        self, name: str, *, workspace: str = ANY, agents: Iterable[str] = (ANY,), right: Right | str = Right.WRITE,
+        self,
+        name: str,
+        *,
+        workspace: str = ANY,
+        agents: Iterable[str] = (ANY,),
+        right: Right | str = Right.WRITE,
         expires: Moment | None = None,
-    ) -> tuple[Token, str]:  # fmt: skip
+    ) -> tuple[Token, str]:
         """Create a token and return it with its secret, which cannot be read again.
 
         Raises Conflict if the name is taken, and Invalid if `expires` is in the past.
@@ -58,12 +63,16 @@ class Tokens:
         now = self._clock.now()
         ends = None if expires is None else milliseconds(expires)
         if ends is not None and ends <= now:
-            raise Invalid("the token would have expired already; give a moment in the future, or none")
+            raise Invalid("the expiry time is in the past; pass a time in the future, or none")
         token = Token(
-            id=names.new_id(now), name=names.name(name),
-            workspace=ANY if workspace == ANY else names.segment(workspace, "a workspace"), agents=_agents(agents),
-            right=checks.member(Right, right, "right"), created_at=now, expires_at=ends,
-        )  # fmt: skip
+            id=names.new_id(now),
+            name=names.name(name),
+            workspace=ANY if workspace == ANY else names.segment(workspace, "a workspace"),
+            agents=_agents(agents),
+            right=checks.member(Right, right, "right"),
+            created_at=now,
+            expires_at=ends,
+        )
         secret = PREFIX + secrets.token_urlsafe(32)
         with self._store.database.write(self._store.agent) as tx:
             if tx.one("access.token_by_name", name=token.name) is not None:
@@ -132,7 +141,7 @@ class Tokens:
         self._background.run(("token used", token.id), write)
 
 
-class UnderWay(Conflict):
+class InProgress(Conflict):
     """A request with the same idempotency key is in progress."""
 
 
@@ -156,12 +165,12 @@ class Requests:
                 return None
             known = access.request(tx, key)
         if known is None:
-            raise UnderWay(f"the request {key!r} was dropped at this very moment; send it again")
+            raise InProgress(f"the request {key!r} was dropped just now; send it again")
         wanted, status, answer = known
         if wanted != fingerprint:
             raise Conflict(f"the key {key!r} belongs to another request; choose a new key for a new request")
         if status is None:
-            raise UnderWay(
+            raise InProgress(
                 f"the request {key!r} is under way, or was broken off; if it does not end, look whether it was done, "
                 "and if it was not, send it with a new key"
             )
@@ -230,5 +239,5 @@ def _agents(values: object) -> tuple[str, ...]:
         raise Invalid(f"agents must be a list of names, not {values!r}")
     found = tuple(dict.fromkeys(ANY if value == ANY else names.segment(value, "an agent") for value in values))
     if not found:
-        raise Invalid("a token without agents would be of no use; name some, or leave them out for all")
+        raise Invalid("a token needs at least one agent; name some, or omit agents for all")
     return (ANY,) if ANY in found else found

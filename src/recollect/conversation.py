@@ -187,7 +187,7 @@ class Conversation:
         if before is None:
             return conversations.events(self._store, self.id, _seq(after or 0), most)
         if after is not None:
-            raise Invalid("give `after` or `before`, not both: the one reads on from an event, the other back")
+            raise Invalid("pass `after` or `before`, not both")
         return conversations.events_back(self._store, self.id, _seq(before), most)
 
     def event(self, reference: str) -> Event:

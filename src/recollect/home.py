@@ -16,11 +16,11 @@ from recollect.config import Settings
 from recollect.engine.agent_store import Store
 from recollect.engine.background import CLOSING, Background
 from recollect.engine.checking import check
-from recollect.engine.compaction import Limits
+from recollect.engine.compaction import WindowLimits
 from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
 from recollect.engine.signals import Signals
 from recollect.errors import ConfigError, Conflict, Corrupt, NotFound, RecollectError
-from recollect.memory import SHARED, Memory, Shared
+from recollect.memory import SHARED, HomeServices, Memory
 from recollect.model.entry import Category, Lifetime
 from recollect.model.reminder import Reminder
 from recollect.model.report import Finding, Report
@@ -88,19 +88,35 @@ class Home:
     """
 
     def __init__(
-        self, place: Place, clock: Clock, embedder: Embedder | None = None, decay: DecayConfig | None = None, *,
-        model: LanguageModel | None = None, limits: Limits | None = None, vault: Path | None = None,
+        self,
+        place: Place,
+        clock: Clock,
+        embedder: Embedder | None = None,
+        decay: DecayConfig | None = None,
+        *,
+        model: LanguageModel | None = None,
+        limits: WindowLimits | None = None,
+        vault: Path | None = None,
         settings: Settings | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         settings = settings or Settings()
         self._place, self._embedder, self._vault = place, embedder, vault
         shared = Store(place.account(), SHARED)
         self.requests = Requests(shared, clock)
-        self._shared = Shared(
-            clock, decay or DecayConfig(), Signals(), Later(), Background(), model, limits or Limits(),
-            settings.conversation, settings.profiles, self.requests.forget_answers, settings.recall.duplicates,
-            Lifetime(settings.remember.lifetime),
-        )  # fmt: skip
+        self._shared = HomeServices(
+            clock=clock,
+            decay=decay or DecayConfig(),
+            signals=Signals(),
+            later=Later(),
+            background=Background(),
+            model=model,
+            limits=limits or WindowLimits(),
+            conversation=settings.conversation,
+            profiles=settings.profiles,
+            forget_answers=self.requests.forget_answers,
+            duplicates=settings.recall.duplicates,
+            lifetime=Lifetime(settings.remember.lifetime),
+        )
         self.jobs = Jobs(
             self._workplaces, clock, settings, self._shared.decay, model, self._shared.signals.flush, self._read_files
         )
@@ -122,9 +138,15 @@ class Home:
                 own, account = self._store(key[0], key[1]), self._store(None, key[1])
                 folder = self._folder(key[0])
                 self._memories[key] = Memory(
-                    key[1], own, account, self._shared, lambda other: self._other(key[0], other), place=key[0],
-                    folder=None if folder is None else folder / key[1], vault=partial(self._live_vault, key[0]),
-                )  # fmt: skip
+                    key[1],
+                    own,
+                    account,
+                    self._shared,
+                    lambda other: self._other(key[0], other),
+                    place=key[0],
+                    folder=None if folder is None else folder / key[1],
+                    vault=partial(self._live_vault, key[0]),
+                )
             return self._memories[key]
 
     def vault(self, workspace: str = "default") -> Vault:
@@ -134,11 +156,15 @@ class Home:
             if name not in self._vaults:
                 database = self._place.workspace(name)
                 self._vaults[name] = Vault(
-                    self._folder(name), lambda agent: self._store(name, agent),
-                    lambda: [agent for agent in database.admin.agents() if agent != SHARED], self._shared.clock,
-                    self._shared.later.wake, repository=self._git.repository, author=self._git.author,
+                    self._folder(name),
+                    lambda agent: self._store(name, agent),
+                    lambda: [agent for agent in database.admin.agents() if agent != SHARED],
+                    self._shared.clock,
+                    self._shared.later.wake,
+                    repository=self._git.repository,
+                    author=self._git.author,
                     migrate=lambda folder: self.import_(folder, workspace=name, format=Format.MEMORY_FOLDER),
-                )  # fmt: skip
+                )
             return self._vaults[name]
 
     def workspaces(self) -> list[str]:
@@ -244,9 +270,15 @@ class Home:
         return archive.export(self._place, target, now, include_vectors=include_vectors, progress=progress)
 
     def import_(
-        self, path: str | Path, *, agent: str = "default", workspace: str = "default",
-        format: Format | str | None = None, dry_run: bool = False, progress: Progress = quiet,
-    ) -> Imported:  # fmt: skip
+        self,
+        path: str | Path,
+        *,
+        agent: str = "default",
+        workspace: str = "default",
+        format: Format | str | None = None,
+        dry_run: bool = False,
+        progress: Progress = quiet,
+    ) -> Imported:
         """Import an export of recollect, or a file or folder of another system. Importing it again adds nothing.
 
         An export contains the names of its agents and workspaces. Data of another system goes to `agent`, unless it
@@ -256,10 +288,17 @@ class Home:
         """
         space = names.segment(workspace, "a workspace")
         return formats.import_(
-            self._place, archive.expanded(path), stores=lambda name: self.agent(name, space)._entries.stores,
-            agent=agent, workspace=space, clock=self._shared.clock.now, format=format, dry_run=dry_run,
-            progress=progress, touched=self._touched,
-        )  # fmt: skip
+            self._place,
+            archive.expanded(path),
+            stores=lambda name: self.agent(name, space)._entries.stores,
+            agent=agent,
+            workspace=space,
+            clock=self._shared.clock.now,
+            format=format,
+            dry_run=dry_run,
+            progress=progress,
+            touched=self._touched,
+        )
 
     def move_to(self, target: "Home", *, progress: Progress = quiet) -> Imported:
         """Copy everything to another, empty home. This home is not changed.

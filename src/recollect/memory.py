@@ -22,7 +22,7 @@ from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import CompactionServices
 from recollect.engine.background import Background
-from recollect.engine.compaction import Limits
+from recollect.engine.compaction import WindowLimits
 from recollect.engine.conversations import recover
 from recollect.engine.embedding import Later
 from recollect.engine.entries import Entries
@@ -50,7 +50,7 @@ from recollect.vault.links import Links, links
 from recollect.vault.remains import remains
 from recollect.vault.sync import Vault
 
-__all__ = ["SHARED", "Memory", "Shared", "search_notes", "without_project"]
+__all__ = ["SHARED", "HomeServices", "Memory", "search_notes", "without_project"]
 
 BATCH = 1_000
 TRIES = 3
@@ -59,8 +59,8 @@ _log = logging.getLogger("recollect.memory")
 FUSIONS = ("weighted", "rrf")
 
 
-@dataclass(frozen=True, slots=True)
-class Shared:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomeServices:
     """What all memories of a home share."""
 
     clock: Clock
@@ -69,7 +69,7 @@ class Shared:
     later: Later
     background: Background
     model: LanguageModel | None
-    limits: Limits
+    limits: WindowLimits
     conversation: ConversationSettings
     profiles: Mapping[str, Profile]
     forget_answers: Callable[[], tuple[int, Sequence[str]]]
@@ -84,7 +84,7 @@ class Memory:
     """The memory of one agent in one workspace, returned by `home.agent(name)`."""
 
     def __init__(
-        self, agent: str, workspace: Store, account: Store, shared: Shared, other: Callable[[str], Store], *,
+        self, agent: str, workspace: Store, account: Store, shared: HomeServices, other: Callable[[str], Store], *,
         place: str = "default", folder: Path | None = None,
         vault: Callable[..., Vault | None] = lambda *, make=False: None,
     ) -> None:  # fmt: skip

@@ -21,9 +21,14 @@ class Reminders:
         """What was claimed here, so that its id is enough to deliver it."""
 
     def add(
-        self, at: Moment, message: str, *, session_id: str | None = None, plugin: str | None = None,
+        self,
+        at: Moment,
+        message: str,
+        *,
+        session_id: str | None = None,
+        plugin: str | None = None,
         recipient: str | None = None,
-    ) -> Reminder:  # fmt: skip
+    ) -> Reminder:
         """Add a reminder for a time, or after a duration such as `10m`, `2h`, `1d` or `1h30m`. A past time is due at
         once.
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, quote, urlsplit
 from recollect import names
 from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
-from recollect.engine.compaction import Limits
+from recollect.engine.compaction import WindowLimits
 from recollect.errors import ConfigError, Conflict, Invalid, NotFound, Unavailable
 from recollect.home import Home
 from recollect.model.entry import Scope
@@ -45,9 +45,14 @@ CONNECTION = re.compile(r"(?:^|[\s/])(?:host|hostaddr|dbname)\s*=\s*\S")
 
 
 def open_home(
-    location: str | Path | None = None, *, settings: Settings | None = None, embedder: Embedder | None = None,
-    model: LanguageModel | None = None, clock: Clock | None = None, vault: str | Path | None = None,
-) -> Home:  # fmt: skip
+    location: str | Path | None = None,
+    *,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    model: LanguageModel | None = None,
+    clock: Clock | None = None,
+    vault: str | Path | None = None,
+) -> Home:
     """Open a home. Nothing is created before the first write.
 
     The location is a directory (`account.db`, and a folder per workspace), a path ending in `.db` (everything in that
@@ -62,10 +67,15 @@ def open_home(
     where = os.fspath(location) if location is not None else settings.home
     folder = vault or settings.vault.folder
     return Home(
-        _place(where), clock or SystemClock(), embedder or _embedder(settings), _decay(settings),
-        model=model or _model(settings), limits=_limits(settings),
-        vault=None if folder is None else expanded(folder), settings=settings,
-    )  # fmt: skip
+        _place(where),
+        clock or SystemClock(),
+        embedder or _embedder(settings),
+        _decay(settings),
+        model=model or _model(settings),
+        limits=_limits(settings),
+        vault=None if folder is None else expanded(folder),
+        settings=settings,
+    )
 
 
 def shown(location: str, mark: str = "…") -> str:
@@ -120,9 +130,9 @@ def _model(settings: Settings) -> LanguageModel | None:
     return OpenAIModel(base_url=chosen.base_url, model=chosen.name, api_key=chosen.api_key, timeout=chosen.timeout)
 
 
-def _limits(settings: Settings) -> Limits:
+def _limits(settings: Settings) -> WindowLimits:
     """Return the limits of a window."""
-    return Limits(settings.window.events, settings.window.compact_at, settings.model.context_tokens)
+    return WindowLimits(settings.window.events, settings.window.compact_at, settings.model.context_tokens)
 
 
 def _decay(settings: Settings) -> DecayConfig:
@@ -157,7 +167,7 @@ def _place(where: str) -> "Directory | SingleFile | Server":
         return Server(where)
     if "://" in where:
         raise ConfigError(
-            f"{where.split('://')[0]}:// is not a place recollect knows; give a directory, a path ending in .db, "
+            f"{where.split('://')[0]}:// is not a supported location; pass a directory, a path ending in .db, "
             "or postgresql://…"
         )
     path = expanded(where)
@@ -182,7 +192,7 @@ def _refuse_misread(path: Path) -> None:
     """Reject locations that mean something else to other programs and would become a directory here."""
     if path.name == ":memory:":
         raise ConfigError(
-            ":memory: is no location, as recollect keeps everything on disk; give a path, for a trial one in a "
+            ":memory: is not a location: recollect stores everything on disk; pass a path, for a trial one in a "
             "temporary folder"
         )
     if CONNECTION.search(str(path)):  # it may contain a password, so it is not shown
@@ -241,7 +251,9 @@ class SingleFile:
     def backup(self, target: Path) -> None:
         """Copy the file."""
         if not _is_plain(str(target)):
-            raise ConfigError(f"{str(target)!r} is no path for a backup; give one without NUL bytes, in valid Unicode")
+            raise ConfigError(
+                f"{str(target)!r} is not a valid path for a backup; pass one without NUL bytes, in valid Unicode"
+            )
         if target.suffix != ".db":
             raise ConfigError(f"the backup of a single file is a file: give {target} a name that ends in .db")
         if not self._database.path.exists():
@@ -389,7 +401,9 @@ class Server:
 def _new_directory(target: Path) -> Iterator[Path]:
     """Yield a temporary path for the directory; rename it to the target on success, remove it on an error."""
     if not _is_plain(str(target)):
-        raise ConfigError(f"{str(target)!r} is no path for a backup; give one without NUL bytes, in valid Unicode")
+        raise ConfigError(
+            f"{str(target)!r} is not a valid path for a backup; pass one without NUL bytes, in valid Unicode"
+        )
     if target.suffix == ".db":
         raise ConfigError(f"this backup is a directory with several files; give {target} a name without .db")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):

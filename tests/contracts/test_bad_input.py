@@ -243,8 +243,8 @@ def test_what_is_not_there_is_not_found_and_nothing_changes(mem: Memory, locatio
 @pytest.mark.parametrize(
     ("location", "message"),
     [
-        ("mysql://host/db", "mysql:// is not a place recollect knows; give a directory"),
-        ("file:///tmp/memory.db", "file:// is not a place recollect knows"),
+        ("mysql://host/db", "mysql:// is not a supported location; pass a directory"),
+        ("file:///tmp/memory.db", "file:// is not a supported location"),
         ("", "give a directory or a path ending in .db"),
         ("  ", "give a directory or a path ending in .db"),
         ("zero\0byte.db", "NUL byte"),

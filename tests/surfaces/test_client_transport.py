@@ -13,7 +13,7 @@ from types import SimpleNamespace
 import pytest
 
 import recollect
-from recollect.client.transport import Link
+from recollect.client.transport import HttpTransport
 from recollect.errors import (
     ConfigError,
     Conflict,
@@ -35,11 +35,11 @@ class Quiet(BaseHTTPRequestHandler):
 
 
 @contextmanager
-def linked(answer: type[Quiet], token: str | None = None) -> Iterator[Link]:
+def linked(answer: type[Quiet], token: str | None = None) -> Iterator[HttpTransport]:
     """A link to a server that answers in this way."""
     with ThreadingHTTPServer(("127.0.0.1", 0), answer) as server:
         threading.Thread(target=server.serve_forever).start()
-        link = Link(f"http://127.0.0.1:{server.server_address[1]}", token, 30)
+        link = HttpTransport(f"http://127.0.0.1:{server.server_address[1]}", token, 30)
         try:
             yield link
         finally:
@@ -48,7 +48,7 @@ def linked(answer: type[Quiet], token: str | None = None) -> Iterator[Link]:
 
 
 @contextmanager
-def standing_in(status: int, body: bytes, together: int = 1) -> Iterator[Link]:
+def standing_in(status: int, body: bytes, together: int = 1) -> Iterator[HttpTransport]:
     """A link to a server that answers the same to everybody, and cuts each connection off without a word."""
     barrier = threading.Barrier(together)
 
@@ -87,7 +87,7 @@ def test_what_is_no_recollect_server_is_not_taken_for_one(status: int, body: byt
 @contextmanager
 def losing_answers(
     lost: int, status: int = 204, body: bytes = b""
-) -> Iterator[tuple[Link, list[tuple[str, str | None]]]]:
+) -> Iterator[tuple[HttpTransport, list[tuple[str, str | None]]]]:
     """A link to a server that hangs up on the first so many requests after it has read them, and what it read."""
     read: list[tuple[str, str | None]] = []
 
@@ -149,7 +149,7 @@ def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
         ThreadingHTTPServer(("127.0.0.1", 0), Answer) as server,
     ):
         threading.Thread(target=server.serve_forever).start()
-        link = Link(f"http://127.0.0.1:{server.server_address[1]}", None, 0.2)
+        link = HttpTransport(f"http://127.0.0.1:{server.server_address[1]}", None, 0.2)
         try:
             if broken:
                 with pytest.raises(Conflict, match="broken off"):
@@ -172,15 +172,15 @@ def test_a_real_conflict_is_raised_at_once() -> None:
 
 def test_a_token_is_sent_to_the_server_only() -> None:
     with standing_in(200, b"[]") as link:
-        padded = Link(f"http://{link._host}:{link._port}", " rcl_secret\n", 30)
+        padded = HttpTransport(f"http://{link._host}:{link._port}", " rcl_secret\n", 30)
         assert padded.ask("GET", "/") == []
         padded.close()
     for wrong in ("rcl_se\ncret", "rcl_sécret"):
         with pytest.raises(ConfigError) as told:
-            Link("http://127.0.0.1:1", wrong, 30)
+            HttpTransport("http://127.0.0.1:1", wrong, 30)
         assert "rcl_s" not in str(told.value)
     with pytest.raises(ConfigError, match="address"):
-        Link("http://127.0.0.1:99999", None, 30)
+        HttpTransport("http://127.0.0.1:99999", None, 30)
 
 
 def test_what_only_reads_needs_no_key() -> None:
@@ -198,7 +198,9 @@ def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 @contextmanager
-def too_busy(status: int, body: bytes, wait: str | None, times: int) -> Iterator[tuple[Link, list[str | None]]]:
+def too_busy(
+    status: int, body: bytes, wait: str | None, times: int
+) -> Iterator[tuple[HttpTransport, list[str | None]]]:
     """A link to a server that has no time for the first so many requests, and under which keys they came."""
     keys: list[str | None] = []
 

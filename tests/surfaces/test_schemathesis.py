@@ -27,7 +27,7 @@ FILES = "/v1/import"
 TAKEN = ["2xx", "3xx", "401", "403", "404", "409", "412", "429", "5xx"]
 """How a request may be answered that is right in itself: also that the version it is about is gone."""
 UNSAID = (
-    "would have expired already",  # what time it is
+    "the expiry time is in the past",  # what time it is
     "is a reserved word",
     "is not in Unicode normal form",  # no agent and no workspace has such a name
     "is no place in a list",  # cursors
@@ -35,10 +35,10 @@ UNSAID = (
     "needs the conversation it belongs to",
     "needs the channel it belongs to",
     "lives as long as its conversation",
-    "Give its chat_id with resume",
+    "pass its chat_id with resume",
     "is empty; there is nothing to append",
     "has the tool_call_id of the call",
-    "give `after` or `before`, not both",
+    "pass `after` or `before`, not both",
     "no open tool call",  # what was said before
 )
 """Why requests are refused that fit their description: what no description can say."""

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args, get_typ
 from urllib.parse import quote
 
 from recollect import Channels, Conversations, Jobs, Reminders
-from recollect.client.transport import Link, encoded
+from recollect.client.transport import HttpTransport, encoded
 from recollect.client.values import from_json, to_json
 from recollect.clock import Moment, milliseconds
 from recollect.conversation import Conversation
@@ -53,7 +53,7 @@ _PLACE = re.compile(r"\{(\w+)\}")
 class _Remote:
     """Base of remote objects: the connection, the query parameters that select a memory, and path parameters."""
 
-    def __init__(self, link: Link, where: Mapping[str, str], **path: str) -> None:
+    def __init__(self, link: HttpTransport, where: Mapping[str, str], **path: str) -> None:
         self._link, self._where, self._path = link, where, path
 
     def _ask(self, verb: str, path: str, *, query: Mapping[str, Any] | None = None, **more: Any) -> Any:
@@ -225,7 +225,7 @@ class RemoteScratchpad(_Remote, MutableMapping[str, Any]):
 class RemoteConversation(_Remote):
     """`Conversation` on a server."""
 
-    def __init__(self, link: Link, where: Mapping[str, str], info: ConversationInfo) -> None:
+    def __init__(self, link: HttpTransport, where: Mapping[str, str], info: ConversationInfo) -> None:
         super().__init__(link, where, ref=info.ref_code)
         self.id, self.ref_code = info.id, info.ref_code
 
@@ -264,16 +264,27 @@ class RemoteConversation(_Remote):
         return made[0] if single else made
 
     def user(
-        self, text: str, *, speaker: str | None = None, at: Moment | None = None, lane: Lane | str = Lane.EDGE,
+        self,
+        text: str,
+        *,
+        speaker: str | None = None,
+        at: Moment | None = None,
+        lane: Lane | str = Lane.EDGE,
         internal: bool = False,
-    ) -> Event:  # fmt: skip
+    ) -> Event:
         """Append a user message."""
         return self._one(EventType.USER, text, lane, at, speaker=speaker, internal=internal)
 
     def assistant(
-        self, text: str, *, tool_calls: Iterable[Mapping[str, Any]] = (), speaker: str | None = None,
-        at: Moment | None = None, lane: Lane | str = Lane.EDGE, internal: bool = False,
-    ) -> Event:  # fmt: skip
+        self,
+        text: str,
+        *,
+        tool_calls: Iterable[Mapping[str, Any]] = (),
+        speaker: str | None = None,
+        at: Moment | None = None,
+        lane: Lane | str = Lane.EDGE,
+        internal: bool = False,
+    ) -> Event:
         """Append a model response with its tool calls."""
         calls = [dict(call) for call in tool_calls]
         return self._one(EventType.MODEL, text, lane, at, tool_calls=calls, speaker=speaker, internal=internal)
@@ -297,7 +308,7 @@ class RemoteConversation(_Remote):
     ) -> Iterator[Event]:
         """Yield the events in order; with `after` those following an event; with `before` those before it, reversed."""
         if after is not None and before is not None:
-            raise Invalid("give `after` or `before`, not both: the one reads on from an event, the other back")
+            raise Invalid("pass `after` or `before`, not both")
         way, first = ("after", after or 0) if before is None else ("before", before)
         place, left = getattr(first, "seq", first), _count(limit)
         while left > 0:
@@ -343,16 +354,23 @@ class RemoteConversations(_Remote):
     detail = _route(Conversations.detail, "GET", "/v1/conversations/{id_or_ref}/detail")
 
     def start(
-        self, channel: str | None = None, chat_id: str | None = None, model_id: str | None = None,
-        participants: Iterable[str] = (), resume: bool = False,
-    ) -> RemoteConversation:  # fmt: skip
+        self,
+        channel: str | None = None,
+        chat_id: str | None = None,
+        model_id: str | None = None,
+        participants: Iterable[str] = (),
+        resume: bool = False,
+    ) -> RemoteConversation:
         """Start a conversation; with `resume`, return the active one of that chat id if there is one."""
         if isinstance(participants, str):
             raise Invalid(f"participants are a list of agents; write [{participants!r}]")
         given = {
-            "channel": channel, "chat_id": chat_id, "model_id": model_id, "participants": [*participants],
+            "channel": channel,
+            "chat_id": chat_id,
+            "model_id": model_id,
+            "participants": [*participants],
             "resume": resume,
-        }  # fmt: skip
+        }
         info = self._ask("POST", "/v1/conversations", body=given)
         return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
 
@@ -376,7 +394,7 @@ class RemoteConversations(_Remote):
 class RemoteMemory(_Remote):
     """`Memory` on a server: what one agent remembers in one workspace."""
 
-    def __init__(self, link: Link, agent: str, workspace: str) -> None:
+    def __init__(self, link: HttpTransport, agent: str, workspace: str) -> None:
         super().__init__(link, {"workspace": workspace, "agent": agent})
         self.agent = agent
         self.channels = RemoteChannels(link, self._where)
@@ -468,7 +486,7 @@ class RemoteMemory(_Remote):
 class RemoteHome:
     """A home on a server, returned by `connect()`; a context manager that closes its connections."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: HttpTransport) -> None:
         self._link = link
         self.jobs = RemoteJobs(link, {})
 
@@ -504,7 +522,7 @@ class RemoteHome:
 
 def connect(url: str = "http://127.0.0.1:8377", *, token: str | None = None, timeout: float = 30.0) -> RemoteHome:
     """Connect to a home on a server started with `recollect serve`. Create tokens with `recollect token create`."""
-    return RemoteHome(Link(url, token, timeout))
+    return RemoteHome(HttpTransport(url, token, timeout))
 
 
 def _place(before: Any, after: Any, filters: Mapping[str, Any]) -> str | None:
@@ -522,13 +540,13 @@ def _place(before: Any, after: Any, filters: Mapping[str, Any]) -> str | None:
 
 def _in_path(given: object) -> str:
     if not isinstance(given, str) or not given.strip():
-        raise Invalid(f"a name or an id is text with something to see in it, not {given!r}")
+        raise Invalid(f"a name or id must be non-blank text, not {given!r}")
     return quote(given, safe="")
 
 
 def _count(limit: object) -> int:
     if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-        raise Invalid(f"the limit is how many to give, 0 or more; not {limit!r}")
+        raise Invalid(f"the limit must be a number, 0 or more; not {limit!r}")
     return limit
 
 

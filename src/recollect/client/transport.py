@@ -21,18 +21,35 @@ from recollect.errors import (
     Unavailable,
 )
 
-__all__ = ["Link", "encoded"]
+__all__ = ["HttpTransport", "encoded"]
 
 ERRORS: Mapping[int, type[RecollectError]] = {
-    401: Denied, 403: Denied, 404: NotFound, 408: Unavailable, 409: Conflict, 412: Stale, 429: Unavailable,
-    500: RecollectError, 502: Unavailable, 503: Unavailable, 504: Unavailable,
-}  # fmt: skip
+    401: Denied,
+    403: Denied,
+    404: NotFound,
+    408: Unavailable,
+    409: Conflict,
+    412: Stale,
+    429: Unavailable,
+    500: RecollectError,
+    502: Unavailable,
+    503: Unavailable,
+    504: Unavailable,
+}
 """Error class by HTTP status, used if the response has no known error code."""
 CODES: Mapping[str, type[RecollectError]] = {
-    "busy": Unavailable, "config": ConfigError, "conflict": Conflict, "corrupt": Corrupt, "denied": Denied,
-    "failed": RecollectError, "invalid": Invalid, "not-found": NotFound, "stale": Stale, "unavailable": Unavailable,
+    "busy": Unavailable,
+    "config": ConfigError,
+    "conflict": Conflict,
+    "corrupt": Corrupt,
+    "denied": Denied,
+    "failed": RecollectError,
+    "invalid": Invalid,
+    "not-found": NotFound,
+    "stale": Stale,
+    "unavailable": Unavailable,
     "under-way": Conflict,
-}  # fmt: skip
+}
 KINDS: Mapping[str, type[HTTPConnection]] = {"http": HTTPConnection, "https": HTTPSConnection}
 TRIES = 3
 SLOW = 600.0
@@ -41,7 +58,7 @@ PATIENCE, FIRST_PAUSE, LONGEST_PAUSE = 60.0, 0.1, 2.0
 """Minimum total time to keep polling a request that is in progress or was rejected as busy; backoff bounds. Seconds."""
 
 
-class Link:
+class HttpTransport:
     """A server's address and access token. Thread-safe: each request has a connection of its own while it runs."""
 
     def __init__(self, url: str, token: str | None, timeout: float) -> None:
@@ -54,15 +71,21 @@ class Link:
             raise ConfigError(f"{url!r} is not the address of a server; write it as http://127.0.0.1:8377")
         token = None if token is None else token.strip()
         if token is not None and not (token.isascii() and token.isprintable()):  # a secret: the message omits it
-            raise ConfigError("the token has characters that no token has; give it as `recollect token create` did")
+            raise ConfigError("the token contains invalid characters; pass it as `recollect token create` printed it")
         self._kind, self._host, self._port, self._base = kind, host, port, parts.path.rstrip("/")
         self._token, self._timeout = token, timeout
         self._idle: list[HTTPConnection] = []
 
     def ask(
-        self, verb: str, path: str, *, query: Mapping[str, Any] | None = None, body: Any = None,
-        headers: Mapping[str, str] | None = None, slow: bool = False,
-    ) -> Any:  # fmt: skip
+        self,
+        verb: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Any = None,
+        headers: Mapping[str, str] | None = None,
+        slow: bool = False,
+    ) -> Any:
         """Send a request and return the decoded JSON body; None if the body is empty.
 
         Connection failures are retried; a write carries an idempotency key, so the server applies it once. If the
@@ -91,7 +114,8 @@ class Link:
             return json.loads(raw) if raw else None
         except ValueError:
             raise ConfigError(
-                f"{self._host}:{self._port} answered {status} and no memory; give the address of `recollect serve`"
+                f"{self._host}:{self._port} answered {status}, but is not a recollect server; pass the address of "
+                "`recollect serve`"
             ) from None
 
     def close(self) -> None:
@@ -114,7 +138,7 @@ class Link:
                         f"no answer from {self._host}:{self._port} ({error}); is `recollect serve` running there?"
                     ) from error
                 continue
-            code = _told(raw).get("code") if status >= 400 else None
+            code = _problem(raw).get("code") if status >= 400 else None
             if tries and code == "under-way":
                 wait, pause = min(pause, patience), min(2 * pause, LONGEST_PAUSE)
             # Busy: the request was not executed. Other kinds of unavailable may have executed it and used up its key.
@@ -157,17 +181,17 @@ def encoded(body: Any) -> bytes:
     try:
         return json.dumps(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise Invalid(f"this cannot be sent: {error}; give text, numbers, lists and mappings") from None
+        raise Invalid(f"the value cannot be sent as JSON: {error}; pass text, numbers, lists and mappings") from None
 
 
 def _error(status: int, raw: bytes) -> RecollectError:
     """Return the exception for an error response."""
-    told = _told(raw)
-    kind = CODES.get(str(told.get("code"))) or ERRORS.get(status, Invalid)
-    return kind(str(told.get("detail", f"the server answered {status}")))
+    problem = _problem(raw)
+    kind = CODES.get(str(problem.get("code"))) or ERRORS.get(status, Invalid)
+    return kind(str(problem.get("detail", f"the server answered {status}")))
 
 
-def _told(raw: bytes) -> Mapping[str, Any]:
+def _problem(raw: bytes) -> Mapping[str, Any]:
     """Return the fields of an error response; empty if it is not a JSON object."""
     try:
         found = json.loads(raw)

@@ -13,7 +13,7 @@ from recollect.clock import Clock
 from recollect.engine import compaction, conversations
 from recollect.engine.agent_store import Store
 from recollect.engine.background import Background
-from recollect.engine.compaction import Limits
+from recollect.engine.compaction import WindowLimits
 from recollect.engine.embedding import Later
 from recollect.errors import RecollectError
 from recollect.model.history import Compacted, ConversationInfo, Event, Lane
@@ -48,7 +48,7 @@ class CompactionServices:
     store: Store
     clock: Clock
     model: LanguageModel | None
-    limits: Limits
+    limits: WindowLimits
     later: Later
     background: Background
     identity: Callable[[Lane], Mapping[str, str]]
@@ -129,7 +129,7 @@ class AutoCompaction:
         else:
             services.background.run(key, lambda: self.compact(lane, requested=False))
 
-    def _limits(self, lane: Lane) -> Limits:
+    def _limits(self, lane: Lane) -> WindowLimits:
         """Return the limits of the window beside the last prompt's other texts, or else beside the identity files."""
         tokens = self._services.prompt_tokens.get((self._info.id, lane))
         if tokens is None:

@@ -31,13 +31,13 @@ from recollect.providers.base import LanguageModel
 from recollect.storage import entries
 from recollect.storage.database import Transaction
 
-__all__ = ["Limits", "compact", "due", "tokens"]
+__all__ = ["WindowLimits", "compact", "due", "tokens"]
 
 SOURCE = "compaction"
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class WindowLimits:
     """Limits of a window: a number of events, and a share of the model's context."""
 
     events: int = 50
@@ -51,7 +51,7 @@ class Limits:
         return int(self.share * max(self.context_tokens - self.around - fixed, 0))
 
 
-def due(limits: Limits, state: LaneState, window: Sequence[Event]) -> bool:
+def due(limits: WindowLimits, state: LaneState, window: Sequence[Event]) -> bool:
     """Return whether the window is full, by the number of its events or by their tokens."""
     movable = {event.seq for group in _groups(window) for event in group}
     if len(window) >= limits.events and len(movable) >= max(limits.events // 5, 1):
@@ -66,7 +66,7 @@ def compact(
     conversation: ConversationInfo,
     lane: Lane,
     model: LanguageModel | None,
-    limits: Limits,
+    limits: WindowLimits,
     *,
     asked: bool,
     now: int,
@@ -107,13 +107,23 @@ def compact(
         assert archive.name is not None
         document = _changed(present.document, folding.delta)
         told = {
-            "archive_name": archive.name, "archive_id": archive.id, "archived_at": now, "boundary": boundary,
-            "kept": kept, "folded": len(folded), "document": document.to_json(),
-        }  # fmt: skip
+            "archive_name": archive.name,
+            "archive_id": archive.id,
+            "archived_at": now,
+            "boundary": boundary,
+            "kept": kept,
+            "folded": len(folded),
+            "document": document.to_json(),
+        }
         marker = Event(
-            type=EventType.MARKER, lane=lane, content="", payload=json.loads(json.dumps(told)), created_at=now,
-            id=names.new_id(now), conversation_id=conversation.id,
-        )  # fmt: skip
+            type=EventType.MARKER,
+            lane=lane,
+            content="",
+            payload=json.loads(json.dumps(told)),
+            created_at=now,
+            id=names.new_id(now),
+            conversation_id=conversation.id,
+        )
         (stored,) = conversations.append(store, conversation.id, [marker], work.tx)
         conversations.set_document(work.tx, conversation.id, lane, LaneState(stored.seq, boundary, kept, document), now)
     return Compacted(archive_name=archive.name, folded=len(folded), by=folding.by)
@@ -127,7 +137,7 @@ def _changed(document: SummaryDocument, delta: Delta) -> SummaryDocument:
         return document.apply(replace(delta, mode="overwrite", add_fact=(), add_references=()))
 
 
-def _chosen(window: Sequence[Event], limits: Limits, state: LaneState, *, asked: bool) -> list[Event]:
+def _chosen(window: Sequence[Event], limits: WindowLimits, state: LaneState, *, asked: bool) -> list[Event]:
     """Return the events to archive, in order."""
     groups = _groups(window)
     if asked:

@@ -109,9 +109,15 @@ def channel_id(shared: Store, workspace: str, name: object) -> str:
 
 
 def start(
-    store: Store, *, channel: str, chat_id: object, model_id: object, participants: Iterable[str], now: int,
+    store: Store,
+    *,
+    channel: str,
+    chat_id: object,
+    model_id: object,
+    participants: Iterable[str],
+    now: int,
     resume: bool = False,
-) -> ConversationInfo:  # fmt: skip
+) -> ConversationInfo:
     """Start a conversation; with `resume`, return the open one of the chat instead, safely under concurrency."""
     if isinstance(participants, str) or not isinstance(participants, Iterable):
         raise Invalid(f"participants are a list of agents, not {participants!r}")
@@ -134,10 +140,15 @@ def start(
         while True:
             ref_code = "".join(secrets.choice(_BASE62) for _ in range(REF_LENGTH))
             if tx.run(
-                "history.start", id=info.id, ref_code=ref_code, channel_id=channel, started_at=now,
-                chat_id=info.chat_id, model_id=info.model_id,
+                "history.start",
+                id=info.id,
+                ref_code=ref_code,
+                channel_id=channel,
+                started_at=now,
+                chat_id=info.chat_id,
+                model_id=info.model_id,
                 participants=json.dumps(info.participants, ensure_ascii=False),
-            ):  # fmt: skip
+            ):
                 return replace(info, ref_code=ref_code)
 
 
@@ -158,9 +169,14 @@ def find(store: Store, id_or_ref: object) -> ConversationInfo:
 
 
 def listed(
-    store: Store, statuses: Iterable[Status], *, channel: str | None = None, chat_id: str | None = None, limit: int,
+    store: Store,
+    statuses: Iterable[Status],
+    *,
+    channel: str | None = None,
+    chat_id: str | None = None,
+    limit: int,
     before: tuple[int, str] = (history.LONGEST, ""),
-) -> list[ConversationInfo]:  # fmt: skip
+) -> list[ConversationInfo]:
     """List conversations, newest first; `before` is the cursor (start time, id) of the previous page."""
     with store.read() as tx:
         return history.conversations(tx, statuses, channel=channel, chat_id=chat_id, limit=limit, before=before)
@@ -336,9 +352,7 @@ def _beginning(tx: Transaction, conversation: str, lane: Lane, count: int, inter
 
 
 def _listable(events: Iterable[Event], internal: Container[object]) -> list[Event]:
-    return [
-        event for event in events if event.type.compactable and (not event.internal or _told(event) in internal)
-    ]  # fmt: skip
+    return [event for event in events if event.type.compactable and (not event.internal or _told(event) in internal)]
 
 
 def _all_before(tx: Transaction, conversation: str, lane: Lane, given: Sequence[Event], before: int) -> bool:
@@ -435,10 +449,15 @@ def told(tx: Transaction, conversation: str, lane: Lane, after: int = 0) -> list
 def set_document(tx: Transaction, conversation: str, lane: Lane, state: LaneState, now: int) -> None:
     """Store the state of a lane."""
     tx.run(
-        "history.lane_put", conversation_id=conversation, lane=str(lane), marker=state.marker, boundary=state.boundary,
-        kept=json.dumps(state.kept), document=json.dumps(state.document.to_json(), ensure_ascii=False),
+        "history.lane_put",
+        conversation_id=conversation,
+        lane=str(lane),
+        marker=state.marker,
+        boundary=state.boundary,
+        kept=json.dumps(state.kept),
+        document=json.dumps(state.document.to_json(), ensure_ascii=False),
         updated_at=now,
-    )  # fmt: skip
+    )
 
 
 def apply_delta(store: Store, conversation: str, lane: Lane, delta: Delta, now: int) -> SummaryDocument:
@@ -463,9 +482,12 @@ def read_marker(event: Event) -> Marker:
     """Parse the payload of a marker event."""
     told = event.payload
     return Marker(
-        archive_name=told["archive_name"], archived_at=told["archived_at"], boundary=told["boundary"],
-        kept=tuple(told["kept"]), folded=told["folded"],
-    )  # fmt: skip
+        archive_name=told["archive_name"],
+        archived_at=told["archived_at"],
+        boundary=told["boundary"],
+        kept=tuple(told["kept"]),
+        folded=told["folded"],
+    )
 
 
 def _from_markers(tx: Transaction, conversation: str, lane: Lane) -> LaneState:
@@ -485,9 +507,12 @@ def checkpoint(tx: Transaction, conversation: str, now: int) -> int:
     upto = row[0] if row else 0
     documents = {lane: document.to_json() for lane, document in _documents(tx, conversation, None).items()}
     tx.run(
-        "history.checkpoint_put", conversation_id=conversation, upto=upto, saved_at=now,
+        "history.checkpoint_put",
+        conversation_id=conversation,
+        upto=upto,
+        saved_at=now,
         documents=json.dumps(documents, ensure_ascii=False),
-    )  # fmt: skip
+    )
     return int(upto)
 
 

@@ -12,7 +12,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from recollect.access import UnderWay
+from recollect.access import InProgress
 from recollect.errors import (
     ConfigError,
     Conflict,
@@ -57,7 +57,7 @@ Code = Literal[
 KINDS: Mapping[type[RecollectError], tuple[int, Code]] = {
     NotFound: (404, "not-found"),
     Stale: (412, "stale"),
-    UnderWay: (409, "under-way"),
+    InProgress: (409, "under-way"),
     Conflict: (409, "conflict"),
     Invalid: (422, "invalid"),
     Denied: (403, "denied"),
