@@ -251,9 +251,7 @@ class SingleFile:
     def backup(self, target: Path) -> None:
         """Copy the file."""
         if not _is_plain(str(target)):
-            raise ConfigError(
-                f"{str(target)!r} is not a valid path for a backup; pass one without NUL bytes, in valid Unicode"
-            )
+            raise ConfigError(f"{str(target)!r} is not a valid path for a backup: it contains NUL or is not Unicode")
         if target.suffix != ".db":
             raise ConfigError(f"the backup of a single file is a file: give {target} a name that ends in .db")
         if not self._database.path.exists():
@@ -401,9 +399,7 @@ class Server:
 def _new_directory(target: Path) -> Iterator[Path]:
     """Yield a temporary path for the directory; rename it to the target on success, remove it on an error."""
     if not _is_plain(str(target)):
-        raise ConfigError(
-            f"{str(target)!r} is not a valid path for a backup; pass one without NUL bytes, in valid Unicode"
-        )
+        raise ConfigError(f"{str(target)!r} is not a valid path for a backup: it contains NUL or is not Unicode")
     if target.suffix == ".db":
         raise ConfigError(f"this backup is a directory with several files; give {target} a name without .db")
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
