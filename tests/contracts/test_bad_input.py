@@ -489,6 +489,6 @@ def test_a_backup_to_a_place_that_will_not_do_is_refused_and_changes_nothing(loc
         with pytest.raises(ConfigError, match=r"cannot use .*note\.txt"):
             home.backup(place / "taken" / "note.txt" / ("copy.db" if single else "copy"))
         for name in ("zero\0byte", SURROGATE):
-            with pytest.raises(ConfigError, match="no path for a backup"):
+            with pytest.raises(ConfigError, match="not a valid path for a backup"):
                 home.backup(place / f"{name}{'.db' if single else ''}")
     assert files(place) == before
