@@ -24,6 +24,7 @@ OPENING = {
 VAULT = {"vault.files": "every file under a vault, for reading and for writing"}
 OTHERS = {
     "cli": "the null device",
+    "cli.config_files": "configuration files of other programs",
     "cli.connect": "configuration files of other programs",
     "cli.doctor": "configuration files of other programs",
     "cli.fill": "a file of the package",
