@@ -17,7 +17,7 @@ from recollect.engine.agent_store import Store
 from recollect.engine.background import CLOSING, Background
 from recollect.engine.checking import check
 from recollect.engine.compaction import WindowLimits
-from recollect.engine.embedding import BACKFILL, Later, backfill, reembed
+from recollect.engine.embedding import BACKFILL, EmbeddingQueue, backfill, reembed
 from recollect.engine.signals import Signals
 from recollect.errors import ConfigError, Conflict, Corrupt, NotFound, RecollectError
 from recollect.memory import SHARED, HomeServices, Memory
@@ -107,7 +107,7 @@ class Home:
             clock=clock,
             decay=decay or DecayConfig(),
             signals=Signals(),
-            later=Later(),
+            later=EmbeddingQueue(),
             background=Background(),
             model=model,
             limits=limits or WindowLimits(),
@@ -229,7 +229,7 @@ class Home:
         entry_count = operation_count = event_count = 0
         findings: list[Finding] = []
 
-        def told(where: str, error: Corrupt) -> None:
+        def add_damage(where: str, error: Corrupt) -> None:
             if not any(one.message == str(error) for one in findings):  # the same damage may stop every agent
                 findings.append(Finding(part="file", where=where, message=str(error)))
 
@@ -238,7 +238,7 @@ class Home:
                 findings += database.admin.check()
                 agents = database.admin.agents()
             except Corrupt as error:
-                told(label, error)
+                add_damage(label, error)
                 continue
             for agent in agents:
                 try:
@@ -248,7 +248,7 @@ class Home:
                     with database.read(agent) as tx:
                         event_count += Journal.get(tx).events
                 except Corrupt as error:
-                    told(f"{label}/{agent}", error)
+                    add_damage(f"{label}/{agent}", error)
         return Report(entries=entry_count, operations=operation_count, events=event_count, findings=tuple(findings))
 
     def backup(self, path: str | Path) -> None:
@@ -360,11 +360,11 @@ class Home:
 
     def last_compaction(self) -> dict[str, Any] | None:
         """Return the result of the last `compact()`; None if there was none."""
-        told: list[tuple[int, str]] = []
+        recorded: list[tuple[int, str]] = []
         for place in self._workplaces():  # the first one is another when a workspace or the account has come since
             with place.shared.read() as tx:
-                told += [(at, figures) for at, figures in tx.all("upkeep.last_figures", name=COMPACTION)]
-        return dict(json.loads(max(told)[1])) if told else None
+                recorded += [(at, figures) for at, figures in tx.all("upkeep.last_figures", name=COMPACTION)]
+        return dict(json.loads(max(recorded)[1])) if recorded else None
 
     def flush(self) -> None:
         """Write buffered recall signals to the database, and pending changes to the vault's files."""

@@ -24,7 +24,7 @@ from recollect.engine.auto_compaction import CompactionServices
 from recollect.engine.background import Background
 from recollect.engine.compaction import WindowLimits
 from recollect.engine.conversations import recover
-from recollect.engine.embedding import Later
+from recollect.engine.embedding import EmbeddingQueue
 from recollect.engine.entries import Entries
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
@@ -66,7 +66,7 @@ class HomeServices:
     clock: Clock
     decay: DecayConfig
     signals: Signals
-    later: Later
+    later: EmbeddingQueue
     background: Background
     model: LanguageModel | None
     limits: WindowLimits

@@ -12,7 +12,7 @@ from recollect import FixedClock, Home, Settings
 from recollect.config import EmbedderSettings
 from recollect.engine.agent_store import Store
 from recollect.upkeep import runner, schedule
-from recollect.upkeep.job_run import Shift
+from recollect.upkeep.job_run import JobRun
 from recollect.upkeep.schedule import Job
 
 NO_EMBEDDER = Settings(embedder=EmbedderSettings(kind="none"))
@@ -79,13 +79,13 @@ def test_a_thread_that_was_given_up_stays_out_of_a_home_that_is_used_again(locat
     assert home.backfill() == 0
 
 
-def steps(home: Home, write: Callable[[Shift, Store], None], monkeypatch: pytest.MonkeyPatch) -> Hanging:
+def steps(home: Home, write: Callable[[JobRun, Store], None], monkeypatch: pytest.MonkeyPatch) -> Hanging:
     """Let a job of this home hang, then write."""
     hanging = Hanging()
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(job_run: JobRun, store: Store) -> None:
         hanging()
-        write(shift, store)
+        write(job_run, store)
 
     for module in (runner, schedule):
         monkeypatch.setattr(module, "JOBS", (Job("age", work),))
@@ -95,23 +95,23 @@ def steps(home: Home, write: Callable[[Shift, Store], None], monkeypatch: pytest
     return hanging
 
 
-def in_a_step(shift: Shift, store: Store) -> None:
-    with shift.step(store) as step:
+def in_a_step(job_run: JobRun, store: Store) -> None:
+    with job_run.step(store) as step:
         step.tx.run("names.bind", name="portal", entry_id="00000000-0000-7000-8000-000000000000", canonical=0)
 
 
-def by_itself(shift: Shift, store: Store) -> None:
+def by_itself(job_run: JobRun, store: Store) -> None:
     with store.database.write(store.agent) as tx:
         tx.run("names.bind", name="portal", entry_id="00000000-0000-7000-8000-000000000000", canonical=0)
 
 
-def nothing(shift: Shift, store: Store) -> None:
+def nothing(job_run: JobRun, store: Store) -> None:
     pass
 
 
 @pytest.mark.parametrize("write", [in_a_step, by_itself, nothing])
 def test_a_hanging_job_writes_nothing_after_close(
-    write: Callable[[Shift, Store], None], location: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+    write: Callable[[JobRun, Store], None], location: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     home = recollect.open(location, clock=clock, settings=NO_EMBEDDER)
     hanging = steps(home, write, monkeypatch)
@@ -127,7 +127,7 @@ def test_a_transaction_that_is_open_at_close_is_rolled_back(
 ) -> None:
     inside = Hanging()
 
-    def write(shift: Shift, store: Store) -> None:
+    def write(job_run: JobRun, store: Store) -> None:
         with store.database.write(store.agent) as tx:
             tx.run("names.bind", name="portal", entry_id="00000000-0000-7000-8000-000000000000", canonical=0)
             inside()

@@ -19,7 +19,7 @@ from recollect.engine.agent_store import Store
 from recollect.search import index
 from recollect.storage.sqlite.administration import SqliteAdministration
 from recollect.upkeep import runner, schedule
-from recollect.upkeep.job_run import Shift
+from recollect.upkeep.job_run import JobRun
 from recollect.upkeep.schedule import Job
 
 LONG = " ".join(f"page{number}of{number * 7919 % 100_003}" for number in range(13_000))
@@ -538,7 +538,7 @@ def test_erasing_among_several_schemas_touches_only_the_own_one(postgres_url: st
 
 
 def failing_job(message: str) -> Job:
-    def work(run: Shift, store: Store) -> None:
+    def work(run: JobRun, store: Store) -> None:
         raise RuntimeError(message)
 
     return Job("age", work)

@@ -35,7 +35,7 @@ from recollect.storage.postgres.database import PostgresDatabase, PostgresTransa
 from recollect.storage.sqlite.database import SqliteDatabase
 from recollect.storage.sqlite.transactions import SqliteTransaction
 from recollect.upkeep import runner, schedule
-from recollect.upkeep.job_run import Shift
+from recollect.upkeep.job_run import JobRun
 from recollect.upkeep.schedule import Job
 
 NOW = 1_767_225_600_000
@@ -64,7 +64,7 @@ def opened(location: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch) ->
 def counted(name: str, ran: list[str], failing: list[Exception] | None = None) -> Job:
     """A job that notes that it ran, and fails as long as there is something to fail with."""
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         ran.append(name)
         if failing:
             raise failing[0]
@@ -138,7 +138,7 @@ def test_a_second_run_changes_nothing(opened: Open) -> None:
 
 
 def test_status_tells_how_a_job_stands(opened: Open, clock: FixedClock) -> None:
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         clock.advance(90)
         shift.count("seen", 3)
 
@@ -245,7 +245,7 @@ def test_a_name_that_was_taken_since_is_a_conflict_and_nothing_is_half_undone(op
 def test_a_run_that_is_going_on_cannot_be_undone(opened: Open) -> None:
     caught = []
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         with pytest.raises(Conflict) as info:
             home.jobs.undo(shift.run)
         caught.append(str(info.value))
@@ -313,7 +313,7 @@ def test_a_dry_run_tells_the_same_and_leaves_nothing(opened: Open) -> None:
 def test_a_dry_run_sees_its_own_steps(opened: Open) -> None:
     seen = []
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         with shift.step(store) as step:
             step.add(Add("made"), "for the test")
         with shift.read(store) as tx:
@@ -332,7 +332,7 @@ def test_what_a_dry_run_looks_up_is_not_remembered(opened: Open, monkeypatch: py
     monkeypatch.setattr(index, "TAIL", 2)  # so that there are segments, of which a part is kept in memory
     found = []
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         with shift.step(store) as step:
             step.add(Add("old phantom"), "for the test")
             for one in [one.entry for one in every(step.tx)]:
@@ -400,7 +400,7 @@ def test_the_trouble_of_one_agent_does_not_keep_the_others_waiting(
 ) -> None:
     ran = []
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         ran.append(store.agent)
         with shift.step(store) as step:
             step.add(Add("made by the job"), "for the test")
@@ -426,7 +426,7 @@ def test_the_trouble_of_one_agent_does_not_keep_the_others_waiting(
 def test_a_workspace_that_cannot_be_used_does_not_keep_the_others_waiting(opened: Open) -> None:
     ran: list[str] = []
 
-    def unusable(shift: Shift) -> bool:
+    def unusable(shift: JobRun) -> bool:
         if shift.workspace == "a":
             raise Unavailable("the disk of a is gone")
         return True
@@ -440,7 +440,7 @@ def test_a_workspace_that_cannot_be_used_does_not_keep_the_others_waiting(opened
 
 
 def test_a_job_that_is_interrupted_gives_its_lease_back(opened: Open) -> None:
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         with shift.step(store) as step:
             step.add(Add("made by the job"), "for the test")
             raise KeyboardInterrupt
@@ -504,7 +504,7 @@ def test_several_processes_run_a_due_job_once(start: Callable[..., Child], locat
 def test_requesting_a_job_that_is_running_reports_that(opened: Open) -> None:
     seen: list[object] = []
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         seen.append(other.jobs.run("age").skipped)
         seen.append(other.jobs.run_due())
         seen.append(status(other, "age").running)
@@ -520,7 +520,7 @@ def test_requesting_a_job_that_is_running_reports_that(opened: Open) -> None:
 def test_a_long_job_keeps_its_lease(opened: Open, clock: FixedClock) -> None:
     taken = []
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         for _ in range(5):
             clock.advance(4 * MINUTE)
             with shift.step(store):
@@ -538,7 +538,7 @@ def test_a_long_job_keeps_its_lease(opened: Open, clock: FixedClock) -> None:
 def test_a_job_whose_lease_was_taken_over_stops_at_once(opened: Open, clock: FixedClock) -> None:
     visited: list[str] = []
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         visited.append(f"{shift.run} {store.agent}")
         if len(visited) == 1:
             clock.advance(6 * MINUTE)  # a step that takes too long
@@ -604,7 +604,7 @@ def test_a_clock_that_is_a_little_behind_takes_nothing_over_and_runs_nothing_aga
     ran: list[str] = []
     seen: list[object] = []
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         ran.append(shift.job)
         seen.extend([behind.jobs.run_due(), behind.jobs.run("age").skipped])
 
@@ -706,7 +706,7 @@ def test_the_thread_runs_what_is_due_until_it_is_stopped(opened: Open) -> None:
 def test_the_thread_stops_after_the_job_that_it_is_at(opened: Open, again: bool) -> None:
     began, go_on, ran = threading.Event(), threading.Event(), list[str]()
 
-    def slow(shift: Shift, store: Store) -> None:
+    def slow(shift: JobRun, store: Store) -> None:
         began.set()
         go_on.wait(30)
 
@@ -731,7 +731,7 @@ def test_trouble_does_not_end_the_thread(opened: Open, monkeypatch: pytest.Monke
     monkeypatch.setattr(runner, "PAUSE", 0.01)
     done, times = threading.Event(), list[int]()
 
-    def sometimes(shift: Shift) -> bool:
+    def sometimes(shift: JobRun) -> bool:
         times.append(1)
         if len(times) < 3:
             raise Unavailable("busy")

@@ -14,7 +14,7 @@ import pytest
 import recollect
 from recollect import Settings, Unavailable
 from recollect.config import ConversationSettings, EmbedderSettings, ModelSettings
-from recollect.engine.summarising import Folding, Turn, close, fold
+from recollect.engine.summarising import Folding, SummaryTurn, close, fold
 from recollect.model.working import SummaryDocument
 from recollect.providers.base import complete, json_object
 from recollect.providers.openai import OpenAIModel
@@ -81,9 +81,11 @@ def model() -> Iterator[OpenAIModel]:
         server.kill()
 
 
-def turns(talk: list[str]) -> list[Turn]:
+def turns(talk: list[str]) -> list[SummaryTurn]:
     roles = ["user", "assistant", "user"]
-    return [Turn(role, text, f"{number:064x}") for number, (role, text) in enumerate(zip(roles, talk, strict=True))]
+    return [
+        SummaryTurn(role, text, f"{number:064x}") for number, (role, text) in enumerate(zip(roles, talk, strict=True))
+    ]
 
 
 def test_a_real_model_answers_in_words_and_by_a_schema(model: OpenAIModel) -> None:

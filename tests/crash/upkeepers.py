@@ -17,7 +17,7 @@ from recollect.engine.agent_store import Store, every
 from recollect.engine.reminders import deliver_due
 from recollect.model.reminder import Reminder
 from recollect.upkeep import runner, schedule
-from recollect.upkeep.job_run import Shift
+from recollect.upkeep.job_run import JobRun
 from recollect.upkeep.schedule import Job
 
 __all__ = ["be_reminded", "install", "run_due_and_note", "tidy", "tidy_until_killed"]
@@ -45,7 +45,7 @@ def be_reminded(pipe: Connection, location: str, dies_at: str | None = None) -> 
 def run_due_and_note(pipe: Connection, location: str, log: str, rounds: int) -> None:
     """Look for what is due some times; whatever runs adds a line to a file."""
 
-    def note(shift: Shift, stores: object) -> None:
+    def note(shift: JobRun, stores: object) -> None:
         with Path(log).open("a", encoding="utf-8") as file:
             file.write(f"{shift.job} {os.getpid()}\n")
 
@@ -62,7 +62,7 @@ def tidy(said: Callable[[], None] = lambda: None) -> Job:
     It says when it comes to an entry, and again before a step ends.
     """
 
-    def work(shift: Shift, store: Store) -> None:
+    def work(shift: JobRun, store: Store) -> None:
         with shift.read(store) as tx:
             found = sorted((one.entry for one in every(tx)), key=lambda entry: (entry.content, entry.id))
         rights = [entry for entry in found if entry.content.startswith("right ")]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import ConfigError, Invalid, Unavailable
-from recollect.engine.summarising import Closing, Turn, close, fold
+from recollect.engine.summarising import Closing, SummaryTurn, close, fold
 from recollect.model.working import FACTS, REFERENCES, SUMMARY_LENGTH, VALUE_LENGTH, Delta, Fact, SummaryDocument
 
 
@@ -18,8 +18,8 @@ def hash_of(number: int) -> str:
     return f"{number:064x}"
 
 
-def turn(number: int, role: str, text: str) -> Turn:
-    return Turn(role, text, hash_of(number))
+def turn(number: int, role: str, text: str) -> SummaryTurn:
+    return SummaryTurn(role, text, hash_of(number))
 
 
 TALK = [
@@ -397,12 +397,14 @@ def test_a_long_conversation_is_shortened_to_one_call_with_its_newest_turns_whol
 
 @given(
     st.lists(
-        st.builds(Turn, st.sampled_from(["user", "assistant", "tool"]), st.text(max_size=200), st.just(hash_of(1))),
+        st.builds(
+            SummaryTurn, st.sampled_from(["user", "assistant", "tool"]), st.text(max_size=200), st.just(hash_of(1))
+        ),
         min_size=1,
         max_size=6,
     )
 )
-def test_any_turns_can_be_folded_and_closed_without_a_model(turns: list[Turn]) -> None:
+def test_any_turns_can_be_folded_and_closed_without_a_model(turns: list[SummaryTurn]) -> None:
     made = fold(None, DOCUMENT, turns)
     assert made.archive.strip()
     DOCUMENT.apply(made.delta)

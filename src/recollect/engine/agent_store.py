@@ -106,15 +106,15 @@ class Store:
         One opened `beside` another transaction may become durable only when that one ends.
         """
         if beside is None:
-            return _Write(self, self.database.write(self.agent))
-        return _Write(self, beside.beside(self.database, self.agent, write=True))
+            return _WriteBlock(self, self.database.write(self.agent))
+        return _WriteBlock(self, beside.beside(self.database, self.agent, write=True))
 
     def exists(self, beside: Transaction | None = None) -> bool:
         """Return whether the database may hold anything for the agent."""
         return self.database.exists(self.agent) if beside is None else beside.sees(self.database, self.agent)
 
 
-class _Write:
+class _WriteBlock:
     """A transaction that locks the counters first and saves them last. Not a generator: the hot path of writes."""
 
     __slots__ = ("_block", "_operations", "_store", "_work")

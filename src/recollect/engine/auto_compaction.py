@@ -14,7 +14,7 @@ from recollect.engine import compaction, conversations
 from recollect.engine.agent_store import Store
 from recollect.engine.background import Background
 from recollect.engine.compaction import WindowLimits
-from recollect.engine.embedding import Later
+from recollect.engine.embedding import EmbeddingQueue
 from recollect.errors import RecollectError
 from recollect.model.history import Compacted, ConversationInfo, Event, Lane
 from recollect.providers.base import LanguageModel
@@ -49,7 +49,7 @@ class CompactionServices:
     clock: Clock
     model: LanguageModel | None
     limits: WindowLimits
-    later: Later
+    later: EmbeddingQueue
     background: Background
     identity: Callable[[Lane], Mapping[str, str]]
     """Reads the agent's identity files for a lane."""

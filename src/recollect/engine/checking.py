@@ -31,7 +31,7 @@ _NUMBERS = ("entries", "operations", "documents", "layout", "removals")
 
 
 @dataclass(slots=True)
-class _Found:
+class _Findings:
     """Result of one pass over an agent's rows."""
 
     entries: int
@@ -49,7 +49,7 @@ class _Found:
 def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Finding]]:
     """Return the number of entries, of operations, and the findings; with `repair`, rebuild derived data."""
     found = last = _look(store)
-    told = found.problems
+    problems = found.problems
     if repair and (found.differing or found.problems["vectors"] or found.miscounted):
         with store.database.write(store.agent) as tx:
             # Not store.write(): it first rebuilds an index of another analysis version, which reads all entries.
@@ -57,7 +57,7 @@ def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Fin
             _mend_rows(store, Work(tx, counters, store.index), found)
             counters.save(tx)
         last = _look(store)  # names and index can only be checked against all entries
-        told = {part: list(dict.fromkeys([*told[part], *last.problems[part]])) for part in PARTS}
+        problems = {part: list(dict.fromkeys([*problems[part], *last.problems[part]])) for part in PARTS}
     if repair and any(last.problems[part] for part in REBUILT):
         with store.write() as work:
             if last.problems["index"] or last.problems["names"]:
@@ -67,16 +67,16 @@ def check(store: Store, where: str, *, repair: bool) -> tuple[int, int, list[Fin
         last = _look(store)
     findings = [
         Finding(part=part, where=where, message=message, repaired=repair and message not in _left(last, part, messages))
-        for part, messages in told.items()
+        for part, messages in problems.items()
         for message in _shown(messages)
     ]
     return found.entries, found.operations, findings
 
 
-def _left(last: _Found, part: str, told: Sequence[str]) -> Sequence[str]:
+def _left(last: _Findings, part: str, messages: Sequence[str]) -> Sequence[str]:
     """Return the messages that still hold; of a part that is rebuilt as a whole, all of them if any holds."""
     left = last.problems[part]
-    return _shown(told) if left and (part in REBUILT or len(told) > SHOWN) else left
+    return _shown(messages) if left and (part in REBUILT or len(messages) > SHOWN) else left
 
 
 def _shown(messages: Sequence[str]) -> list[str]:
@@ -87,11 +87,11 @@ def _shown(messages: Sequence[str]) -> list[str]:
 # Looking
 
 
-def _look(store: Store) -> _Found:
+def _look(store: Store) -> _Findings:
     with store.read() as tx:
         counters = Counters.get(tx)
         ((entry_count,),), ((operation_count,),) = tx.all("entries.count"), tx.all("operations.count")
-        found = _Found(entry_count, operation_count)
+        found = _Findings(entry_count, operation_count)
         _look_at_entries(store, tx, counters, found)
         if tx.all("vectors.after", entry_id="", limit=1) or tx.all("vectors.every_pack"):
             from recollect.search import vectors
@@ -101,7 +101,7 @@ def _look(store: Store) -> _Found:
     return found
 
 
-def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _Found) -> None:
+def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _Findings) -> None:
     problems = found.problems
     problems["names"] += [f"the name {name!r} belongs to no entry" for (name,) in tx.all("names.dangling")]
     for entry_id, least, most in tx.all("names.crowded"):
@@ -134,7 +134,7 @@ def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _
     problems["index"] += [*wrong, *_strange_removals(tx, logged), *_low_counters(tx, counters, found.highest)]
 
 
-def _look_back(store: Store, tx: Transaction, found: _Found) -> None:
+def _look_back(store: Store, tx: Transaction, found: _Findings) -> None:
     """Check the journal's sequence numbers, hashes and counters, then the index over it."""
     broken, miscounted = list(history.breaks(tx)), list(history.miscounts(tx))
     found.miscounted = bool(miscounted)
@@ -143,7 +143,7 @@ def _look_back(store: Store, tx: Transaction, found: _Found) -> None:
         found.problems["turns"] += conversation_search.check(store, tx)
 
 
-def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[str], set[str]]:
+def _read_log(tx: Transaction, counters: Counters, found: _Findings) -> tuple[set[str], set[str]]:
     """Read the whole log; return the ids of the entries that exist according to it, and of those removed."""
     problems, highest = found.problems["log"], found.highest
     living: set[str] = set()
@@ -159,7 +159,7 @@ def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[s
             if operation not in log_replay.OPERATIONS:
                 problems.append(f"operation {seq} on entry {entry_id} is {operation!r:.80}, which is none")
             try:
-                seqs = [told.get("seq") for told in log_replay.fields(row)]
+                seqs = [values.get("seq") for values in log_replay.fields(row)]
             except ValueError as error:
                 problems.append(f"operation {seq} on entry {entry_id} cannot be read ({error})")
             else:
@@ -169,7 +169,7 @@ def _read_log(tx: Transaction, counters: Counters, found: _Found) -> tuple[set[s
     return living, removed
 
 
-def _readable(tx: Transaction, found: _Found, living: set[str]) -> Iterator[entries.Stored]:
+def _readable(tx: Transaction, found: _Findings, living: set[str]) -> Iterator[entries.Stored]:
     """Yield every readable entry, compared with its log; report the others. Ids with a row leave `living`."""
     last = ""
     while rows := tx.all("entries.after_id", id=last, limit=PAGE):
@@ -187,7 +187,7 @@ def _readable(tx: Transaction, found: _Found, living: set[str]) -> Iterator[entr
         last = rows[-1][0]
 
 
-def _batch(tx: Transaction, rows: Sequence[Row], found: _Found) -> list[entries.Stored]:
+def _batch(tx: Transaction, rows: Sequence[Row], found: _Findings) -> list[entries.Stored]:
     try:
         return entries.of_rows(tx, rows)
     except Corrupt as error:
@@ -199,7 +199,7 @@ def _batch(tx: Transaction, rows: Sequence[Row], found: _Found) -> list[entries.
         return []
 
 
-def _compare(entry: Entry, rows: Sequence[Row], found: _Found) -> None:
+def _compare(entry: Entry, rows: Sequence[Row], found: _Findings) -> None:
     """Replay the log of an entry and report the fields in which the stored row differs."""
     state = log_replay.replay(entry.id, rows, found.problems["log"])
     for name, value in log_replay.differences(entry, state).items() if state is not None else ():
@@ -222,9 +222,9 @@ def _low_counters(tx: Transaction, counters: Counters, highest: Counters) -> Ite
     for number, doc, _ in tx.all("index.removals"):
         highest.removals, highest.documents = max(highest.removals, number), max(highest.documents, doc)
     for name in _NUMBERS:
-        told, used = getattr(counters, name), getattr(highest, name)
-        if told < used:
-            yield f"the counter of {name} says {told}, but {used} is in use"
+        counted, used = getattr(counters, name), getattr(highest, name)
+        if counted < used:
+            yield f"the counter of {name} says {counted}, but {used} is in use"
 
 
 def _logs(tx: Transaction, ids: Sequence[str]) -> Iterator[tuple[str, list[Row]]]:
@@ -236,7 +236,7 @@ def _logs(tx: Transaction, ids: Sequence[str]) -> Iterator[tuple[str, list[Row]]
 # Mending
 
 
-def _mend_rows(store: Store, work: Work, found: _Found) -> None:
+def _mend_rows(store: Store, work: Work, found: _Findings) -> None:
     """Repair the sources of names and index (entries proven by the log), vectors, and the event counters."""
     if not found.problems["log"]:  # a damaged log may lack the newest operations
         for entry_id, rows in _logs(work.tx, list(dict.fromkeys(found.differing))):
@@ -250,7 +250,7 @@ def _mend_rows(store: Store, work: Work, found: _Found) -> None:
         conversation_search.rebuild(store, work.tx)
 
 
-def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Found) -> None:
+def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Findings) -> None:
     """Rewrite an entry from its log, if the log is proven right."""
     stored = work.tx.one("entries.by_ids", ids=[entry_id])
     state = log_replay.replay(entry_id, rows, [])
@@ -266,7 +266,7 @@ def _mend_entry(work: Work, entry_id: str, rows: Sequence[Row], found: _Found) -
     entries.insert(work.tx, entry, doc)
 
 
-def _rebuild(work: Work, found: _Found) -> None:
+def _rebuild(work: Work, found: _Findings) -> None:
     """Rebuild names, counters and index from the entries and the log."""
     for (name,) in work.tx.all("names.dangling"):
         work.tx.run("names.drop", name=name)

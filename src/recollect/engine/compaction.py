@@ -80,7 +80,7 @@ def compact(
     folded = _chosen(window, limits, state, asked=asked)
     if not folded:
         return None
-    turns = [summarising.Turn(event.role, _told(event, calls=model is not None), event.hash) for event in folded]
+    turns = [summarising.SummaryTurn(event.role, _told(event, calls=model is not None), event.hash) for event in folded]
     folding = summarising.fold(model, state.document, turns, context_tokens=limits.context_tokens)
     (vector,) = embedding.at_once(store, [folding.archive])
     # The boundary never moves back, even if only events leave that the last compaction kept.
@@ -106,7 +106,7 @@ def compact(
         embedding.attach(store, work, archive, vector)
         assert archive.name is not None
         document = _changed(present.document, folding.delta)
-        told = {
+        marker_fields = {
             "archive_name": archive.name,
             "archive_id": archive.id,
             "archived_at": now,
@@ -119,7 +119,7 @@ def compact(
             type=EventType.MARKER,
             lane=lane,
             content="",
-            payload=json.loads(json.dumps(told)),
+            payload=json.loads(json.dumps(marker_fields)),
             created_at=now,
             id=names.new_id(now),
             conversation_id=conversation.id,

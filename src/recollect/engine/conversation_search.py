@@ -121,17 +121,17 @@ def within(store: Store, conversation: ConversationInfo, query: str, *, limit: i
         events += page
         if len(page) < history.PAGE:
             break
-    told = [event for event in events if event.type is not EventType.MARKER and not event.internal]
-    scored = [(_share(words, event), place) for place, event in enumerate(told)]
+    visible = [event for event in events if event.type is not EventType.MARKER and not event.internal]
+    scored = [(_share(words, event), place) for place, event in enumerate(visible)]
     best = sorted((one for one in scored if one[0]), reverse=True)[: min(limit, LIMIT)]
     return [
         Turn(
-            event=told[place],
+            event=visible[place],
             conversation=conversation,
             score=score,
-            snippet=text.snippet(told[place].content, query),
-            before=tuple(told[max(place - AROUND, 0) : place]),
-            after=tuple(told[place + 1 : place + 1 + AROUND]),
+            snippet=text.snippet(visible[place].content, query),
+            before=tuple(visible[max(place - AROUND, 0) : place]),
+            after=tuple(visible[place + 1 : place + 1 + AROUND]),
         )
         for score, place in best
     ]

@@ -33,6 +33,7 @@ __all__ = [
     "events_back",
     "extend",
     "find",
+    "lane_events",
     "lane_state",
     "latest_archive",
     "listed",
@@ -45,7 +46,6 @@ __all__ = [
     "saved",
     "set_document",
     "start",
-    "told",
     "transition",
     "window",
 ]
@@ -436,10 +436,10 @@ def window(tx: Transaction, conversation: str, lane: Lane) -> tuple[LaneState, l
     """Return the state of a lane, and the events that no archive covers."""
     state = lane_state(tx, conversation, lane)
     found = history.events(tx, "events_by_seq", seqs=state.kept) if state.kept else []
-    return state, found + told(tx, conversation, lane, state.boundary)
+    return state, found + lane_events(tx, conversation, lane, state.boundary)
 
 
-def told(tx: Transaction, conversation: str, lane: Lane, after: int = 0) -> list[Event]:
+def lane_events(tx: Transaction, conversation: str, lane: Lane, after: int = 0) -> list[Event]:
     """Return the events of a lane after a sequence number, without markers."""
     return history.events(
         tx, "events_of_lane", conversation=conversation, lane=str(lane), after=after, marker=str(EventType.MARKER)
@@ -480,13 +480,13 @@ def latest_archive(tx: Transaction, state: LaneState) -> tuple[str | None, str |
 
 def read_marker(event: Event) -> Marker:
     """Parse the payload of a marker event."""
-    told = event.payload
+    payload = event.payload
     return Marker(
-        archive_name=told["archive_name"],
-        archived_at=told["archived_at"],
-        boundary=told["boundary"],
-        kept=tuple(told["kept"]),
-        folded=told["folded"],
+        archive_name=payload["archive_name"],
+        archived_at=payload["archived_at"],
+        boundary=payload["boundary"],
+        kept=tuple(payload["kept"]),
+        folded=payload["folded"],
     )
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-__all__ = ["BACKFILL", "BATCH", "Later", "at_once", "attach", "backfill", "compare_models", "reembed"]
+__all__ = ["BACKFILL", "BATCH", "EmbeddingQueue", "at_once", "attach", "backfill", "compare_models", "reembed"]
 
 BACKFILL = 50
 BATCH = 32
@@ -66,7 +66,7 @@ def compare_models(store: Store, *, needed: bool = False) -> None:
     advice = (
         f"there are vectors here that {other[0]!r} made ({other[1]} dimensions), but the embedder is "
         f"{store.vectors.model!r} ({store.vectors.dimension}), and they cannot be compared: until you run "
-        "`recollect reembed` to make them anew, those entries are found by their words alone"
+        "`recollect reembed` to recompute them, those entries are found by their words alone"
     )
     if useless:
         raise ConfigError(advice)
@@ -96,20 +96,20 @@ def reembed(store: Store, progress: Callable[[int, int], None] = lambda done, to
     with store.read() as tx:
         ((total,),) = tx.all("vectors.to_move", model=model, dim=dim)
 
-    def told(done: int) -> None:
+    def report(done: int) -> None:
         progress(done, max(done, total))
 
-    told(0)
+    report(0)
     done, before = 0, -1
     while done > before:  # another pass for concurrent writes
-        before, done = done, _embed(store, None, others=True, done=done, told=told)
+        before, done = done, _embed(store, None, others=True, done=done, report=report)
     if store.exists():
         with store.write() as work:
             work.tx.run("vectors.packs_drop", model=model, dim=dim)
     return done
 
 
-class Later:
+class EmbeddingQueue:
     """A background thread that embeds entries after the write, for slow embedders."""
 
     def __init__(self) -> None:
@@ -166,11 +166,11 @@ class Later:
 
 
 def _embed(
-    store: Store, limit: int | None, *, others: bool, done: int = 0, told: Callable[[int], None] = lambda done: None
+    store: Store, limit: int | None, *, others: bool, done: int = 0, report: Callable[[int], None] = lambda done: None
 ) -> int:
     """Make one pass over the entries without a vector or, with `others`, with one of another model.
 
-    Return `done` plus the number embedded; `told` is called with it after every batch.
+    Return `done` plus the number embedded; `report` is called with it after every batch.
     """
     if store.embedder is None or store.vectors is None or not store.exists():
         return done
@@ -193,5 +193,5 @@ def _embed(
                 if now.get(entry_id) == content:
                     store.vectors.put(work.tx, work.counters, entry_id, vector)
                     done += 1
-        told(done)
+        report(done)
     return done

@@ -235,8 +235,8 @@ def _talk(store: Store, conversation: str) -> list[Event]:
     ]
 
 
-def _turns(talk: Sequence[Event]) -> list[summarising.Turn]:
-    return [summarising.Turn(event.role, event.content, event.hash) for event in talk if event.content.strip()]
+def _turns(talk: Sequence[Event]) -> list[summarising.SummaryTurn]:
+    return [summarising.SummaryTurn(event.role, event.content, event.hash) for event in talk if event.content.strip()]
 
 
 # Chunks

@@ -17,7 +17,7 @@ from recollect import text
 from recollect.clock import Clock
 from recollect.engine import access_policy, embedding, remember
 from recollect.engine.agent_store import Store, Work
-from recollect.engine.embedding import Later
+from recollect.engine.embedding import EmbeddingQueue
 from recollect.errors import Conflict, Denied, NotFound
 from recollect.model.entry import Entry, Scope
 from recollect.model.operation import Add, Alias, Operation, Rename, Revision, Write
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 __all__ = ["Entries"]
 
-Made = TypeVar("Made")
-Taken = Mapping[str, tuple[str, bool]]
+Result = TypeVar("Result")
+BoundNames = Mapping[str, tuple[str, bool]]
 """Names bound in the other store: the entry's id, and whether the name is canonical."""
 
 
 class Entries:
     """The entries of one agent; routes each operation to the store that holds its entry."""
 
-    def __init__(self, workspace: Store, account: Store, shared: Store, clock: Clock, later: Later) -> None:
+    def __init__(self, workspace: Store, account: Store, shared: Store, clock: Clock, later: EmbeddingQueue) -> None:
         self.stores = [workspace] if account is workspace else [workspace, account]
         """The agent's own stores, the only ones it writes to."""
         self.readable = access_policy.readable(self.stores, shared)
@@ -129,7 +129,7 @@ class Entries:
             # An alias can move to another entry, also across scopes; a canonical name cannot.
             moves = isinstance(operation, Alias)
 
-            def write(work: Work, taken: Taken) -> Entry:
+            def write(work: Work, taken: BoundNames) -> Entry:
                 _must_be_free(taken, aliases=not moves)
                 return self._apply(store, work, operation, if_version, vector)
 
@@ -158,7 +158,7 @@ class Entries:
                 made[place] = remember.apply(work, draft, actor=store.agent, now=now)
                 embedding.attach(store, work, made[place], vector)
 
-        def write(work: Work, taken: Taken) -> None:
+        def write(work: Work, taken: BoundNames) -> None:
             _must_be_free(taken)
             fill(first, work)
             for other in others:
@@ -198,7 +198,7 @@ class Entries:
         content, now = str(removal.before.get("content", "")), self._clock.now()
         (vector,) = embedding.at_once(store, [content])
 
-        def write(work: Work, taken: Taken) -> Entry:
+        def write(work: Work, taken: BoundNames) -> Entry:
             entry = remember.restore(work, known, name, actor=store.agent, now=now, taken=frozenset(taken))
             embedding.attach(store, work, entry, vector if entry.content == content else None)
             return entry
@@ -236,8 +236,8 @@ class Entries:
         return entry
 
     def _bind(
-        self, store: Store, names: Sequence[str], write: Callable[[Work, Taken], Made], *, moves: bool = False
-    ) -> Made:
+        self, store: Store, names: Sequence[str], write: Callable[[Work, BoundNames], Result], *, moves: bool = False
+    ) -> Result:
         """Run a write that binds names in a store; `write` receives the names that are taken in the other store.
 
         With `moves` those names are dropped there. Across two files that is two commits: a process killed in between
@@ -279,20 +279,20 @@ def _names(drafts: Iterable[Add]) -> list[str]:
     return [draft.name for draft in drafts if draft.name is not None]
 
 
-def _bound(store: Store, names: Sequence[str], beside: Transaction) -> Taken:
+def _bound(store: Store, names: Sequence[str], beside: Transaction) -> BoundNames:
     if not names:
         return {}
     with store.read(beside) as tx:
         return entries.bindings(tx, names)
 
 
-def _must_be_free(taken: Taken, *, aliases: bool = True) -> None:
+def _must_be_free(taken: BoundNames, *, aliases: bool = True) -> None:
     for name, (owner, canonical) in taken.items():
         if canonical or aliases:
             raise Conflict(f"{name!r} is already a name of entry {owner}; choose another")
 
 
-def _drop(tx: Transaction, taken: Taken) -> None:
+def _drop(tx: Transaction, taken: BoundNames) -> None:
     """Drop aliases; raise Conflict if one has become a canonical name."""
     for name in taken:
         found = entries.binding(tx, name)

@@ -82,7 +82,7 @@ def erase(
             from recollect.search.vectors import sweep
 
             sweep(tx)
-        rare = {term for told in texts for term in text.analyse(told)} - common
+        rare = {term for written in texts for term in text.analyse(written)} - common
         probes = [probe for content in sorted(contents) for probe in _probes(content)]
         asked = _blank(tx, contents, probes, rare)
     verified, remaining = scrub(store, f"the id {entry_id}")
@@ -152,7 +152,7 @@ def _conversations(tx: Transaction, entry_id: str) -> list[str]:
 
 def _common(stores: Sequence[Store], entry_id: str, texts: Iterable[str]) -> set[str]:
     """Return the terms of the texts that another living entry contains as well."""
-    terms = list(dict.fromkeys(term for told in texts for term in text.analyse(told)))
+    terms = list(dict.fromkeys(term for written in texts for term in text.analyse(written)))
     holding = Counter[str]()
     try:
         for store in stores:
@@ -192,7 +192,7 @@ def _blank(
 
 def _words(texts: Iterable[str], rare: Set[str]) -> list[str]:
     """Return the longest rare words of the texts to search for, unstemmed and in lower case."""
-    found = {word.lower() for told in texts for word in _WORD.findall(told) if len(word) >= SHORTEST}
+    found = {word.lower() for written in texts for word in _WORD.findall(written) if len(word) >= SHORTEST}
     return sorted((word for word in found if rare & set(text.analyse(word))), key=lambda word: (-len(word), word))[
         :PROBES
     ]
@@ -246,11 +246,11 @@ def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:
         return [], [f"deleted rows were not overwritten and may still be readable; erase again by {id_} ({error})"]
 
 
-def _probes(told: str) -> Iterator[str]:
+def _probes(written: str) -> Iterator[str]:
     """Yield pieces of the text to search for, spread over its longest stretches without escapes."""
     pieces = [
         stretch[start : start + 24]
-        for stretch in sorted(_PLAIN.findall(told), key=len, reverse=True)[:PROBES]
+        for stretch in sorted(_PLAIN.findall(written), key=len, reverse=True)[:PROBES]
         for start in [*range(0, max(len(stretch) - 24, 1), max(len(stretch) // PROBES, 24)), max(len(stretch) - 24, 0)]
     ]
     usable = [piece for piece in pieces if len(piece.strip()) >= 8] or [piece for piece in pieces if piece.strip()]

@@ -27,25 +27,25 @@ State = dict[str, Any]
 
 def fields(row: Row) -> tuple[State, State]:
     """Return the fields before and after a log row. Raises ValueError if the row cannot be parsed."""
-    told = []
+    parsed = []
     for written in row[5:7]:
         values = json.loads(written) if written else {}
         if not isinstance(values, dict):
             raise ValueError("it tells no fields")
-        told.append(_plain(values))
-    return told[0], told[1]
+        parsed.append(_plain(values))
+    return parsed[0], parsed[1]
 
 
 def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> State | None:
     """Return an entry's state from its log, None if erased or unreadable; append inconsistencies to `problems`."""
     state: State = {}
     try:
-        told = [fields(row) for row in rows]
+        parsed = [fields(row) for row in rows]
     except ValueError:
         return None  # reported when the log was read
-    if any(not (before or after) for before, after in told):
+    if any(not (before or after) for before, after in parsed):
         return None
-    for (seq, at, _, operation, *_), (before, after) in zip(rows, told, strict=True):
+    for (seq, at, _, operation, *_), (before, after) in zip(rows, parsed, strict=True):
         if not _fits(operation, before, after, state):
             problems.append(f"operation {seq} on entry {entry_id} does not fit what the log says before it")
         if operation == "add":

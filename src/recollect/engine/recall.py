@@ -79,7 +79,7 @@ class Request:
 
 
 @dataclass(slots=True)
-class _Found:
+class _Candidates:
     """The candidates of one store, by document number."""
 
     store: Store
@@ -179,7 +179,7 @@ def _recalled(
     return hits
 
 
-def _of(found: _Found, share: Share, depth: int) -> _Found:
+def _of(found: _Candidates, share: Share, depth: int) -> _Candidates:
     """Return the candidates of one share."""
 
     def own(ranked: Ranked) -> Ranked:
@@ -188,7 +188,7 @@ def _of(found: _Found, share: Share, depth: int) -> _Found:
     return replace(found, lexical=own(found.lexical), vector=own(found.vector))
 
 
-def _tied(found: _Found, limit: int) -> bool:
+def _tied(found: _Candidates, limit: int) -> bool:
     """Whether the lexical list ends within the tie at the limit."""
     scores = found.lexical
     return len(scores) > limit and scores[limit - 1][1] == scores[-1][1]
@@ -259,10 +259,10 @@ class _Measure:
 def _candidates(
     store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
     filters: Filters, shares: Sequence[Share],
-) -> _Found:  # fmt: skip
+) -> _Candidates:  # fmt: skip
     """Return the candidates of a store, `depth` per share; by words alone if its vectors are corrupt."""
     if store in measure.empty:
-        return _Found(store, [], [], (), {})
+        return _Candidates(store, [], [], (), {})
     try:
         return _searched(store, measure, vector, depth, request, filters, shares)
     except Corrupt as error:
@@ -277,9 +277,9 @@ def _candidates(
 def _searched(
     store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
     filters: Filters, shares: Sequence[Share],
-) -> _Found:  # fmt: skip
+) -> _Candidates:  # fmt: skip
     with store.search() as (tx, counters):
-        looked = _Looked(tx, filters, shares)
+        looked = _Lookups(tx, filters, shares)
         look = measure.look(store, tx, counters)
         ranked = _guarded(store, look.ranking(measure.statistics))
         lexical = _passing(ranked, depth, looked)
@@ -290,12 +290,12 @@ def _searched(
         if near and store.vectors is not None:
             missing = {doc for doc, _ in lexical}.difference(doc for doc, _ in near)
             missing -= store.vectors.embedded(tx, list(missing))
-    return _Found(store, lexical, near, missing, looked.signs)
+    return _Candidates(store, lexical, near, missing, looked.signs)
 
 
 def _nearest(
     tx: Transaction, counters: Counters, store: Store, vector: "NDArray[np.float32]", depth: int, request: Request,
-    looked: "_Looked",
+    looked: "_Lookups",
 ) -> Ranked:  # fmt: skip
     assert store.vectors is not None
     vectors = store.vectors
@@ -304,7 +304,7 @@ def _nearest(
     return [(doc, cosine) for doc, cosine in near if cosine > least]
 
 
-class _Looked:
+class _Lookups:
     """Cache of which entries of a store pass the filters, as far as they were read."""
 
     def __init__(self, tx: Transaction, filters: Filters, shares: Sequence[Share]) -> None:
@@ -334,7 +334,7 @@ class _Looked:
         return passed, fewest >= depth
 
 
-def _passing(search: Ranking, depth: int, looked: _Looked) -> Ranked:
+def _passing(search: Ranking, depth: int, looked: _Lookups) -> Ranked:
     """Return the leading candidates that pass the filters, `depth` per share if there are as many."""
     wanted = depth * looked.narrow
     while True:
@@ -345,7 +345,7 @@ def _passing(search: Ranking, depth: int, looked: _Looked) -> Ranked:
         wanted *= 32
 
 
-def _hits(found: Sequence[_Found], request: Request, average: float) -> list[tuple[Store, Hit]]:
+def _hits(found: Sequence[_Candidates], request: Request, average: float) -> list[tuple[Store, Hit]]:
     """Fuse, decay, sort, deduplicate, and read the rest. `average` is the mean entry length in terms."""
     # One number per candidate over all stores, so that fusion is independent of stores.
     keys = [(place, doc) for place, one in enumerate(found) for doc in one.signs]
@@ -437,7 +437,7 @@ def _places(ranked: Ranked) -> dict[int, tuple[int, float]]:
 
 
 def _distinct(
-    found: Sequence[_Found], keys: Sequence[tuple[int, int]], ranked: Sequence[int], stored: dict[int, Entry],
+    found: Sequence[_Candidates], keys: Sequence[tuple[int, int]], ranked: Sequence[int], stored: dict[int, Entry],
     vectors: "dict[int, NDArray[np.float32]]", request: Request,
 ) -> list[int]:  # fmt: skip
     """Return the best candidates without duplicates of a better one: the limit, and at least GROUPED.
@@ -463,7 +463,7 @@ def _distinct(
 
 
 def _read(
-    found: Sequence[_Found], keys: Sequence[tuple[int, int]], numbers: Sequence[int], stored: dict[int, Entry],
+    found: Sequence[_Candidates], keys: Sequence[tuple[int, int]], numbers: Sequence[int], stored: dict[int, Entry],
     vectors: "dict[int, NDArray[np.float32]]",
 ) -> None:  # fmt: skip
     """Read the entries and vectors of candidates into `stored` and `vectors`."""

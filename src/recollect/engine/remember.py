@@ -219,7 +219,7 @@ def _must_be_unchanged(work: Work, operation: Operation, version: str) -> None:
     if found != version:
         raise Stale(
             f"{operation.target!r} was changed since it was read: its version is {found}, not {version[:80]!r}. "
-            "Read it again, and decide anew"
+            "Read it again, then repeat the change"
         )
 
 

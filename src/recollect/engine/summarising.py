@@ -35,7 +35,7 @@ from recollect.model.working import (
 from recollect.providers import extractive
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 
-__all__ = ["Closing", "Folding", "Turn", "close", "fold"]
+__all__ = ["Closing", "Folding", "SummaryTurn", "close", "fold"]
 
 CONTEXT_TOKENS = 8_192
 """Default context size of a model, in tokens."""
@@ -56,7 +56,7 @@ ANSWER = 8_000
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class SummaryTurn:
     """One event of a conversation, as input to a summary; `role` is user, assistant, tool or system."""
 
     role: str
@@ -113,7 +113,7 @@ _CLOSING = _object(summary=_TEXT, decisions=_array(_TEXT), lessons=_array(_TEXT)
 def fold(
     model: LanguageModel | None,
     document: SummaryDocument,
-    turns: Sequence[Turn],
+    turns: Sequence[SummaryTurn],
     *,
     context_tokens: int = CONTEXT_TOKENS,
 ) -> Folding:
@@ -140,7 +140,7 @@ def fold(
 
 def close(
     model: LanguageModel | None,
-    turns: Sequence[Turn],
+    turns: Sequence[SummaryTurn],
     *,
     timeout: float = 30.0,
     context_tokens: int = CONTEXT_TOKENS,
@@ -176,7 +176,7 @@ def close(
 # Without a model
 
 
-def _fold_without_model(document: SummaryDocument, turns: Sequence[Turn]) -> Folding:
+def _fold_without_model(document: SummaryDocument, turns: Sequence[SummaryTurn]) -> Folding:
     """Extract sentences, each prefixed with its role: a user's quote must never read as an instruction."""
     leads, said = _quotes(turns)
     update = extractive.summarise(said, UPDATE, leads)
@@ -187,12 +187,12 @@ def _fold_without_model(document: SummaryDocument, turns: Sequence[Turn]) -> Fol
     return Folding(extractive.summarise(said, ARCHIVE, leads), delta, "fallback")
 
 
-def _said(turns: Sequence[Turn]) -> list[str]:
+def _said(turns: Sequence[SummaryTurn]) -> list[str]:
     """Return the texts of all roles but tool: tool results may contain secrets, and summaries are indexed."""
     return _quotes(turns)[1]
 
 
-def _quotes(turns: Sequence[Turn]) -> tuple[list[str], list[str]]:
+def _quotes(turns: Sequence[SummaryTurn]) -> tuple[list[str], list[str]]:
     """Return a role prefix for each text, and the texts."""
     said = [(f"{turn.role}: ", words) for turn in turns if turn.role != "tool" and (words := _storable(turn.text))]
     if turns and not said:
@@ -221,7 +221,7 @@ def _ask(
         raise Unavailable(str(error)) from error
 
 
-def _batches(turns: Sequence[Turn], room: int) -> Iterator[list[str]]:
+def _batches(turns: Sequence[SummaryTurn], room: int) -> Iterator[list[str]]:
     """Yield the formatted turns in order, in batches of at most `room` bytes; a turn that is too long is split."""
     batch: list[str] = []
     used = 0
@@ -236,7 +236,7 @@ def _batches(turns: Sequence[Turn], room: int) -> Iterator[list[str]]:
     yield batch
 
 
-def _lines(number: int, turn: Turn, room: int) -> Iterator[str]:
+def _lines(number: int, turn: SummaryTurn, room: int) -> Iterator[str]:
     """Yield a turn as one or more lines with its number and role, each at most `room` bytes."""
     label = f"[{number}] {turn.role}: "
     rest = _bytes(fencing.behind_label(_cut(turn.text, TOOL_BYTES) if turn.role == "tool" else turn.text))
@@ -248,7 +248,7 @@ def _lines(number: int, turn: Turn, room: int) -> Iterator[str]:
             return
 
 
-def _shortened(turns: Sequence[Turn], room: int) -> list[str]:
+def _shortened(turns: Sequence[SummaryTurn], room: int) -> list[str]:
     """Format the turns within `room` bytes: the newest in full, the others as extracted sentences."""
     lines = [line for number, turn in enumerate(turns, start=1) for line in _lines(number, turn, room // 2)]
     sizes = [len(_bytes(line)) + 2 for line in lines]
@@ -307,7 +307,7 @@ def _storable(content: str) -> str:
     return _bytes(content).decode().replace("\0", "").strip()
 
 
-def _delta(answer: Mapping[str, Any], document: SummaryDocument, turns: Sequence[Turn]) -> Delta:
+def _delta(answer: Mapping[str, Any], document: SummaryDocument, turns: Sequence[SummaryTurn]) -> Delta:
     """Convert a model's delta to one that fits the document: new facts and references evict the oldest.
 
     Turn numbers become hashes. Items that name an unknown turn, fact or reference are ignored.
@@ -335,7 +335,7 @@ def _delta(answer: Mapping[str, Any], document: SummaryDocument, turns: Sequence
     )
 
 
-def _facts(proposed: Iterable[object], turns: Sequence[Turn]) -> dict[str, Fact]:
+def _facts(proposed: Iterable[object], turns: Sequence[SummaryTurn]) -> dict[str, Fact]:
     """Return the facts that a model proposes by key, truncated to the limits of a document."""
     facts: dict[str, Fact] = {}
     for one in proposed:
@@ -348,7 +348,7 @@ def _facts(proposed: Iterable[object], turns: Sequence[Turn]) -> dict[str, Fact]
     return facts
 
 
-def _hash(number: object, turns: Sequence[Turn]) -> str | None:
+def _hash(number: object, turns: Sequence[SummaryTurn]) -> str | None:
     """Return the hash of the turn with this number, or None."""
     if isinstance(number, int) and 1 <= number <= len(turns):
         return turns[number - 1].hash

@@ -29,7 +29,7 @@ from recollect.search.duplicates import wording
 from recollect.search.ranking import relevance
 from recollect.storage import entries
 from recollect.storage.database import Transaction
-from recollect.upkeep.job_run import Shift
+from recollect.upkeep.job_run import JobRun
 
 if TYPE_CHECKING:
     import numpy as np
@@ -55,14 +55,14 @@ HOUR = 3_600_000
 BOXES = ("[ ]", "[x]", "[X]")
 
 
-def consolidate(shift: Shift, store: Store) -> None:
+def consolidate(job_run: JobRun, store: Store) -> None:
     """Run the job for one agent."""
     for figure in ("scored", "promoted", "pruned", "merged", "capped"):
-        shift.count(figure, 0)
+        job_run.count(figure, 0)
     pool = _Pool()
-    _score(shift, store, pool)
-    _merge(shift, store, pool)
-    _cap(shift, store, pool)
+    _score(job_run, store, pool)
+    _merge(job_run, store, pool)
+    _cap(job_run, store, pool)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,9 @@ class _Note:
     entry: Entry
     used_at: int
 
-    def score(self, shift: Shift) -> float:
+    def score(self, job_run: JobRun) -> float:
         entry = self.entry
-        return _relevance(shift, entry.scope, entry.importance, self.used_at, entry.access_count)
+        return _relevance(job_run, entry.scope, entry.importance, self.used_at, entry.access_count)
 
 
 class _Pool:
@@ -110,43 +110,43 @@ class _Pool:
         return note.entry if note is not None and _fingerprint(note.entry.content) == self.text[number] else None
 
 
-def _score(shift: Shift, store: Store, pool: _Pool) -> None:
+def _score(job_run: JobRun, store: Store, pool: _Pool) -> None:
     """Score all notes: promote and prune, and add the others to the pool."""
     after = ""
     while True:
-        with shift.read(store) as tx:
+        with job_run.read(store) as tx:
             rows = tx.all("consolidation.page", after=after, limit=PAGE)
         if not rows:
             return
         after = rows[-1][0]
         deserving = []
         for entry_id, scope, channel, category, content, importance, created, count, used in rows:
-            score = _relevance(shift, scope, importance, shift.now if used is None else used, count)
+            score = _relevance(job_run, scope, importance, job_run.now if used is None else used, count)
             if _verdict(score, count, category, content):
                 deserving.append(entry_id)
                 continue
             group = (scope, channel if scope == Scope.CHANNEL else "")
             pool.add(entry_id, group, score, importance, created, content)
-        _begin_ageing(shift, store, [row[0] for row in rows if row[-1] is None])
-        _judge(shift, store, deserving)
-        shift.count("scored", len(rows))
-        shift.alive()
+        _begin_ageing(job_run, store, [row[0] for row in rows if row[-1] is None])
+        _judge(job_run, store, deserving)
+        job_run.count("scored", len(rows))
+        job_run.alive()
 
 
-def _begin_ageing(shift: Shift, store: Store, ids: Sequence[str]) -> None:
+def _begin_ageing(job_run: JobRun, store: Store, ids: Sequence[str]) -> None:
     """Mark notes as used now; for those without a last use, as after an import."""
     if ids:
-        with shift.step(store) as step:
-            entries.use(step.tx, ids, shift.now)
+        with job_run.step(store) as step:
+            entries.use(step.tx, ids, job_run.now)
 
 
-def _judge(shift: Shift, store: Store, ids: Sequence[str]) -> set[str]:
+def _judge(job_run: JobRun, store: Store, ids: Sequence[str]) -> set[str]:
     """Score these notes again, promote and prune accordingly, and return the ids of those changed."""
     judged: set[str] = set()
     for start in range(0, len(ids), STEP):
-        with shift.step(store) as step:
-            for note in _current(shift, step.tx, ids[start : start + STEP]).values():
-                entry, score = note.entry, note.score(shift)
+        with job_run.step(store) as step:
+            for note in _current(job_run, step.tx, ids[start : start + STEP]).values():
+                entry, score = note.entry, note.score(job_run)
                 verdict = _verdict(score, entry.access_count, entry.category, entry.content)
                 if verdict == "promoted":
                     reason = f"its relevance is {score:.2f}, and it was asked for {entry.access_count} times"
@@ -154,7 +154,7 @@ def _judge(shift: Shift, store: Store, ids: Sequence[str]) -> set[str]:
                 elif verdict == "pruned":
                     step.remove(entry, f"its relevance fell to {score:.2g}; it was not used since {_day(note.used_at)}")
                 if verdict:
-                    shift.count(verdict)
+                    job_run.count(verdict)
                     judged.add(entry.id)
     return judged
 
@@ -173,34 +173,34 @@ def _is_open_task(category: str | None, content: str) -> bool:
 # Merging
 
 
-def _merge(shift: Shift, store: Store, pool: _Pool) -> None:
+def _merge(job_run: JobRun, store: Store, pool: _Pool) -> None:
     """Merge each note with the lower-ranked ones that match it."""
     survivors: list[int] = []
     batch: list[tuple[int, Sequence[int]]] = []
     size = 0
-    for survivor, others in _plan(shift, store, pool):
+    for survivor, others in _plan(job_run, store, pool):
         survivors.append(survivor)
         for start in range(0, len(others), PAGE):
             part = others[start : start + PAGE]
             batch.append((survivor, part))
             size += len(part)
             if size >= STEP:
-                _take_over(shift, store, pool, batch)
+                _take_over(job_run, store, pool, batch)
                 batch, size = [], 0
-    _take_over(shift, store, pool, batch)
-    judged = _judge(shift, store, [pool.ids[survivor] for survivor in survivors])
+    _take_over(job_run, store, pool, batch)
+    judged = _judge(job_run, store, [pool.ids[survivor] for survivor in survivors])
     for survivor in survivors:
         if pool.ids[survivor] in judged:
             pool.left[survivor] = 1
 
 
-def _take_over(shift: Shift, store: Store, pool: _Pool, batch: Sequence[tuple[int, Sequence[int]]]) -> None:
+def _take_over(job_run: JobRun, store: Store, pool: _Pool, batch: Sequence[tuple[int, Sequence[int]]]) -> None:
     """Merge notes as planned, skipping those that were changed since."""
     if not batch:
         return
-    with shift.step(store) as step:
+    with job_run.step(store) as step:
         numbers = [number for survivor, others in batch for number in (survivor, *others)]
-        found = _current(shift, step.tx, list(dict.fromkeys(pool.ids[number] for number in numbers)))
+        found = _current(job_run, step.tx, list(dict.fromkeys(pool.ids[number] for number in numbers)))
         for survivor, others in batch:
             kept = pool.unchanged(survivor, found)
             going = [note for number in others if (note := pool.unchanged(number, found)) is not None]
@@ -219,32 +219,34 @@ def _take_over(shift: Shift, store: Store, pool: _Pool, batch: Sequence[tuple[in
                 access_count=sum(note.access_count for note in notes),
                 accessed_at=max((note.accessed_at for note in notes if note.accessed_at is not None), default=None),
             )
-            entries.use(step.tx, [kept.id], shift.now)
-            found[kept.id] = _Note(changed, shift.now)
-            pool.relevance[survivor] = found[kept.id].score(shift)
-            shift.count("merged", len(going))
+            entries.use(step.tx, [kept.id], job_run.now)
+            found[kept.id] = _Note(changed, job_run.now)
+            pool.relevance[survivor] = found[kept.id].score(job_run)
+            job_run.count("merged", len(going))
         for _, others in batch:
             for number in others:
                 pool.left[number] = 1
 
 
-def _plan(shift: Shift, store: Store, pool: _Pool) -> Iterator[tuple[int, list[int]]]:
+def _plan(job_run: JobRun, store: Store, pool: _Pool) -> Iterator[tuple[int, list[int]]]:
     """Yield each survivor with the notes that it absorbs, as positions in the pool."""
-    by_words = shift.settings.upkeep.merge != "cosine"
+    by_words = job_run.settings.upkeep.merge != "cosine"
     for group in sorted(pool.groups):
         ranked = pool.ranked(group)
         alike: dict[int, list[int]] = {}
         for number in ranked:
             alike.setdefault(pool.text[number] if by_words else 0, []).append(number)
         compared = [numbers for numbers in alike.values() if len(numbers) > 1]
-        vectors = _vectors(shift, store, pool, [number for numbers in compared for number in numbers])
+        vectors = _vectors(job_run, store, pool, [number for numbers in compared for number in numbers])
         for numbers in compared:
-            for survivor, others in _taken(shift, pool, numbers, vectors).items():
+            for survivor, others in _taken(job_run, pool, numbers, vectors).items():
                 if others:
                     yield survivor, others
 
 
-def _taken(shift: Shift, pool: _Pool, ranked: Sequence[int], vectors: "Mapping[int, Vectors]") -> dict[int, list[int]]:
+def _taken(
+    job_run: JobRun, pool: _Pool, ranked: Sequence[int], vectors: "Mapping[int, Vectors]"
+) -> dict[int, list[int]]:
     """Map each survivor, in rank order, to the notes that it absorbs.
 
     Two notes with vectors match by cosine, others by their words.
@@ -273,11 +275,11 @@ def _taken(shift: Shift, pool: _Pool, ranked: Sequence[int], vectors: "Mapping[i
             rows[len(owners)] = own
             owners.append(place)
         if place % PAGE == 0:
-            shift.alive()
+            job_run.alive()
     return taken
 
 
-def _vectors(shift: Shift, store: Store, pool: _Pool, numbers: Sequence[int]) -> "dict[int, Vectors]":
+def _vectors(job_run: JobRun, store: Store, pool: _Pool, numbers: Sequence[int]) -> "dict[int, Vectors]":
     """Return the vectors of the notes that have one from the current embedder."""
     import numpy as np
 
@@ -285,20 +287,20 @@ def _vectors(shift: Shift, store: Store, pool: _Pool, numbers: Sequence[int]) ->
     found: dict[int, Vectors] = {}
     for start in range(0, len(numbers) if made is not None else 0, PAGE):
         some = {pool.ids[number]: number for number in numbers[start : start + PAGE]}
-        with shift.read(store) as tx:
+        with job_run.read(store) as tx:
             for entry_id, model, dim, raw in tx.all("consolidation.vectors", ids=list(some)):
                 vector = np.frombuffer(tx.vector_bytes(raw), "<f4")
                 # A zero vector means that the text has none.
                 if made is not None and (model, dim) == (made.model, made.dimension) and vector.any():
                     found[some[entry_id]] = vector
-        shift.alive()
+        job_run.alive()
     return found
 
 
 # The cap
 
 
-def _cap(shift: Shift, store: Store, pool: _Pool) -> None:
+def _cap(job_run: JobRun, store: Store, pool: _Pool) -> None:
     """Remove the least relevant notes of a scope that exceeds CAP."""
     for group in sorted(pool.groups):
         living = [number for number in pool.groups[group] if not pool.left[number]]
@@ -308,29 +310,29 @@ def _cap(shift: Shift, store: Store, pool: _Pool) -> None:
         living.sort(key=lambda number: (pool.relevance[number], pool.created[number], number))
         going = living[: len(living) - CAP]
         for start in range(0, len(going), STEP):
-            with shift.step(store) as step:
+            with job_run.step(store) as step:
                 some = going[start : start + STEP]
-                found = _current(shift, step.tx, [pool.ids[number] for number in some])
+                found = _current(job_run, step.tx, [pool.ids[number] for number in some])
                 for number in some:
                     note = found.get(pool.ids[number])
-                    if note is not None and _may_be_capped(shift, note, pool.relevance[number]):
+                    if note is not None and _may_be_capped(job_run, note, pool.relevance[number]):
                         reason = (
                             f"{where} has more than {CAP:,} short-term notes, and this one is among the least "
                             f"relevant: {pool.relevance[number]:.2g}"
                         )
                         step.remove(note.entry, reason)
-                        shift.count("capped")
+                        job_run.count("capped")
 
 
-def _may_be_capped(shift: Shift, note: _Note, relevance: float) -> bool:
+def _may_be_capped(job_run: JobRun, note: _Note, relevance: float) -> bool:
     """Whether a note is not an open task, and its relevance has not risen since it was scored."""
-    return not _is_open_task(note.entry.category, note.entry.content) and note.score(shift) <= relevance
+    return not _is_open_task(note.entry.category, note.entry.content) and note.score(job_run) <= relevance
 
 
 # One note
 
 
-def _current(shift: Shift, tx: Transaction, ids: Sequence[str]) -> dict[str, _Note]:
+def _current(job_run: JobRun, tx: Transaction, ids: Sequence[str]) -> dict[str, _Note]:
     """Return the current state of those entries that the job still applies to, in the order given."""
     found: dict[str, _Note] = {}
     for start in range(0, len(ids), PAGE):
@@ -340,12 +342,12 @@ def _current(shift: Shift, tx: Transaction, ids: Sequence[str]) -> dict[str, _No
         for one in some:
             if one in known:
                 at = used[one]
-                found[one] = _Note(known[one].entry, shift.now if at is None else at)
+                found[one] = _Note(known[one].entry, job_run.now if at is None else at)
     return found
 
 
-def _relevance(shift: Shift, scope: str, importance: float, used: int, access_count: int) -> float:
-    return relevance(importance, shift.decay.rate(Scope(scope)), (shift.now - used) / HOUR, access_count)
+def _relevance(job_run: JobRun, scope: str, importance: float, used: int, access_count: int) -> float:
+    return relevance(importance, job_run.decay.rate(Scope(scope)), (job_run.now - used) / HOUR, access_count)
 
 
 def _fingerprint(content: str) -> int:

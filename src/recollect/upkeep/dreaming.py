@@ -34,7 +34,7 @@ from recollect.errors import Unavailable
 from recollect.model.entry import Lifetime
 from recollect.storage import entries
 from recollect.storage.database import Row, Transaction
-from recollect.upkeep.job_run import Shift
+from recollect.upkeep.job_run import JobRun
 from recollect.vault.files import DIARY, MEMORY, Edited, LeftAlone, read_bytes, rewrite_file
 from recollect.vault.git import dream_subject
 
@@ -83,22 +83,22 @@ class Candidate:
         return self.hits >= settings.min_recall_count and self.days >= 1 and enough
 
 
-def dream(shift: Shift, store: Store) -> None:
+def dream(job_run: JobRun, store: Store) -> None:
     """Run one sweep over an agent's memory: light sleep, deep sleep, diary."""
-    folder = shift.folder
+    folder = job_run.folder
     written = _read(folder, f"{store.agent}/{MEMORY}") if folder else b""
-    leaving = _reconcile(shift, store, {marker.decode() for marker in _MARKER.findall(written)})
-    with shift.read(store) as tx:
+    leaving = _reconcile(job_run, store, {marker.decode() for marker in _MARKER.findall(written)})
+    with job_run.read(store) as tx:
         light = tx.all("dreaming.light", limit=CANDIDATES)
     skipped = sum(promoted for *_, promoted in light)
-    promoted = _promote(shift, store, _deep(shift, store, light), "pending" if folder else "done")
+    promoted = _promote(job_run, store, _deep(job_run, store, light), "pending" if folder else "done")
     for figure, number in (("candidates", len(light)), ("promoted", promoted), ("skipped", skipped)):
-        shift.count(figure, number)
-    if folder is None or shift.dry_run:
+        job_run.count(figure, number)
+    if folder is None or job_run.dry_run:
         return
-    _remember(shift, store, folder, leaving)
-    _keep_diary(shift, folder, f"{store.agent}/{DIARY}", len(light), promoted, skipped)
-    shift.record(store.agent, dream_subject(promoted))
+    _remember(job_run, store, folder, leaving)
+    _keep_diary(job_run, folder, f"{store.agent}/{DIARY}", len(light), promoted, skipped)
+    job_run.record(store.agent, dream_subject(promoted))
 
 
 def leave_out(folder: Path, agent: str, entry_id: str) -> None:
@@ -106,9 +106,9 @@ def leave_out(folder: Path, agent: str, entry_id: str) -> None:
     _rewrite(folder, f"{agent}/{MEMORY}", lambda written: _without(written, {entry_id.encode()}))
 
 
-def _reconcile(shift: Shift, store: Store, marked: Collection[str]) -> set[str]:
+def _reconcile(job_run: JobRun, store: Store, marked: Collection[str]) -> set[str]:
     """Reconcile ledger and file; return the ids whose lines must be removed from the file."""
-    with shift.read(store) as tx:
+    with job_run.read(store) as tx:
         ledger: dict[str, str] = dict(tx.all("dreaming.ledger"))
         back = [entry_id for (entry_id,) in tx.all("dreaming.taken_back")]
         unknown = sorted(set(marked) - ledger.keys())
@@ -116,52 +116,52 @@ def _reconcile(shift: Shift, store: Store, marked: Collection[str]) -> set[str]:
         leaving = {one for one in unknown if one not in found and entries.last_removal(tx, one) is not None}
         leaving |= {one for one in marked if one in back or ledger.get(one) == "undone"}
     if back or found:
-        with shift.step(store) as step:
+        with job_run.step(store) as step:
             step.tx.run("dreaming.set_state", ids=back, state="undone")
             for entry in (item.entry for item in entries.stored(step.tx, found).values()):
-                _enter(step.tx, entry.id, shift.now, "done")
+                _enter(step.tx, entry.id, job_run.now, "done")
                 step.change(entry, f"{MEMORY} says that it was promoted", lifetime=Lifetime.LONG_TERM)
     return leaving
 
 
-def _deep(shift: Shift, store: Store, light: Sequence[Row]) -> list[tuple[float, Candidate]]:
+def _deep(job_run: JobRun, store: Store, light: Sequence[Row]) -> list[tuple[float, Candidate]]:
     """Return the candidates to promote with their scores, best first."""
-    settings = shift.settings.dream
+    settings = job_run.settings.dream
     rows = {row[0]: row for row in light if not row[4] and row[1] >= settings.min_recall_count}
     scored = []
     ids = list(rows)
     for start in range(0, len(ids), BATCH):
         queries: dict[str, set[str]] = {}
         days: dict[str, set[int]] = {}
-        with shift.read(store) as tx:
+        with job_run.read(store) as tx:
             for entry_id, query, day in tx.all("dreaming.signals", ids=ids[start : start + BATCH]):
                 queries.setdefault(entry_id, set()).add(query.strip().lower())
                 days.setdefault(entry_id, set()).add(day)
         for entry_id in queries:
             _, hits, total, last, _ = rows[entry_id]
             candidate = Candidate(
-                entry_id, hits, total / hits, (shift.now - last) / DAY, len(queries[entry_id]), len(days[entry_id])
+                entry_id, hits, total / hits, (job_run.now - last) / DAY, len(queries[entry_id]), len(days[entry_id])
             )
             score = candidate.score(settings.half_life_days)
             if candidate.passes(settings) and score >= settings.min_score:
                 scored.append((score, candidate))
     scored.sort(key=lambda one: (-one[0], one[1].entry_id))
-    every = int(shift.settings.upkeep.dream * 1_000)
-    with shift.read(store) as tx:
-        ((lately,),) = tx.all("dreaming.lately", since=shift.now - every, until=shift.now + every)
+    every = int(job_run.settings.upkeep.dream * 1_000)
+    with job_run.read(store) as tx:
+        ((lately,),) = tx.all("dreaming.lately", since=job_run.now - every, until=job_run.now + every)
     return scored[: max(settings.max_promotions - lately, 0)]
 
 
-def _promote(shift: Shift, store: Store, chosen: Sequence[tuple[float, Candidate]], state: str) -> int:
+def _promote(job_run: JobRun, store: Store, chosen: Sequence[tuple[float, Candidate]], state: str) -> int:
     if not chosen:
         return 0
     promoted = 0
-    with shift.step(store) as step:
+    with job_run.step(store) as step:
         living = entries.stored(step.tx, [candidate.entry_id for _, candidate in chosen])
         for score, one in chosen:
             if one.entry_id not in living:  # forgotten since light sleep
                 continue
-            if not _enter(step.tx, one.entry_id, shift.now, state, score=score, hits=one.hits, days=one.days):
+            if not _enter(step.tx, one.entry_id, job_run.now, state, score=score, hits=one.hits, days=one.days):
                 continue
             entry = living[one.entry_id].entry
             reason = (
@@ -187,29 +187,31 @@ def _enter(
 # Files
 
 
-def _remember(shift: Shift, store: Store, folder: Path, leaving: Collection[str]) -> None:
+def _remember(job_run: JobRun, store: Store, folder: Path, leaving: Collection[str]) -> None:
     """Write the lines of all pending rows, including those of an interrupted sweep, and set the rows to done."""
-    with shift.read(store) as tx:
+    with job_run.read(store) as tx:
         if not leaving and not tx.all("dreaming.pending"):
             return
-    with shift.step(store) as step:  # one transaction, so no note is erased between the read and its line
+    with job_run.step(store) as step:  # one transaction, so no note is erased between the read and its line
         pending = step.tx.all("dreaming.pending")
 
-        def told(written: bytes) -> bytes:
+        def update(written: bytes) -> bytes:
             marked = {marker.decode() for marker in _MARKER.findall(written)}
             lines = [_line(*row) for row in pending if row[0] not in marked]
             left = _without(written, {one.encode() for one in leaving})
-            return _appended(left, MEMORY, f"## Dreamed {_moment(shift.now)}", lines) if lines else left
+            return _appended(left, MEMORY, f"## Dreamed {_moment(job_run.now)}", lines) if lines else left
 
-        _rewrite(folder, f"{store.agent}/{MEMORY}", told)
+        _rewrite(folder, f"{store.agent}/{MEMORY}", update)
         step.tx.run("dreaming.set_state", ids=[row[0] for row in pending], state="done")
 
 
-def _keep_diary(shift: Shift, folder: Path, name: str, candidates: int, promoted: int, skipped: int) -> None:
+def _keep_diary(job_run: JobRun, folder: Path, name: str, candidates: int, promoted: int, skipped: int) -> None:
     """Append one diary entry per sweep. A failure is only logged, because the diary holds no memory."""
     lines = [f"- candidates: {candidates}", f"- promoted: {promoted}", f"- skipped: {skipped}"]
     try:
-        _rewrite(folder, name, lambda written: _appended(written, DIARY, f"## Deep Sleep {_moment(shift.now)}", lines))
+        _rewrite(
+            folder, name, lambda written: _appended(written, DIARY, f"## Deep Sleep {_moment(job_run.now)}", lines)
+        )
     except Unavailable as error:
         _log.warning("the diary was not written: %s", error)
 

@@ -40,7 +40,7 @@ from recollect.model.operation import Add
 from recollect.providers import extractive
 from recollect.storage import entries, history
 from recollect.storage.database import Row, Transaction
-from recollect.upkeep.job_run import Shift, Step
+from recollect.upkeep.job_run import JobRun, Step
 
 __all__ = ["KEEP", "MOST", "RECENT", "extract", "shelve"]
 
@@ -61,7 +61,7 @@ _SUMMARY = re.compile(r"Compacted (\d{1,9}) older entries:\n")
 
 
 @dataclass(frozen=True, slots=True)
-class _Talk:
+class _Insights:
     """The insights found in a conversation."""
 
     conversation: str
@@ -76,13 +76,13 @@ class _Talk:
 # Insights
 
 
-def extract(shift: Shift, store: Store) -> None:
+def extract(job_run: JobRun, store: Store) -> None:
     """Store the insights of conversations that have changed since the last run."""
     for figure in ("conversations", CONVERSATIONS_TRIMMED, "extracted"):
-        shift.count(figure, 0)
+        job_run.count(figure, 0)
     after = ""
     while True:
-        with shift.read(store) as tx:
+        with job_run.read(store) as tx:
             rows = tx.all("extraction.changed", after=after, limit=BATCH)
         if not rows:
             return
@@ -90,31 +90,31 @@ def extract(shift: Shift, store: Store) -> None:
         talks = []
         for row in rows:
             try:
-                with shift.read(store) as tx:
-                    talks.append(_found(tx, row, shift.now))
+                with job_run.read(store) as tx:
+                    talks.append(_found(tx, row, job_run.now))
             except Corrupt as error:
-                shift.skip(f"the conversation {row[0]} was left out", error)
+                job_run.skip(f"the conversation {row[0]} was left out", error)
         if talks:
-            with shift.step(store) as step:
+            with job_run.step(store) as step:
                 made = _store(step, talks)
                 trimmed = sum(talk.long and saved_view.trim(step.tx, talk.conversation, RECENT) > 0 for talk in talks)
-            shift.count("conversations", len(talks))
-            shift.count(CONVERSATIONS_TRIMMED, trimmed)
-            shift.count("extracted", made)
+            job_run.count("conversations", len(talks))
+            job_run.count(CONVERSATIONS_TRIMMED, trimmed)
+            job_run.count("extracted", made)
 
 
-def _found(tx: Transaction, row: Row, now: int) -> _Talk:
+def _found(tx: Transaction, row: Row, now: int) -> _Insights:
     """Read a conversation and find its insights; none if its ending has stored them already."""
     conversation, digest, ending, stored = row
     seen = read_seen(stored)
     info = history.conversation(tx, conversation)
     if info is None:
-        return _Talk(conversation, digest, seen)
+        return _Insights(conversation, digest, seen)
     messages = saved_view.saved_messages(tx, conversation, trimmed=False)
     imported = info.summary_by == IMPORTED
     long = len(messages) > RECENT and not imported
     if ending and INSIGHTS in json.loads(ending):
-        return _Talk(conversation, digest, seen, long=long)
+        return _Insights(conversation, digest, seen, long=long)
     old = messages[:-RECENT] if len(messages) > RECENT else messages
     said = [event.content for event in old if event.type is EventType.MODEL]
     insights = extractive.insights(said, known=among(seen))
@@ -126,10 +126,10 @@ def _found(tx: Transaction, row: Row, now: int) -> _Talk:
         previews = [f"- {_shortened(content, HANDOFF_LENGTH)}" for content in said[-HANDOFF_MESSAGES:]]
         content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
         handoff = _note(info, content, Category.HANDOFFS, HANDOFF, at)
-    return _Talk(conversation, digest, seen, tuple(notes), handoff, long, info.ref_code)
+    return _Insights(conversation, digest, seen, tuple(notes), handoff, long, info.ref_code)
 
 
-def _store(step: Step, talks: Iterable[_Talk]) -> int:
+def _store(step: Step, talks: Iterable[_Insights]) -> int:
     """Store new insights of several conversations, and their progress; return the number of notes added."""
     known: dict[Category, set[str]] = {}
     made = 0
@@ -153,7 +153,7 @@ def _store(step: Step, talks: Iterable[_Talk]) -> int:
     return made
 
 
-def _hand_off(step: Step, talk: _Talk, draft: Add) -> int:
+def _hand_off(step: Step, talk: _Insights, draft: Add) -> int:
     """Add the hand-off of a conversation, or rewrite the existing one; return the number added."""
     ids = [entry_id for (entry_id,) in step.tx.all("extraction.handoffs_of", conversation=talk.conversation)]
     for found in entries.stored(step.tx, ids).values():
@@ -184,22 +184,22 @@ def _shortened(content: str, most: int) -> str:
 # Shelves
 
 
-def shelve(shift: Shift, store: Store) -> None:
+def shelve(job_run: JobRun, store: Store) -> None:
     """Replace the older notes of every category with more than 30 by one summary, in batches.
 
     Unless the settings say otherwise, a scheduled run counts and replaces only notes that jobs made from conversations:
     what was remembered on purpose must not disappear from recall without a request.
     """
-    everything = int(shift.requested or shift.settings.upkeep.shelved == "all")
-    with shift.read(store) as tx:
+    everything = int(job_run.requested or job_run.settings.upkeep.shelved == "all")
+    with job_run.read(store) as tx:
         crowded = tx.all("extraction.crowded", all=everything)
-    shift.count(ENTRIES_MERGED, 0)
+    job_run.count(ENTRIES_MERGED, 0)
     for category, total, notes in crowded:
         left = notes - KEEP if total > MOST else 0
         while left > 0:
-            with shift.step(store) as step:
+            with job_run.step(store) as step:
                 merged = _merge(step, Category(category), min(left, SHELF), everything)
-            shift.count(ENTRIES_MERGED, merged)
+            job_run.count(ENTRIES_MERGED, merged)
             left = left - merged if merged else 0
 
 

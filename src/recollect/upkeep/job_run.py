@@ -1,6 +1,6 @@
 """The context of a job run: an agent's rows, short transactions, and a record of every change to an entry.
 
-A job changes and removes entries only through a step of its shift, so that `undo` can reverse all of it. A dry run
+A job changes and removes entries only through a step of its run, so that `undo` can reverse all of it. A dry run
 executes the same steps in one transaction and rolls it back.
 """
 
@@ -18,7 +18,7 @@ from recollect.engine import remember
 from recollect.engine.agent_store import Store, Work
 from recollect.errors import NotFound, RecollectError
 from recollect.model.entry import Entry
-from recollect.model.operation import Add, Remove, Revision, Write, checked
+from recollect.model.operation import Add, Remove, Write, checked
 from recollect.model.reminder import Reminder
 from recollect.model.upkeep import Change
 from recollect.providers.base import LanguageModel
@@ -27,9 +27,9 @@ from recollect.storage import entries
 from recollect.storage.columns import BOOKKEEPING
 from recollect.storage.database import Transaction
 
-__all__ = ["Record", "Shift", "Step", "TakenOver", "set_fields"]
+__all__ = ["JobRun", "Record", "Step", "TakenOver", "set_fields"]
 
-KEPT = 10_000
+MOST_CHANGES = 10_000
 """Maximum number of changes that a run keeps in memory; all are on disk."""
 SHOWN = 60
 """Characters of the text that label an entry without a name."""
@@ -44,7 +44,7 @@ class Record(Protocol):
 
 
 @dataclass(slots=True)
-class Shift:
+class JobRun:
     """One run of a job in one workspace. `now` is its start time, used throughout the run."""
 
     run: str
@@ -125,8 +125,8 @@ class Shift:
             with aside.write() as work:
                 self._dry[id(aside)] = work
                 yield aside
-                raise _Undone
-        except _Undone:
+                raise _RollBack
+        except _RollBack:
             pass
         finally:
             self._dry.pop(id(aside), None)
@@ -136,7 +136,7 @@ class Shift:
 class Step:
     """A write transaction of a job. Its methods change entries and record each change."""
 
-    shift: Shift
+    job_run: JobRun
     store: Store
     work: Work
 
@@ -147,7 +147,7 @@ class Step:
 
     def add(self, draft: Add, reason: str) -> Entry:
         """Add an entry."""
-        made = remember.apply(self.work, checked(draft), actor=self.shift.job, now=self.shift.now)
+        made = remember.apply(self.work, checked(draft), actor=self.job_run.job, now=self.job_run.now)
         # Undo removes the entry only if these fields are still the same.
         kept = {"name": made.name, "tags": made.tags, "content_hash": made.content_hash}
         self._note("added", made, reason, after=kept)
@@ -155,7 +155,7 @@ class Step:
 
     def remove(self, entry: Entry, reason: str) -> None:
         """Move an entry to the trash."""
-        remember.apply(self.work, Remove(entry.id), actor=self.shift.job, now=self.shift.now)
+        remember.apply(self.work, Remove(entry.id), actor=self.job_run.job, now=self.job_run.now)
         self._note("removed", entry, reason)
 
     def change(self, entry: Entry, reason: str, **fields: Any) -> Entry:
@@ -169,7 +169,7 @@ class Step:
         if not after:
             return entry
         before = {name: getattr(entry, name) for name in after}
-        changed = set_fields(self.work, entry, after, actor=self.shift.job, now=self.shift.now)
+        changed = set_fields(self.work, entry, after, actor=self.job_run.job, now=self.job_run.now)
         self._note("changed", entry, reason, before, after)
         return changed
 
@@ -183,43 +183,28 @@ class Step:
     ) -> None:  # fmt: skip
         change = Change(
             what=what, entry_id=entry.id, label=entry.name or " ".join(entry.content.split())[:SHOWN], reason=reason,
-            where=f"{self.shift.workspace}/{self.store.agent}", before=before or {}, after=after or {},
+            where=f"{self.job_run.workspace}/{self.store.agent}", before=before or {}, after=after or {},
         )  # fmt: skip
         self.work.tx.run(
-            "upkeep.change_put", run=self.shift.run, what=what, entry_id=entry.id, label=change.label, reason=reason,
+            "upkeep.change_put", run=self.job_run.run, what=what, entry_id=entry.id, label=change.label, reason=reason,
             before=json.dumps(change.before, default=str), after=json.dumps(change.after, default=str),
         )  # fmt: skip
-        if len(self.shift.changes) < KEPT:
-            self.shift.changes.append(change)
+        if len(self.job_run.changes) < MOST_CHANGES:
+            self.job_run.changes.append(change)
 
 
 def set_fields(work: Work, entry: Entry, fields: Mapping[str, Any], *, actor: str, now: int) -> Entry:
     """Set fields of an entry: bookkeeping directly, all others through a logged operation."""
     kept = {name: value for name, value in fields.items() if name in BOOKKEEPING}
-    emptied = {name: None for name, value in fields.items() if value is None and name not in kept}
-    written = {name: value for name, value in fields.items() if name not in kept and name not in emptied}
+    # In a Write, None means unchanged, and an empty string clears context and category.
+    written: dict[str, Any] = {
+        name: "" if value is None else value for name, value in fields.items() if name not in kept
+    }
     if written:
-        write = checked(Write(entry.id, **written))
-        entry = remember.apply(work, write, actor=actor, now=now)
-    if emptied:
-        entry = _empty(work, entry, emptied, actor, now)
+        entry = remember.apply(work, checked(Write(entry.id, **written)), actor=actor, now=now)
     if kept:
         entry = replace(entry, **kept)
         entries.adjust(work.tx, entry)
-    return entry
-
-
-def _empty(work: Work, entry: Entry, fields: Mapping[str, Any], actor: str, now: int) -> Entry:
-    """Set fields such as context or category to None; in a Write, None means unchanged."""
-    before = {name: getattr(entry, name) for name in fields}
-    entry = replace(entry, **fields, updated_at=now)
-    entries.update(work.tx, entry, entries.stored(work.tx, [entry.id])[entry.id].doc)
-    work.counters.operations += 1
-    revision = Revision(
-        seq=work.counters.operations, at=now, actor=actor, operation="write", entry_id=entry.id, before=before,
-        after=dict(fields),
-    )  # fmt: skip
-    entries.log(work.tx, revision)
     return entry
 
 
@@ -227,7 +212,7 @@ class TakenOver(Exception):
     """The lease was lost: the run ends at once. Not a RecollectError, so that no job skips it as a failed item."""
 
 
-class _Undone(Exception):
+class _RollBack(Exception):
     """Rolls back the transaction of a dry run."""
 
 

@@ -33,7 +33,7 @@ from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
 from recollect.storage.abandoned import abandon, refuse_abandoned
 from recollect.storage.database import Row, Transaction
-from recollect.upkeep.job_run import Record, Shift, TakenOver, set_fields
+from recollect.upkeep.job_run import JobRun, Record, TakenOver, set_fields
 from recollect.upkeep.schedule import JOBS, Job, job
 
 __all__ = ["Jobs", "Workplace"]
@@ -46,7 +46,7 @@ PAUSE = 5.0
 _log = logging.getLogger("recollect.upkeep")
 
 
-class _Standing(NamedTuple):
+class _JobRow(NamedTuple):
     """A row of the jobs table."""
 
     next_due_at: int
@@ -125,7 +125,7 @@ class Jobs:
         for place in self._workplaces():
             rows = self._rows(place)
             for one in JOBS:
-                scheduled = one.only_if(self._shift(one, place, Run(id="", job=one.name, started_at=now)))
+                scheduled = one.only_if(self._job_run(one, place, Run(id="", job=one.name, started_at=now)))
                 row = rows.get(one.name)
                 status = JobStatus(
                     name=one.name, workspace=place.name, every=self._every[one.name], scheduled=scheduled,
@@ -253,7 +253,7 @@ class Jobs:
             raise NotFound(f"there is no workspace {workspace!r}; the list of workspaces shows those that are there")
         return places
 
-    def _rows(self, place: Workplace) -> dict[str, _Standing]:
+    def _rows(self, place: Workplace) -> dict[str, _JobRow]:
         with place.shared.read() as tx:
             return _standings(tx)
 
@@ -262,7 +262,7 @@ class Jobs:
         rows = self._rows(place)
         due, new = [], []
         for one in JOBS:
-            if not one.only_if(self._shift(one, place, Run(id="", job=one.name, started_at=now))):
+            if not one.only_if(self._job_run(one, place, Run(id="", job=one.name, started_at=now))):
                 continue
             row = rows.get(one.name)
             if row is None:
@@ -276,7 +276,7 @@ class Jobs:
             due += [one for one in new if not one.first_after]
         return due
 
-    def _is_due(self, one: Job, row: _Standing, now: int) -> bool:
+    def _is_due(self, one: Job, row: _JobRow, now: int) -> bool:
         return not now < row.next_due_at <= now + self._wait(one, row.failures) + LEASE
 
     def _wait(self, one: Job, failures: int) -> int:
@@ -284,22 +284,22 @@ class Jobs:
         every = self._every[one.name]
         return min(every * 2 ** min(failures, 20), LONGEST_WAIT) if failures else every
 
-    def _shift(self, one: Job, place: Workplace, run: Run) -> Shift:
-        shift = Shift(
+    def _job_run(self, one: Job, place: Workplace, run: Run) -> JobRun:
+        job_run = JobRun(
             run=run.id, job=one.name, workspace=place.name, now=run.started_at, settings=self._settings,
             decay=self._decay, dry_run=run.dry_run, model=self._model, folder=place.folder, clock=self._clock,
             deliver=self.deliver, jobs=tuple(self._every),
         )  # fmt: skip
         if place.record is not None:
-            shift.record = place.record
-        return shift
+            job_run.record = place.record
+        return job_run
 
     def _claimed(self, one: Job, place: Workplace, run: Run, *, asked: bool) -> Run | None:
         """Claim and run a job in one workspace. If it is not claimable: a skipped run if `asked`, else None."""
-        shift = self._shift(one, place, run)
-        shift.requested = asked
+        job_run = self._job_run(one, place, run)
+        job_run.requested = asked
         if run.dry_run:
-            return self._work(one, place, shift, run)
+            return self._work(one, place, job_run, run)
         shared, owner = place.shared, _owner(run.id)
         with shared.write() as work:  # locks the counters, so that concurrent claims are serialised
             now = self._clock.now()
@@ -309,9 +309,9 @@ class Jobs:
                 return replace(run, skipped=True) if asked else None
             work.tx.all("upkeep.claim", name=one.name, owner=owner, now=now, until=now + LEASE, asked=1, latest=now)
             work.tx.run("upkeep.run_put", run=run.id, name=one.name, started_at=run.started_at)
-        shift.alive = _Lease(shared, one.name, owner, self._clock)
+        job_run.alive = _Lease(shared, one.name, owner, self._clock)
         try:
-            done = self._work(one, place, shift, run)
+            done = self._work(one, place, job_run, run)
         except BaseException as ended:  # the process is exiting: release the lease first
             self._finish(one, shared, replace(run, error=f"{type(ended).__name__}: {ended}"), row.failures)
             raise
@@ -333,32 +333,32 @@ class Jobs:
                 figures=_json(run.figures),
             )  # fmt: skip
 
-    def _work(self, one: Job, place: Workplace, shift: Shift, run: Run) -> Run:
+    def _work(self, one: Job, place: Workplace, job_run: JobRun, run: Run) -> Run:
         """Run the job's functions. Errors are logged and recorded in the run, never raised."""
         failures: list[str] = []
         try:
             self._before()
             if one.per_workspace is not None:
-                one.per_workspace(shift, place.agents())
+                one.per_workspace(job_run, place.agents())
             for store in place.agents() if one.per_agent is not None else ():
                 assert one.per_agent is not None
-                shift.alive()
+                job_run.alive()
                 try:
-                    with shift.agent(store) as rows:
-                        one.per_agent(shift, rows)
+                    with job_run.agent(store) as rows:
+                        one.per_agent(job_run, rows)
                 except Exception as failed:  # a failure for one agent must not stop the others
                     failures.append(f"{place.name}/{store.agent}: {type(failed).__name__}: {failed}")
                 refuse_abandoned()  # the home was closed
         except Exception as failed:
             failures.append(f"{type(failed).__name__}: {failed}")
-        for told in (*failures, *shift.problems):
-            _log.warning("the job %s in %s: %s", one.name, place.name, told)
+        for problem in (*failures, *job_run.problems):
+            _log.warning("the job %s in %s: %s", one.name, place.name, problem)
         return replace(
             run,
-            figures=dict(shift.figures),
-            changes=tuple(shift.changes),
+            figures=dict(job_run.figures),
+            changes=tuple(job_run.changes),
             error="; ".join(failures[:5]) or None,
-            problems=tuple(shift.problems),
+            problems=tuple(job_run.problems),
         )
 
     def _changes(self, place: Workplace, run: str) -> list[Change]:
@@ -450,8 +450,8 @@ def _owner(run: str) -> str:
     return f"{socket.gethostname()}-{os.getpid()}-{run}"
 
 
-def _standings(tx: Transaction) -> dict[str, _Standing]:
-    return {name: _Standing(*row) for name, *row in tx.all("upkeep.jobs")}
+def _standings(tx: Transaction) -> dict[str, _JobRow]:
+    return {name: _JobRow(*row) for name, *row in tx.all("upkeep.jobs")}
 
 
 def _interval(settings: Settings, name: str) -> int:

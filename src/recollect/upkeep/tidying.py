@@ -19,7 +19,7 @@ from recollect.model.working import SummaryDocument
 from recollect.storage import entries
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
-from recollect.upkeep.job_run import Shift
+from recollect.upkeep.job_run import JobRun
 from recollect.vault.git import close_message
 
 __all__ = ["age", "checkpoints", "embed", "empty_trash", "five_steps", "reindex", "retain", "vacuum"]
@@ -32,12 +32,12 @@ RUNS = "_shared"
 """The agent whose rows hold the records of runs."""
 
 
-def checkpoints(shift: Shift, store: Store) -> None:
+def checkpoints(job_run: JobRun, store: Store) -> None:
     """Delete checkpoints that have expired or cannot be parsed."""
-    shift.count(CHECKPOINTS_CLEANED, 0)
+    job_run.count(CHECKPOINTS_CLEANED, 0)
     last = ""
     while True:
-        with shift.read(store) as tx:
+        with job_run.read(store) as tx:
             rows = tx.all("tidying.checkpoints", after=last, limit=BATCH)
         if not rows:
             return
@@ -45,12 +45,12 @@ def checkpoints(shift: Shift, store: Store) -> None:
         useless = [
             conversation
             for conversation, documents, saved_at in rows
-            if shift.now - saved_at > CHECKPOINT or not _readable(documents)
+            if job_run.now - saved_at > CHECKPOINT or not _readable(documents)
         ]
         if useless:
-            with shift.step(store) as step:
+            with job_run.step(store) as step:
                 step.tx.run("tidying.drop_checkpoints", ids=useless)
-            shift.count(CHECKPOINTS_CLEANED, len(useless))
+            job_run.count(CHECKPOINTS_CLEANED, len(useless))
 
 
 def _readable(documents: str) -> bool:
@@ -63,86 +63,86 @@ def _readable(documents: str) -> bool:
     return True
 
 
-def embed(shift: Shift, store: Store) -> None:
+def embed(job_run: JobRun, store: Store) -> None:
     """Embed entries without a vector, up to 50 per run. Does nothing without an embedder."""
-    left = embedding.BACKFILL - shift.figures["embedded"]
+    left = embedding.BACKFILL - job_run.figures["embedded"]
     if store.vectors is None or left < 1:
         return
-    if shift.dry_run:  # calling the model may cost money
+    if job_run.dry_run:  # calling the model may cost money
         model, dim = store.vectors.model, store.vectors.dimension
-        with shift.read(store) as tx:
+        with job_run.read(store) as tx:
             made = len(tx.all("vectors.missing", model=model, dim=dim, others=0, after="", limit=left))
     else:
         made = embedding.backfill(store, left)
-    shift.count("embedded", made)
+    job_run.count("embedded", made)
 
 
-def age(shift: Shift, store: Store) -> None:
+def age(job_run: JobRun, store: Store) -> None:
     """End stale conversations, clear leftover conversation-scope entries, and move all but the most recently ended
     conversations to long-term memory."""
-    shift.count("ended", 0)
-    settings = shift.settings.conversation
-    silent = shift.now - int(settings.stale_after * 3_600_000)
-    _clear(shift, store, silent)
+    job_run.count("ended", 0)
+    settings = job_run.settings.conversation
+    silent = job_run.now - int(settings.stale_after * 3_600_000)
+    _clear(job_run, store, silent)
     dead, _ = ending.stale(store, silent)
-    if shift.dry_run:
-        with shift.read(store) as tx:
+    if job_run.dry_run:
+        with job_run.read(store) as tx:
             old = tx.all("history.ended_oldest", keep=max(settings.mid_term - len(dead), 0))
-        shift.count("ended", len(dead))
-        shift.count("aged", len(old))
+        job_run.count("ended", len(dead))
+        job_run.count("aged", len(old))
         return
     for conversation in dead:
         try:
             # Without a model: no caller waits for the summary of a stale conversation.
-            ended = ending.end(store, conversation, None, lambda: shift.now, mid_term=settings.mid_term)
+            ended = ending.end(store, conversation, None, lambda: job_run.now, mid_term=settings.mid_term)
         except Conflict:  # another process has ended it
             continue
         except RecollectError as error:
-            shift.skip(f"the conversation {conversation} was not ended", error)
+            job_run.skip(f"the conversation {conversation} was not ended", error)
         else:
-            shift.count("ended")
-            shift.count("aged", len(ended.aged))
-            shift.record(store.agent, *close_message(conversation, store.agent))
-        shift.alive()
-    shift.count("aged", len(ending.age(store, shift.now, settings.mid_term)))
+            job_run.count("ended")
+            job_run.count("aged", len(ended.aged))
+            job_run.record(store.agent, *close_message(conversation, store.agent))
+        job_run.alive()
+    job_run.count("aged", len(ending.age(store, job_run.now, settings.mid_term)))
 
 
-def _clear(shift: Shift, store: Store, before: int) -> None:
+def _clear(job_run: JobRun, store: Store, before: int) -> None:
     """Move to the trash the entries of scope `conversation` that no ending will clear."""
-    shift.count("cleared", 0)
+    job_run.count("cleared", 0)
     last, written = "", _first_id(before)
     while True:
-        with shift.step(store) as step:
+        with job_run.step(store) as step:
             rows = step.tx.all("tidying.left_over", after=last, written=written, before=before, limit=BATCH)
             left = entries.stored(step.tx, [entry_id for (entry_id,) in rows])
             for found in left.values():
                 step.remove(found.entry, "its conversation is over, or was never there")
-        shift.count("cleared", len(rows))
+        job_run.count("cleared", len(rows))
         if len(rows) < BATCH:
             return
         last = rows[-1][0]
 
 
-def retain(shift: Shift, store: Store) -> None:
+def retain(job_run: JobRun, store: Store) -> None:
     """Delete recall signals, delivered reminders and records of runs past their retention, and the text of entries
     removed by hand; what a job removed stays in the trash until a user empties it."""
-    settings = shift.settings.upkeep
-    signals, trash = shift.now - int(settings.recall_days * DAY), shift.now - int(settings.trash_days * DAY)
+    settings = job_run.settings.upkeep
+    signals, trash = job_run.now - int(settings.recall_days * DAY), job_run.now - int(settings.trash_days * DAY)
     while True:
-        with shift.step(store) as step:
+        with job_run.step(store) as step:
             gone = step.tx.run("tidying.old_signals", before=signals, limit=PAGE)
-        shift.count("signals", gone)
+        job_run.count("signals", gone)
         if gone < PAGE:
             break
     rows = [0]
-    shift.count("expired", 0)
+    job_run.count("expired", 0)
     while rows:
-        with shift.step(store) as step:
-            rows = _expire(step.tx, trash, shift.jobs, rows[-1])
-        shift.count("expired", len(rows))
-    with shift.step(store) as step:
-        shift.count("reminders", step.tx.run("reminders.expire", before=trash))
-    _forget_runs(shift, store, trash)
+        with job_run.step(store) as step:
+            rows = _expire(step.tx, trash, job_run.jobs, rows[-1])
+        job_run.count("expired", len(rows))
+    with job_run.step(store) as step:
+        job_run.count("reminders", step.tx.run("reminders.expire", before=trash))
+    _forget_runs(job_run, store, trash)
 
 
 def empty_trash(store: Store) -> int:
@@ -166,13 +166,13 @@ def _expire(tx: Transaction, before: int, kept: Sequence[str], after: int) -> li
     return rows
 
 
-def _forget_runs(shift: Shift, store: Store, before: int) -> None:
+def _forget_runs(job_run: JobRun, store: Store, before: int) -> None:
     """Delete records of runs whose removals have left the trash and cannot be undone. Runs go before their changes, so
     that an existing run can always be undone completely."""
-    if not shift.dry_run:
+    if not job_run.dry_run:
         with store.database.write(RUNS) as tx:
-            shift.count("runs", tx.run("upkeep.runs_expire", before=before))
-    with shift.step(store) as step:
+            job_run.count("runs", tx.run("upkeep.runs_expire", before=before))
+    with job_run.step(store) as step:
         step.tx.run("upkeep.changes_expire", before=_first_id(before))
 
 
@@ -182,25 +182,25 @@ def _first_id(moment: int) -> str:
     return f"{written[:8]}-{written[8:]}"
 
 
-def reindex(shift: Shift, store: Store) -> None:
+def reindex(job_run: JobRun, store: Store) -> None:
     """Compare both indexes with their sources, and rebuild one that differs."""
-    with shift.read(store) as tx:
-        words, turns = _differences(shift, store, tx), conversation_search.check(store, tx)
+    with job_run.read(store) as tx:
+        words, turns = _differences(job_run, store, tx), conversation_search.check(store, tx)
     if words:
-        with shift.step(store) as step:
+        with job_run.step(store) as step:
             build_index(step.work)
     if turns:
-        with shift.step(store) as step:
+        with job_run.step(store) as step:
             conversation_search.rebuild(store, step.tx)
-    shift.count("differences", len(words) + len(turns))
-    shift.count("repaired", bool(words) + bool(turns))
+    job_run.count("differences", len(words) + len(turns))
+    job_run.count("repaired", bool(words) + bool(turns))
 
 
-def _differences(shift: Shift, store: Store, tx: Transaction) -> list[str]:
+def _differences(job_run: JobRun, store: Store, tx: Transaction) -> list[str]:
     def documents() -> Iterator[tuple[int, dict[str, int]]]:
         for number, stored in enumerate(every(tx)):
             if number % PAGE == 0:
-                shift.alive()
+                job_run.alive()
             yield stored.doc, document(stored.entry)
 
     try:
@@ -209,10 +209,10 @@ def _differences(shift: Shift, store: Store, tx: Transaction) -> list[str]:
         return [f"the index cannot be read ({error})"]
 
 
-def vacuum(shift: Shift, stores: Sequence[Store]) -> None:
+def vacuum(job_run: JobRun, stores: Sequence[Store]) -> None:
     """Release the space of deleted rows."""
-    if stores and not shift.dry_run:
-        shift.count("pages", stores[0].database.admin.tidy())
+    if stores and not job_run.dry_run:
+        job_run.count("pages", stores[0].database.admin.tidy())
 
 
 # The five steps

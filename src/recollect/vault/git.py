@@ -134,7 +134,7 @@ class Repository:
             if include_diff and len(found) > 1:
                 patches = repository.diff(found[-1], found[0])
                 diff = "".join(patch.text or "" for patch in patches if self._holds(patch.delta.new_file.path))
-            return History(commits=tuple(map(_told, found)), diff=diff)
+            return History(commits=tuple(map(_commit_value, found)), diff=diff)
 
     def _holds(self, path: str) -> bool:
         return not self._only or path.partition("/")[0] in self._only
@@ -227,7 +227,7 @@ class Repository:
         message = f"{' '.join(subject.split())}\n" + (f"\n{body.strip()}\n" if body.strip() else "")
         parents = [] if unborn else [repository.head.target]
         oid = repository.create_commit("HEAD", who, who, message, tree, parents)
-        return _told(repository[oid])
+        return _commit_value(repository[oid])
 
     def _add(self, repository: Any, index: Any, name: str) -> None:
         """Add a file to the index, reading it through `vault.files`; links and large files are left out and logged."""
@@ -261,7 +261,7 @@ def _holds_link(folder: Path | str) -> bool:
         )
 
 
-def _told(commit: Any) -> Commit:
+def _commit_value(commit: Any) -> Commit:
     subject, _, body = commit.message.partition("\n")
     return Commit(
         oid=str(commit.id), subject=subject, body=body.strip(), author=commit.author.name,

@@ -294,7 +294,9 @@ class Writer:
                 given.append(checked_event(event, identity, self._clock() if at is None else at))
             except Invalid as error:
                 self._remark(f"a message of the chat {chat.id} was left out: {error}")
-        known = [event for one_ in one.chats.get(chat.id, ()) for event in conversations.told(tx, one_, Lane.EDGE)]
+        known = [
+            event for one_ in one.chats.get(chat.id, ()) for event in conversations.lane_events(tx, one_, Lane.EDGE)
+        ]
         return conversations.new_part(known, given) if known else given
 
 
