@@ -39,7 +39,9 @@ from recollect.rest.types import (
     ShortText,
     StrictBool,
     StrictNumber,
+    json_response,
     page,
+    short_tag,
 )
 
 __all__ = [
@@ -207,7 +209,9 @@ class JobStart(_EventBody):
     lane: Literal[Lane.CORE] = Lane.CORE
 
 
-AnyEvent = Annotated[UserMsg | ModelOutput | ToolResult | Instruction | JobStart, Field(discriminator="type")]
+AnyEvent = Annotated[
+    UserMsg | ModelOutput | ToolResult | Instruction | JobStart, Field(discriminator="type"), short_tag("type")
+]
 
 
 class SavedMessage(BaseModel):
@@ -498,22 +502,22 @@ def events(
 @router.post(
     "/conversations/{ref}/events",
     status_code=201,
+    response_model=list[Event],
     responses={200: {"model": list[Event], "description": "Nothing of it was new."}},
 )
-def append(
-    conversation: WritableConversation, sent: Annotated[AppendBody, Carried()], response: Response
-) -> list[Event]:
+def append(conversation: WritableConversation, sent: Annotated[AppendBody, Carried()]) -> Response:
     """Append one event, several together, or what is new in a list of messages. They are on disk when the answer comes.
 
     A client may send its whole list of messages again and again: what is known already is not appended twice.
     """
     if isinstance(sent, SavedMessages):
         added = conversation.extend([one.model_dump(exclude_unset=True) for one in sent.messages], lane=sent.lane)
-        response.status_code = 201 if added else 200
-        return added
-    stored = conversation.append([Event(**one.model_dump()) for one in (sent if isinstance(sent, list) else [sent])])
-    assert isinstance(stored, list)
-    return stored
+        return json_response(added, 201 if added else 200)
+    events = sent if isinstance(sent, list) else [sent]
+    # The payload is plain JSON already: dumping it would only copy it.
+    return json_response(
+        conversation.append([Event(**one.model_dump(exclude={"payload"}), payload=one.payload) for one in events]), 201
+    )
 
 
 @router.get("/conversations/{ref}/events/{hash}")

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Annotated, Literal
 
 from fastapi import APIRouter, Header, Query, Request, Response
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Discriminator, Field
 
 from recollect.errors import NotFound, Stale
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
@@ -34,6 +34,7 @@ from recollect.rest.types import (
     Tag,
     Tags,
     json_response,
+    short_tag,
 )
 from recollect.rest.vault import redacted
 
@@ -186,7 +187,9 @@ class RemoveBody(Body):
 
 AnyOperation = Annotated[
     AddBody | RenameBody | AliasBody | WriteBody | RemoveBody,
-    Field(discriminator="op", examples=[{"op": "rename", "target": "deploy day", "name": "release day"}]),
+    Discriminator("op"),
+    short_tag("op"),
+    Field(examples=[{"op": "rename", "target": "deploy day", "name": "release day"}]),
 ]
 OPERATIONS: dict[str, type[Operation]] = {
     "add": Add,

@@ -25,6 +25,7 @@ from recollect.rest.types import (
     Tag,
     Tags,
     json_response,
+    short_tag,
 )
 
 __all__ = [
@@ -169,7 +170,9 @@ class DeleteKnowledge(Body):
 
 KnowledgeChange = Annotated[
     InsertKnowledge | UpdateKnowledge | DeleteKnowledge,
-    Field(discriminator="op", examples=[{"op": "insert", "key": "deploy day", "content": "We deploy on Tuesdays."}]),
+    Discriminator("op"),
+    short_tag("op"),
+    Field(examples=[{"op": "insert", "key": "deploy day", "content": "We deploy on Tuesdays."}]),
 ]
 
 

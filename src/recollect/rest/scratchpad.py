@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query
+from fastapi import APIRouter, Depends, Query, Response
 from pydantic import JsonValue
 
 from recollect import Scratchpad
@@ -10,7 +10,7 @@ from recollect.errors import NotFound
 from recollect.rest.caller import AgentName, Reader, Writer
 from recollect.rest.conversations import Ref
 from recollect.rest.idempotency import Route
-from recollect.rest.types import Body, InPath
+from recollect.rest.types import Body, InPath, json_response
 
 __all__ = ["ScratchpadValue", "router"]
 
@@ -59,11 +59,11 @@ def get(key: InPath, scratchpad: ReadablePad) -> ScratchpadValue:
         raise _missing(key) from None
 
 
-@router.put("/{key}")
-def put(key: InPath, given: ScratchpadValue, scratchpad: WritablePad) -> ScratchpadValue:
+@router.put("/{key}", response_model=ScratchpadValue)
+def put(key: InPath, given: ScratchpadValue, scratchpad: WritablePad) -> Response:
     """Set a value."""
     scratchpad[key] = given.value
-    return given
+    return json_response({"value": given.value})
 
 
 @router.delete("/{key}", status_code=204)

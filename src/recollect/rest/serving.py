@@ -7,6 +7,7 @@ never through the environment or the command line, where other users could read 
 
 import asyncio
 import errno
+import gc
 import json
 import logging
 import multiprocessing
@@ -159,6 +160,8 @@ class HomeServer(uvicorn.Server):
         )
         self._stopping, self._ready, self._signals = app.state.stopping, ready, signals
         sys.setswitchinterval(SWITCH)
+        gc.collect()
+        gc.freeze()  # a full collection would traverse all loaded modules and hold the GIL for 100 ms
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         with suppress(ValueError, OSError):  # keep the present limit
             resource.setrlimit(resource.RLIMIT_NOFILE, (FILES if most < 0 else min(FILES, most), most))

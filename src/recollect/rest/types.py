@@ -51,6 +51,7 @@ __all__ = [
     "bad_cursor",
     "json_response",
     "page",
+    "short_tag",
 ]
 
 T = TypeVar("T")
@@ -84,6 +85,18 @@ def _few_keys(value: object) -> object:
     return value
 
 
+def short_tag(name: str) -> BeforeValidator:
+    """Return a validator that rejects a long discriminator before the union would copy it into its error message."""
+
+    def check(value: object) -> object:
+        tag = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(tag, str | list | dict) and len(tag) > TAG:
+            raise ValueError(f"{name} must be a string of at most {TAG} characters")
+        return value
+
+    return BeforeValidator(check)
+
+
 FewKeys = BeforeValidator(_few_keys)
 """Limits the keys of an object. Checked first, because each unknown key would be an error of its own."""
 StrictNumber = BeforeValidator(_number)
@@ -103,6 +116,8 @@ DATE = (
     rf"^((19[7-9][0-9]|[2-9][0-9]{{3}})-{_DAY}|{_LEAP})([T ]{_HOUR}(:[0-5][0-9](\.[0-9]{{1,6}})?)?(Z|[+-]{_HOUR})?)?$"
 )
 """Valid dates since 1970, with or without a time and a zone."""
+TAG = 100
+"""Maximum length of the value that selects one of several bodies."""
 KEYS = 1_000
 """Maximum number of keys of an object in a body."""
 DIGITS = 11
