@@ -313,8 +313,8 @@ async function reminded({ id }) {
     const found = items.filter((one) => !seen.has(one.id)); // all that are due, also those whose events are still on their way
     for (const shown of [...announced, ...found.map((one) => one.id)]) seen.add(shown);
     for (const shown of seen) due.delete(shown);
-    if (found.length > 3) toast(`${many(found.length, "reminder is", "reminders are")} due: “Reminders” shows them.`);
-    else for (const one of found) toast(`Reminder: ${one.message}`);
+    if (found.length > 3) toast(`${many(found.length, "reminder is", "reminders are")} due: “Reminders” shows them.`, { stays: true });
+    else for (const one of found) toast(`Reminder: ${one.message}`, { stays: true });
   }
   asking = false;
 }

@@ -161,8 +161,8 @@ export function span(milliseconds) {
 
 const undos = [];
 
-/** Show a message at the edge of the page; with `undo`, with an undo button and the shortcut `u`. */
-export function toast(text, { undo, bad = false } = {}) {
+/** Show a message at the edge of the page; with `undo`, with an undo button and the shortcut `u`; with `stays`, until it is closed. */
+export function toast(text, { undo, bad = false, stays = false } = {}) {
   const place = document.getElementById("toasts");
   const took = { run: null, leave: () => leave() };
   let from = null; // the element that had the focus before the toast
@@ -174,7 +174,7 @@ export function toast(text, { undo, bad = false } = {}) {
     const at = undos.indexOf(took);
     if (at >= 0) undos.splice(at, 1);
   };
-  const wait = () => { took.timer = setTimeout(leave, undo ? 12_000 : 5_000); };
+  const wait = () => { if (!stays) took.timer = setTimeout(leave, undo ? 12_000 : 5_000); };
   const made = h("div", { class: bad ? "toast bad" : "toast", role: bad ? "alert" : null,
     onmouseenter: () => clearTimeout(took.timer), onmouseleave: wait,
     onfocusin: (event) => { clearTimeout(took.timer); if (!made.contains(event.relatedTarget)) from = event.relatedTarget; }, onfocusout: wait }, h("span", {}, text));
