@@ -20,7 +20,7 @@ Wildcard = Annotated[str, Field(max_length=1, pattern=r"^\*$", examples=["*"])]
 
 
 class NewToken(Body):
-    """What a token is to be for."""
+    """The name, scope and rights of a new token."""
 
     name: Name
     workspace: SegmentName | Wildcard = ANY
@@ -30,23 +30,21 @@ class NewToken(Body):
 
 
 class CreatedToken(BaseModel):
-    """A token and its secret, which is shown this once."""
+    """A token and its secret, which is shown only once."""
 
     token: Token
     secret: Annotated[str, Field(examples=["rcl_…"])]
 
 
 @router.get("/tokens", response_model=Page[Token])
-def tokens(
-    caller: Owner, revoked: Annotated[bool, Query(description="Also those that were revoked.")] = False
-) -> Response:
+def tokens(caller: Owner, revoked: Annotated[bool, Query(description="Include revoked tokens.")] = False) -> Response:
     """The tokens of this home, oldest first; never their secrets."""
     return json_response({"items": caller.home.tokens.list(include_revoked=revoked), "next": None})
 
 
 @router.post("/tokens", status_code=201, response_model=CreatedToken)
 def create_token(wanted: NewToken, caller: Owner) -> Response:
-    """Make a token. Its secret is in this answer and nowhere else."""
+    """Create a token. Its secret appears only in this response."""
     given = dict(wanted)
     token, secret = caller.home.tokens.create(given.pop("name"), **given)
     return json_response({"token": token, "secret": secret}, 201, NO_STORE)
@@ -54,13 +52,13 @@ def create_token(wanted: NewToken, caller: Owner) -> Response:
 
 @router.delete("/tokens/{id_or_name}", response_model=Token)
 def revoke_token(id_or_name: InPath, caller: Owner) -> Response:
-    """End a token, at once."""
+    """Revoke a token, effective at once."""
     return json_response(caller.home.tokens.revoke(id_or_name))
 
 
 @router.get("/workspaces", response_model=list[str])
 def workspaces(caller: Anyone) -> Response:
-    """The workspaces that hold anything, as far as the caller may know of them."""
+    """The workspaces with data that the caller may see."""
     return json_response([name for name in caller.home.workspaces() if _reads_some_of(caller, name)])
 
 
@@ -68,21 +66,21 @@ def workspaces(caller: Anyone) -> Response:
 def delete_workspace(
     name: Annotated[str, Path(min_length=1, max_length=64, pattern=SEGMENT, examples=["default"])], caller: Owner
 ) -> Response:
-    """Remove a workspace with all its agents' memories. There is no way back but a backup."""
+    """Delete a workspace with the memories of all its agents. Only a backup can bring it back."""
     caller.home.delete_workspace(name)
     return Response(status_code=204)
 
 
 @router.get("/agents", response_model=list[str])
 def agents(caller: Anyone) -> Response:
-    """The agents that remember anything in the workspace, as far as the caller may know of them."""
+    """The agents with data in the workspace that the caller may see."""
     known = caller.home.agents(caller.workspace)
     return json_response([name for name in known if caller.may(Right.READ, agent=name)])
 
 
 @router.get("/stats", response_model=Stats)
 def stats(caller: Anyone) -> Response:
-    """Figures about the workspace: what is in it, how it grows, how much room it takes."""
+    """Statistics of the workspace: counts, growth and size."""
     caller.must(Right.ADMIN, agent=ANY)
     return json_response(caller.home.stats(caller.workspace))
 

@@ -49,7 +49,7 @@ HitCount = Annotated[int, Field(ge=0, le=1_000), StrictNumber]
 
 
 class RecallRequest(Body):
-    """What to look for, and among what."""
+    """A query and its filters."""
 
     query: Annotated[QueryText, Field(examples=["when do we deploy?"])]
     limit: HitCount = 5
@@ -69,11 +69,11 @@ class RecallRequest(Body):
     prefix: StrictBool = False
     fuzzy: Annotated[float, Field(ge=0, le=1), StrictNumber] = 0.0
     explain: StrictBool = False
-    record: Annotated[StrictBool, Field(description="Whether what is found counts as used.")] = True
+    record: Annotated[StrictBool, Field(description="Whether hits are recorded as used.")] = True
 
 
 class KnowledgeQuery(Body):
-    """Among what was written to stay, by meaning or by words."""
+    """Search long-term notes, by meaning or by words."""
 
     store: Literal["knowledge"] = "knowledge"
     mode: Literal["semantic", "text"] | None = None
@@ -83,7 +83,7 @@ class KnowledgeQuery(Body):
 
 
 class SessionQuery(Body):
-    """Among past conversations, by meaning or by words."""
+    """Search past conversations, by meaning or by words."""
 
     store: Literal["session"]
     mode: Literal["semantic", "text"] | None = None
@@ -93,7 +93,7 @@ class SessionQuery(Body):
 
 
 class SessionDetailQuery(Body):
-    """All of a past conversation."""
+    """Read a past conversation, page by page."""
 
     store: Literal["session"]
     mode: Literal["session_detail"]
@@ -104,7 +104,7 @@ class SessionDetailQuery(Body):
 
 
 class WorkingQuery(Body):
-    """In the current conversation, by words."""
+    """Search the current conversation, by words."""
 
     store: Literal["working"]
     mode: Literal["keyword"] | None = None
@@ -144,7 +144,7 @@ StoreQuery = Annotated[
 
 
 class InsertKnowledge(Body):
-    """Write knowledge; under a key that is there it is rewritten."""
+    """Write knowledge; an existing key is overwritten."""
 
     op: Literal["insert"]
     key: Name | None = None
@@ -153,7 +153,7 @@ class InsertKnowledge(Body):
 
 
 class UpdateKnowledge(Body):
-    """Rewrite knowledge."""
+    """Overwrite the knowledge of an existing key."""
 
     op: Literal["update"]
     key: Name
@@ -177,7 +177,7 @@ KnowledgeChange = Annotated[
 
 
 class QueryResponse(BaseModel):
-    """What a read found."""
+    """Results of a query."""
 
     ok: bool
     results: list[dict[str, Any]]
@@ -185,7 +185,7 @@ class QueryResponse(BaseModel):
 
 
 class UpsertResponse(BaseModel):
-    """What a write did."""
+    """Result of an upsert."""
 
     ok: bool
     id: str
@@ -194,7 +194,7 @@ class UpsertResponse(BaseModel):
 
 @router.post("/recall", response_model=list[Hit])
 def recall(question: RecallRequest, caller: Reader) -> Response:
-    """Find entries by their words and, where there is an embedder, by their meaning; best first."""
+    """Search entries by words and, with an embedder, by meaning; best first."""
     return _recall(caller, question)
 
 
@@ -217,7 +217,7 @@ def recall_by_link(
     fuzzy: Annotated[float, Query(ge=0, le=1)] = 0.0,
     explain: bool = False,
 ) -> Response:
-    """The same for links and for search as you type; with one value of each filter."""
+    """Recall for links and search as you type, with one value per filter."""
     question = RecallRequest(
         query=q,
         limit=limit,
@@ -240,14 +240,14 @@ def recall_by_link(
 
 @router.post("/query", response_model=QueryResponse)
 def query(lookup: StoreQuery, caller: Reader) -> Response:
-    """Read a store (working, session, knowledge) in the shape that a model's tool has."""
+    """Read a store (working, session, knowledge), as the tool `memory_query` does."""
     caller.others(lookup.target_agent)
     return json_response(caller.memory.query(**dict(lookup)))
 
 
 @router.post("/upsert", response_model=UpsertResponse)
 def upsert(change: KnowledgeChange, caller: Writer) -> Response:
-    """Write knowledge in the shape that a model's tool has: insert, update or delete by a key."""
+    """Write knowledge by key: insert, update or delete, as the tool `memory_upsert` does."""
     return json_response(store_tools.upsert(caller.memory, **dict(change)))
 
 

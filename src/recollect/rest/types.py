@@ -16,7 +16,6 @@ from pydantic import (
     model_validator,
 )
 from pydantic_core import to_json
-from starlette.exceptions import HTTPException
 
 from recollect.clock import LAST, milliseconds
 from recollect.errors import Invalid
@@ -48,7 +47,6 @@ __all__ = [
     "Tag",
     "Tags",
     "UnpagedLimit",
-    "bad_cursor",
     "json_response",
     "page",
     "short_tag",
@@ -150,10 +148,10 @@ QueryMoment = Annotated[
     WithJsonSchema({"anyOf": [{**MOMENT[0], "minimum": 10 ** (DIGITS - 1)}, MOMENT[1]], **_ABOUT}),
 ]
 """A moment in a query, where every value is text."""
-PageLimit = Annotated[int, Query(ge=1, le=1_000, description="How many at most.")]
-UnpagedLimit = Annotated[int, Query(ge=0, le=10_000, description="How many at most.")]
+PageLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items.")]
+UnpagedLimit = Annotated[int, Query(ge=0, le=10_000, description="Maximum number of items.")]
 """A limit for results without pagination."""
-HitLimit = Annotated[int, Query(ge=0, le=1_000, description="How many at most.")]
+HitLimit = Annotated[int, Query(ge=0, le=1_000, description="Maximum number of items.")]
 """A limit for search results."""
 PageCursor = Annotated[
     str | None, Query(max_length=500, description="`next` of the page before.", pattern=r"^[\x21-\x7e]+$")
@@ -168,7 +166,7 @@ InPath = Annotated[
 
 def _without_nul(text: str) -> str:
     if "\0" in text:
-        raise ValueError("it holds a NUL byte; remove it, memory stores text only")
+        raise ValueError("it contains a NUL byte; remove it")
     return text
 
 
@@ -177,14 +175,14 @@ QueryText = Annotated[str, Field(max_length=100_000), AfterValidator(_without_nu
 
 
 class Body(BaseModel):
-    """A body: unknown keys are refused, so that a slip of the pen does not go unnoticed."""
+    """A body. Unknown keys are rejected, so that a misspelt one is noticed."""
 
     model_config = ConfigDict(extra="forbid")
     _few_keys = model_validator(mode="before")(_few_keys)
 
 
 class Page(BaseModel, Generic[T]):
-    """A part of a list; `next` is the cursor of the part after it."""
+    """A page of a list; `next` is the cursor of the next page."""
 
     items: Sequence[T]
     next: str | None = None
@@ -198,8 +196,3 @@ def page(items: Sequence[T], limit: int, cursor: str | None) -> Page[T]:
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Serialise a value of the library directly, without validating it again."""
     return Response(to_json(value, inf_nan_mode="null"), status, headers, "application/json")
-
-
-def bad_cursor() -> HTTPException:
-    """Return the error for an invalid cursor."""
-    return HTTPException(422, "this cursor was not given by a page of this list; begin without one")

@@ -32,13 +32,13 @@ router = APIRouter(prefix="/v1/vault", tags=["vault"], route_class=Route)
 
 
 class SyncRequest(Body):
-    """Whose files."""
+    """Which files to synchronise."""
 
     everyone: Annotated[StrictBool, Field(description="All agents of the workspace, not only this one.")] = False
 
 
 class CheckpointNote(Body):
-    """What a checkpoint is for."""
+    """The reason for a checkpoint."""
 
     note: ShortText | None = None
 
@@ -70,7 +70,7 @@ class VaultCheckpoint(BaseModel):
 
 
 class Instructions(BaseModel):
-    """What to tell an agent that writes the files itself."""
+    """Instructions for an agent that writes the files itself."""
 
     instructions: str
 
@@ -82,7 +82,7 @@ _log = logging.getLogger("recollect.rest")
 
 @router.post("/sync")
 def sync(request: Request, caller: Writer, chosen: SyncRequest = ONE) -> Report:
-    """Bring files and memory in step."""
+    """Synchronise files and memory."""
     if chosen.everyone:
         caller.must(Right.WRITE, agent=ANY)
     report = caller.home.vault(caller.workspace).sync(None if chosen.everyone else caller.agent)
@@ -93,7 +93,7 @@ def sync(request: Request, caller: Writer, chosen: SyncRequest = ONE) -> Report:
 
 @router.post("/checkpoint", response_model=VaultCheckpoint)
 def checkpoint(caller: Writer, given: CheckpointNote = NOTHING) -> Any:
-    """Commit the agent's files as they are."""
+    """Commit the current state of the agent's files."""
     return caller.home.vault(caller.workspace).checkpoint(caller.agent, given.note)
 
 
