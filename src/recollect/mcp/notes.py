@@ -18,6 +18,7 @@ from recollect.mcp.schemas import (
     Line,
     LongText,
     NoteView,
+    Tag,
     TagList,
     TargetAgent,
     change_view,
@@ -295,7 +296,7 @@ def memory_note(
     channel: Annotated[Line | None, Field(description="For add with scope channel.")] = None,
     conversation: Annotated[ConversationRef | None, Field(description="For add with scope conversation.")] = None,
     kind: Annotated[Literal["note", "archive", "chunk"] | None, Field(description="For list: only these.")] = None,
-    tag: Annotated[Line | None, Field(description="For list: only with this tag.")] = None,
+    tag: Annotated[Tag | None, Field(description="For list: only with this tag.")] = None,
     limit: Annotated[
         ToolLimit | None, Field(description="For list and trash: the most entries; 20 if left out.")
     ] = None,

@@ -1,13 +1,14 @@
 """Types of the tools' arguments and results, from which their schemas are derived. No result contains a score."""
 
 from collections.abc import Sequence
-from typing import Annotated, Any, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired, cast
 
 from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from recollect.clock import iso
 from recollect.model.entry import Entry
+from recollect.model.fields import LINE_LENGTH, Text, Words, limits_of
 from recollect.model.history import ConversationInfo, Event
 from recollect.model.operation import Revision
 from recollect.model.recall import Hit
@@ -24,6 +25,7 @@ __all__ = [
     "LongText",
     "MessageInput",
     "NoteView",
+    "Tag",
     "TagList",
     "TargetAgent",
     "change_view",
@@ -34,15 +36,16 @@ __all__ = [
 ]
 
 STRICT = ConfigDict(extra="forbid")
-TEXT = 1_000_000
-NAME = 256
+_LIMITS = limits_of(Entry)
+_CONTENT, _TAGS = cast(Text, _LIMITS["content"]), cast(Words, _LIMITS["tags"])
 
-Line = Annotated[str, Field(min_length=1, max_length=NAME)]
+Line = Annotated[str, Field(min_length=1, max_length=LINE_LENGTH)]
 """A single line, such as a name."""
-LongText = Annotated[str, Field(min_length=1, max_length=TEXT)]
+LongText = Annotated[str, Field(min_length=1, max_length=_CONTENT.size)]
 """Text of any number of lines."""
+Tag = Annotated[str, Field(min_length=1, max_length=_TAGS.length)]
 TagList = Annotated[
-    list[Line], Field(max_length=100, description='Words to sort it by, for example ["deploy", "ops"].')
+    list[Tag], Field(max_length=_TAGS.count, description='Words to sort it by, for example ["deploy", "ops"].')
 ]
 ConversationRef = Annotated[
     Line, Field(description="The id or the ref code of a conversation; left out, it is the one of this session.")

@@ -18,6 +18,7 @@ from recollect.model.checks import member
 
 __all__ = [
     "CONTENT_BYTES",
+    "LINE_LENGTH",
     "EventNumber",
     "Fraction",
     "Limits",
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 CONTENT_BYTES = 1_000_000
+LINE_LENGTH = names.NAME_LENGTH
 EVENTS = 2**63 - 1
 """Greatest sequence number of an event."""
 
@@ -47,7 +49,7 @@ class Limits(Protocol):
 class Line:
     """A single non-blank line of text."""
 
-    length: int = names.NAME_LENGTH
+    length: int = LINE_LENGTH
     example: str | None = None
 
     def check(self, value: object, what: str) -> str:

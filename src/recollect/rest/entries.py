@@ -1,6 +1,5 @@
 """Entries over HTTP: the five operations, reads, the trash, the operation log."""
 
-import sys
 from dataclasses import replace
 from typing import Annotated, Literal
 
@@ -20,9 +19,7 @@ from recollect.rest.idempotency import Route
 from recollect.rest.types import (
     FIRST_ERROR,
     Body,
-    BodyMoment,
     Content,
-    Importance,
     InPath,
     Name,
     Page,
@@ -30,9 +27,9 @@ from recollect.rest.types import (
     PageLimit,
     QueryMoment,
     ShortText,
-    StrictNumber,
     Tag,
     Tags,
+    body_of,
     json_response,
     short_tag,
 )
@@ -68,29 +65,16 @@ IfNoneMatch = Annotated[
 ]
 
 
-class NewEntry(Body):
+OF_KIND = ("kind", "first_event", "last_event")
+"""Fields of an entry that is not a note."""
+
+
+class NewEntry(body_of(Add, *OF_KIND)):  # type: ignore[misc]
     """A new entry."""
 
-    content: Content
-    name: Name | None = None
-    tags: Tags = ()
-    context: Content | Literal[""] | None = None
-    category: Category | None = None
-    scope: Scope = Scope.WORKSPACE
-    channel: ShortText | None = None
-    conversation: ShortText | None = None
-    importance: Importance = 0.5
-    source: ShortText = "agent"
-    lifetime: Lifetime | None = None
-    at: BodyMoment | None = None
 
-
-class NewEntryOfKind(NewEntry):
+class NewEntryOfKind(body_of(Add)):  # type: ignore[misc]
     """A new entry of any kind; an archive or a chunk says which part of the journal it stands for."""
-
-    kind: Kind = Kind.NOTE
-    first_event: Annotated[int, Field(ge=1, le=sys.maxsize), StrictNumber] | None = None
-    last_event: Annotated[int, Field(ge=1, le=sys.maxsize), StrictNumber] | None = None
 
 
 class NewEntries(Body):
@@ -99,15 +83,8 @@ class NewEntries(Body):
     entries: Annotated[list[NewEntryOfKind], FIRST_ERROR, Field(max_length=10_000)]
 
 
-class EntryChanges(Body):
+class EntryChanges(body_of(Write)):  # type: ignore[misc]
     """What is to be different about an entry; what is not given stays. An empty category or context is taken away."""
-
-    content: Content | None = None
-    tags: Tags | None = None
-    context: Content | Literal[""] | None = None
-    category: Category | Literal[""] | None = None
-    importance: Importance | None = None
-    source: ShortText | None = None
 
 
 class KnowledgeBody(Body):

@@ -1,7 +1,9 @@
 """Shared types of bodies and parameters, and JSON serialisation of results. Limits match those of the library."""
 
+import sys
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any, Generic, TypeVar
+from dataclasses import MISSING, fields
+from typing import Annotated, Any, Generic, Literal, TypeVar
 
 from fastapi import Path, Query, Response
 from pydantic import (
@@ -13,12 +15,28 @@ from pydantic import (
     Field,
     Strict,
     WithJsonSchema,
+    create_model,
     model_validator,
 )
 from pydantic_core import to_json
 
 from recollect.clock import LAST, milliseconds
 from recollect.errors import Invalid
+from recollect.model.entry import TAGS, Entry
+from recollect.model.fields import (
+    CONTENT_BYTES,
+    LINE_LENGTH,
+    EventNumber,
+    Fraction,
+    Limits,
+    Line,
+    OneOf,
+    Text,
+    Words,
+    limits_of,
+    nullable,
+)
+from recollect.model.operation import ENTRY_FIELDS, Write
 
 __all__ = [
     "DATE",
@@ -47,6 +65,7 @@ __all__ = [
     "Tag",
     "Tags",
     "UnpagedLimit",
+    "body_of",
     "json_response",
     "page",
     "short_tag",
@@ -101,11 +120,13 @@ StrictNumber = BeforeValidator(_number)
 """Strict number in a body: no text and no boolean. In JSON 5.0 equals 5."""
 StrictBool = Annotated[bool, Strict()]
 """Strict boolean in a body; not yes, 1 or off."""
-Name = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"])]
-ShortText = Annotated[str, Field(min_length=1, max_length=256, pattern=LINE)]
-Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=LINE, examples=["ops"])]
-Tags = Annotated[tuple[Tag, ...], FIRST_ERROR, Field(max_length=64, examples=[["ops"]])]
-Content = Annotated[str, Field(min_length=1, max_length=1_000_000, pattern=LINES, examples=["We deploy on Tuesdays."])]
+Name = Annotated[str, Field(min_length=1, max_length=LINE_LENGTH, pattern=LINE, examples=["deploy day"])]
+ShortText = Annotated[str, Field(min_length=1, max_length=LINE_LENGTH, pattern=LINE)]
+Tag = Annotated[str, Field(min_length=1, max_length=TAGS.length, pattern=LINE, examples=["ops"])]
+Tags = Annotated[tuple[Tag, ...], FIRST_ERROR, Field(max_length=TAGS.count, examples=[["ops"]])]
+Content = Annotated[
+    str, Field(min_length=1, max_length=CONTENT_BYTES, pattern=LINES, examples=["We deploy on Tuesdays."])
+]
 Importance = Annotated[float, Field(ge=0, le=1, description="From 0 to 1."), StrictNumber]
 _LEAP = r"(19(7[26]|8[048]|9[26])|[2-9][0-9](0[48]|[2468][048]|[13579][26])|([2468][048]|[3579][26])00)-02-29"
 _DAY = r"((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|1[0-9]|2[0-8]))"
@@ -158,7 +179,7 @@ PageCursor = Annotated[
 ]
 InPath = Annotated[
     str,
-    Path(min_length=1, max_length=256, pattern=LINE, examples=["deploy day"]),
+    Path(min_length=1, max_length=LINE_LENGTH, pattern=LINE, examples=["deploy day"]),
     BeforeValidator(lambda value: value.replace(SLASH, "/") if isinstance(value, str) else value),
 ]
 """A name in a path, with slashes encoded as %2F."""
@@ -179,6 +200,41 @@ class Body(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
     _few_keys = model_validator(mode="before")(_few_keys)
+
+
+def _value_type(limits: Limits) -> Any:
+    """Return the type of a field in a body."""
+    match limits:
+        case Line():
+            examples: Any = {"examples": [limits.example]} if limits.example else {}
+            return Annotated[str, Field(min_length=1, max_length=limits.length, pattern=LINE, **examples)]
+        case Text():
+            return Content | Literal[""] if limits.blank else Content
+        case Words():
+            return Tags
+        case OneOf():
+            return limits.kind
+        case Fraction():
+            return Importance
+        case EventNumber():
+            return Annotated[int, Field(ge=1, le=sys.maxsize), StrictNumber]
+    return BodyMoment
+
+
+def body_of(operation: type, *left_out: str) -> type[Body]:
+    """Return a base class of bodies with the fields of `Add` or `Write`, whose limits are those of the entry."""
+    limits, optional, clearable = limits_of(Entry), nullable(operation), nullable(Entry)
+    made: dict[str, Any] = {}
+    for one in fields(operation):
+        stored = ENTRY_FIELDS.get(one.name, one.name)
+        if one.name in left_out or stored not in limits:
+            continue
+        kind = _value_type(limits[stored])
+        if operation is Write and stored in clearable:
+            kind = kind | Literal[""]
+        default = ... if one.default is MISSING else one.default
+        made[one.name] = (kind | None if one.name in optional else kind, default)
+    return create_model(operation.__name__, __base__=Body, **made)
 
 
 class Page(BaseModel, Generic[T]):
