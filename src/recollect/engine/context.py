@@ -77,17 +77,28 @@ class _Reach:
             seen = access_policy.narrowed(self.filters, store, self.stores[0].agent)
             with store.read() as tx:
                 rows = tx.all(
-                    query, scopes=[str(scope) for scope in seen.scopes], conversation=seen.conversation,
-                    channel=seen.channel, limit=limit, **values,
-                )  # fmt: skip
+                    query,
+                    scopes=[str(scope) for scope in seen.scopes],
+                    conversation=seen.conversation,
+                    channel=seen.channel,
+                    limit=limit,
+                    **values,
+                )
                 found += _items(tx, rows)
         return sorted(found, key=lambda item: (item.at or 0, item.entry_id or ""), reverse=True)[:limit]
 
 
 def build(
-    stores: Sequence[Store], command: str, profile: Profile, *, shared: Store, decay: DecayConfig, now: int,
-    conversation: str | None = None, channel: str | None = None,
-) -> Context:  # fmt: skip
+    stores: Sequence[Store],
+    command: str,
+    profile: Profile,
+    *,
+    shared: Store,
+    decay: DecayConfig,
+    now: int,
+    conversation: str | None = None,
+    channel: str | None = None,
+) -> Context:
     """Build the context: select, order and trim. `stores` are those the agent reads, its own of the workspace first.
 
     `shared` is the store that all agents of the workspace share.
@@ -152,9 +163,11 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
         return context
     listed = "\n".join(f"{number}. {fencing.one_line(item.text)}" for number, item in enumerate(chosen, 1))
     schema = {
-        "type": "object", "required": ["keep"], "additionalProperties": False,
+        "type": "object",
+        "required": ["keep"],
+        "additionalProperties": False,
         "properties": {"keep": {"type": "array", "items": {"type": "integer"}}},
-    }  # fmt: skip
+    }
     asked = [
         {"role": "system", "content": prompt("refine")},
         {"role": "user", "content": f"The task:\n{fencing.quoted(command)}\n\nThe memories:\n{listed}"},
@@ -175,9 +188,12 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
     ]
     block = _block(sections)
     return replace(
-        context, text=block, tokens=text.estimate_tokens(block), dropped=context.dropped + len(left),
+        context,
+        text=block,
+        tokens=text.estimate_tokens(block),
+        dropped=context.dropped + len(left),
         sections=tuple(section for section in sections if section.items),
-    )  # fmt: skip
+    )
 
 
 # What is chosen

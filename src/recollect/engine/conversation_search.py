@@ -69,10 +69,18 @@ def check(store: Store, tx: Transaction) -> list[str]:
 
 
 def search(
-    store: Store, query: str, *, limit: int, unit: str = "turn", vector: "NDArray[np.float32] | None" = None,
-    since: int | None = None, until: int | None = None, conversations: Collection[str] | None = None,
-    channel: str | None = None, statuses: Collection[Status] | None = None,
-) -> list[Turn]:  # fmt: skip
+    store: Store,
+    query: str,
+    *,
+    limit: int,
+    unit: str = "turn",
+    vector: "NDArray[np.float32] | None" = None,
+    since: int | None = None,
+    until: int | None = None,
+    conversations: Collection[str] | None = None,
+    channel: str | None = None,
+    statuses: Collection[Status] | None = None,
+) -> list[Turn]:
     """Return the turns that answer a query, best first; with `unit="conversation"`, only the best of each conversation.
 
     `vector` is the embedding of the query. Filters: said at or after `since` and before `until`, in one of the

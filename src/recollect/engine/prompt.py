@@ -23,9 +23,15 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}\Z")
 
 
 def messages(
-    lane: Lane, document: SummaryDocument, window: Sequence[Event], *, instructions: str | None,
-    skills: Iterable[Mapping[str, Any]], identity: Mapping[str, str], context: str | None,
-) -> list[dict[str, Any]]:  # fmt: skip
+    lane: Lane,
+    document: SummaryDocument,
+    window: Sequence[Event],
+    *,
+    instructions: str | None,
+    skills: Iterable[Mapping[str, Any]],
+    identity: Mapping[str, str],
+    context: str | None,
+) -> list[dict[str, Any]]:
     """Build instructions with skills, identity, summary, context and window; in the lane `core` the job comes last."""
     opening, *who = opening_texts(lane, instructions=instructions, skills=skills, identity=identity)
     texts = [opening, *who, summary(document), context or ""]

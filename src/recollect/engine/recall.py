@@ -257,9 +257,14 @@ class _Measure:
 
 
 def _candidates(
-    store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
-    filters: Filters, shares: Sequence[Share],
-) -> _Candidates:  # fmt: skip
+    store: Store,
+    measure: _Measure,
+    vector: "NDArray[np.float32] | None",
+    depth: int,
+    request: Request,
+    filters: Filters,
+    shares: Sequence[Share],
+) -> _Candidates:
     """Return the candidates of a store, `depth` per share; by words alone if its vectors are corrupt."""
     if store in measure.empty:
         return _Candidates(store, [], [], (), {})
@@ -275,9 +280,14 @@ def _candidates(
 
 
 def _searched(
-    store: Store, measure: _Measure, vector: "NDArray[np.float32] | None", depth: int, request: Request,
-    filters: Filters, shares: Sequence[Share],
-) -> _Candidates:  # fmt: skip
+    store: Store,
+    measure: _Measure,
+    vector: "NDArray[np.float32] | None",
+    depth: int,
+    request: Request,
+    filters: Filters,
+    shares: Sequence[Share],
+) -> _Candidates:
     with store.search() as (tx, counters):
         looked = _Lookups(tx, filters, shares)
         look = measure.look(store, tx, counters)
@@ -294,9 +304,14 @@ def _searched(
 
 
 def _nearest(
-    tx: Transaction, counters: Counters, store: Store, vector: "NDArray[np.float32]", depth: int, request: Request,
+    tx: Transaction,
+    counters: Counters,
+    store: Store,
+    vector: "NDArray[np.float32]",
+    depth: int,
+    request: Request,
     looked: "_Lookups",
-) -> Ranked:  # fmt: skip
+) -> Ranked:
     assert store.vectors is not None
     vectors = store.vectors
     near = _passing(lambda wanted: vectors.search(tx, counters, vector, wanted), depth, looked)
@@ -423,9 +438,12 @@ def _held(entry: Entry, words: Sequence[Sequence[str]]) -> tuple[bool, ...]:
 
 
 def _why(
-    words: tuple[int, float] | None, vector: tuple[int, float] | None, fused: float, decay: float,
+    words: tuple[int, float] | None,
+    vector: tuple[int, float] | None,
+    fused: float,
+    decay: float,
     parts: ranking.Explanation | None,
-) -> Why:  # fmt: skip
+) -> Why:
     by_words, by_vector = (fused, 0.0) if parts is None else (parts.lexical_part, parts.vector_part)
     return Why(words=words, vector=vector, fused=fused, words_part=by_words, vector_part=by_vector, decay=decay)
 
@@ -437,9 +455,13 @@ def _places(ranked: Ranked) -> dict[int, tuple[int, float]]:
 
 
 def _distinct(
-    found: Sequence[_Candidates], keys: Sequence[tuple[int, int]], ranked: Sequence[int], stored: dict[int, Entry],
-    vectors: "dict[int, NDArray[np.float32]]", request: Request,
-) -> list[int]:  # fmt: skip
+    found: Sequence[_Candidates],
+    keys: Sequence[tuple[int, int]],
+    ranked: Sequence[int],
+    stored: dict[int, Entry],
+    vectors: "dict[int, NDArray[np.float32]]",
+    request: Request,
+) -> list[int]:
     """Return the best candidates without duplicates of a better one: the limit, and at least GROUPED.
 
     Fills `stored` and `vectors` with the entries and vectors it reads.
@@ -463,9 +485,12 @@ def _distinct(
 
 
 def _read(
-    found: Sequence[_Candidates], keys: Sequence[tuple[int, int]], numbers: Sequence[int], stored: dict[int, Entry],
+    found: Sequence[_Candidates],
+    keys: Sequence[tuple[int, int]],
+    numbers: Sequence[int],
+    stored: dict[int, Entry],
     vectors: "dict[int, NDArray[np.float32]]",
-) -> None:  # fmt: skip
+) -> None:
     """Read the entries and vectors of candidates into `stored` and `vectors`."""
     for place, one in enumerate(found):
         docs = {keys[n][1]: n for n in numbers if keys[n][0] == place}

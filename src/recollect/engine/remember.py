@@ -167,9 +167,14 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
     entries.update(work.tx, written, doc)
     _changed(work, entry.category, written.category)
     _log(
-        work, "write", entry.id, actor, now,
-        before={name: getattr(entry, name) for name in changes}, after=changes,
-    )  # fmt: skip
+        work,
+        "write",
+        entry.id,
+        actor,
+        now,
+        before={name: getattr(entry, name) for name in changes},
+        after=changes,
+    )
     return written
 
 
@@ -238,14 +243,26 @@ def _must_be_no_id(work: Work, name: str) -> None:
 
 
 def _log(
-    work: Work, operation: str, entry_id: str, actor: str, now: int, *,
-    before: dict[str, Any] | None = None, after: dict[str, Any] | None = None,
-) -> None:  # fmt: skip
+    work: Work,
+    operation: str,
+    entry_id: str,
+    actor: str,
+    now: int,
+    *,
+    before: dict[str, Any] | None = None,
+    after: dict[str, Any] | None = None,
+) -> None:
     work.counters.operations += 1
     entries.record(
-        work.tx, work.counters.operations, at=now, actor=actor, operation=operation, entry_id=entry_id, before=before,
+        work.tx,
+        work.counters.operations,
+        at=now,
+        actor=actor,
+        operation=operation,
+        entry_id=entry_id,
+        before=before,
         after=after,
-    )  # fmt: skip
+    )
 
 
 def _changed(work: Work, *categories: Category | None) -> None:

@@ -49,9 +49,15 @@ def moment(at: Moment, now: int) -> int:
 
 
 def add(
-    store: Store, at: Moment, message: str, now: int, *, session_id: str | None = None, plugin: str | None = None,
+    store: Store,
+    at: Moment,
+    message: str,
+    now: int,
+    *,
+    session_id: str | None = None,
+    plugin: str | None = None,
     recipient: str | None = None,
-) -> Reminder:  # fmt: skip
+) -> Reminder:
     """Create a reminder. One in the past is due at once."""
     made = Reminder(
         id=names.new_id(now),
@@ -66,9 +72,15 @@ def add(
     )
     with store.write() as work:  # creates the counters, which make the agent known to the home
         work.tx.run(
-            "reminders.put", id=made.id, session_id=made.session_id, plugin=made.plugin, recipient=made.recipient,
-            message=made.message, due_at=made.due_at, created_at=now,
-        )  # fmt: skip
+            "reminders.put",
+            id=made.id,
+            session_id=made.session_id,
+            plugin=made.plugin,
+            recipient=made.recipient,
+            message=made.message,
+            due_at=made.due_at,
+            created_at=now,
+        )
     return made
 
 

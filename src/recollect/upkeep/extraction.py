@@ -224,9 +224,13 @@ def _merge(step: Step, category: Category, count: int, everything: int) -> int:
         step.remove(entry, f"{category} has more than {MOST} notes, and it is not among the {KEEP} newest")
     lines = list(dict.fromkeys(lines))[:LINES]  # a note restored and shelved again has its line already
     draft = Add(
-        "\n".join([f"Compacted {number} older entries:", *lines]), category=category, tags=(COMPACTED,),
-        source=SHELVED, lifetime=Lifetime.LONG_TERM, at=max(next_at - 1, 0),
-    )  # fmt: skip
+        "\n".join([f"Compacted {number} older entries:", *lines]),
+        category=category,
+        tags=(COMPACTED,),
+        source=SHELVED,
+        lifetime=Lifetime.LONG_TERM,
+        at=max(next_at - 1, 0),
+    )
     step.add(draft, f"it stands for {number} older notes of {category}")
     return count
 

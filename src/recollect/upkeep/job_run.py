@@ -178,17 +178,32 @@ class Step:
         self._note("changed", entry, reason)
 
     def _note(
-        self, what: str, entry: Entry, reason: str, before: Mapping[str, Any] | None = None,
+        self,
+        what: str,
+        entry: Entry,
+        reason: str,
+        before: Mapping[str, Any] | None = None,
         after: Mapping[str, Any] | None = None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         change = Change(
-            what=what, entry_id=entry.id, label=entry.name or " ".join(entry.content.split())[:SHOWN], reason=reason,
-            where=f"{self.job_run.workspace}/{self.store.agent}", before=before or {}, after=after or {},
-        )  # fmt: skip
+            what=what,
+            entry_id=entry.id,
+            label=entry.name or " ".join(entry.content.split())[:SHOWN],
+            reason=reason,
+            where=f"{self.job_run.workspace}/{self.store.agent}",
+            before=before or {},
+            after=after or {},
+        )
         self.work.tx.run(
-            "upkeep.change_put", run=self.job_run.run, what=what, entry_id=entry.id, label=change.label, reason=reason,
-            before=json.dumps(change.before, default=str), after=json.dumps(change.after, default=str),
-        )  # fmt: skip
+            "upkeep.change_put",
+            run=self.job_run.run,
+            what=what,
+            entry_id=entry.id,
+            label=change.label,
+            reason=reason,
+            before=json.dumps(change.before, default=str),
+            after=json.dumps(change.after, default=str),
+        )
         if len(self.job_run.changes) < MOST_CHANGES:
             self.job_run.changes.append(change)
 

@@ -80,10 +80,15 @@ class Jobs:
     """The upkeep of a home: `home.jobs`."""
 
     def __init__(
-        self, workplaces: Callable[[], Sequence[Workplace]], clock: Clock, settings: Settings, decay: DecayConfig,
-        model: LanguageModel | None, before: Callable[[], None] = lambda: None,
+        self,
+        workplaces: Callable[[], Sequence[Workplace]],
+        clock: Clock,
+        settings: Settings,
+        decay: DecayConfig,
+        model: LanguageModel | None,
+        before: Callable[[], None] = lambda: None,
         read_files: Callable[[], None] = lambda: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`before` is called before each job, `read_files` before looking for due jobs."""
         self._workplaces, self._clock = workplaces, clock
         self._before, self._read_files = before, read_files
@@ -97,9 +102,13 @@ class Jobs:
         """Threads that were still running when `stop()` returned."""
 
     def run(
-        self, name: str, *, dry_run: bool = False, workspace: str | None = None,
+        self,
+        name: str,
+        *,
+        dry_run: bool = False,
+        workspace: str | None = None,
         progress: Callable[[str], None] = lambda where: None,
-    ) -> Run:  # fmt: skip
+    ) -> Run:
         """Run a job now, due or not. A dry run reports what it would do and changes nothing."""
         chosen = _known(name)
         if not dry_run:
@@ -128,15 +137,23 @@ class Jobs:
                 scheduled = one.only_if(self._job_run(one, place, Run(id="", job=one.name, started_at=now)))
                 row = rows.get(one.name)
                 status = JobStatus(
-                    name=one.name, workspace=place.name, every=self._every[one.name], scheduled=scheduled,
+                    name=one.name,
+                    workspace=place.name,
+                    every=self._every[one.name],
+                    scheduled=scheduled,
                     next_due_at=now + one.first_after if scheduled else None,
-                )  # fmt: skip
+                )
                 if row is not None:
                     status = replace(
-                        status, next_due_at=row.next_due_at if scheduled else None, last_run_at=row.last_run_at,
-                        duration=row.duration, failures=row.failures, error=row.error, figures=json.loads(row.figures),
+                        status,
+                        next_due_at=row.next_due_at if scheduled else None,
+                        last_run_at=row.last_run_at,
+                        duration=row.duration,
+                        failures=row.failures,
+                        error=row.error,
+                        figures=json.loads(row.figures),
                         running=row.held(now),
-                    )  # fmt: skip
+                    )
                 found.append(status)
         return found
 
@@ -235,9 +252,7 @@ class Jobs:
                         return ran
                     progress(f"{place.name}/{one.name}")
                     started = self._clock.now()
-                    result = Run(
-                        id=names.new_id(started), job=one.name, started_at=started, workspace=place.name
-                    )  # fmt: skip
+                    result = Run(id=names.new_id(started), job=one.name, started_at=started, workspace=place.name)
                     done = self._claimed(one, place, result, asked=False)
                     if done is not None:
                         ran.append(_together(result, [done], self._clock.now()))
@@ -286,10 +301,19 @@ class Jobs:
 
     def _job_run(self, one: Job, place: Workplace, run: Run) -> JobRun:
         job_run = JobRun(
-            run=run.id, job=one.name, workspace=place.name, now=run.started_at, settings=self._settings,
-            decay=self._decay, dry_run=run.dry_run, model=self._model, folder=place.folder, clock=self._clock,
-            deliver=self.deliver, jobs=tuple(self._every),
-        )  # fmt: skip
+            run=run.id,
+            job=one.name,
+            workspace=place.name,
+            now=run.started_at,
+            settings=self._settings,
+            decay=self._decay,
+            dry_run=run.dry_run,
+            model=self._model,
+            folder=place.folder,
+            clock=self._clock,
+            deliver=self.deliver,
+            jobs=tuple(self._every),
+        )
         if place.record is not None:
             job_run.record = place.record
         return job_run
@@ -327,11 +351,16 @@ class Jobs:
                 tx.run("upkeep.run_drop", run=run.id)
             tx.run("upkeep.run_end", run=run.id, finished_at=finished, figures=_json(run.figures), error=trouble)
             tx.run(
-                "upkeep.finish", name=one.name, owner=_owner(run.id),
-                next_due_at=finished + self._wait(one, failures), last_run_at=run.started_at,
-                duration=max(finished - run.started_at, 0), failures=failures, error=trouble,
+                "upkeep.finish",
+                name=one.name,
+                owner=_owner(run.id),
+                next_due_at=finished + self._wait(one, failures),
+                last_run_at=run.started_at,
+                duration=max(finished - run.started_at, 0),
+                failures=failures,
+                error=trouble,
                 figures=_json(run.figures),
-            )  # fmt: skip
+            )
 
     def _work(self, one: Job, place: Workplace, job_run: JobRun, run: Run) -> Run:
         """Run the job's functions. Errors are logged and recorded in the run, never raised."""
@@ -483,9 +512,14 @@ def _together(run: Run, parts: Sequence[Run], finished_at: int | None) -> Run:
 def _run(row: Row) -> Run:
     identity, name, started_at, finished_at, figures, error, undone_at = row
     return Run(
-        id=identity, job=name, started_at=started_at, finished_at=finished_at, figures=json.loads(figures),
-        error=error, undone_at=undone_at,
-    )  # fmt: skip
+        id=identity,
+        job=name,
+        started_at=started_at,
+        finished_at=finished_at,
+        figures=json.loads(figures),
+        error=error,
+        undone_at=undone_at,
+    )
 
 
 def _plain(value: object) -> object:

@@ -92,9 +92,15 @@ class Repository:
     """The git repository of one folder: an agent's, or the whole vault's."""
 
     def __init__(
-        self, folder: Path, clock: Clock, *, author: str, email: str = EMAIL, whole_vault: bool = False,
+        self,
+        folder: Path,
+        clock: Clock,
+        *,
+        author: str,
+        email: str = EMAIL,
+        whole_vault: bool = False,
         only: Sequence[str] = (),
-    ) -> None:  # fmt: skip
+    ) -> None:
         """`only` restricts commits and history to these files and folders, which are direct children of `folder`."""
         self.folder, self._clock, self._author, self._email = folder, clock, author, email
         self._only = tuple(only)
@@ -264,9 +270,12 @@ def _holds_link(folder: Path | str) -> bool:
 def _commit_value(commit: Any) -> Commit:
     subject, _, body = commit.message.partition("\n")
     return Commit(
-        oid=str(commit.id), subject=subject, body=body.strip(), author=commit.author.name,
+        oid=str(commit.id),
+        subject=subject,
+        body=body.strip(),
+        author=commit.author.name,
         timestamp_unix=commit.commit_time,
-    )  # fmt: skip
+    )
 
 
 def _git() -> Any:

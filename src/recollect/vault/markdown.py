@@ -84,9 +84,11 @@ class Block:
     def with_heading(self, at: int, tags: tuple[str, ...], newline: str) -> "Block":
         """Return the block with this date and these tags in its heading."""
         return replace(
-            self, opening=_ended(self.opening, newline), heading=_heading(at, tags) + newline,
+            self,
+            opening=_ended(self.opening, newline),
+            heading=_heading(at, tags) + newline,
             body=self.body if _LINE_END.match(self.body) else newline + self.body,
-        )  # fmt: skip
+        )
 
     def with_content(self, content: str, newline: str) -> "Block":
         """Return the block with other content; the text around the content stays."""

@@ -30,7 +30,7 @@ class Merge:
 
     def __init__(
         self, work: Work, category: Category, folder: Path, name: str, elsewhere: Callable[[str, int], bool]
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The file is `name` in the vault `folder`; `elsewhere` returns True if another file holds a number."""
         self.work, self.tx, self.elsewhere = work, work.tx, elsewhere
         self.category, self.folder, self.name = category, folder, name
@@ -73,16 +73,25 @@ class Merge:
         if problem:
             self.problems.append(Problem(self.name, problem))
         return Report(
-            read=(self.name,) if read else (), written=(self.name,) if written else (), added=self.added,
-            changed=self.changed, removed=self.removed, problems=tuple(self.problems),
-        )  # fmt: skip
+            read=(self.name,) if read else (),
+            written=(self.name,) if written else (),
+            added=self.added,
+            changed=self.changed,
+            removed=self.removed,
+            problems=tuple(self.problems),
+        )
 
     def _save(self, vault_id: str, file_stat: str, marks: dict[int, Mark], doubt: str) -> None:
         blocks = {str(number): [mark.size, mark.block, mark.entry] for number, mark in marks.items()}
         self.tx.run(
-            "vault.save", vault=vault_id, category=str(self.category), stat=file_stat, doubt=doubt,
-            operations=self.work.counters.operations, blocks=json.dumps(blocks, separators=(",", ":")),
-        )  # fmt: skip
+            "vault.save",
+            vault=vault_id,
+            category=str(self.category),
+            stat=file_stat,
+            doubt=doubt,
+            operations=self.work.counters.operations,
+            blocks=json.dumps(blocks, separators=(",", ":")),
+        )
 
     def _members(self) -> dict[int, Member]:
         """Return the entries of the file's category by number; assign a number to those that have none."""
@@ -254,10 +263,14 @@ class Merge:
         try:
             add = checked(
                 Add(
-                    block.content, tags=block.tags, category=self.category, at=block.at or self.now, source=ACTOR,
+                    block.content,
+                    tags=block.tags,
+                    category=self.category,
+                    at=block.at or self.now,
+                    source=ACTOR,
                     lifetime=Lifetime.LONG_TERM,
                 )
-            )  # fmt: skip
+            )
         except Invalid as error:
             self._trouble(block, error)
             return block

@@ -60,10 +60,17 @@ class Vault:
     """The markdown files of a workspace: one folder per agent, one file per category."""
 
     def __init__(
-        self, folder: Path | None, stores: Callable[[str], Store], agents: Callable[[], Iterable[str]], clock: Clock,
-        wake: Callable[[Store], None] = lambda store: None, *, repository: str | None = None,
-        author: str | None = None, migrate: Callable[[Path], Imported] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        folder: Path | None,
+        stores: Callable[[str], Store],
+        agents: Callable[[], Iterable[str]],
+        clock: Clock,
+        wake: Callable[[Store], None] = lambda store: None,
+        *,
+        repository: str | None = None,
+        author: str | None = None,
+        migrate: Callable[[Path], Imported] | None = None,
+    ) -> None:
         """`stores` returns the store of an agent in this workspace; `wake` is called when new text needs embedding.
 
         `repository` is None for no git, "agent" for one repository per agent folder, "vault" for a single one; the
@@ -237,9 +244,7 @@ class Vault:
                 self._out_of_date.clear()
                 remove_files(self._folder)
 
-    def instructions(
-        self, agent: str, host_project: str | Path | None = None, *, folder: str | None = None
-    ) -> str:  # fmt: skip
+    def instructions(self, agent: str, host_project: str | Path | None = None, *, folder: str | None = None) -> str:
         """Return prompt text for an agent that writes files itself: file locations and entry format.
 
         `folder` replaces the vault's path, for an agent that must not see paths of this machine.
