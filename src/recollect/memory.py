@@ -37,7 +37,7 @@ from recollect.model.listing import Cursor, Removed, Sort, Wanted
 from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
 from recollect.model.recall import Accesses, Filters, Hit
 from recollect.model.report import Erased, Receipt
-from recollect.model.vault import Report
+from recollect.model.vault import SyncReport
 from recollect.providers.base import LanguageModel
 from recollect.reminders import Reminders
 from recollect.search.ranking import DecayConfig
@@ -679,7 +679,7 @@ def search_notes(
     return [hit for _, hit in found]
 
 
-def _tell(report: Report) -> None:
+def _tell(report: SyncReport) -> None:
     for problem in report.problems:
         _log.warning("the vault: %s", problem)
 

@@ -10,7 +10,7 @@ import pytest
 
 import recollect
 from recollect import Add, Alias, FixedClock, Home, Memory, NotFound, Rename, Write
-from recollect.model.vault import Report
+from recollect.model.vault import SyncReport
 from recollect.vault.links import Link, links, targets
 from recollect.vault.sync import ACTOR, Vault
 
@@ -51,7 +51,7 @@ def test_a_note_with_a_category_is_in_the_file_of_its_agent(vault: Vault, mem: M
     mem.remember("Use SSE.", category="decisions", tags=["react", "auto-extract"])
     mem.remember("no category")
     report = vault.sync()
-    assert report == Report(written=("ana/decisions.md",))
+    assert report == SyncReport(written=("ana/decisions.md",))
     assert (folder / "ana" / "decisions.md").read_text() == (
         f"<!-- id:1767225600000 -->\n## {NOW} · #react #auto-extract\n\nUse SSE.\n\n---\n"
     )
@@ -131,7 +131,7 @@ def test_a_block_written_by_hand_becomes_a_note_and_gets_an_id(vault: Vault, mem
     path = folder / "ana" / "tasks.md"
     path.parent.mkdir(parents=True)
     path.write_text("# My tasks\n\n## 2026-03-16T16:51 · #auto-extract\n\n- [ ] call Bo")
-    assert vault.sync() == Report(read=("ana/tasks.md",), written=("ana/tasks.md",), added=1)
+    assert vault.sync() == SyncReport(read=("ana/tasks.md",), written=("ana/tasks.md",), added=1)
     (entry,) = mem.list(category="tasks")
     assert (entry.content, entry.tags, entry.source) == ("- [ ] call Bo", ("auto-extract",), "vault")
     assert (entry.created_at, entry.lifetime) == (1_773_679_860_000, "long_term")
@@ -159,7 +159,7 @@ def test_an_edited_block_is_a_write_with_a_history(vault: Vault, mem: Memory, fo
     edit(path, "use polling", "use SSE\n\n---\n\nbecause")
     edit(path, "#net", "#web-net")
     after = path.read_bytes()
-    assert vault.sync() == Report(read=("ana/decisions.md",), changed=1)
+    assert vault.sync() == SyncReport(read=("ana/decisions.md",), changed=1)
     assert path.read_bytes() == after
     now = mem.get(entry.id)
     assert (now.content, now.tags) == ("use SSE\n\n---\n\nbecause", ("a b", "web-net"))
@@ -182,7 +182,7 @@ def test_a_block_that_was_taken_out_is_removed_and_in_the_trash(vault: Vault, me
     path = folder / "ana" / "decisions.md"
     block = f"<!-- id:1767225600001 -->\n## {NOW}\n\ntwo\n\n---\n\n"
     edit(path, block, "")
-    assert vault.sync() == Report(read=("ana/decisions.md",), removed=1)
+    assert vault.sync() == SyncReport(read=("ana/decisions.md",), removed=1)
     assert contents(mem) == ["one"]
     path.write_text(block + path.read_text())
     vault.sync()
@@ -289,7 +289,7 @@ def test_frontmatter_that_is_broken_is_left_alone(vault: Vault, mem: Memory, fol
     vault.sync()
     file = folder / "ana" / "decisions.md"
     file.write_text(front + file.read_text().replace("blue", "red"))
-    assert vault.sync() == Report(read=("ana/decisions.md",), changed=1)
+    assert vault.sync() == SyncReport(read=("ana/decisions.md",), changed=1)
     mem.remember("Ropes rot", category="decisions")
     vault.sync()
     assert file.read_text().startswith(front)
@@ -593,7 +593,7 @@ def test_another_folder_for_the_same_memory_removes_nothing(
 def test_a_new_process_knows_what_the_last_one_wrote(home: Home, mem: Memory, folder: Path, clock: FixedClock) -> None:
     mem.remember("one", category="decisions")
     vault_of(home, folder, clock).sync()
-    assert vault_of(home, folder, clock).sync() == Report()
+    assert vault_of(home, folder, clock).sync() == SyncReport()
     edit(folder / "ana" / "decisions.md", "one", "two")
     assert vault_of(home, folder, clock).sync().changed == 1
 
@@ -695,9 +695,9 @@ def test_watching_takes_in_edits_until_it_is_stopped(vault: Vault, mem: Memory, 
     vault.sync()
     edit(folder / "ana" / "decisions.md", "one", "two")
     stop = threading.Event()
-    heard: list[Report] = []
+    heard: list[SyncReport] = []
 
-    def hear(report: Report) -> None:
+    def hear(report: SyncReport) -> None:
         heard.append(report)
         stop.set()
 

@@ -11,7 +11,7 @@ from crash.evidence import raw
 
 import recollect
 from recollect import Add, ConfigError, FixedClock, Home, RecollectError, Unavailable, Write
-from recollect.model.vault import Report
+from recollect.model.vault import SyncReport
 
 
 @pytest.fixture
@@ -296,7 +296,7 @@ def test_a_vault_that_two_processes_make_at_once_is_one(
             monkeypatch.setattr(os, "link", sync)
         assert not home.vault().sync().problems
         first, identity = reports
-        assert first == Report(written=("ana/decisions.md",))
+        assert first == SyncReport(written=("ana/decisions.md",))
         assert (folder / ".vault" / "id").read_text() == identity
         assert not home.vault().sync()
         assert not other.vault().sync()

@@ -11,7 +11,7 @@ from recollect.cli.options import LimitOption, examples, group
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.cli.transfer import imported
 from recollect.clock import iso
-from recollect.model.vault import Report
+from recollect.model.vault import SyncReport
 
 __all__ = ["app"]
 
@@ -127,7 +127,7 @@ def history(
             print(f"\n{safe(found.diff)}", end="")
 
 
-def _print_report(report: Report) -> None:
+def _print_report(report: SyncReport) -> None:
     for name in report.written:
         print(f"wrote {safe(name)}")
     figures = (("added", report.added), ("changed", report.changed), ("removed", report.removed))

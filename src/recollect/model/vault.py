@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Problem", "Report"]
+__all__ = ["Problem", "SyncReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Report:
+class SyncReport:
     """Result of a sync: files read and written, entries added, changed and removed, and what it skipped."""
 
     read: tuple[str, ...] = ()
@@ -27,8 +27,10 @@ class Report:
     removed: int = 0
     problems: tuple[Problem, ...] = ()
 
-    def __add__(self, other: "Report") -> "Report":
-        return Report(**{name: getattr(self, name) + getattr(other, name) for name in Report.__dataclass_fields__})
+    def __add__(self, other: "SyncReport") -> "SyncReport":
+        return SyncReport(
+            **{name: getattr(self, name) + getattr(other, name) for name in SyncReport.__dataclass_fields__}
+        )
 
     def __bool__(self) -> bool:
         return bool(self.written or self.added or self.changed or self.removed or self.problems)

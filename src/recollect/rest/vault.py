@@ -12,7 +12,7 @@ from pydantic import BaseModel, Field
 from recollect.errors import ConfigError
 from recollect.model.access import ANY, Right
 from recollect.model.transfer import Format, Imported
-from recollect.model.vault import Report
+from recollect.model.vault import SyncReport
 from recollect.rest.caller import Anyone, Caller, Reader, Writer, local_only
 from recollect.rest.idempotency import Route
 from recollect.rest.types import Body, PageLimit, ShortText, StrictBool
@@ -81,7 +81,7 @@ _log = logging.getLogger("recollect.rest")
 
 
 @router.post("/sync")
-def sync(request: Request, caller: Writer, chosen: SyncRequest = ONE) -> Report:
+def sync(request: Request, caller: Writer, chosen: SyncRequest = ONE) -> SyncReport:
     """Synchronise files and memory."""
     if chosen.everyone:
         caller.must(Right.WRITE, agent=ANY)

@@ -12,7 +12,7 @@ from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model.entry import Category, Entry, Lifetime
 from recollect.model.operation import Add, Operation, Remove, Write, checked
-from recollect.model.vault import Problem, Report
+from recollect.model.vault import Problem, SyncReport
 from recollect.storage import entries
 from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
 from recollect.vault.markdown import Block, File, clean, new_block, parse, slug
@@ -40,7 +40,7 @@ class Merge:
         self.troubled: set[int] = set()
         self.after: dict[int, int] = {}
 
-    def run(self, vault_id: str, now: int) -> Report:
+    def run(self, vault_id: str, now: int) -> SyncReport:
         """Read the file, apply its edits to the entries, and write the entries' changes to it."""
         self.now = now
         self.state = known_state(self.tx, vault_id, self.category)
@@ -69,10 +69,10 @@ class Merge:
         self._save(vault_id, known_stat, self._marked(final), "")
         return self._report(read=raw is not None, written=final.text != text)
 
-    def _report(self, *, read: bool, written: bool = False, problem: str = "") -> Report:
+    def _report(self, *, read: bool, written: bool = False, problem: str = "") -> SyncReport:
         if problem:
             self.problems.append(Problem(self.name, problem))
-        return Report(
+        return SyncReport(
             read=(self.name,) if read else (),
             written=(self.name,) if written else (),
             added=self.added,

@@ -14,7 +14,7 @@ from recollect.errors import Invalid
 from recollect.model.entry import Entry
 from recollect.model.fields import CONTENT_BYTES
 from recollect.model.operation import Remove
-from recollect.model.vault import Report
+from recollect.model.vault import SyncReport
 from recollect.storage.database import Transaction
 from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
 from recollect.vault.state import ACTOR, Mark, digest, known_state
@@ -40,18 +40,18 @@ class ProjectMerge:
         self.work, self.folder = work, folder
         self.settled = ""
 
-    def run(self, vault_id: str, now: int) -> Report:
+    def run(self, vault_id: str, now: int) -> SyncReport:
         """Write an edited file to the note, or the changed note to the file."""
         mark = _mark(known_state(self.work.tx, vault_id, KEY).marks)
         disk = disk_state(self.folder / project.FILE)  # before the read: the next sync detects an edit in between
         raw, note = read_bytes(self.folder, project.FILE), project.note(self.work.tx)
-        report = Report(read=(project.FILE,) if raw is not None else ())
+        report = SyncReport(read=(project.FILE,) if raw is not None else ())
         if raw is not None and digest(raw) != mark.block:
             report += self._take_in(raw, note, now)
         elif (raw is None and note is not None) or (raw is not None and _hash(note) != mark.entry):
             shown = b"" if note is None else f"{note.content.rstrip()}\n".encode()
             disk = replace_file(self.folder, project.FILE, shown, raw)
-            raw, report = shown, report + Report(written=(project.FILE,))
+            raw, report = shown, report + SyncReport(written=(project.FILE,))
         self.settled = disk
         blocks = {"0": [len(raw or b""), digest(raw or b""), _hash(project.note(self.work.tx))]}
         self.work.tx.run(
@@ -65,19 +65,21 @@ class ProjectMerge:
         )
         return report
 
-    def _take_in(self, raw: bytes, note: Entry | None, now: int) -> Report:
+    def _take_in(self, raw: bytes, note: Entry | None, now: int) -> SyncReport:
         content = _kept(raw).decode("utf-8-sig", "replace").replace("\0", "").rstrip()
         if len(raw) > CONTENT_BYTES:
             content += f"\n\n[{project.FILE} has {len(raw):,} bytes; only its beginning is shown here]"
         if not content.strip():
             if note is not None:
                 remember.apply(self.work, Remove(note.id), actor=ACTOR, now=now)
-            return Report(removed=int(note is not None))
+            return SyncReport(removed=int(note is not None))
         try:
             made = project.write(self.work, content, actor=ACTOR, now=now)
         except Invalid as error:
             raise LeftAlone(str(error)) from None
-        return Report(added=int(note is None), changed=int(note is not None and note.content_hash != made.content_hash))
+        return SyncReport(
+            added=int(note is None), changed=int(note is not None and note.content_hash != made.content_hash)
+        )
 
 
 def _kept(raw: bytes) -> bytes:

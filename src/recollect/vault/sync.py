@@ -38,7 +38,7 @@ from recollect.engine.project import FILE
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError
 from recollect.model.entry import Category
 from recollect.model.transfer import Imported
-from recollect.model.vault import Problem, Report
+from recollect.model.vault import Problem, SyncReport
 from recollect.storage.counters import Counters
 from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, remove_leftovers, rewrite_file
 from recollect.vault.git import Checkpoint, Commit, History, Repository
@@ -106,13 +106,13 @@ class Vault:
         with self._lock:  # no file is written while the import reads the folder
             return self._migrate(self.folder)
 
-    def sync(self, agent: str | None = None) -> Report:
+    def sync(self, agent: str | None = None) -> SyncReport:
         """Sync files and entries of one agent, or of all agents."""
         self.flush()
         report = self.make(again=True) + self.project()
         self.remove_leftovers()
         for name in self._everyone() if agent is None else [names.segment(agent, "an agent")]:
-            report += Report(problems=tuple(self._misspelled(name)))
+            report += SyncReport(problems=tuple(self._misspelled(name)))
             first = self.written(name)
             report += first
             if first.changed:  # an edit may have restored or moved a note that another file still shows
@@ -142,14 +142,14 @@ class Vault:
         """Write all pending changes to the files."""
         self._pending.drain()
 
-    def written(self, agent: str, category: Category | str | None = None) -> Report:
+    def written(self, agent: str, category: Category | str | None = None) -> SyncReport:
         """Sync the file of one category, or all of the agent's files that differ from its entries."""
-        report = self.project() if agent == SHARED else Report()
+        report = self.project() if agent == SHARED else SyncReport()
         for one in Category if category is None else [Category(category)]:
             report += self._file(agent, one)
         return report
 
-    def project(self) -> Report:
+    def project(self) -> SyncReport:
         """Sync `_project.md` with the workspace's project note."""
         return self._together(SHARED, KEY, FILE, self._project_differs, lambda work: ProjectMerge(work, self.folder))
 
@@ -165,7 +165,7 @@ class Vault:
         except (RecollectError, OSError) as error:
             _log.warning("git in %s does not record the files of %s: %s", self._folder, agent, error)
 
-    def refresh(self, agent: str) -> Report:
+    def refresh(self, agent: str) -> SyncReport:
         """Sync the agent's files that changed on disk, before a read; for `_shared` also `_project.md`.
 
         Costs one `stat` per unchanged file. The first call for an agent also writes files that are out of date, as a
@@ -174,7 +174,7 @@ class Vault:
         if agent not in self._read_once:
             self._read_once.add(agent)
             return self.written(agent)
-        report = Report()
+        report = SyncReport()
         if agent == SHARED and not self._is_seen(FILE, (SHARED, KEY)):
             report += self.project()
         for category in Category:
@@ -182,9 +182,9 @@ class Vault:
                 report += self._file(agent, category)
         return report
 
-    def refresh_all(self) -> Report:
+    def refresh_all(self) -> SyncReport:
         """Refresh all agents, including those that so far exist only as files."""
-        report = Report()
+        report = SyncReport()
         for agent in sorted({SHARED, *self._everyone()}):
             report += self.refresh(agent)
         return report
@@ -200,9 +200,9 @@ class Vault:
         except (LeftAlone, OSError):
             return False
 
-    def watch(self, stop: threading.Event, callback: Callable[[Report], None], pause: float = 1.0) -> None:
+    def watch(self, stop: threading.Event, callback: Callable[[SyncReport], None], pause: float = 1.0) -> None:
         """Sync every `pause` seconds until `stop` is set; call back with each report that is new and not empty."""
-        last = Report()
+        last = SyncReport()
         while not stop.is_set():
             report = self.sync()
             if report and report != last:
@@ -320,20 +320,20 @@ class Vault:
             rewrite_file(self.folder, IDENTITY, lambda raw: raw if _id(raw) else new)
         return _id(read_bytes(self.folder, IDENTITY) or b"")  # read back: another process may have created it first
 
-    def make(self, *, again: bool = False) -> Report:
+    def make(self, *, again: bool = False) -> SyncReport:
         """Initialise the folder as a vault, even while empty; once per object, unless `again` is set."""
         if self._made and not again:
-            return Report()
+            return SyncReport()
         try:
             self._identity(make=True)
             self._made = True
         except (Edited, LeftAlone, OSError) as error:
-            return Report(problems=(Problem(IDENTITY, str(error)),))
-        return Report()
+            return SyncReport(problems=(Problem(IDENTITY, str(error)),))
+        return SyncReport()
 
     # One file
 
-    def _file(self, agent: str, category: Category) -> Report:
+    def _file(self, agent: str, category: Category) -> SyncReport:
         path, name = self._path(agent, category), f"{agent}/{category}.md"
         return self._together(
             agent,
@@ -350,14 +350,14 @@ class Vault:
         name: str,
         differs: Callable[[Store], bool],
         merging: Callable[[Work], Merge | ProjectMerge],
-    ) -> Report:
+    ) -> SyncReport:
         """Merge one file with its entries in a write transaction; retry if the file is edited concurrently."""
         store = self._stores(agent)
         with self._lock:
             for _ in range(ATTEMPTS):
                 try:
                     if not differs(store):
-                        return Report()
+                        return SyncReport()
                     with store.write() as work:
                         merge = merging(work)
                         try:
@@ -367,13 +367,13 @@ class Vault:
                 except Edited:
                     continue
                 except (LeftAlone, OSError) as error:
-                    return Report(problems=(Problem(name, str(error)),))
+                    return SyncReport(problems=(Problem(name, str(error)),))
                 if merge.settled:
                     self._seen[agent, key] = merge.settled
                 if found.added or found.changed:
                     self._wake(store)
                 return found
-        return Report(problems=(Problem(name, "it is being edited right now; the next sync looks again"),))
+        return SyncReport(problems=(Problem(name, "it is being edited right now; the next sync looks again"),))
 
     def _project_differs(self, store: Store) -> bool:
         disk, vault_id = disk_state(self.folder / FILE), self._identity(make=False)
@@ -409,7 +409,7 @@ class Vault:
             return True
 
 
-def _warn(report: Report) -> None:
+def _warn(report: SyncReport) -> None:
     for problem in report.problems:
         _log.warning("the vault: %s", problem)
 
