@@ -32,10 +32,11 @@ from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model import checks
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Scope
+from recollect.model.filters import Filters
 from recollect.model.history import Recovery
-from recollect.model.listing import Cursor, Removed, Sort, Wanted
+from recollect.model.listing import Cursor, Removed, Sort
 from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
-from recollect.model.recall import Accesses, Filters, Hit
+from recollect.model.recall import Accesses, Hit
 from recollect.model.report import Erased, Receipt
 from recollect.model.vault import SyncReport
 from recollect.providers.base import LanguageModel
@@ -319,17 +320,17 @@ class Memory:
             raise Invalid(f"fuzzy is how much of a word may differ, from 0 to 1; not {fuzzy!r}")
         query = names.plain("query", query, lines=True)
         conversation, channel = self._within(conversation, channel)
-        filters = Filters(
-            scopes=tuple(Scope) if scopes is None else checks.members(Scope, scopes, "scope"),
+        filters = Filters.checked(
+            scopes=scopes,
             conversation=conversation,
             channel=channel,
-            categories=_categories(category),
-            kinds=() if kinds is None else checks.members(Kind, kinds, "kind"),
-            lifetimes=() if lifetimes is None else checks.members(Lifetime, lifetimes, "lifetime"),
-            tags=TAGS.check(tags or (), "tags"),
-            source=_text(source, "source"),
-            since=None if since is None else milliseconds(since),
-            until=None if until is None else milliseconds(until),
+            category=category,
+            kinds=kinds,
+            lifetimes=lifetimes,
+            tags=tags,
+            source=source,
+            since=since,
+            until=until,
         )
         now = self._clock.now()
         request = Request(
@@ -413,22 +414,22 @@ class Memory:
             if place is not None or sort is not Sort.CREATED or not down:
                 raise Invalid("`before` is for lists with the newest first; give the last entry as `after` instead")
             place = Cursor.of(before, sort) if isinstance(before, Entry) else Cursor(milliseconds(before), "")
-        wanted = Wanted(
-            kind=None if kind is None else checks.member(Kind, kind, "kind"),
-            category=None if category is None else checks.member(Category, category, "category"),
-            scope=None if scope is None else checks.member(Scope, scope, "scope"),
-            lifetime=None if lifetime is None else checks.member(Lifetime, lifetime, "lifetime"),
-            source=_text(source, "source"),
-            tag=_text(tag, "tag"),
+        filters = Filters.checked(
+            kinds=None if kind is None else [kind],
+            category=None if category is None else [category],
+            scopes=None if scope is None else [scope],
+            lifetimes=None if lifetime is None else [lifetime],
+            tags=None if tag is None else [tag],
+            source=source,
             conversation=self._within(conversation, None)[0],
-            channel=_text(channel, "channel"),
-            since=None if since is None else milliseconds(since),
-            until=None if until is None else milliseconds(until),
+            channel=channel,
+            since=since,
+            until=until,
         )
         found: list[Entry] = []
         for store in self._entries.stores:
             with store.read() as tx:
-                found += listing.page(tx, sort, down, wanted, place, min(limit, 1_000_000))
+                found += listing.page(tx, sort, down, filters, place, min(limit, 1_000_000))
         return listing.merged(found, sort, down)[:limit]
 
     def numbers(self, category: Category | str) -> dict[str, int]:
@@ -688,15 +689,6 @@ def _number(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Invalid(f"{what} is the number of an operation, not {value!r}")
     return max(min(value, LAST), -LAST)
-
-
-def _categories(value: Category | str | Iterable[Category | str] | None) -> tuple[Category, ...]:
-    if value is None or isinstance(value, str):
-        return () if value is None else (checks.member(Category, value, "category"),)
-    found = checks.members(Category, value, "category")
-    if not found:
-        raise Invalid("the list of categories is empty, so nothing could be found; leave category out for all entries")
-    return found
 
 
 def _text(value: object, what: str) -> str | None:

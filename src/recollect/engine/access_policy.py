@@ -15,8 +15,8 @@ from recollect import names
 from recollect.engine.agent_store import Store
 from recollect.errors import Denied
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.filters import Filters
 from recollect.model.history import ConversationInfo, Status
-from recollect.model.recall import Filters
 from recollect.storage import history
 from recollect.storage.database import Transaction
 
@@ -74,7 +74,7 @@ def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str,
         )
     with reader.write() as work:
         work.tx.run("access.record", at=now, target_agent=target_agent, call=call, query=query)
-    lifetimes = tuple(one for one in _READABLE if one in (filters.lifetimes or _READABLE))
+    lifetimes = tuple(one for one in _READABLE if one in filters.lifetimes)
     return replace(
         filters,
         scopes=(Scope.WORKSPACE,),

@@ -36,8 +36,9 @@ from recollect.model.context import (
     Section,
 )
 from recollect.model.entry import Category, Entry, Kind, Scope
+from recollect.model.filters import Filters
 from recollect.model.history import Status
-from recollect.model.recall import Filters, Hit
+from recollect.model.recall import Hit
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Row, Transaction

@@ -22,7 +22,8 @@ from recollect.engine import access_policy, embedding
 from recollect.engine.agent_store import Store, document, reindex
 from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
 from recollect.model.entry import Category, Entry, Scope
-from recollect.model.recall import Filters, Hit, Why
+from recollect.model.filters import Filters
+from recollect.model.recall import Hit, Why
 from recollect.providers.base import embed
 from recollect.search import duplicates, index, ranking
 from recollect.search.index import Ranking

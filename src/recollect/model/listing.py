@@ -1,4 +1,4 @@
-"""Lists of entries: sort order, pagination cursor and filters."""
+"""Lists of entries: sort order and pagination cursor."""
 
 import base64
 import json
@@ -7,10 +7,10 @@ from enum import StrEnum
 
 from recollect.clock import LAST
 from recollect.errors import Invalid
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.entry import Entry
 from recollect.names import plain
 
-__all__ = ["Cursor", "Removed", "Sort", "Wanted"]
+__all__ = ["Cursor", "Removed", "Sort"]
 
 
 class Sort(StrEnum):
@@ -80,19 +80,3 @@ class Removed:
     entry: Entry
     removed_at: int
     seq: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """Filters of a list. None matches everything."""
-
-    kind: Kind | None = None
-    category: Category | None = None
-    scope: Scope | None = None
-    lifetime: Lifetime | None = None
-    source: str | None = None
-    tag: str | None = None
-    conversation: str | None = None
-    channel: str | None = None
-    since: int | None = None
-    until: int | None = None

@@ -1,30 +1,10 @@
-"""Filters and results of a recall."""
+"""Results of a recall."""
 
 from dataclasses import dataclass
 
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.entry import Entry
 
-__all__ = ["Accesses", "Filters", "Hit", "Why"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Filters:
-    """Filters of a recall. They apply before the limit, so they never hide results that exist."""
-
-    scopes: tuple[Scope, ...] = (Scope.WORKSPACE, Scope.ACCOUNT)
-    conversation: str | None = None
-    channel: str | None = None
-    categories: tuple[Category, ...] = ()
-    kinds: tuple[Kind, ...] = ()
-    lifetimes: tuple[Lifetime, ...] = ()
-    tags: tuple[str, ...] = ()
-    source: str | None = None
-    since: int | None = None
-    until: int | None = None
-    running: bool = True
-    """Include archives, chunks and hand-offs of conversations that have not ended."""
-    private: bool = True
-    """Include notes that have no name and were not extracted from a conversation."""
+__all__ = ["Accesses", "Hit", "Why"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,11 @@ from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 from recollect.model import entry as model
-from recollect.model.entry import Entry, SetBy, fields_set_by
+from recollect.model.entry import Category, Entry, SetBy, fields_set_by
+from recollect.model.filters import Filters
 from recollect.model.operation import WRITABLE
 
-__all__ = ["BOOKKEEPING", "COLUMNS", "PARTS", "from_columns", "from_json", "to_columns"]
+__all__ = ["BOOKKEEPING", "COLUMNS", "PARTS", "filter_values", "from_columns", "from_json", "to_columns"]
 
 COLUMNS = (*model.COLUMNS, "doc")
 """Columns of a complete row, in the order in which every query returns them: the entry's, and its document number."""
@@ -28,6 +29,12 @@ PARTS: Mapping[str, str] = {
     "entry_values": ", ".join(f":{column}" for column in COLUMNS),
     "entry_written": _assigned(*WRITABLE, "updated_at", "content_hash", "doc"),
     "entry_bookkeeping": _assigned(*BOOKKEEPING),
+    # COALESCE keeps the planner off the index over categories, which is slower for these queries.
+    "entry_filters": """COALESCE(category, '') IN (:categories*) AND COALESCE(scope, '') IN (:scopes*)
+    AND COALESCE(kind, '') IN (:kinds*) AND COALESCE(lifetime, '') IN (:lifetimes*)
+    AND (CAST(:source AS TEXT) IS NULL OR source = :source)
+    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
+    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)""",
 }
 """Fragments of SQL that any query can include as {NAME}."""
 
@@ -71,6 +78,19 @@ _JSON = [name for name in _LISTS if name in COLUMNS]
 _DECODERS: list[tuple[str, Callable[[Any], Any]]] = [*_MEMBERS.items(), *((name, _words) for name in _JSON)]
 _ENCODERS: list[tuple[str, Callable[[Any], Any]]] = [*((name, _text) for name in _ENUMS), *((n, _json) for n in _JSON)]
 _ZEROS: dict[Any, Any] = {int: 0, float: 0.0}
+
+
+def filter_values(filters: Filters) -> dict[str, Any]:
+    """Return the parameters of {entry_filters}."""
+    return {
+        "categories": [str(one) for one in filters.categories] or ["", *map(str, Category)],
+        "scopes": [str(one) for one in filters.scopes],
+        "kinds": [str(one) for one in filters.kinds],
+        "lifetimes": [str(one) for one in filters.lifetimes],
+        "source": filters.source,
+        "since": filters.since,
+        "until": filters.until,
+    }
 
 
 def to_columns(entry: Entry, doc: int) -> dict[str, Any]:

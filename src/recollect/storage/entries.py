@@ -8,11 +8,11 @@ from operator import attrgetter
 from typing import Any
 
 from recollect.errors import Corrupt
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.entry import Category, Entry, Scope
+from recollect.model.filters import Filters
 from recollect.model.operation import WRITABLE, Revision
-from recollect.model.recall import Filters
 from recollect.names import is_id
-from recollect.storage.columns import BOOKKEEPING, COLUMNS, from_columns, from_json, to_columns
+from recollect.storage.columns import BOOKKEEPING, COLUMNS, filter_values, from_columns, from_json, to_columns
 from recollect.storage.database import Row, Transaction
 
 __all__ = [
@@ -135,21 +135,15 @@ class RankingInputs:
 
 def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int, RankingInputs]:
     """Return the documents whose entries pass the filters, with their ranking inputs."""
-    wanted = set(filters.tags)
+    wanted, values = set(filters.tags), filter_values(filters)
     passed: dict[int, RankingInputs] = {}
     for start in range(0, len(docs), CHUNK):
         rows = tx.all(
             "entries.filter_docs",
             docs=docs[start : start + CHUNK],
-            scopes=[str(scope) for scope in filters.scopes],
-            kinds=[str(kind) for kind in filters.kinds or Kind],
-            lifetimes=[str(lifetime) for lifetime in filters.lifetimes or Lifetime],
+            **values,
             conversation=filters.conversation,
             channel=filters.channel,
-            categories=[str(category) for category in filters.categories] or ["", *map(str, Category)],
-            source=filters.source,
-            since=filters.since,
-            until=filters.until,
             running=int(filters.running),
             private=int(filters.private),
         )

@@ -2,14 +2,15 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from recollect.clock import LAST
 from recollect.model.entry import Category, Entry
-from recollect.model.listing import Cursor, Removed, Sort, Wanted
+from recollect.model.filters import Filters
+from recollect.model.listing import Cursor, Removed, Sort
 from recollect.names import NAME_LENGTH
 from recollect.storage import entries
+from recollect.storage.columns import filter_values
 from recollect.storage.database import Transaction
 from recollect.storage.entries import CHUNK
 
@@ -20,19 +21,21 @@ _AFTER_ALL = "\U0010ffff" * (NAME_LENGTH + 1)
 
 
 def page(
-    tx: Transaction, sort: Sort, descending: bool, wanted: Wanted, after: Cursor | None, limit: int
+    tx: Transaction, sort: Sort, descending: bool, filters: Filters, after: Cursor | None, limit: int
 ) -> list[Entry]:
     """Return the entries that follow the cursor, or the first page."""
     after = after or _start(sort, descending)
-    values = {name: str(value) if isinstance(value, str) else value for name, value in asdict(wanted).items()}
-    values["tag"] = None if wanted.tag is None else json.dumps(wanted.tag, ensure_ascii=False)
+    values = filter_values(filters) | {"conversation": filters.conversation, "channel": filters.channel}
+    values["tag"] = json.dumps(filters.tags[0], ensure_ascii=False) if filters.tags else None
     found: list[Entry] = []
     if sort is not Sort.NAME or after.key is not None:
         query = f"listing.{sort}_{'down' if descending else 'up'}"
-        found = _all(tx, query, values, tag=wanted.tag, sort=sort, after=after, limit=limit)
+        found = _all(tx, query, values, tags=set(filters.tags), sort=sort, after=after, limit=limit)
         after = Cursor(None, "")
     if sort is Sort.NAME and len(found) < limit:
-        found += _all(tx, "listing.unnamed", values, tag=wanted.tag, sort=sort, after=after, limit=limit - len(found))
+        found += _all(
+            tx, "listing.unnamed", values, tags=set(filters.tags), sort=sort, after=after, limit=limit - len(found)
+        )
     return found
 
 
@@ -70,14 +73,14 @@ def _start(sort: Sort, descending: bool) -> Cursor:
 
 
 def _all(
-    tx: Transaction, query: str, values: dict[str, Any], *, tag: str | None, sort: Sort, after: Cursor, limit: int
+    tx: Transaction, query: str, values: dict[str, Any], *, tags: set[str], sort: Sort, after: Cursor, limit: int
 ) -> list[Entry]:
     passed: list[Entry] = []
     while len(passed) < limit:
         ids = [row[0] for row in tx.all(query, **values, key=after.key, id=after.id, limit=limit)]
         found = [entry for start in range(0, len(ids), CHUNK) for entry in _read(tx, ids[start : start + CHUNK])]
-        # The query matches the tag as a substring of the JSON list, so compare whole tags here.
-        passed += [entry for entry in found if tag is None or tag in entry.tags]
+        # The query matches the first tag as a substring of the JSON list, so compare whole tags here.
+        passed += [entry for entry in found if tags.issubset(entry.tags)]
         if len(ids) < limit:
             break
         after = Cursor.of(found[-1], sort)

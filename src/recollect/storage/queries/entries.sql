@@ -34,19 +34,11 @@ FROM entries WHERE agent = :agent AND id IN (:ids*)
 SELECT {entry_columns}
 FROM entries WHERE agent = :agent AND doc IN (:docs*)
 
--- COALESCE also keeps the planner off the index over categories: looking up the few documents by number is faster.
 -- name: filter_docs
 SELECT doc, tags, scope, category, importance, created_at, accessed_at, access_count FROM entries
-WHERE agent = :agent AND doc IN (:docs*)
-    AND COALESCE(category, '') IN (:categories*)
-    AND scope IN (:scopes*)
-    AND kind IN (:kinds*)
-    AND lifetime IN (:lifetimes*)
+WHERE agent = :agent AND doc IN (:docs*) AND {entry_filters}
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
     AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
     AND (
         CAST(:running AS INTEGER) = 1 OR conversation_id IS NULL OR (kind = 'note' AND COALESCE(category, '') <> 'handoffs')
         OR NOT EXISTS (

@@ -1,12 +1,9 @@
 -- Sorted lists of entries after a cursor; each sort order except importance has an index.
 
 -- part: wanted
-AND (CAST(:kind AS TEXT) IS NULL OR kind = :kind) AND (CAST(:category AS TEXT) IS NULL OR category = :category)
-    AND (CAST(:scope AS TEXT) IS NULL OR scope = :scope) AND (CAST(:lifetime AS TEXT) IS NULL OR lifetime = :lifetime)
-    AND (CAST(:source AS TEXT) IS NULL OR source = :source) AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
+AND {entry_filters}
+    AND (CAST(:channel AS TEXT) IS NULL OR channel_id = :channel)
     AND (CAST(:conversation AS TEXT) IS NULL OR conversation_id = :conversation)
-    AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
     AND (CAST(:tag AS TEXT) IS NULL OR replace(tags, CAST(:tag AS TEXT), '') <> tags)
 
 -- name: created_down

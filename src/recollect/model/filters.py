@@ -1,0 +1,81 @@
+"""Filters of recalls and lists: one value, validated once, that the library passes down to the database."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Self
+
+from recollect.clock import Moment, milliseconds
+from recollect.errors import Invalid
+from recollect.model.checks import member, members
+from recollect.model.entry import TAGS, Category, Kind, Lifetime, Scope
+from recollect.names import plain
+
+__all__ = ["Filters"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filters:
+    """Filters of a recall or a list. They apply before the limit, so they never hide results that exist.
+
+    `conversation` and `channel` differ: a list returns only their entries; a recall returns entries of the scopes
+    `conversation` and `channel` only from them.
+    """
+
+    scopes: tuple[Scope, ...] = tuple(Scope)
+    conversation: str | None = None
+    channel: str | None = None
+    categories: tuple[Category, ...] = ()
+    """Empty for entries of every category, and those without one."""
+    kinds: tuple[Kind, ...] = tuple(Kind)
+    lifetimes: tuple[Lifetime, ...] = tuple(Lifetime)
+    tags: tuple[str, ...] = ()
+    """An entry must have all of them."""
+    source: str | None = None
+    since: int | None = None
+    until: int | None = None
+    running: bool = True
+    """Include archives, chunks and hand-offs of conversations that have not ended."""
+    private: bool = True
+    """Include notes that have no name and were not extracted from a conversation."""
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        scopes: Iterable[Scope | str] | None = None,
+        category: Category | str | Iterable[Category | str] | None = None,
+        kinds: Iterable[Kind | str] | None = None,
+        lifetimes: Iterable[Lifetime | str] | None = None,
+        tags: Iterable[str] | None = None,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        source: str | None = None,
+        conversation: str | None = None,
+        channel: str | None = None,
+    ) -> Self:
+        """Return the filters with every value validated; None does not filter. Raises Invalid."""
+        return cls(
+            scopes=tuple(Scope) if scopes is None else members(Scope, scopes, "scope"),
+            categories=_categories(category),
+            kinds=(() if kinds is None else members(Kind, kinds, "kind")) or tuple(Kind),
+            lifetimes=(() if lifetimes is None else members(Lifetime, lifetimes, "lifetime")) or tuple(Lifetime),
+            tags=TAGS.check(tags or (), "tags"),
+            since=None if since is None else milliseconds(since),
+            until=None if until is None else milliseconds(until),
+            source=_line(source, "source"),
+            conversation=_line(conversation, "conversation"),
+            channel=_line(channel, "channel"),
+        )
+
+
+def _line(value: object, what: str) -> str | None:
+    return None if value is None else plain(what, value)
+
+
+def _categories(value: Category | str | Iterable[Category | str] | None) -> tuple[Category, ...]:
+    if value is None or isinstance(value, str):
+        return () if value is None else (member(Category, value, "category"),)
+    found = members(Category, value, "category")
+    if not found:
+        raise Invalid("the list of categories is empty, so nothing could be found; leave category out for all entries")
+    return found
