@@ -92,3 +92,11 @@ def test_ones_own_name_with_a_space_is_a_read_of_ones_own_memory(home: Home, loc
     assert found["source_agent"] == "ana"
     assert ana.conversations.detail(conv.id, target_agent=" ana")
     assert rows(location, "access_log", "ana") == []
+
+
+def test_a_filter_by_lifetime_does_not_show_what_is_not_readable_without_it(home: Home) -> None:
+    home.agent("ana").remember("The granite draft is rough.", name="draft", lifetime="short_term")
+    home.agent("ana").remember("The granite quay is closed.", name="quay")
+    ben = home.agent("ben")
+    assert [hit.entry.name for hit in ben.recall("granite", target_agent="ana")] == ["quay"]
+    assert ben.recall("granite", target_agent="ana", lifetimes=["short_term"]) == []

@@ -1,0 +1,44 @@
+"""The fields of an entry are described once: operations, columns, schemas and the page's form agree with it."""
+
+import re
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect.mcp.notes import TOOLS
+from recollect.model.entry import COLUMNS, TAGS, Entry, Kind
+from recollect.model.fields import CONTENT_BYTES, LINE_LENGTH, limits_of
+from recollect.model.operation import ENTRY_FIELDS, WRITABLE, Add
+from recollect.storage import columns, entries
+
+ENTRY = Entry(id="1", seq=1, kind=Kind.NOTE, content="We deploy.", created_at=1, updated_at=1, content_hash="h")
+CHANGED = {"content": {"content_hash": "other"}, "tags": {"tags": ("ops",)}, "importance": {"importance": 0.7}}
+
+
+def test_every_field_of_an_operation_is_a_field_of_an_entry_with_limits() -> None:
+    stored = {ENTRY_FIELDS.get(one.name, one.name) for one in fields(Add)} | set(WRITABLE)
+    assert stored <= limits_of(Entry).keys()
+
+
+@pytest.mark.parametrize("name", WRITABLE)
+def test_a_write_to_a_field_changes_the_version(name: str) -> None:
+    changes = CHANGED.get(name, {name: "something else"})
+    assert replace(ENTRY, **changes).version != ENTRY.version  # type: ignore[arg-type]
+
+
+def test_an_entry_survives_its_row_and_its_snapshot() -> None:
+    entry = replace(ENTRY, tags=("ops", "day"), category=recollect.Category.TASKS, vault_id=7)
+    assert columns.from_columns(columns.to_columns(entry, 5)) == entry
+    assert set(columns.to_columns(entry, 5)) == {*COLUMNS, "doc"}
+    hashed = replace(entry, content_hash=entries.content_hash(entry.content))
+    assert entries.from_snapshot("1", entries.snapshot(hashed)) == hashed
+
+
+def test_the_tools_and_the_form_of_the_page_have_the_limits_of_the_library() -> None:
+    note = next(tool for tool in TOOLS if tool.name == "memory_note").parameters["properties"]
+    assert (note["tags"]["maxItems"], note["tags"]["items"]["maxLength"]) == (TAGS.count, TAGS.length)
+    assert (note["name"]["maxLength"], note["content"]["maxLength"]) == (LINE_LENGTH, CONTENT_BYTES)
+    form = (Path(recollect.__file__).parent / "ui/static/views/form.js").read_text(encoding="utf-8")
+    assert re.findall(r"maxlength: ([\d_]+)", form) == [str(LINE_LENGTH), "1_000_000"]
