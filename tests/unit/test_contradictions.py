@@ -1,0 +1,77 @@
+"""Two statements are compared by the words that differ; statements about different things give no finding."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from recollect.contradictions import Relation, compare
+
+CONTRADICTS, UPDATES, REPEATS = Relation.CONTRADICTS, Relation.UPDATES, Relation.REPEATS
+
+
+@pytest.mark.parametrize(
+    ("older", "newer", "relation", "reason"),
+    [
+        ("We deploy on Fridays", "We do not deploy on Fridays", CONTRADICTS, "the newer one negates the other"),
+        ("Der Test braucht kein Netz", "Der Test braucht Netz", CONTRADICTS, "the older one negates the other"),
+        ("Usamos Redis no cache", "Não usamos Redis no cache", CONTRADICTS, "the newer one negates the other"),
+        ("サーバーは東京にあります", "サーバーは東京にありません", CONTRADICTS, "the newer one negates the other"),
+        ("The cache lives in Redis", "The cache no longer lives in Redis", UPDATES, "no longer holds"),
+        ("Marta works here", "Marta no longer works here", UPDATES, "no longer holds"),
+        ("Logs are kept for 30 days", "Logs are kept for 90 days", CONTRADICTS, "the number changed from 30 to 90"),
+        ("La reunión es el lunes", "La reunión es el martes", CONTRADICTS, "the weekday changed from lunes to martes"),
+        ("Ferien beginnen im Juli", "Ferien beginnen im August", CONTRADICTS, "the month changed from Juli to August"),
+        ("Keys live for 2 hours", "Keys live for 2 days", CONTRADICTS, "the unit changed from hours to days"),
+        ("Team A owns the parser", "Team B owns the parser", CONTRADICTS, "the name changed from A to B"),
+        ("The key is with Petr", "The key is with Pavel", CONTRADICTS, "the name changed from Petr to Pavel"),
+        ("服务器在北京", "服务器在上海", CONTRADICTS, "it changed from 北京 to 上海"),
+        ("Ana reports to Ben", "Ben reports to Ana", CONTRADICTS, "Ana and Ben have changed places"),
+        ("Room 3 has 5 seats", "Room 5 has 3 seats", CONTRADICTS, "3 and 5 have changed places"),
+        ("The migration succeeded", "The migration failed", CONTRADICTS, "succeeded and failed are opposites"),
+        ("A porta está aberta", "A porta está fechada", CONTRADICTS, "aberta and fechada are opposites"),
+        ("The lights are on", "The lights are off", CONTRADICTS, "on and off are opposites"),
+        ("We deploy from Jenkins", "We have moved the deploy from Jenkins to GitHub", UPDATES, "have moved"),
+        ("Wir bauen mit make", "Statt make bauen wir mit just", UPDATES, "statt"),
+        ("we deploy on fridays", "We deploy on Fridays.", REPEATS, "both say the same"),
+        ("Tea is in jar 3. Rice is in jar 4.", "Rice is in jar 5.", CONTRADICTS, "the number changed from 4 to 5"),
+    ],
+)
+def test_a_change_of_one_thing_is_found(older: str, newer: str, relation: Relation, reason: str) -> None:
+    found = compare(older, newer)
+    assert found is not None
+    assert (found.relation, found.reason.endswith(reason)) == (relation, True), found
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Room 3 has 5 seats", "Room 4 has 6 seats"),
+        ("Ana likes tea", "Ben likes tea"),
+        ("Ana and Ben own the parser", "Ben and Ana own the parser"),
+        ("On Monday we deploy", "We deploy on Monday"),
+        ("We deploy on Fridays", "The office has a new printer"),
+        ("The build is green", "The build is green and the tests took 4 minutes on the new machine"),
+        ("Pay the light", "Buy the bread"),
+        ("", "anything"),
+        ("!!!", "???"),
+    ],
+)
+def test_statements_about_different_things_give_no_finding(older: str, newer: str) -> None:
+    assert compare(older, newer) is None
+
+
+def test_the_words_that_differ_are_returned_as_they_were_written() -> None:
+    found = compare("The API answers in XML", "The API answers in JSON")
+    assert found is not None
+    assert (found.older, found.newer) == (("XML",), ("JSON",))
+
+
+@given(st.text(max_size=300), st.text(max_size=300))
+def test_any_two_texts_can_be_compared(older: str, newer: str) -> None:
+    compare(older, newer)
+
+
+@given(st.text(alphabet="abc 不 1.", min_size=1, max_size=60))
+def test_a_text_never_contradicts_itself(text: str) -> None:
+    found = compare(text, text)
+    assert found is None or found.relation is REPEATS
