@@ -31,7 +31,7 @@ from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.access import Answer, Right, Token
 from recollect.model.context import Context, Item, OrientationDocument, Profile, Section
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Origin, Scope, State
 from recollect.model.history import (
     Channel,
     Compacted,
@@ -109,6 +109,7 @@ __all__ = [
     "NotFound",
     "Operation",
     "OrientationDocument",
+    "Origin",
     "Part",
     "Profile",
     "Receipt",
@@ -130,6 +131,7 @@ __all__ = [
     "Settings",
     "Sort",
     "Stale",
+    "State",
     "Stats",
     "Status",
     "SummaryDocument",

@@ -67,7 +67,7 @@ _CHANGES = tuple(
         r"no longer|not any ?more|instead of|instead|moved (?:to|from)|(?:has|have|was|were) moved|switched (?:to|from)"
         r"|(?:changed|changes) (?:to|from)|replaced (?:by|with)|replaces|renamed to|rescheduled|postponed"
         r"|from now on|as of|used to|formerly|now",
-        r"nao \w+ mais|ja nao|em vez d[eao]s?|ao inves d[eao]s?|mudou (?:para|de)|mudamos (?:para|de)|mudaram (?:para|de)"
+        r"nao \w+ mais|ja nao|em vez d[eao]s?|ao inves d[eao]s?|(?:mudou|mudamos|mudaram) (?:para|de)"
         r"|passou a|passamos a|passa a|trocamos|trocou|substituid[oa]s? por|foi movid[oa]|a partir de|agora|adiad[oa]",
         r"nicht mehr|kein\w* \w+ mehr|statt|anstatt|anstelle|verlegt|verschoben|umgezogen|gewechselt|wechselt"
         r"|ersetzt|umbenannt|ab sofort|ab jetzt|von nun an|jetzt|nun|inzwischen|mittlerweile",

@@ -31,7 +31,7 @@ from recollect.engine.signals import Signals
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model import checks
 from recollect.model.context import Context, OrientationDocument, Profile
-from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Scope
+from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.filters import Filters
 from recollect.model.history import Recovery
 from recollect.model.listing import Cursor, Removed, Sort
@@ -137,11 +137,19 @@ class Memory:
         source: str = "agent",
         lifetime: Lifetime | str | None = None,
         at: Moment | None = None,
+        valid_from: Moment | None = None,
+        valid_until: Moment | None = None,
+        origin: Origin | str | None = None,
+        evidence: Iterable[str] = (),
+        supersedes: str | None = None,
     ) -> Entry:
         """Store a note and return it. The write is durable when this returns.
 
         A name makes the note addressable: `get`, links and operations accept it. A note without a name gets the
         lifetime of the setting `remember.lifetime` unless `lifetime` is given. `at` sets the time of creation.
+        `valid_from` and `valid_until` say when the statement holds; a date that the text states beyond doubt ("until
+        Friday") is read from it. `origin` says who stated it: user, agent, tool or external. `supersedes` names an
+        entry that this one replaces, see `supersede`.
 
         Raises Conflict if the name is taken, and Invalid if a value is malformed or exceeds its limit.
         """
@@ -161,8 +169,12 @@ class Memory:
             source=source,
             lifetime=lifetime,
             at=at,
+            valid_from=valid_from,
+            valid_until=valid_until,
+            origin=origin,
+            evidence=evidence,
         )
-        return self.apply(add)
+        return self.apply(add) if supersedes is None else self._supersede(supersedes, add, None)
 
     def remember_many(self, drafts: Iterable[Add]) -> list[Entry]:
         """Store many entries, 1,000 per transaction, and return them.
@@ -197,12 +209,51 @@ class Memory:
         for _ in range(TRIES):  # others may make and forget it in between
             with suppress(NotFound):
                 known = remember.knowledge(self._entries.holder(key)[1])
-                return self.apply(Write(known.id, content=content, tags=tags or None), if_version=if_version)
+                return self._replace(known.id, content, tags, if_version)
             if if_version is None:
                 with suppress(Conflict):
                     return self.apply(add)
         known = remember.knowledge(self._entries.holder(key)[1])
-        return self.apply(Write(known.id, content=content, tags=tags or None), if_version=if_version)
+        return self._replace(known.id, content, tags, if_version)
+
+    def _replace(self, entry_id: str, content: str, tags: Sequence[str], if_version: str | None) -> Entry:
+        write = checked(Write(entry_id, content=content, tags=tags or None))
+        assert isinstance(write, Write)
+        return self._entries.replace_value(write, _text(if_version, "version"))
+
+    def supersede(
+        self,
+        name_or_id: str,
+        content: str,
+        *,
+        since: Moment | None = None,
+        why: str | None = None,
+        origin: Origin | str | None = None,
+    ) -> Entry:
+        """Store what holds instead of an entry, close that entry, and return the new one. `restore` undoes it.
+
+        The new entry takes over the names, category, tags and scope of the old one. The old one keeps its id and text,
+        and holds until `since`, by default until now; `get` and `recall(include_past=True)` still return it.
+
+        Raises NotFound if there is no such entry, Conflict if it was superseded or retracted already, and Denied if
+        its origin is more trusted than `origin`.
+        """
+        return self._supersede(name_or_id, Add(content, valid_from=since, origin=origin), _text(why, "why"))
+
+    def _supersede(self, target: str, draft: Add, why: str | None) -> Entry:
+        checked_draft = checked(draft)
+        assert isinstance(checked_draft, Add)
+        return self._entries.supersede(names.name(target, "name or id"), checked_draft, why)
+
+    def retract(self, name_or_id: str, *, why: str | None = None) -> Entry:
+        """Withdraw a statement without a successor, and return the entry. `restore` undoes it.
+
+        The entry keeps its id, name and text, and no longer holds; `get` and `recall(include_past=True)` still return
+        it.
+
+        Raises NotFound if there is no such entry, and Conflict if it was superseded or retracted already.
+        """
+        return self._entries.retract(names.name(name_or_id, "name or id"), _text(why, "why"))
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
         """Apply one operation and return the entry after it; for a `Remove`, the entry before it.
@@ -268,11 +319,13 @@ class Memory:
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
-        """Restore a forgotten entry with its id, under its old name or under `name`.
+        """Restore a forgotten entry with its id, under its old name or under `name`; or make an entry hold again that
+        was superseded or retracted. What superseded it goes to the trash.
 
-        Raises NotFound if no such entry is in the trash, and Conflict if the name is taken.
+        Raises NotFound if no such entry is in the trash or closed, and Conflict if the name is taken.
         """
-        return self._entries.restore(names.name(name_or_id, "name or id"), name)
+        target = names.name(name_or_id, "name or id")
+        return (None if name else self._entries.reopen(target)) or self._entries.restore(target, name)
 
     # Reading
 
@@ -292,6 +345,9 @@ class Memory:
         lifetimes: Iterable[Lifetime | str] | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
+        as_of: Moment | None = None,
+        include_past: bool = False,
+        min_origin: Origin | str = Origin.EXTERNAL,
         target_agent: str | None = None,
         fusion: str = "weighted",
         prefix: bool = False,
@@ -303,10 +359,12 @@ class Memory:
 
         `mode` is `keyword` (words only), `vector` (meaning only) or `hybrid` (both). Entries of a conversation or a
         channel are found only if that conversation or channel is passed. Entries of the agent `_shared` are found by
-        every agent of the workspace. Filters apply before the limit, so they never hide results. `target_agent`
-        searches the knowledge of another agent; the access is logged. `prefix` and `fuzzy` (0.2 is typical) also match
-        longer and similar words, at a lower weight, for search as you type. `explain` sets `why` on each hit. With
-        `record=False` no recall signal is stored, so the entries found do not count as used.
+        every agent of the workspace. Filters apply before the limit, so they never hide results. Entries that were
+        superseded, retracted or have expired are found only with `include_past`, or with `as_of` if they held at that
+        time, as far as it was known then; `hit.state` says which. `min_origin` leaves out less trusted origins.
+        `target_agent` searches the knowledge of another agent; the access is logged. `prefix` and `fuzzy` (0.2 is
+        typical) also match longer and similar words, at a lower weight, for search as you type. `explain` sets `why` on
+        each hit. With `record=False` no recall signal is stored, so the entries found do not count as used.
 
         Raises Invalid if a value is unknown or malformed, Denied if `target_agent` is given with scopes that exclude
         the workspace scope, and ConfigError if `mode` is `vector` and there is no embedder.
@@ -320,6 +378,7 @@ class Memory:
             raise Invalid(f"fuzzy is how much of a word may differ, from 0 to 1; not {fuzzy!r}")
         query = names.plain("query", query, lines=True)
         conversation, channel = self._within(conversation, channel)
+        now = self._clock.now()
         filters = Filters.checked(
             scopes=scopes,
             conversation=conversation,
@@ -331,8 +390,10 @@ class Memory:
             source=source,
             since=since,
             until=until,
+            as_of=as_of,
+            current_at=None if include_past else now,
+            min_origin=min_origin,
         )
-        now = self._clock.now()
         request = Request(
             query=query,
             limit=checks.count(limit, "hits"),
@@ -386,6 +447,8 @@ class Memory:
         channel: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
+        as_of: Moment | None = None,
+        include_past: bool = False,
         sort: Sort | str = Sort.CREATED,
         descending: bool | None = None,
         limit: int = 100,
@@ -396,7 +459,8 @@ class Memory:
 
         For the next page, pass the last entry of this page as `after`, with the same sort and filters, or its cursor
         `Cursor.of(entry, sort).text(sort)`. `before` does the same for lists with the newest first, and also accepts a
-        time.
+        time. Entries that were superseded, retracted or have expired are listed only with `include_past`, or with
+        `as_of` if they held at that time.
 
         Raises Invalid if a value is unknown, malformed, or a cursor of another sort order.
         """
@@ -425,6 +489,8 @@ class Memory:
             channel=channel,
             since=since,
             until=until,
+            as_of=as_of,
+            current_at=None if include_past else self._clock.now(),
         )
         found: list[Entry] = []
         for store in self._entries.stores:
@@ -670,7 +736,8 @@ def search_notes(
     now = first._clock.now()
     request = Request(
         query=names.plain("query", query, lines=True), limit=limit, mode="keyword", fusion="weighted", now=now,
-        filters=Filters(scopes=tuple(Scope), categories=tuple(categories), kinds=(Kind.NOTE,)), decay=first._decay,
+        filters=Filters(scopes=tuple(Scope), categories=tuple(categories), kinds=(Kind.NOTE,), current_at=now),
+        decay=first._decay,
         prefix=True, fuzzy=fuzzy, duplicates=first._duplicates,
     )  # fmt: skip
     found = recall(access_policy.readable(own, first._other(SHARED)), request)

@@ -16,7 +16,19 @@ PACKAGE = Path(recollect.__file__).parent
 
 # From the ground up: a room may use its own floor and the ones below.
 FLOORS: list[set[str]] = [
-    {"errors", "clock", "names", "text", "fencing", "concepts", "config", "model", "compat.figures"},
+    {
+        "errors",
+        "clock",
+        "names",
+        "text",
+        "fencing",
+        "concepts",
+        "contradictions",
+        "validity",
+        "config",
+        "model",
+        "compat.figures",
+    },
     {"storage", "search", "providers"},
     {"engine"},
     {"vault"},

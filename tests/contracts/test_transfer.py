@@ -430,6 +430,8 @@ def test_every_table_is_either_derived_or_exported() -> None:
         "promotions",
         "recall_events",
         "reminders",
+        "review_progress",
+        "reviews",
         "saved_views",
         "scratchpads",
     }

@@ -330,7 +330,7 @@ def test_text_on_postgresql_is_ordered_by_its_bytes_and_no_table_has_what_a_clus
         "bytea",
         "USER-DEFINED",  # pgvector's
     }
-    assert {default for *_, default, _, _ in ours} == {None, "0"}
+    assert {default for *_, default, _, _ in ours} == {None, "0", "'agent'::text", "'[]'::text"}
     assert all(definition.startswith(("PRIMARY KEY", "NOT NULL")) for _, _, definition in schema["constraints"])
     with psycopg.connect(postgres_url) as connection:
         assert connection.execute("SELECT count(*) FROM pg_trigger").fetchone() == (0,)

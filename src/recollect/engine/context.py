@@ -82,6 +82,7 @@ class _Reach:
                     scopes=[str(scope) for scope in seen.scopes],
                     conversation=seen.conversation,
                     channel=seen.channel,
+                    now=seen.current_at,
                     limit=limit,
                     **values,
                 )
@@ -107,7 +108,7 @@ def build(
     if profile.budget < 0:
         raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
     store = stores[0]
-    reach = _Reach(stores, Filters(scopes=tuple(Scope), conversation=conversation, channel=channel))
+    reach = _Reach(stores, Filters(scopes=tuple(Scope), conversation=conversation, channel=channel, current_at=now))
     request = Request(
         query=command, limit=NOTES_READ, mode="hybrid", fusion="weighted", decay=decay, now=now, filters=reach.filters
     )

@@ -11,11 +11,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from recollect import text
 from recollect.clock import Clock
-from recollect.engine import access_policy, embedding, remember
+from recollect.engine import access_policy, embedding, remember, superseding
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.embedding import EmbeddingQueue
 from recollect.errors import Conflict, Denied, NotFound
@@ -204,6 +205,62 @@ class Entries:
             return entry
 
         entry = self._bind(store, names, write)
+        if vector is None:
+            self._later.wake(store)
+        return entry
+
+    def supersede(self, target: str, draft: Add, why: str | None) -> Entry:
+        """Add a checked entry that replaces another, and close that one."""
+        self.require_unprotected([draft.name] if draft.name else [], [target])
+        store = self._place_of(target)
+        (vector,) = embedding.at_once(store, [draft.content])
+        now = self._clock.now()
+
+        def write(work: Work, taken: BoundNames) -> Entry:
+            _must_be_free(taken)
+            old = remember.find(work, target).entry
+            full = superseding.successor_draft(old, draft)
+            entry = superseding.supersede(work, old.id, full, actor=store.agent, now=now, why=why)
+            embedding.attach(store, work, entry, vector)
+            return entry
+
+        entry = self._bind(store, [] if draft.name is None else [draft.name], write)
+        if vector is None:
+            self._later.wake(store)
+        return entry
+
+    def retract(self, target: str, why: str | None) -> Entry:
+        """Close an entry without a successor."""
+        self.require_unprotected([], [target])
+        store = self._place_of(target)
+        with store.write() as work:
+            return superseding.retract(work, target, actor=store.agent, now=self._clock.now(), why=why)
+
+    def reopen(self, target: str) -> Entry | None:
+        """Undo a retraction or a supersession; None if there is none."""
+        self.require_unprotected([], [target])
+        for store in self.stores:
+            with store.read() as tx:
+                known = entries.find(tx, target)
+            if known is not None:
+                with store.write() as work:
+                    return superseding.reopen(work, known, actor=store.agent, now=self._clock.now())
+        return None
+
+    def replace_value(self, write: Write, if_version: str | None) -> Entry:
+        """Apply a checked write of a new content, and keep the old content as a superseded entry."""
+        assert write.content is not None
+        self.require_unprotected([], [write.target])
+        store = self._place_of(write.target)
+        embedding.compare_models(store)
+        (vector,) = embedding.at_once(store, [write.content])
+        with store.write() as work:
+            now, old = self._clock.now(), remember.find(work, write.target).entry
+            if old.content != write.content:
+                remember.must_be_unchanged(work, write, if_version)
+                superseding.keep_past(work, old.id, write.content, actor=store.agent, now=now)
+                write = replace(write, valid_from=now)
+            entry = self._apply(store, work, write, if_version, vector)
         if vector is None:
             self._later.wake(store)
         return entry

@@ -403,7 +403,18 @@ def _hits(found: Sequence[_Candidates], request: Request, average: float) -> lis
         store = found[keys[n][0]].store
         others = tuple(stored[other].id for other in similar.get(n, ()))
         hits.append(
-            (store, Hit(entry=stored[n], score=score, snippet=snippet, agent=store.agent, similar=others, why=why))
+            (
+                store,
+                Hit(
+                    entry=stored[n],
+                    score=score,
+                    snippet=snippet,
+                    agent=store.agent,
+                    similar=others,
+                    state=stored[n].state_at(request.now if request.filters.as_of is None else request.filters.as_of),
+                    why=why,
+                ),
+            )
         )
     return hits
 

@@ -14,11 +14,33 @@ from recollect.concepts import concept_tags
 from recollect.engine import log_replay
 from recollect.engine.agent_store import Work, document
 from recollect.errors import Conflict, Invalid, NotFound, Stale
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
-from recollect.model.operation import ENTRY_FIELDS, WRITABLE, Add, Alias, Operation, Remove, Rename, Write
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Origin, Scope
+from recollect.model.operation import (
+    ENTRY_FIELDS,
+    WRITABLE,
+    Add,
+    Alias,
+    Operation,
+    Remove,
+    Rename,
+    Write,
+    must_be_in_order,
+)
 from recollect.storage import entries
+from recollect.validity import stated_validity
 
-__all__ = ["apply", "knowledge", "restore"]
+__all__ = [
+    "apply",
+    "changed",
+    "find",
+    "index_again",
+    "knowledge",
+    "log",
+    "must_be_unchanged",
+    "origin_of",
+    "restore",
+    "store",
+]
 
 _tags_of = itemgetter(3)
 _ADDED = [(name, ENTRY_FIELDS.get(name, name)) for name in Add.__dataclass_fields__]
@@ -37,8 +59,7 @@ def apply(work: Work, operation: Operation, *, actor: str, now: int, if_version:
 
     With `if_version`, raise Stale unless the entry still has this version.
     """
-    if if_version is not None:
-        _must_be_unchanged(work, operation, if_version)
+    must_be_unchanged(work, operation, if_version)
     match operation:
         case Add():
             return _add(work, operation, actor, now)
@@ -79,11 +100,11 @@ def restore(
         if alias != wanted and alias not in taken and entries.binding(work.tx, alias) is None
     )
     entry = replace(entry, name=wanted, aliases=free, updated_at=now)
-    _store(work, entry, now)
+    store(work, entry, now)
     for alias in free:
         work.tx.run("names.bind", name=alias, entry_id=entry.id, canonical=0)
-    _changed(work, entry.category)
-    _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
+    changed(work, entry.category)
+    log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
     return entry
 
 
@@ -94,7 +115,9 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
     at = add.at if isinstance(add.at, int) else now
     chunks = text.chunks(add.content)
     given = {field: getattr(add, name) for name, field in _ADDED}
-    given |= {"lifetime": _lifetime(add), "created_at": at, "updated_at": at}
+    given |= {"lifetime": _lifetime(add), "origin": origin_of(add), "created_at": at, "updated_at": at}
+    if add.kind is Kind.NOTE and add.valid_from is None and add.valid_until is None:
+        given |= _stated(add.content, at)
     entry = Entry(
         id=names.new_id(now),
         seq=work.counters.entries,
@@ -102,14 +125,27 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         concept_tags=concept_tags(add.content, known=map(_tags_of, chunks)),
         content_hash=entries.content_hash(add.content),
     )
-    _store(work, entry, now, chunks)
-    _changed(work, entry.category)
-    _log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
+    store(work, entry, now, chunks)
+    changed(work, entry.category)
+    log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
     return entry
 
 
+def origin_of(add: Add) -> Origin:
+    """Return the origin of a draft: the given one, or that of its source."""
+    return Origin.of_source(add.source) if add.origin is None else Origin(add.origin)
+
+
+def _stated(content: str, at: int) -> dict[str, Any]:
+    """Return the fields of the validity that a text states, if it states one."""
+    stated = stated_validity(content, at)
+    if stated is None:
+        return {}
+    return {"valid_from": stated.valid_from, "valid_until": stated.valid_until, "validity_inferred": True}
+
+
 def _rename(work: Work, rename: Rename, actor: str, now: int) -> Entry:
-    old = _find(work, rename.target)
+    old = find(work, rename.target)
     entry = old.entry
     if entry.name == rename.name:
         return entry
@@ -125,13 +161,13 @@ def _rename(work: Work, rename: Rename, actor: str, now: int) -> Entry:
     keeps = entry.name is None and entry.lifetime is Lifetime.SHORT_TERM
     lifetime = Lifetime.LONG_TERM if keeps else entry.lifetime
     renamed = replace(entry, name=rename.name, aliases=tuple(sorted(aliases)), lifetime=lifetime, updated_at=now)
-    entries.rename(work.tx, renamed, _index_again(work, old, renamed))
-    _log(work, "rename", entry.id, actor, now, before={"name": entry.name}, after={"name": rename.name})
+    entries.rename(work.tx, renamed, index_again(work, old, renamed))
+    log(work, "rename", entry.id, actor, now, before={"name": entry.name}, after={"name": rename.name})
     return renamed
 
 
 def _alias(work: Work, alias: Alias, actor: str, now: int) -> Entry:
-    entry = _find(work, alias.target).entry
+    entry = find(work, alias.target).entry
     _must_be_no_id(work, alias.name)
     taken = entries.binding(work.tx, alias.name)
     if taken is not None:
@@ -144,12 +180,12 @@ def _alias(work: Work, alias: Alias, actor: str, now: int) -> Entry:
             )
     work.tx.run("names.bind", name=alias.name, entry_id=entry.id, canonical=0)
     before = {"alias": alias.name, "entry_id": taken[0]} if taken else None
-    _log(work, "alias", entry.id, actor, now, before=before, after={"alias": alias.name})
+    log(work, "alias", entry.id, actor, now, before=before, after={"alias": alias.name})
     return replace(entry, aliases=tuple(sorted([*entry.aliases, alias.name])))
 
 
 def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
-    old = _find(work, write.target)
+    old = find(work, write.target)
     entry = old.entry
     given = {name: value for name in WRITABLE if (value := getattr(write, name)) is not None}
     changes: dict[str, Any] = {}
@@ -161,12 +197,13 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
         return entry
     content = changes.get("content", entry.content)
     written = replace(entry, **changes, updated_at=now, content_hash=entries.content_hash(content))
-    doc = _index_again(work, old, written) if {"content", "tags"} & changes.keys() else old.doc
+    must_be_in_order(written.valid_from, written.valid_until)
+    doc = index_again(work, old, written) if {"content", "tags"} & changes.keys() else old.doc
     if "content" in changes:
         work.tx.run("vectors.forget", entry_id=entry.id)
     entries.update(work.tx, written, doc)
-    _changed(work, entry.category, written.category)
-    _log(
+    changed(work, entry.category, written.category)
+    log(
         work,
         "write",
         entry.id,
@@ -192,24 +229,26 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
         work.tx.run(query, id=entry.id)
     for query in ("names.unbind", "vectors.forget"):
         work.tx.run(query, entry_id=entry.id)
-    _changed(work, entry.category)
-    _log(work, "remove", entry.id, actor, now, before=entries.snapshot(entry))
+    changed(work, entry.category)
+    log(work, "remove", entry.id, actor, now, before=entries.snapshot(entry))
     return entry
 
 
-def _store(work: Work, entry: Entry, now: int, content: Sequence[text.Chunk] | None = None) -> None:
+def store(work: Work, entry: Entry, now: int, content: Sequence[text.Chunk] | None = None) -> None:
+    """Store a new entry with its document in the index and its name."""
     entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry, content)), used_at=now)
     if entry.name is not None:
         work.tx.run("names.bind", name=entry.name, entry_id=entry.id, canonical=1)
 
 
-def _index_again(work: Work, old: entries.Stored, entry: Entry) -> int:
+def index_again(work: Work, old: entries.Stored, entry: Entry) -> int:
     """Index an entry as a new document, because segments are immutable; return its number."""
     work.index.remove(work.tx, work.counters, old.doc, old.entry.id, document(old.entry))
     return work.index.put(work.tx, work.counters, document(entry))
 
 
-def _find(work: Work, target: str) -> entries.Stored:
+def find(work: Work, target: str) -> entries.Stored:
+    """Return the entry with this name, alias or id. Raises NotFound."""
     entry_id = entries.find(work.tx, target)
     found = entries.stored(work.tx, [entry_id]) if entry_id else {}
     if not found:
@@ -217,10 +256,13 @@ def _find(work: Work, target: str) -> entries.Stored:
     return next(iter(found.values()))
 
 
-def _must_be_unchanged(work: Work, operation: Operation, version: str) -> None:
+def must_be_unchanged(work: Work, operation: Operation, version: str | None) -> None:
+    """Raise Stale if a version is given and the entry has another."""
+    if version is None:
+        return
     if isinstance(operation, Add):
         raise Invalid("a new entry has no version yet; leave if_version out")
-    found = _find(work, operation.target).entry.version
+    found = find(work, operation.target).entry.version
     if found != version:
         raise Stale(
             f"{operation.target!r} was changed since it was read: its version is {found}, not {version[:80]!r}. "
@@ -242,7 +284,7 @@ def _must_be_no_id(work: Work, name: str) -> None:
         raise Conflict(f"{name!r} is the id of an entry, which it goes on to mean; choose another name")
 
 
-def _log(
+def log(
     work: Work,
     operation: str,
     entry_id: str,
@@ -252,6 +294,7 @@ def _log(
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
 ) -> None:
+    """Append one row to the operation log."""
     work.counters.operations += 1
     entries.record(
         work.tx,
@@ -265,7 +308,8 @@ def _log(
     )
 
 
-def _changed(work: Work, *categories: Category | None) -> None:
+def changed(work: Work, *categories: Category | None) -> None:
+    """Note the categories whose vault files must follow this transaction."""
     work.categories.update(category for category in categories if category is not None)
 
 

@@ -7,7 +7,19 @@ from enum import StrEnum
 from recollect.model.fields import EventNumber, Fraction, Limits, Line, OneOf, Text, Time, Words
 from recollect.names import short_hash
 
-__all__ = ["COLUMNS", "TAGS", "Category", "Entry", "Kind", "Lifetime", "Scope", "SetBy", "fields_set_by"]
+__all__ = [
+    "COLUMNS",
+    "TAGS",
+    "Category",
+    "Entry",
+    "Kind",
+    "Lifetime",
+    "Origin",
+    "Scope",
+    "SetBy",
+    "State",
+    "fields_set_by",
+]
 
 
 class Kind(StrEnum):
@@ -44,6 +56,40 @@ class Lifetime(StrEnum):
     SHORT_TERM = "short_term"
     MID_TERM = "mid_term"
     LONG_TERM = "long_term"
+
+
+class Origin(StrEnum):
+    """Who stated an entry, from trusted to untrusted."""
+
+    USER = "user"
+    AGENT = "agent"
+    TOOL = "tool"
+    EXTERNAL = "external"
+
+    def at_least(self, other: "Origin") -> bool:
+        """Return whether this origin is at least as trusted as another."""
+        return _TRUST[self] >= _TRUST[other]
+
+    @staticmethod
+    def of_source(source: str) -> "Origin":
+        """Return the origin that a source implies if none is given."""
+        return _SOURCES.get(source, Origin.AGENT)
+
+
+_TRUST = {origin: -place for place, origin in enumerate(Origin)}
+_SOURCES = {"user": Origin.USER, "tool": Origin.TOOL, "web": Origin.EXTERNAL, "external": Origin.EXTERNAL}
+
+
+class State(StrEnum):
+    """Whether the statement of an entry holds."""
+
+    CURRENT = "current"
+    SUPERSEDED = "superseded"
+    """Another entry replaced it."""
+    RETRACTED = "retracted"
+    """It was withdrawn without a successor."""
+    EXPIRED = "expired"
+    """Its `valid_until` has passed."""
 
 
 class SetBy(StrEnum):
@@ -101,6 +147,16 @@ class Entry:
     accessed_at: int | None = field(default=None, metadata=_UPKEEP)
     access_count: int = field(default=0, metadata=_UPKEEP)
     content_hash: str = field(default="", repr=False, metadata=_STORAGE)
+    valid_from: int | None = field(default=None, metadata=_about(Time()))
+    valid_until: int | None = field(default=None, metadata=_about(Time()))
+    validity_inferred: bool = field(default=False, metadata=_about())
+    """Whether the validity was read from the text."""
+    superseded_by: str | None = field(default=None, metadata=_about())
+    closed_at: int | None = field(default=None, metadata=_about())
+    """When it was superseded or retracted."""
+    origin: Origin = field(default=Origin.AGENT, metadata=_about(OneOf(Origin)))
+    evidence: tuple[str, ...] = field(default=(), metadata=_about(Words(1_000, 256, example="import:notes.json")))
+    """Ids of the events, entries, files or imports that it was made from."""
     vault_id: int | None = field(default=None, compare=False, metadata=_about(set_by=SetBy.VAULT))
     """Its number in the files of a vault. The vault assigns it after the write, so comparisons ignore it."""
 
@@ -110,7 +166,17 @@ class Entry:
         names = (self.id, self.name or "", "\n".join(sorted(self.aliases)))
         reach = (self.category or "", self.scope, self.lifetime)
         rest = (repr(self.context), "\n".join(self.tags), repr(self.importance), self.source)
-        return short_hash(*names, self.content_hash or self.content, *reach, *rest)
+        time = (repr(self.valid_from), repr(self.valid_until), self.superseded_by or "", repr(self.closed_at))
+        dated = time if any((self.valid_from, self.valid_until, self.closed_at)) else ()
+        return short_hash(*names, self.content_hash or self.content, *reach, *rest, *dated)
+
+    def state_at(self, moment: int) -> State:
+        """Return whether the entry holds at a moment, as far as it is known now."""
+        if self.superseded_by is not None:
+            return State.SUPERSEDED
+        if self.closed_at is not None:
+            return State.RETRACTED
+        return State.EXPIRED if self.valid_until is not None and self.valid_until <= moment else State.CURRENT
 
 
 def fields_set_by(*setters: SetBy) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import Self
 from recollect.clock import Moment, milliseconds
 from recollect.errors import Invalid
 from recollect.model.checks import member, members
-from recollect.model.entry import TAGS, Category, Kind, Lifetime, Scope
+from recollect.model.entry import TAGS, Category, Kind, Lifetime, Origin, Scope
 from recollect.names import plain
 
 __all__ = ["Filters"]
@@ -35,6 +35,11 @@ class Filters:
     until: int | None = None
     running: bool = True
     """Include archives, chunks and hand-offs of conversations that have not ended."""
+    origins: tuple[Origin, ...] = tuple(Origin)
+    current_at: int | None = None
+    """Only entries that hold at this moment: not superseded, retracted or expired."""
+    as_of: int | None = None
+    """Only entries that held at this moment, as far as it was known then."""
     private: bool = True
     """Include notes that have no name and were not extracted from a conversation."""
 
@@ -52,6 +57,9 @@ class Filters:
         source: str | None = None,
         conversation: str | None = None,
         channel: str | None = None,
+        min_origin: Origin | str = Origin.EXTERNAL,
+        as_of: Moment | None = None,
+        current_at: int | None = None,
     ) -> Self:
         """Return the filters with every value validated; None does not filter. Raises Invalid."""
         return cls(
@@ -65,6 +73,9 @@ class Filters:
             source=_line(source, "source"),
             conversation=_line(conversation, "conversation"),
             channel=_line(channel, "channel"),
+            origins=tuple(one for one in Origin if one.at_least(member(Origin, min_origin, "origin"))),
+            as_of=None if as_of is None else milliseconds(as_of),
+            current_at=current_at if as_of is None else None,
         )
 
 

@@ -6,12 +6,24 @@ from operator import attrgetter, is_
 from typing import Any, NamedTuple
 
 from recollect import names
-from recollect.clock import Moment
+from recollect.clock import Moment, iso
 from recollect.errors import Invalid
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.fields import limits_of, nullable
 
-__all__ = ["ENTRY_FIELDS", "WRITABLE", "Add", "Alias", "Operation", "Remove", "Rename", "Revision", "Write", "checked"]
+__all__ = [
+    "ENTRY_FIELDS",
+    "WRITABLE",
+    "Add",
+    "Alias",
+    "Operation",
+    "Remove",
+    "Rename",
+    "Revision",
+    "Write",
+    "checked",
+    "must_be_in_order",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +47,13 @@ class Add:
     first_event: int | None = None
     last_event: int | None = None
     """The range of events that an archive or a chunk represents, by sequence number."""
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
+    """When the statement holds, if that differs from the time at which it was learnt."""
+    origin: Origin | str | None = None
+    """Who stated it. None derives it from the source."""
+    evidence: Iterable[str] = ()
+    """Ids of the events, entries, files or imports that it was made from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +74,7 @@ class Alias:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """Update the given fields of an entry. An empty category or context clears the field."""
+    """Update the given fields of an entry. An empty text clears a category, a context or a date."""
 
     target: str
     content: str | None = None
@@ -65,6 +84,8 @@ class Write:
     category: Category | str | None = None
     importance: float | None = None
     source: str | None = None
+    valid_from: Moment | None = None
+    valid_until: Moment | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +158,14 @@ def _checked_add(add: Add) -> Add:
         raise Invalid("an entry of scope 'channel' needs the channel it belongs to")
     if add.scope is Scope.CONVERSATION and add.lifetime not in (None, Lifetime.CONVERSATION):
         raise Invalid("an entry of scope 'conversation' lives as long as its conversation; leave lifetime out")
+    must_be_in_order(add.valid_from, add.valid_until)
     return add
+
+
+def must_be_in_order(valid_from: object, valid_until: object) -> None:
+    """Raise Invalid if a validity ends before it begins."""
+    if isinstance(valid_from, int) and isinstance(valid_until, int) and valid_until <= valid_from:
+        raise Invalid(f"valid_until ({iso(valid_until)}) must be after valid_from ({iso(valid_from)})")
 
 
 def _checked_write(write: Write) -> Write:

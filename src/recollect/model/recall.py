@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from recollect.model.entry import Entry
+from recollect.model.entry import Entry, State
 
 __all__ = ["Accesses", "Hit", "Why"]
 
@@ -47,4 +47,6 @@ class Hit:
     """The owner of the entry: the calling agent, `_shared`, or the `target_agent`."""
     similar: tuple[str, ...] = ()
     """Ids of other entries found that are close in meaning but differ in content, newest first."""
+    state: State = State.CURRENT
+    """Whether the entry holds, at the time of the recall or of its `as_of`."""
     why: Why | None = None

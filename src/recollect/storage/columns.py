@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from enum import StrEnum
 from operator import attrgetter
 from types import NoneType
@@ -34,7 +35,15 @@ PARTS: Mapping[str, str] = {
     AND COALESCE(kind, '') IN (:kinds*) AND COALESCE(lifetime, '') IN (:lifetimes*)
     AND (CAST(:source AS TEXT) IS NULL OR source = :source)
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
-    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)""",
+    AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
+    AND origin IN (:origins*)
+    AND (CAST(:current_at AS BIGINT) IS NULL
+        OR (closed_at IS NULL AND (valid_until IS NULL OR valid_until > :current_at)))
+    AND (CAST(:as_of AS BIGINT) IS NULL OR (
+        created_at <= :as_of AND (valid_from IS NULL OR valid_from <= :as_of)
+        AND (valid_until IS NULL OR valid_until > :as_of OR closed_at > :as_of)
+    ))""",
+    "entry_closing": _assigned("valid_until", "superseded_by", "closed_at"),
 }
 """Fragments of SQL that any query can include as {NAME}."""
 
@@ -75,9 +84,19 @@ _ENUMS = {name: (kind, NoneType in get_args(hint)) for name, hint in _hints.item
 _LISTS = [name for name, hint in _hints.items() if get_origin(hint) is tuple]
 _MEMBERS = {name: _member_of(kind, optional=optional) for name, (kind, optional) in _ENUMS.items()}
 _JSON = [name for name in _LISTS if name in COLUMNS]
-_DECODERS: list[tuple[str, Callable[[Any], Any]]] = [*_MEMBERS.items(), *((name, _words) for name in _JSON)]
-_ENCODERS: list[tuple[str, Callable[[Any], Any]]] = [*((name, _text) for name in _ENUMS), *((n, _json) for n in _JSON)]
+_FLAGS = [name for name, hint in _hints.items() if hint is bool]
+_DECODERS: list[tuple[str, Callable[[Any], Any]]] = [
+    *_MEMBERS.items(),
+    *((name, _words) for name in _JSON),
+    *((name, bool) for name in _FLAGS),
+]
+_ENCODERS: list[tuple[str, Callable[[Any], Any]]] = [
+    *((name, _text) for name in _ENUMS),
+    *((name, _json) for name in _JSON),
+    *((name, int) for name in _FLAGS),
+]
 _ZEROS: dict[Any, Any] = {int: 0, float: 0.0}
+_DEFAULTS = {one.name: one.default for one in fields(Entry) if one.default is not MISSING}
 
 
 def filter_values(filters: Filters) -> dict[str, Any]:
@@ -90,6 +109,9 @@ def filter_values(filters: Filters) -> dict[str, Any]:
         "source": filters.source,
         "since": filters.since,
         "until": filters.until,
+        "origins": [str(origin) for origin in filters.origins],
+        "current_at": filters.current_at,
+        "as_of": filters.as_of,
     }
 
 
@@ -121,7 +143,7 @@ def from_json(entry_id: str, values: Mapping[str, Any], **more: Any) -> Entry:
     }
     found |= values
     for name, decode in _MEMBERS.items():
-        found[name] = decode(found.get(name))
+        found[name] = decode(found.get(name) or _DEFAULTS.get(name))
     for name in _LISTS:
         found[name] = tuple(found.get(name, ()))
     return Entry(id=entry_id, **(found | more))

@@ -17,12 +17,14 @@ from recollect.storage.database import Row, Transaction
 
 __all__ = [
     "CHUNK",
+    "CLOSING",
     "RankingInputs",
     "Stored",
     "adjust",
     "after",
     "binding",
     "bindings",
+    "close",
     "content_hash",
     "find",
     "from_snapshot",
@@ -42,11 +44,14 @@ __all__ = [
     "revisions",
     "snapshot",
     "stored",
+    "superseded",
     "update",
     "use",
     "with_docs",
 ]
 
+CLOSING = ("valid_until", "superseded_by", "closed_at")
+"""Fields that change when an entry is superseded, retracted or reopened."""
 CHUNK = 500
 """Longest list per query: PostgreSQL binds one parameter per item."""
 ALIASES_READ = 50
@@ -170,6 +175,17 @@ def adjust(tx: Transaction, entry: Entry) -> None:
     """Store an entry's bookkeeping fields, see BOOKKEEPING."""
     values = to_columns(entry, 0)
     tx.run("entries.adjust", **{name: values[name] for name in ("id", *BOOKKEEPING)})
+
+
+def close(tx: Transaction, entry: Entry, doc: int) -> None:
+    """Store the fields that change when an entry is superseded, retracted or reopened."""
+    values = to_columns(entry, doc)
+    tx.run("entries.close", **{name: values[name] for name in ("id", *CLOSING, "updated_at", "doc")})
+
+
+def superseded(tx: Transaction, successor: str) -> list[str]:
+    """Return the ids of the entries that this one replaced, newest first."""
+    return [entry_id for (entry_id,) in tx.all("entries.superseded", successor=successor)]
 
 
 def move(tx: Transaction, entry_id: str, doc: int) -> None:

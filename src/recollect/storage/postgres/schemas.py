@@ -19,7 +19,7 @@ from recollect.storage.postgres.errors import MISSING, first_line
 from recollect.storage.postgres.server import SNAPSHOT, Connection, PostgresServer
 from recollect.storage.schema import layout, migrations
 
-__all__ = ["ACCOUNT", "Schemas", "schema_of", "tables_of"]
+__all__ = ["ACCOUNT", "Owner", "Schemas", "schema_of", "tables_of"]
 
 ACCOUNT = "recollect_account"
 CONTROL = "recollect_control"

@@ -1,7 +1,7 @@
 -- Short-term notes without a name or alias. A note that was restored from the trash is excluded: a user wants to keep
 -- it.
 -- part: tidied
-kind = 'note' AND lifetime = 'short_term' AND scope <> 'conversation'
+kind = 'note' AND lifetime = 'short_term' AND scope <> 'conversation' AND closed_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
     AND NOT EXISTS (
         SELECT 1 FROM operations

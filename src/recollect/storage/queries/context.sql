@@ -3,6 +3,7 @@
 -- name: newest
 SELECT id, content, created_at, source FROM entries
 WHERE agent = :agent AND category = :category
+    AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
     AND scope IN (:scopes*)
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
     AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
@@ -19,6 +20,7 @@ ORDER BY CASE WHEN replace(tags, '"compacted"', '') = tags THEN 0 ELSE 1 END, cr
 -- name: unboxed
 SELECT id, content, created_at, source FROM entries
 WHERE agent = :agent AND category = 'tasks' AND kind = 'note' AND source <> 'shelve'
+    AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
     AND scope IN (:scopes*)
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
     AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
@@ -31,7 +33,8 @@ SELECT id, content, created_at, source FROM entries
 WHERE agent = :agent AND id IN (
     SELECT id FROM (
         SELECT id, category, kind, scope, conversation_id, channel_id FROM entries
-        WHERE agent = :agent ORDER BY created_at DESC, id DESC LIMIT :among
+        WHERE agent = :agent AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
+        ORDER BY created_at DESC, id DESC LIMIT :among
     ) AS newest
     WHERE category IS NULL AND kind = 'note'
         AND scope IN (:scopes*)

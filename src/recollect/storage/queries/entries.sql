@@ -6,6 +6,12 @@ INSERT INTO entries (agent, {entry_columns}, used_at) VALUES (:agent, {entry_val
 -- name: update
 UPDATE entries SET {entry_written}, used_at = :updated_at WHERE agent = :agent AND id = :id
 
+-- name: close
+UPDATE entries SET {entry_closing}, updated_at = :updated_at, doc = :doc WHERE agent = :agent AND id = :id
+
+-- name: superseded
+SELECT id FROM entries WHERE agent = :agent AND superseded_by = :successor ORDER BY closed_at DESC, id DESC
+
 -- name: adjust
 UPDATE entries SET {entry_bookkeeping} WHERE agent = :agent AND id = :id
 

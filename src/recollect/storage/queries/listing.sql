@@ -81,4 +81,5 @@ ORDER BY seq DESC LIMIT :limit
 
 -- name: numbers
 SELECT id, vault_id, created_at FROM entries WHERE agent = :agent AND category = :category AND kind = 'note'
+    AND closed_at IS NULL
 ORDER BY seq

@@ -11,6 +11,7 @@ ON CONFLICT (agent, vault, category) DO UPDATE SET stat = excluded.stat, operati
 -- name: members
 SELECT id, vault_id, created_at, content_hash, tags FROM entries
 WHERE agent = :agent AND category = :category AND kind = 'note' AND scope IN ('channel', 'workspace')
+    AND closed_at IS NULL
 
 -- name: numbered
 SELECT id, category FROM entries WHERE agent = :agent AND vault_id = :number
