@@ -676,6 +676,7 @@ def test_the_vault_shows_the_project_and_takes_in_edits_of_it(location: str, tmp
     with recollect.open(location, vault=tmp_path / "notes") as home:
         ana, ben = home.agent("ana"), home.agent("ben")
         ana.set_project("Boats.")
+        home.flush()
         assert file.read_text(encoding="utf-8") == "Boats.\n"
         file.write_text("Boats and ropes.\n\n# Later\n", encoding="utf-8")
         assert ben.project() == "Boats and ropes.\n\n# Later"
@@ -683,6 +684,7 @@ def test_the_vault_shows_the_project_and_takes_in_edits_of_it(location: str, tmp
         file.unlink()
         assert ben.project() == "Boats and ropes.\n\n# Later"
         assert file.read_text(encoding="utf-8") == "Boats and ropes.\n\n# Later\n"
+        home.flush()  # with nothing pending, closing does not read the file
         file.write_text("Sails.")
     with recollect.open(location) as home:  # the database has what was read from the file
         assert home.agent("ana").project() == "Boats and ropes.\n\n# Later"
@@ -700,10 +702,12 @@ def test_trouble_with_the_project_file_fails_no_write(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "home") as home:
         mem = home.agent("ana")
         mem.set_project("Boats.")
+        home.flush()
         file = home.vault().folder / "_project.md"
         file.unlink()
         file.mkdir()
         assert mem.set_project("Ropes.") is True
+        home.flush()
         assert mem.project() == "Ropes."
         file.rmdir()
         assert mem.project() == "Ropes."
