@@ -226,6 +226,8 @@ class AsyncMemory(_Around[Memory]):
     remember = _forward(Memory.remember)
     remember_many = _forward(Memory.remember_many)
     upsert = _forward(Memory.upsert)
+    supersede = _forward(Memory.supersede)
+    retract = _forward(Memory.retract)
     apply = _forward(Memory.apply)
     forget = _forward(Memory.forget)
     restore = _forward(Memory.restore)

@@ -24,7 +24,7 @@ from recollect.memory import Memory
 from recollect.model.entry import Entry
 from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Recovery, Status
 from recollect.model.listing import Cursor, Sort
-from recollect.model.operation import Add, Operation, Write
+from recollect.model.operation import WRITABLE, Add, Operation, Write
 from recollect.model.reminder import Reminder
 from recollect.model.report import Receipt, Report
 
@@ -403,6 +403,8 @@ class RemoteMemory(_Remote):
 
     remember = _route(Memory.remember, "POST", "/v1/entries")
     upsert = _route(Memory.upsert, "PUT", "/v1/entries/{key}/knowledge")
+    supersede = _route(Memory.supersede, "POST", "/v1/entries/{name_or_id}/supersede")
+    retract = _route(Memory.retract, "POST", "/v1/entries/{name_or_id}/retract")
     restore = _route(Memory.restore, "POST", "/v1/entries/{name_or_id}/restore")
     recall = _route(Memory.recall, "POST", "/v1/recall")
     get = _route(Memory.get, "GET", "/v1/entries/{name_or_id}")
@@ -435,7 +437,7 @@ class RemoteMemory(_Remote):
         """Apply one operation; return the entry after it (for a remove: before it)."""
         body = {"op": type(operation).__name__.lower(), **_without_defaults(operation, *get_args(Operation))}
         if body.keys() == {"op", "target"} and isinstance(operation, Write):
-            raise Invalid("this write changes nothing; give content, tags, context, category, importance or source")
+            raise Invalid(f"this write changes nothing; give {', '.join(WRITABLE[:-1])} or {WRITABLE[-1]}")
         entry: Entry = from_json(Entry, self._ask("POST", "/v1/operations", body=body, headers=_match(if_version)))
         return entry
 
@@ -458,7 +460,7 @@ class RemoteMemory(_Remote):
             raise Invalid(f"list() has no filter {unknown!r}; it has {', '.join(list(known)[1:])}")
         place = _place(filters.pop("before", None), filters.pop("after", None), filters)
         # Pad milliseconds: in a query string, a short number could mean a year or a day.
-        for name in filters.keys() & {"since", "until"}:
+        for name in filters.keys() & {"since", "until", "as_of"}:
             moment = to_json(filters[name])
             filters[name] = f"{moment:011}" if type(moment) is int else moment
         found = self._listed("/v1/entries", {**to_json(filters), "cursor": place}, limit)

@@ -12,7 +12,7 @@ from recollect.engine import conversation_search, remember
 from recollect.errors import Denied, Invalid, NotFound
 from recollect.model.entry import Entry, Kind, Lifetime
 from recollect.model.history import Event, EventType
-from recollect.model.operation import Remove, Write
+from recollect.model.operation import Remove
 
 if TYPE_CHECKING:
     from recollect.conversation import Conversation
@@ -95,7 +95,8 @@ def upsert(
         return {"ok": True, "id": made.id, "created": True}
     try:
         known = remember.knowledge(memory.get(key))
-        return {"ok": True, "id": memory.apply(Write(known.id, content=text, tags=tags or None)).id, "created": False}
+        made = memory.upsert(key, text, tags=tags, if_version=known.version)
+        return {"ok": True, "id": made.id, "created": False}
     except NotFound:
         if op == "update":
             raise

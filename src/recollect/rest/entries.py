@@ -7,7 +7,7 @@ from fastapi import APIRouter, Header, Query, Request, Response
 from pydantic import BaseModel, Discriminator, Field
 
 from recollect.errors import NotFound, Stale
-from recollect.model.entry import Category, Entry, Kind, Lifetime, Scope
+from recollect.model.entry import Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.listing import Cursor as Place
 from recollect.model.listing import Removed, Sort
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
@@ -18,8 +18,11 @@ from recollect.rest.errors import described
 from recollect.rest.idempotency import Route
 from recollect.rest.types import (
     FIRST_ERROR,
+    AsOf,
     Body,
+    BodyMoment,
     Content,
+    IncludePast,
     InPath,
     Name,
     Page,
@@ -50,6 +53,8 @@ __all__ = [
     "RemoveBody",
     "RenameBody",
     "RestoreBody",
+    "RetractBody",
+    "SupersedeBody",
     "WriteBody",
     "router",
 ]
@@ -70,7 +75,9 @@ OF_KIND = ("kind", "first_event", "last_event")
 
 
 class NewEntry(body_of(Add, *OF_KIND)):  # type: ignore[misc]
-    """A new entry."""
+    """A new entry; `supersedes` names one that it replaces."""
+
+    supersedes: Name | None = None
 
 
 class NewEntryOfKind(body_of(Add)):  # type: ignore[misc]
@@ -104,6 +111,21 @@ class RestoreBody(Body):
     """Under which name an entry comes back; its old one if none is given."""
 
     name: Name | None = None
+
+
+class SupersedeBody(Body):
+    """What holds instead of an entry, since when, and why."""
+
+    content: Content
+    since: BodyMoment | None = None
+    why: Content | None = None
+    origin: Origin | None = None
+
+
+class RetractBody(Body):
+    """Why an entry no longer holds."""
+
+    why: Content | None = None
 
 
 class EntryLinks(BaseModel):
@@ -190,6 +212,8 @@ def list_entries(
     channel: Annotated[ShortText | None, Query()] = None,
     since: Annotated[QueryMoment | None, Query()] = None,
     until: Annotated[QueryMoment | None, Query()] = None,
+    as_of: AsOf = None,
+    include_past: IncludePast = False,
     sort: Sort = Sort.CREATED,
     descending: Annotated[bool | None, Query(description="By default only names go from A to Z.")] = None,
     limit: PageLimit = 100,
@@ -207,6 +231,8 @@ def list_entries(
         channel=channel,
         since=since,
         until=until,
+        as_of=as_of,
+        include_past=include_past,
         sort=sort,
         descending=descending,
         limit=limit,
@@ -279,9 +305,22 @@ def forget(
 @router.put("/entries/{key}/knowledge", response_model=Entry, responses=described(412))
 def upsert(key: InPath, knowledge: KnowledgeBody, caller: Writer, if_match: IfMatch = None) -> Response:
     """Write what is known under a key: made if it is new, rewritten if it is there. With If-Match it is not made."""
-    if if_match is not None:
-        return _apply(caller, Write(key, content=knowledge.content, tags=knowledge.tags or None), if_match)
-    return _one(caller.memory.upsert(key, knowledge.content, tags=knowledge.tags))
+    version = _version(caller, key, if_match)
+    if if_match is not None and version is None:
+        version = caller.memory.get(key).version
+    return _one(caller.memory.upsert(key, knowledge.content, tags=knowledge.tags, if_version=version))
+
+
+@router.post("/entries/{name_or_id}/supersede", status_code=201, response_model=Entry)
+def supersede(name_or_id: InPath, successor: SupersedeBody, caller: Writer) -> Response:
+    """Store what holds instead of an entry and close that entry, which stays readable by its id."""
+    return _made(caller.memory.supersede(name_or_id, **dict(successor)))
+
+
+@router.post("/entries/{name_or_id}/retract", response_model=Entry)
+def retract(name_or_id: InPath, caller: Writer, reason: RetractBody | None = None) -> Response:
+    """Withdraw an entry without a successor; it stays readable."""
+    return _one(caller.memory.retract(name_or_id, why=reason.why if reason else None))
 
 
 @router.get("/entries/{name_or_id}/history", response_model=Page[Revision])
@@ -316,7 +355,7 @@ def alias(name_or_id: InPath, naming: NameBody, caller: Writer, if_match: IfMatc
 
 @router.post("/entries/{name_or_id}/restore", response_model=Entry)
 def restore(name_or_id: InPath, caller: Writer, back: RestoreBody | None = None) -> Response:
-    """Bring a forgotten entry back, under its old name or another."""
+    """Bring a forgotten entry back, under its old name or another; or make a closed entry hold again."""
     return _one(caller.memory.restore(name_or_id, name=back.name if back else None))
 
 

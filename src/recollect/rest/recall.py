@@ -7,15 +7,17 @@ from pydantic import BaseModel, Discriminator, Field
 from pydantic import Tag as Choice
 
 from recollect.compat import store_tools
-from recollect.model.entry import Category, Kind, Lifetime, Scope
+from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
 from recollect.model.recall import Hit
 from recollect.rest.caller import AgentName, Caller, Reader, Writer
 from recollect.rest.idempotency import Route
 from recollect.rest.types import (
     FIRST_ERROR,
+    AsOf,
     Body,
     BodyMoment,
     Content,
+    IncludePast,
     Name,
     QueryMoment,
     QueryText,
@@ -64,6 +66,9 @@ class RecallRequest(Body):
     lifetimes: Annotated[list[Lifetime], FIRST_ERROR, Field(max_length=8)] | None = None
     since: BodyMoment | None = None
     until: BodyMoment | None = None
+    as_of: BodyMoment | None = None
+    include_past: StrictBool = False
+    min_origin: Origin = Origin.EXTERNAL
     target_agent: AgentName | None = None
     fusion: Literal["weighted", "rrf"] = "weighted"
     prefix: StrictBool = False
@@ -213,6 +218,9 @@ def recall_by_link(
     lifetime: Lifetime | None = None,
     since: Annotated[QueryMoment | None, Query()] = None,
     until: Annotated[QueryMoment | None, Query()] = None,
+    as_of: AsOf = None,
+    include_past: IncludePast = False,
+    min_origin: Origin = Origin.EXTERNAL,
     prefix: bool = False,
     fuzzy: Annotated[float, Query(ge=0, le=1)] = 0.0,
     explain: bool = False,
@@ -231,6 +239,9 @@ def recall_by_link(
         lifetimes=None if lifetime is None else [lifetime],
         since=since,
         until=until,
+        as_of=as_of,
+        include_past=include_past,
+        min_origin=min_origin,
         prefix=prefix,
         fuzzy=fuzzy,
         explain=explain,

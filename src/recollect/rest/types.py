@@ -46,6 +46,7 @@ __all__ = [
     "LINES",
     "MOMENT",
     "SLASH",
+    "AsOf",
     "Body",
     "BodyMoment",
     "Content",
@@ -53,6 +54,7 @@ __all__ = [
     "HitLimit",
     "Importance",
     "InPath",
+    "IncludePast",
     "Name",
     "Page",
     "PageCursor",
@@ -169,6 +171,8 @@ QueryMoment = Annotated[
     WithJsonSchema({"anyOf": [{**MOMENT[0], "minimum": 10 ** (DIGITS - 1)}, MOMENT[1]], **_ABOUT}),
 ]
 """A moment in a query, where every value is text."""
+AsOf = Annotated[QueryMoment | None, Query(description="What held at this time, as far as it was known then.")]
+IncludePast = Annotated[bool, Query(description="Include what was superseded, retracted or has expired.")]
 PageLimit = Annotated[int, Query(ge=1, le=1_000, description="Maximum number of items.")]
 UnpagedLimit = Annotated[int, Query(ge=0, le=10_000, description="Maximum number of items.")]
 """A limit for results without pagination."""
@@ -211,7 +215,8 @@ def _value_type(limits: Limits) -> Any:
         case Text():
             return Content | Literal[""] if limits.blank else Content
         case Words():
-            return Tags
+            word = Annotated[str, Field(min_length=1, max_length=limits.length, pattern=LINE)]
+            return Tags if limits == TAGS else Annotated[tuple[word, ...], FIRST_ERROR, Field(max_length=limits.count)]
         case OneOf():
             return limits.kind
         case Fraction():
