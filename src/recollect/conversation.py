@@ -10,7 +10,7 @@ from recollect.config import ConversationSettings
 from recollect.engine import conversation_search, conversations, ending, prompt, saved_view
 from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import AutoCompaction, CompactionServices
-from recollect.errors import Invalid
+from recollect.errors import Invalid, NotFound
 from recollect.model.checks import count, member, optional_name
 from recollect.model.events import checked_event, dialogue, events_of_messages
 from recollect.model.history import (
@@ -25,6 +25,7 @@ from recollect.model.history import (
     Status,
     Turn,
 )
+from recollect.model.report import Receipt
 from recollect.model.working import Delta, SummaryDocument
 from recollect.scratchpad import Scratchpad
 from recollect.storage import history
@@ -45,6 +46,8 @@ class ConversationServices:
     clock: Clock
     settings: ConversationSettings
     compaction: CompactionServices
+    erase: Callable[[ConversationInfo, Sequence[int] | None, bool], Receipt]
+    """Erases events of a conversation by number, all of them for None; the last argument is whether it is a dry run."""
     on_end: Callable[[str], None] = lambda conversation: None
     """Called with the id of each conversation that has ended."""
 
@@ -202,12 +205,30 @@ class Conversation:
         words = names.plain("query", query, lines=True)
         return conversation_search.within(self._store, self._info, words, limit=count(limit, "hits"))
 
+    def erase(self, event: Event | int | str, *, dry_run: bool = False) -> Receipt:
+        """Erase an event, given itself or by its number, its hash or a unique prefix of it, and return a receipt.
+
+        Its text is removed from the journal and from everything that was made from it: chunks, archives, summaries,
+        hand-offs, decisions, lessons, vectors, recorded queries and vault files. What covers other events as well is
+        made again without it. The results of its tool calls are erased with it. The event stays as a tombstone with its
+        number and hashes, so that the hash chain still proves the others. This cannot be undone.
+
+        The receipt lists what was removed and rewritten, and where the same words remain: other turns, notes, backups,
+        git history. With `dry_run=True` nothing is changed, and it lists what would be. Erasing an event again
+        overwrites deleted rows once more.
+
+        Raises NotFound if the conversation has no such event, and Invalid if it is a compaction marker.
+        """
+        found = self._erasable(event)
+        return self._services.erase(self._info, [found.seq], dry_run)
+
     # Working memory
 
     def window(self, lane: Lane | str = Lane.EDGE) -> list[Event]:
         """Return the events of a lane that are not replaced by an archive."""
         with self._store.read() as tx:
-            return conversations.window(tx, self.id, member(Lane, lane, "lane"))[1]
+            found = conversations.window(tx, self.id, member(Lane, lane, "lane"))[1]
+        return [event for event in found if event.erased_at is None]
 
     def messages(
         self,
@@ -313,6 +334,17 @@ class Conversation:
         return ended
 
     # Steps
+
+    def _erasable(self, event: Event | int | str) -> Event:
+        if isinstance(event, Event) and event.conversation_id != self.id:
+            raise NotFound(f"event {event.seq} belongs to another conversation; erase it there")
+        if isinstance(event, str):
+            found = conversations.referenced(self._store, self.id, event)
+        else:
+            found = conversations.numbered(self._store, self.id, _seq(event))
+        if found.type is EventType.MARKER:
+            raise Invalid(f"event {found.seq} records a compaction; erase the events that it covers")
+        return found
 
     def _become(self, status: Status) -> None:
         with self._store.database.write(self._store.agent) as tx:

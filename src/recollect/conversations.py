@@ -11,6 +11,7 @@ from recollect.engine.recall import query_vector
 from recollect.errors import Denied, Invalid
 from recollect.model.checks import count, optional_name
 from recollect.model.history import ConversationInfo, Ended, Event, Status, Turn
+from recollect.model.report import Receipt
 from recollect.scratchpad import Scratchpad
 from recollect.storage import history
 
@@ -166,6 +167,17 @@ class Conversations:
         theirs = services.other(other)
         conversation = access_policy.participant(theirs, services.store.agent, id_or_ref)
         return Scratchpad(theirs, services.clock, conversation.id)
+
+    def erase(self, id_or_ref: str, *, dry_run: bool = False) -> Receipt:
+        """Erase all events of a conversation and everything that was made from them, and return a receipt.
+
+        Works like `Conversation.erase()` for every event; the scratchpad is cleared as well. The conversation itself
+        stays, without text, and its tombstones keep the hash chain. This cannot be undone. With `dry_run=True` nothing
+        is changed, and the receipt lists what would be.
+
+        Raises NotFound if this agent has no such conversation.
+        """
+        return self._services.erase(conversations.find(self._services.store, id_or_ref), None, dry_run)
 
     def end_stale(self) -> Sequence[Ended]:
         """End the conversations without events for longer than the setting `conversation.stale_after`."""

@@ -226,7 +226,7 @@ class Home:
         """Verify names, indexes, logs, entries and files of the whole home; with `repair=True`, rebuild what is
         derived.
         """
-        entry_count = operation_count = event_count = 0
+        entry_count = operation_count = event_count = erased = 0
         findings: list[Finding] = []
 
         def add_damage(where: str, error: Corrupt) -> None:
@@ -247,9 +247,16 @@ class Home:
                     findings += more[2]
                     with database.read(agent) as tx:
                         event_count += Journal.get(tx).events
+                        erased += tx.all("history.erased_count")[0][0]
                 except Corrupt as error:
                     add_damage(f"{label}/{agent}", error)
-        return Report(entries=entry_count, operations=operation_count, events=event_count, findings=tuple(findings))
+        return Report(
+            entries=entry_count,
+            operations=operation_count,
+            events=event_count,
+            erased=erased,
+            findings=tuple(findings),
+        )
 
     def backup(self, path: str | Path) -> None:
         """Copy everything to a new path, consistent even while others write. The copy can be opened as a home.

@@ -17,7 +17,7 @@ from recollect.compat import store_tools
 from recollect.config import ConversationSettings
 from recollect.conversation import Conversation, ConversationServices
 from recollect.conversations import Conversations
-from recollect.engine import access_policy, ageing, context, erasing, numbering, project, remember
+from recollect.engine import access_policy, ageing, context, erasing, erasing_turns, numbering, project, remember
 from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import CompactionServices
@@ -33,7 +33,7 @@ from recollect.model import checks
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.filters import Filters
-from recollect.model.history import Recovery
+from recollect.model.history import ConversationInfo, Recovery
 from recollect.model.listing import Cursor, Removed, Sort
 from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
 from recollect.model.recall import Accesses, Hit
@@ -107,6 +107,7 @@ class Memory:
                 background=shared.background,
                 identity=partial(identity_files, folder),
             ),
+            erase=self._erase_turns,
             on_end=self._closed,
         )
         self.channels = Channels(other(SHARED), place, shared.clock)
@@ -310,13 +311,36 @@ class Memory:
                     job_stores=[Store(one.database, SHARED) for one in self._entries.stores],
                     elsewhere=self._left_in_files,
                 )  # fmt: skip
-                answers, left = self._forget_answers()
-                gone = [Erased(place="answers to requests", removed=answers)] if answers else []
-                return replace(
-                    receipt, removed=(*receipt.removed, *gone),
-                    remaining=tuple(dict.fromkeys((*receipt.remaining, *left))),
-                )  # fmt: skip
+                return self._without_answers(receipt)
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
+
+    def _erase_turns(self, info: ConversationInfo, seqs: Sequence[int] | None, dry_run: bool) -> Receipt:
+        """Erase events of a conversation; all of them if `seqs` is None."""
+        if not dry_run:
+            self._look()  # an edit that nobody has read yet would bring the text back
+        self._signals.flush()
+        receipt = erasing_turns.erase(
+            self._workspace,
+            info,
+            seqs,
+            actor=self.agent,
+            now=self._clock.now(),
+            dry_run=dry_run,
+            beside=[self._account],
+            job_stores=[Store(one.database, SHARED) for one in self._entries.stores],
+            elsewhere=self._left_in_files,
+        )
+        if dry_run:
+            return receipt
+        self._later.wake(self._workspace)
+        return self._without_answers(receipt)
+
+    def _without_answers(self, receipt: Receipt) -> Receipt:
+        """Forget the stored answers to requests, which may quote what was erased; return the completed receipt."""
+        answers, left = self._forget_answers()
+        gone = [Erased(place="answers to requests", removed=answers)] if answers else []
+        remaining = tuple(dict.fromkeys((*receipt.remaining, *left)))
+        return replace(receipt, removed=(*receipt.removed, *gone), remaining=remaining)
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
         """Restore a forgotten entry with its id, under its old name or under `name`; or make an entry hold again that
@@ -700,14 +724,15 @@ class Memory:
         except (RecollectError, OSError) as error:
             _log.warning("the vault does not show what a conversation left: %s", error)
 
-    def _left_in_files(self, entry_id: str, pieces: Sequence[str]) -> Sequence[str]:
-        """Remove an erased entry from the vault's files; return the places where its text remains."""
+    def _left_in_files(self, erased: Sequence[str], pieces: Sequence[str]) -> Sequence[str]:
+        """Remove erased entries, given by id, from the vault's files; return the places where their text remains."""
         if self._folder is None:
             return ()
         try:
             if (vault := self._vault()) is not None:
                 vault.flush()
-            dreaming.leave_out(self._folder, self.agent, entry_id)
+            for entry_id in erased:
+                dreaming.leave_out(self._folder, self.agent, entry_id)
             return list(remains(self._folder, self.agent, pieces, self._clock))
         except (RecollectError, OSError) as error:
             return [f"the files in {self._folder} may hold it, and could not be looked through: {error}"]

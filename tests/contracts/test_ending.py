@@ -20,7 +20,7 @@ import recollect
 from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memory, Unavailable
 from recollect.config import ConversationSettings, Settings
 from recollect.conversation import Conversation
-from recollect.engine.ending import CHUNK, _partitions, chunks
+from recollect.engine.ending import CHUNK, chunks, summary_parts
 from recollect.model.history import Event, EventType, Status
 from recollect.model.working import SummaryDocument
 from recollect.storage.postgres.database import PostgresTransaction
@@ -604,12 +604,12 @@ def test_a_conversation_that_was_put_away_without_an_end_gets_a_summary_when_it_
 
 
 def test_a_long_summary_ages_in_logical_parts() -> None:
-    parts = _partitions("\n\n".join(["Short one.", "Short two.", "A long paragraph. " * 200, "Last."]))
+    parts = summary_parts("\n\n".join(["Short one.", "Short two.", "A long paragraph. " * 200, "Last."]))
     assert parts[0] == "Short one.\n\nShort two."
     assert all(len(part) <= CHUNK for part in parts)
     assert "".join(parts).count("A long paragraph.") == 200
     assert parts[-1].endswith("Last.")
-    assert _partitions("") == []
+    assert summary_parts("") == []
 
 
 # Recovery

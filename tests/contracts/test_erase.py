@@ -8,10 +8,11 @@ from typing import Any
 import apsw
 import psycopg
 import pytest
-from crash.evidence import databases, rows, schemas, tables
+from crash.evidence import rows, schemas, tables
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from postgres import Server
+from traces import in_tables, left_of, on_disk, on_server
 
 import recollect
 from recollect import Alias, Conflict, Home, Memory, NotFound, Receipt, Rename, Unavailable, Write, text
@@ -44,41 +45,6 @@ def secret(number: int) -> str:
     return (
         f'the {token(number)} is "quoted {token(number)}a",\n\tlike \\ {token(number)}b, ünïcode漢字🦊{token(number)}c'
     )
-
-
-def on_disk(location: str) -> bytes:
-    """Every byte of the memory's files, logs and all."""
-    return b"".join(
-        path.with_name(path.name + suffix).read_bytes()
-        for path in databases(location)
-        for suffix in ("", "-wal", "-shm")
-        if path.with_name(path.name + suffix).exists()
-    )
-
-
-def on_server(server: Server, url: str) -> bytes:
-    """Every byte of the files of a database, after the server has written everything back."""
-    with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute("CHECKPOINT")
-        row = connection.execute("SELECT oid FROM pg_database WHERE datname = current_database()").fetchone()
-        assert row is not None
-    return b"".join(path.read_bytes() for path in (server.data / "base" / str(row[0])).iterdir() if path.is_file())
-
-
-def in_tables(location: str) -> bytes:
-    """Everything that the tables hold, as bytes."""
-    return b"\n".join(
-        value if isinstance(value, bytes) else str(value).encode()
-        for found in tables(location).values()
-        for row in found
-        for value in row
-        if value is not None
-    )
-
-
-def left_of(words: list[str], data: bytes) -> list[str]:
-    """The words that are still there."""
-    return [word for word in words if word.encode() in data]
 
 
 def figures(receipt: Receipt) -> dict[str, int]:
@@ -375,8 +341,8 @@ def test_a_rare_word_that_a_conversation_holds_as_well_is_reported_and_left_alon
     home.agent("ben").remember(f"mine is {token(9)}")
     entry = mem.remember(f"password: {rare}, and not {token(9)}")
     receipt = mem.forget(entry.id, erase=True)
-    told = [line for line in receipt.remaining if "only this entry had" in line]
-    assert told == ["1 row of the table events with a word that only this entry had: left alone"]
+    told = [line for line in receipt.remaining if "only the erased text had" in line]
+    assert told == ["1 row of the table events with a word that only the erased text had: left alone"]
     assert rare not in str(receipt)
     assert [event.content for event in talk.events()] == [f"the password is {rare}"]
     assert left_of([token(9)], in_tables(location)) == [token(9)]  # it is ben's, and none of ana's business

@@ -28,10 +28,10 @@ from recollect.model.history import Compacted, ConversationInfo, Event, EventTyp
 from recollect.model.operation import Add, checked
 from recollect.model.working import Delta, SummaryDocument
 from recollect.providers.base import LanguageModel
-from recollect.storage import entries
+from recollect.storage import entries, history
 from recollect.storage.database import Transaction
 
-__all__ = ["WindowLimits", "compact", "due", "tokens"]
+__all__ = ["WindowLimits", "compact", "due", "summary_turns", "tokens"]
 
 SOURCE = "compaction"
 
@@ -80,7 +80,9 @@ def compact(
     folded = _chosen(window, limits, state, asked=asked)
     if not folded:
         return None
-    turns = [summarising.SummaryTurn(event.role, _told(event, calls=model is not None), event.hash) for event in folded]
+    turns = summary_turns(folded, calls=model is not None)
+    if not turns:  # erased events leave the window as well, and no model has anything to summarise
+        model, turns = None, [summarising.SummaryTurn(folded[0].role, "", folded[0].hash)]
     folding = summarising.fold(model, state.document, turns, context_tokens=limits.context_tokens)
     (vector,) = embedding.at_once(store, [folding.archive])
     # The boundary never moves back, even if only events leave that the last compaction kept.
@@ -88,7 +90,7 @@ def compact(
     kept = tuple(event.seq for event in window if event.seq <= boundary and event.seq not in gone)
     with store.write() as work:
         present = conversations.lane_state(work.tx, conversation.id, lane)
-        if present.marker != state.marker:
+        if present.marker != state.marker or _erased_since(work.tx, window):
             return None
         add = checked(
             Add(
@@ -129,6 +131,21 @@ def compact(
     return Compacted(archive_name=archive.name, folded=len(folded), by=folding.by)
 
 
+def summary_turns(events: Sequence[Event], *, calls: bool) -> list[summarising.SummaryTurn]:
+    """Return what a summary of events is made of; with `calls`, including tool calls."""
+    return [
+        summarising.SummaryTurn(event.role, _told(event, calls=calls), event.hash)
+        for event in events
+        if event.erased_at is None
+    ]
+
+
+def _erased_since(tx: Transaction, events: Sequence[Event]) -> bool:
+    """Return whether an event was erased after it was read: a summary would bring its text back."""
+    erased = {event.seq for event in events if event.erased_at is not None}
+    return bool({event.seq for event in events} & set(history.erased(tx, events[0].conversation_id)) - erased)
+
+
 def _changed(document: SummaryDocument, delta: Delta) -> SummaryDocument:
     """Apply the delta; if a concurrent edit left too little room, overwrite, without new facts and references."""
     try:
@@ -141,7 +158,7 @@ def _chosen(window: Sequence[Event], limits: WindowLimits, state: LaneState, *, 
     """Return the events to archive, in order."""
     groups = _groups(window)
     if asked:
-        newest = max((event.seq for event in window if event.type is EventType.USER), default=0)
+        newest = _newest_user(window)
         before = [group for group in groups if group[-1].seq < newest]
         chosen = before or groups
     else:
@@ -158,15 +175,21 @@ def _chosen(window: Sequence[Event], limits: WindowLimits, state: LaneState, *, 
     return sorted((event for group in chosen for event in group), key=lambda event: event.seq)
 
 
+def _newest_user(window: Sequence[Event]) -> int:
+    return max((event.seq for event in window if event.type is EventType.USER and event.erased_at is None), default=0)
+
+
 def _groups(window: Sequence[Event]) -> list[list[Event]]:
     """Return the units that may be archived, oldest first: single events, and tool calls with all their results."""
-    newest = max((event.seq for event in window if event.type is EventType.USER), default=0)
+    newest = _newest_user(window)
     groups: list[list[Event]] = []
     asking: dict[str | None, list[Event]] = {}  # open call id: the group that its result joins
     for event in window:
         if event.type is EventType.TOOL:
             if event.tool_call_id in asking:
                 asking.pop(event.tool_call_id).append(event)
+            elif event.erased_at is not None:  # together with its call
+                groups.append([event])
         elif event.type.compactable and event.seq != newest:
             groups.append([event])
             asking |= {call["id"]: groups[-1] for call in event.tool_calls}

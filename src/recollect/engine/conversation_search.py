@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from recollect.search.journal import JournalLookup, Span
 
-__all__ = ["LIMIT", "UNITS", "check", "holding", "keep_up", "rebuild", "search", "within"]
+__all__ = ["LIMIT", "UNITS", "check", "common", "erase", "holding", "keep_up", "rebuild", "search", "within"]
 
 LIMIT = 1_000
 """Maximum number of hits of one search."""
@@ -55,6 +55,24 @@ def rebuild(store: Store, tx: Transaction) -> None:
     journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
     store.turns.rebuild(tx, journal)
     journal.save(tx)
+
+
+def erase(store: Store, tx: Transaction, seq: int) -> int:
+    """Remove erased events from the index, the first of which is `seq`; return the number of segments rewritten."""
+    journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
+    try:
+        segments = store.turns.erase(tx, journal, seq)
+    except ValueError:  # a damaged segment
+        store.turns.rebuild(tx, journal)
+        segments = len(tx.all("turns.segments"))
+    journal.save(tx)
+    return segments
+
+
+def common(store: Store, tx: Transaction, terms: Sequence[str]) -> dict[str, int]:
+    """Return the number of turns that contain each term."""
+    journal = Journal.get(tx)
+    return {} if store.turns.stale(journal) else store.turns.holding(tx, journal, terms)
 
 
 def check(store: Store, tx: Transaction) -> list[str]:
@@ -129,7 +147,11 @@ def within(store: Store, conversation: ConversationInfo, query: str, *, limit: i
         events += page
         if len(page) < history.PAGE:
             break
-    visible = [event for event in events if event.type is not EventType.MARKER and not event.internal]
+    visible = [
+        event
+        for event in events
+        if event.type is not EventType.MARKER and not event.internal and event.erased_at is None
+    ]
     scored = [(_share(words, event), place) for place, event in enumerate(visible)]
     best = sorted((one for one in scored if one[0]), reverse=True)[: min(limit, LIMIT)]
     return [

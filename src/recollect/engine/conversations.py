@@ -39,8 +39,10 @@ __all__ = [
     "listed",
     "new_in_lane",
     "new_part",
+    "numbered",
     "of_chat",
     "read_marker",
+    "recognised",
     "recover",
     "referenced",
     "saved",
@@ -272,6 +274,15 @@ def events_back(store: Store, conversation: str, before: int, limit: int) -> Ite
         before, limit = page[-1].seq, limit - len(page)
 
 
+def numbered(store: Store, conversation: str, seq: int) -> Event:
+    """Return the event with this sequence number; raise NotFound if the conversation has none."""
+    with store.read() as tx:
+        found = history.events(tx, "events", conversation=conversation, after=seq - 1, limit=1)
+    if not found or found[0].seq != seq:
+        raise NotFound(f"no event of this conversation has the number {seq}")
+    return found[0]
+
+
 def referenced(store: Store, conversation: str, reference: object) -> Event:
     """Return the event whose hash equals or starts with the reference; raise Conflict if it is ambiguous."""
     digest = names.name(reference, "hash").lower()
@@ -316,11 +327,29 @@ def new_in_lane(tx: Transaction, conversation: str, lane: Lane, given: Sequence[
     """
     internal = {_told(event) for event in given if event.internal}
     known, last, whole = _end(tx, conversation, lane, 2 * len(given), internal)
+    known = recognised(known, given)
     settled = whole or _overlap([_told(event) for event in known], [_told(event) for event in given])[1]
     if not settled and _all_before(tx, conversation, lane, given, known[len(given) - 1].seq):
         known, last, whole = _end(tx, conversation, lane, history.LONGEST, internal)
-    beginning = None if whole else lambda: _beginning(tx, conversation, lane, len(given), internal)
+        known = recognised(known, given)
+    beginning = None if whole else lambda: recognised(_beginning(tx, conversation, lane, len(given), internal), given)
     return new_part(known, given, beginning), last
+
+
+def recognised(events: Sequence[Event], given: Sequence[Event]) -> list[Event]:
+    """Return the events, with erased ones replaced by those of a client's list that they stand for.
+
+    A client that resends a message which was erased here must not bring it back. The hash of the tombstone tells which
+    message it was.
+    """
+    found = []
+    for event in events:
+        if event.erased_at is not None and event.type is not EventType.MARKER:
+            same = (one for one in given if one.type is event.type and history.reproduces(one, event))
+            if (original := next(same, None)) is not None:
+                event = replace(original, seq=event.seq, id=event.id, conversation_id=event.conversation_id)
+        found.append(event)
+    return found
 
 
 def _end(
@@ -359,7 +388,7 @@ def _all_before(tx: Transaction, conversation: str, lane: Lane, given: Sequence[
     """Return whether sample texts of a list all occur before an event: the last, likely to be new, and the longest."""
     texts = {given[-1].content, *sorted((event.content for event in given), key=len)[1 - PROBES :]}
     rows = tx.all("history.contents_before", conversation=conversation, lane=str(lane), before=before, contents=texts)
-    return len(rows) == len(texts)
+    return len(rows) == len(texts) or any(seq < before for seq in history.erased(tx, conversation))
 
 
 def _overlap(old: Sequence[object], new: Sequence[object]) -> tuple[int, bool]:

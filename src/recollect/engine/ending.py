@@ -22,9 +22,27 @@ from recollect.model.history import ConversationInfo, Ended, Event, EventType, S
 from recollect.model.operation import Add, Remove, checked
 from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
+from recollect.storage.database import Transaction
 from recollect.storage.history import Journal
 
-__all__ = ["CHUNK", "INSIGHTS", "age", "chunks", "end", "end_stale", "stale"]
+__all__ = [
+    "CHUNK",
+    "CLOSED",
+    "INSIGHTS",
+    "LONG_TERM",
+    "age",
+    "chunk_draft",
+    "chunks",
+    "end",
+    "end_stale",
+    "free_summary_name",
+    "handoff_of",
+    "stale",
+    "summary_archive",
+    "summary_parts",
+    "talk_of",
+    "turns_of",
+]
 
 CHUNK = 2_000
 """Approximate size of a chunk, in characters."""
@@ -63,23 +81,25 @@ def end(
         if not _steps(work.tx.one("history.ending", id=info.id)):
             # From here on appends are refused, so that the summary covers everything.
             work.tx.run("history.ending_set", id=info.id, ending=json.dumps([BEGUN]))
-    talk = _talk(store, info.id)
+    with store.read() as tx:
+        erased, talk = history.erased(tx, info.id), talk_of(tx, info.id)
     closing = summarising.Closing(info.closing_summary or "", (), (), info.summary_by or "fallback")
     if SUMMARY not in _done(store, info.id):
         with store.read() as tx:
             known = given_before(tx, info.id)
-        closing = summarising.close(model, _turns(talk), timeout=timeout, context_tokens=context_tokens, known=known)
-        _store_summary(store, info.id, closing)
+        closing = summarising.close(model, turns_of(talk), timeout=timeout, context_tokens=context_tokens, known=known)
+        _store_summary(store, info.id, closing, erased)
     ending = _Ending(store, info, talk, said_at(talk, clock()))
     for key, step in ending.steps():
-        _once(store, info.id, key, step, clock())
+        _once(store, info.id, erased, key, step, clock())
     result = replace(ending.result, summary=closing.summary, by=closing.by)
     return result if mid_term is None else replace(result, aged=tuple(age(store, clock(), mid_term)))
 
 
-def _store_summary(store: Store, conversation: str, closing: summarising.Closing) -> None:
+def _store_summary(store: Store, conversation: str, closing: summarising.Closing, erased: Sequence[int]) -> None:
     done = json.dumps([BEGUN, SUMMARY, [*closing.decisions], [*closing.lessons]], ensure_ascii=False)
     with store.write() as work:
+        _must_be_whole(work, conversation, erased)
         if SUMMARY not in _steps(work.tx.one("history.ending", id=conversation)):  # else another process was faster
             work.tx.run("history.summary_set", id=conversation, summary=closing.summary, by=closing.by, ending=done)
 
@@ -93,12 +113,12 @@ class _Ending:
         self.result = Ended(conversation=info, summary="", by="")
         decisions, lessons = _insights(store, info.id)
         self._drafts = {
-            HANDOFF: [_note(info, content, Category.HANDOFFS, "auto-handoff", at) for content in _handoff(talk)],
+            HANDOFF: [_note(info, content, Category.HANDOFFS, "auto-handoff", at) for content in handoff_of(talk)],
             INSIGHTS: [
                 *(_note(info, content, Category.DECISIONS, "auto-extract", at) for content in decisions),
                 *(_note(info, content, Category.LESSONS, "auto-extract", at) for content in lessons),
             ],
-            CHUNKED: [_chunk(info, *part) for part in chunks(talk)],
+            CHUNKED: [chunk_draft(info, *part) for part in chunks(talk)],
         }
         # Outside of any transaction: an embedder may be slow.
         self._vectors = {
@@ -205,17 +225,23 @@ def age(store: Store, now: int, keep: int) -> list[str]:
     with store.read() as tx:
         old = [identity for (identity,) in tx.all("history.ended_oldest", keep=keep)]
     for identity in old:
+        with store.read() as tx:
+            erased = history.erased(tx, identity)
         info = conversations.find(store, identity)
         if info.closing_summary is None:  # archived without an ending
-            summary = summarising.close(None, _turns(_talk(store, identity))).summary
+            with store.read() as tx:
+                talk = talk_of(tx, identity)
+            summary = summarising.close(None, turns_of(talk)).summary
             info = replace(info, closing_summary=summary, summary_by="fallback")
-        parts = _partitions(info.closing_summary or "")
+        parts = summary_parts(info.closing_summary or "")
         vectors = embedding.at_once(store, parts)
         with store.write() as work:
             if LONG_TERM in _steps(work.tx.one("history.ending", id=identity)):
                 continue  # another process was faster
+            if history.erased(work.tx, identity) != erased:
+                continue  # the summary may quote a turn that was erased meanwhile; the next call reads it again
             for number, (content, vector) in enumerate(zip(parts, vectors, strict=True), 1):
-                draft = _archive(info, content, _summary_name(work, info, number))
+                draft = summary_archive(info, content, free_summary_name(work, info, number))
                 made = remember.apply(work, checked(draft), actor=store.agent, now=now)
                 embedding.attach(store, work, made, vector)
             work.tx.run("history.forget_chunk_vectors", conversation=identity)
@@ -225,17 +251,20 @@ def age(store: Store, now: int, keep: int) -> list[str]:
     return old
 
 
-def _talk(store: Store, conversation: str) -> list[Event]:
-    """Return the events of the conversation, without markers, internal events and messages that a save replaced."""
-    with store.read() as tx:
-        view = history.saved_view(tx, conversation)
-    happened = conversations.events(store, conversation, 0, history.LONGEST)
+def talk_of(tx: Transaction, conversation: str) -> list[Event]:
+    """Return the events of the conversation, without markers, internal and erased events and messages that a save
+    replaced."""
+    view = history.saved_view(tx, conversation)
+    happened = history.events(tx, "events", conversation=conversation, after=0, limit=history.LONGEST)
     return [
-        event for event in happened if view.holds(event) and event.type is not EventType.MARKER and not event.internal
+        event
+        for event in happened
+        if view.holds(event) and event.type is not EventType.MARKER and not event.internal and event.erased_at is None
     ]
 
 
-def _turns(talk: Sequence[Event]) -> list[summarising.SummaryTurn]:
+def turns_of(talk: Sequence[Event]) -> list[summarising.SummaryTurn]:
+    """Return what a closing summary is made of."""
     return [summarising.SummaryTurn(event.role, event.content, event.hash) for event in talk if event.content.strip()]
 
 
@@ -292,7 +321,7 @@ def _split(line: str, most: int) -> list[str]:
     return [part for part in parts if not names.is_blank(part)]
 
 
-def _partitions(summary: str) -> list[str]:
+def summary_parts(summary: str) -> list[str]:
     """Split a closing summary into paragraphs; short ones are joined."""
     parts: list[str] = []
     for paragraph in (one.strip() for one in summary.split("\n\n")):
@@ -307,15 +336,24 @@ def _partitions(summary: str) -> list[str]:
 # Steps
 
 
-def _once(store: Store, conversation: str, step: str, run: Callable[[Work, int], None], now: int) -> None:
+def _once(
+    store: Store, conversation: str, erased: Sequence[int], step: str, run: Callable[[Work, int], None], now: int
+) -> None:
     """Run a step and record it as done in the same transaction; do nothing if it is recorded already."""
     with store.write() as work:
+        _must_be_whole(work, conversation, erased)
         row = work.tx.one("history.ending", id=conversation)
         done = _steps(row)
         if step not in done:
             run(work, now)
             recorded = json.loads(row[0]) if row and row[0] else []
             work.tx.run("history.ending_set", id=conversation, ending=json.dumps([*recorded, step], ensure_ascii=False))
+
+
+def _must_be_whole(work: Work, conversation: str, erased: Sequence[int]) -> None:
+    """Raise Conflict if a turn was erased after the talk was read: the next step would bring its text back."""
+    if history.erased(work.tx, conversation) != erased:
+        raise Conflict(f"a turn of the conversation {conversation} was erased while it was being ended; end it again")
 
 
 def _done(store: Store, conversation: str) -> set[str]:
@@ -335,7 +373,7 @@ def _insights(store: Store, conversation: str) -> tuple[list[str], list[str]]:
     return (lists[0], lists[1]) if len(lists) == 2 else ([], [])
 
 
-def _handoff(talk: Sequence[Event]) -> list[str]:
+def handoff_of(talk: Sequence[Event]) -> list[str]:
     """Return the last messages of a conversation as one text; an empty list if there are none."""
     said = [event for event in talk if event.type in (EventType.USER, EventType.MODEL) and event.content.strip()]
     lines = [
@@ -358,7 +396,8 @@ def _note(info: ConversationInfo, content: str, category: Category, tag: str, at
     )
 
 
-def _chunk(info: ConversationInfo, content: str, first: Event, last: Event) -> Add:
+def chunk_draft(info: ConversationInfo, content: str, first: Event, last: Event) -> Add:
+    """Return a chunk of a conversation."""
     return Add(
         content,
         kind=Kind.CHUNK,
@@ -372,7 +411,8 @@ def _chunk(info: ConversationInfo, content: str, first: Event, last: Event) -> A
     )
 
 
-def _archive(info: ConversationInfo, content: str, name: str) -> Add:
+def summary_archive(info: ConversationInfo, content: str, name: str) -> Add:
+    """Return the archive of a part of a closing summary."""
     return Add(
         content,
         name=name,
@@ -384,7 +424,8 @@ def _archive(info: ConversationInfo, content: str, name: str) -> Add:
     )
 
 
-def _summary_name(work: Work, info: ConversationInfo, number: int) -> str:
+def free_summary_name(work: Work, info: ConversationInfo, number: int) -> str:
+    """Return the name of that part, with the first number from `number` on that is free."""
     name = f"summary-{info.ref_code}-{number}"
     while entries.binding(work.tx, name) is not None:
         number += 1

@@ -13,9 +13,10 @@ belong to something else, such as a conversation, are reported and left alone.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from dataclasses import dataclass
 
 from recollect import text
-from recollect.engine.agent_store import Store, document
+from recollect.engine.agent_store import Store, Work, document
 from recollect.engine.remember import apply
 from recollect.errors import Corrupt, NotFound, RecollectError
 from recollect.model.operation import Remove
@@ -24,7 +25,21 @@ from recollect.storage import entries
 from recollect.storage.columns import COLUMNS
 from recollect.storage.database import Transaction
 
-__all__ = ["erase", "scrub"]
+__all__ = [
+    "Tidied",
+    "Traces",
+    "common_terms",
+    "contents_of",
+    "erase",
+    "existing",
+    "left",
+    "long_words",
+    "purge",
+    "scrub",
+    "sweep_vectors",
+    "terms_of",
+    "tidy",
+]
 
 PROBES = 16
 SHORTEST = 6
@@ -49,7 +64,7 @@ def erase(
     if_version: str | None = None,
     beside: Sequence[Store] = (),
     job_stores: Sequence[Store] = (),
-    elsewhere: Callable[[str, Sequence[str]], Iterable[str]] = lambda entry_id, pieces: (),
+    elsewhere: Callable[[Sequence[str], Sequence[str]], Iterable[str]] = lambda ids, pieces: (),
 ) -> Receipt:
     """Erase an entry, living or in the trash, so that no trace of its content is left.
 
@@ -61,66 +76,162 @@ def erase(
         entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
         if entry_id is None:
             raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
-        known = _labels(tx, entry_id) | _contents(tx, entry_id)
-    stores = [store, *(other for other in beside if other.exists())]
-    common = _common(stores, entry_id, known)
+        known = _labels(tx, entry_id) | contents_of(tx, entry_id)
+    stores = existing(store, beside)
+    common = common_terms(stores, terms_of(known), [entry_id])
     with store.write() as work:
         tx = work.tx
-        contents = _contents(tx, entry_id)
+        contents = contents_of(tx, entry_id)
         texts = contents | _labels(tx, entry_id) | known
-        removed: list[Erased] = []
-        if tx.one("entries.by_ids", ids=[entry_id]):
-            names = tx.all("names.of", ids=[entry_id])
-            apply(work, Remove(entry_id), actor=actor, now=now, if_version=if_version)
-            removed += [Erased(place="entries", removed=1), Erased(place="names", removed=len(names))]
         talks = _conversations(tx, entry_id)
-        removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
-        removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
-        noted = tx.run("upkeep.changes_forget", entry_id=entry_id)
-        removed += [Erased(place="record of jobs", removed=noted)] if noted else []
-        if tx.all("vectors.every_pack"):
-            from recollect.search.vectors import sweep
-
-            sweep(tx)
-        rare = {term for written in texts for term in text.analyse(written)} - common
-        probes = [probe for content in sorted(contents) for probe in _probes(content)]
-        asked = _blank(tx, contents, probes, rare)
-    verified, remaining = scrub(store, f"the id {entry_id}")
-    for other in stores[1:]:
-        with other.write() as work:
-            there = _blank(work.tx, contents, probes, rare)
-        if there:
-            asked += there
-            remaining += scrub(other, f"the id {entry_id}")[1]
-    removed += [Erased(place="questions", removed=asked)] if asked else []
-    blanked = 0
-    for jobs in filter(Store.exists, job_stores):
-        with jobs.database.write(jobs.agent) as tx:
-            there = _blank(tx, contents, probes, rare, ERRORS)
-        if there:
-            blanked += there
-            remaining += scrub(jobs, f"the id {entry_id}")[1]
-    removed += [Erased(place="errors of jobs", removed=blanked)] if blanked else []
+        removed = purge(work, entry_id, actor=actor, now=now, if_version=if_version)
+        sweep_vectors(tx)
+        traces = Traces.of(contents, common, labels=texts)
+        asked = traces.blank(tx)
+    tidied = tidy(stores, job_stores, traces, again=f"the id {entry_id}", asked=asked)
     with store.read() as tx:
         same = {
             other
-            for probe in probes
+            for probe in traces.probes
             for query in ("entries.containing", "operations.containing")
             for (other,) in tx.all(query, probe=probe)
         }
-    words = _words(texts, rare)
-    left = [line for one in stores for line in _left(one, words, entry_id)]
-    verified = ["entries", "operation log", *([] if left else ["every table"]), *verified]
+    rows = [line for one in stores for line in left(one, traces.words(), f"the id {entry_id}")]
+    verified = ["entries", "operation log", *([] if rows else ["every table"]), *tidied.verified]
     remaining = [
         *(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)),
         *(f"the conversation {talk} that it comes from, its journal and summaries, was left alone" for talk in talks),
-        *left,
-        *elsewhere(entry_id, probes),
-        *dict.fromkeys(remaining),
+        *rows,
+        *elsewhere([entry_id], traces.probes),
+        *tidied.remaining,
     ]
     return Receipt(
-        entry_id=entry_id, at=now, removed=tuple(removed), verified=tuple(verified), remaining=tuple(remaining)
+        entry_id=entry_id,
+        at=now,
+        removed=(*removed, *tidied.removed),
+        verified=tuple(verified),
+        remaining=tuple(remaining),
     )
+
+
+def existing(store: Store, beside: Sequence[Store]) -> list[Store]:
+    """Return the store and those beside it that hold anything."""
+    return [store, *(other for other in beside if other.exists())]
+
+
+def purge(work: Work, entry_id: str, *, actor: str, now: int, if_version: str | None = None) -> list[Erased]:
+    """Remove an entry, living or in the trash, with its text in the log, the index and the record of jobs."""
+    tx = work.tx
+    removed: list[Erased] = []
+    if tx.one("entries.by_ids", ids=[entry_id]):
+        names = tx.all("names.of", ids=[entry_id])
+        apply(work, Remove(entry_id), actor=actor, now=now, if_version=if_version)
+        removed += [Erased(place="entries", removed=1), Erased(place="names", removed=len(names))]
+    removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
+    removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
+    noted = tx.run("upkeep.changes_forget", entry_id=entry_id)
+    return [*removed, Erased(place="record of jobs", removed=noted)] if noted else removed
+
+
+def sweep_vectors(tx: Transaction) -> None:
+    """Remove the bytes of forgotten vectors from packs."""
+    if tx.all("vectors.every_pack"):
+        from recollect.search.vectors import sweep
+
+        sweep(tx)
+
+
+@dataclass(frozen=True, slots=True)
+class Traces:
+    """How an erased text is recognised elsewhere: by pieces of it, and by words that nothing else contains."""
+
+    contents: frozenset[str]
+    texts: frozenset[str]
+    """The contents, and the names and tags that went with them."""
+    probes: tuple[str, ...]
+    rare: frozenset[str]
+    """Terms that no other living text of the agent contains."""
+
+    @classmethod
+    def of(cls, contents: Set[str], common: Set[str], labels: Set[str] = frozenset()) -> "Traces":
+        """Derive the pieces and the rare terms of texts, given the terms that are common."""
+        texts = frozenset(contents | labels)
+        probes = [probe for content in sorted(contents) for probe in _probes(content)]
+        return cls(frozenset(contents), texts, tuple(probes), frozenset(terms_of(texts).keys() - common))
+
+    def blank(self, tx: Transaction, statements: Sequence[tuple[str, str]] = QUESTIONS) -> int:
+        """Blank recorded texts that quote the text, are part of it, or share a rare word with it; return how many."""
+        whole = [content.casefold() for content in self.contents]
+        pieces = [probe.casefold() for probe in self.probes]
+
+        def is_trace(recorded: str) -> bool:
+            said = recorded.casefold().strip()
+            return (
+                any(piece in said for piece in pieces)
+                or any(said in content for content in whole)
+                or self.shares_rare(recorded)
+            )
+
+        blanked = 0
+        for read, blank in statements:
+            traces = [recorded for (recorded,) in tx.all(read) if is_trace(recorded)]
+            if traces:
+                blanked += tx.run(blank, texts=traces)
+        return blanked
+
+    def shares_rare(self, written: str) -> bool:
+        """Return whether a text contains a rare term of the erased one."""
+        groups = text.query_terms(written)
+        return not self.rare.isdisjoint({*text.analyse(written), *(term for group in groups for term in group)})
+
+    def words(self) -> list[str]:
+        """Return the longest rare words of the texts to search for, unstemmed and in lower case."""
+        found = {word for written in self.texts for word in long_words(written)}
+        rare = (word for word in found if self.rare & set(text.analyse(word)))
+        return sorted(rare, key=lambda word: (-len(word), word))[:PROBES]
+
+
+@dataclass(frozen=True, slots=True)
+class Tidied:
+    """What was blanked and rewritten after an erasure, and where deleted rows may still be readable."""
+
+    removed: list[Erased]
+    verified: list[str]
+    remaining: list[str]
+
+
+def tidy(stores: Sequence[Store], job_stores: Sequence[Store], traces: Traces, *, again: str, asked: int) -> Tidied:
+    """Blank traces of erased text in the other stores and in errors of jobs, and overwrite deleted rows everywhere.
+
+    `again` says how to repeat the erasure; `asked` is the number of queries that were blanked in the first store.
+    """
+    verified, remaining = scrub(stores[0], again)
+    for other in stores[1:]:
+        with other.write() as work:
+            there = traces.blank(work.tx)
+        if there:
+            asked += there
+            remaining += scrub(other, again)[1]
+    removed = [Erased(place="questions", removed=asked)] if asked else []
+    blanked = 0
+    for jobs in filter(Store.exists, job_stores):
+        with jobs.database.write(jobs.agent) as tx:
+            there = traces.blank(tx, ERRORS)
+        if there:
+            blanked += there
+            remaining += scrub(jobs, again)[1]
+    removed += [Erased(place="errors of jobs", removed=blanked)] if blanked else []
+    return Tidied(removed, verified, list(dict.fromkeys(remaining)))
+
+
+def long_words(written: str) -> set[str]:
+    """Return the words of a text that are long enough to search for, in lower case."""
+    return {word.lower() for word in _WORD.findall(written) if len(word) >= SHORTEST}
+
+
+def terms_of(texts: Iterable[str]) -> dict[str, None]:
+    """Return the terms of texts, each once."""
+    return dict.fromkeys(term for written in texts for term in text.analyse(written))
 
 
 def _logged(tx: Transaction, entry_id: str, *fields: str) -> Iterator[str]:
@@ -132,7 +243,7 @@ def _logged(tx: Transaction, entry_id: str, *fields: str) -> Iterator[str]:
                 yield from map(str, [value] if isinstance(value, str) else value)
 
 
-def _contents(tx: Transaction, entry_id: str) -> set[str]:
+def contents_of(tx: Transaction, entry_id: str) -> set[str]:
     """Return every content that an entry ever had."""
     found = set(_logged(tx, entry_id, "content"))
     if living := tx.one("entries.by_ids", ids=[entry_id]):  # a corrupt row may differ from the log
@@ -150,76 +261,43 @@ def _conversations(tx: Transaction, entry_id: str) -> list[str]:
     return sorted(set(_logged(tx, entry_id, "conversation_id")))
 
 
-def _common(stores: Sequence[Store], entry_id: str, texts: Iterable[str]) -> set[str]:
-    """Return the terms of the texts that another living entry contains as well."""
-    terms = list(dict.fromkeys(term for written in texts for term in text.analyse(written)))
+def common_terms(stores: Sequence[Store], terms: Iterable[str], beside: Sequence[str]) -> set[str]:
+    """Return those of the terms that a living entry contains which is not one of those given by id in `beside`."""
+    terms = list(terms)
     holding = Counter[str]()
     try:
         for store in stores:
             with store.search() as (tx, counters):
                 holding.update(store.index.holding(tx, counters, terms))
-                if entry := entries.get(tx, entry_id):
-                    holding.subtract(document(entry).keys())
+                for found in entries.stored(tx, beside).values() if beside else ():
+                    holding.subtract(document(found.entry).keys())
     except Corrupt:  # better to blank too many queries than too few
         return set()
     return {term for term in terms if holding[term] > 0}
 
 
-def _blank(
-    tx: Transaction,
-    contents: Iterable[str],
-    probes: Sequence[str],
-    rare: Set[str],
-    statements: Sequence[tuple[str, str]] = QUESTIONS,
-) -> int:
-    """Blank recorded texts that quote the text, are part of it, or share a rare word with it; return how many."""
-    whole, pieces = [content.casefold() for content in contents], [probe.casefold() for probe in probes]
-
-    def is_trace(recorded: str) -> bool:
-        said = recorded.casefold().strip()
-        if any(piece in said for piece in pieces) or any(said in content for content in whole):
-            return True
-        groups = text.query_terms(recorded)
-        return not rare.isdisjoint({*text.analyse(recorded), *(term for group in groups for term in group)})
-
-    blanked = 0
-    for read, blank in statements:
-        traces = [recorded for (recorded,) in tx.all(read) if is_trace(recorded)]
-        if traces:
-            blanked += tx.run(blank, texts=traces)
-    return blanked
-
-
-def _words(texts: Iterable[str], rare: Set[str]) -> list[str]:
-    """Return the longest rare words of the texts to search for, unstemmed and in lower case."""
-    found = {word.lower() for written in texts for word in _WORD.findall(written) if len(word) >= SHORTEST}
-    return sorted((word for word in found if rare & set(text.analyse(word))), key=lambda word: (-len(word), word))[
-        :PROBES
-    ]
-
-
-def _left(store: Store, words: Sequence[str], entry_id: str) -> Iterator[str]:
+def left(store: Store, words: Sequence[str], again: str) -> Iterator[str]:
     """Report rows of the agent that contain one of the words, and words in the file outside of any row."""
     if not words:
         return
     try:
-        yield from _found(store, words, entry_id)
+        yield from _found(store, words, again)
     except RecollectError as error:
         yield f"the tables may hold a word of it, and could not be searched: {error}"
 
 
-def _found(store: Store, words: Sequence[str], entry_id: str) -> Iterator[str]:
+def _found(store: Store, words: Sequence[str], again: str) -> Iterator[str]:
     tables, explained = _rows_with(store, store.agent, words)
     for table, rows in sorted(tables.items()):
         if table not in INDEXES:
             plural = "" if rows == 1 else "s"
-            yield f"{rows} row{plural} of the table {table} with a word that only this entry had: left alone"
+            yield f"{rows} row{plural} of the table {table} with a word that only the erased text had: left alone"
     unexplained = store.database.admin.in_files(words) - explained
     for agent in store.database.admin.agents() if unexplained else ():
         if agent != store.agent:
             unexplained -= _rows_with(store, agent, sorted(unexplained))[1]
     if unexplained:
-        yield f"the file still holds a word of it outside of any row; erase again by the id {entry_id}"
+        yield f"the file still holds a word of it outside of any row; erase again by {again}"
 
 
 def _rows_with(store: Store, agent: str, words: Sequence[str]) -> tuple[Counter[str], set[str]]:

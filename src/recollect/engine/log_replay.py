@@ -43,8 +43,12 @@ def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> State | N
         parsed = [fields(row) for row in rows]
     except ValueError:
         return None  # reported when the log was read
-    if any(not (before or after) for before, after in parsed):
-        return None
+    # An erasure blanks the rows up to it; an entry that was rewritten without the erased text begins again after them.
+    blank = [place for place, (before, after) in enumerate(parsed) if not (before or after)]
+    if blank:
+        rows, parsed = rows[blank[-1] + 1 :], parsed[blank[-1] + 1 :]
+        if not rows or rows[0][3] != "add":
+            return None
     for (seq, at, _, operation, *_), (before, after) in zip(rows, parsed, strict=True):
         if not _fits(operation, before, after, state):
             problems.append(f"operation {seq} on entry {entry_id} does not fit what the log says before it")

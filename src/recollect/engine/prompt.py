@@ -35,7 +35,7 @@ def messages(
     """Build instructions with skills, identity, summary, context and window; in the lane `core` the job comes last."""
     opening, *who = opening_texts(lane, instructions=instructions, skills=skills, identity=identity)
     texts = [opening, *who, summary(document), context or ""]
-    jobs = [event for event in window if event.type is EventType.JOB]
+    jobs = [event for event in window if event.type is EventType.JOB and event.erased_at is None]
     rest = [event for event in window if event.type is not EventType.JOB]
     return [
         *({"role": "system", "content": content} for content in texts if content.strip()),
@@ -76,6 +76,8 @@ def _sequence(window: Iterable[Event]) -> list[dict[str, Any]]:
     groups: list[tuple[Event, dict[str, Event]]] = []
     asking: dict[str | None, dict[str, Event]] = {}  # a model may reuse a call id: the last call wins
     for event in window:
+        if event.erased_at is not None:
+            continue
         if event.type is not EventType.TOOL:
             groups.append((event, {}))
             asking |= {call["id"]: groups[-1][1] for call in event.tool_calls}

@@ -38,6 +38,7 @@ __all__ = [
     "log",
     "must_be_unchanged",
     "origin_of",
+    "put_back",
     "restore",
     "store",
 ]
@@ -100,12 +101,17 @@ def restore(
         if alias != wanted and alias not in taken and entries.binding(work.tx, alias) is None
     )
     entry = replace(entry, name=wanted, aliases=free, updated_at=now)
+    put_back(work, entry, actor, now)
+    return entry
+
+
+def put_back(work: Work, entry: Entry, actor: str, now: int) -> None:
+    """Store an entry that was removed under its id; its name and aliases must be free."""
     store(work, entry, now)
-    for alias in free:
+    for alias in entry.aliases:
         work.tx.run("names.bind", name=alias, entry_id=entry.id, canonical=0)
     changed(work, entry.category)
     log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
-    return entry
 
 
 def _add(work: Work, add: Add, actor: str, now: int) -> Entry:

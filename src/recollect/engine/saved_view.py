@@ -44,7 +44,7 @@ def save(store: Store, conversation: str, given: Sequence[Event], now: int, mode
     """Save a list of messages as the talk of a conversation; return the events appended to the journal."""
     with store.database.write(store.agent) as tx:
         Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # concurrent savers block until commit
-        view, journal = history.saved_view(tx, conversation), list(_messages(tx, conversation))
+        view, journal = history.saved_view(tx, conversation), _messages_or_erased(tx, conversation, given)
         kept = _common(filter(view.loads, journal), given)
         shown_from = view.shown_from if kept else 0
         before = [event for event in journal if event.seq < shown_from and view.holds(event)]
@@ -88,6 +88,18 @@ def _messages(tx: Transaction, conversation: str) -> Iterable[Event]:
     while page := history.events(tx, "events", conversation=conversation, after=after, limit=history.PAGE):
         yield from (event for event in page if event.is_message)
         after = page[-1].seq
+
+
+def _messages_or_erased(tx: Transaction, conversation: str, given: Sequence[Event]) -> list[Event]:
+    """Return the messages, and in their places those of the list that were erased: they are not appended again."""
+    if not history.erased(tx, conversation):
+        return list(_messages(tx, conversation))
+    found: list[Event] = []
+    after = 0
+    while page := history.events(tx, "events", conversation=conversation, after=after, limit=history.PAGE):
+        found += conversations.recognised(page, given)
+        after = page[-1].seq
+    return [event for event in found if event.is_message]
 
 
 def _common(loaded: Iterable[Event], given: Sequence[Event]) -> list[Event]:

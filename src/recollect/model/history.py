@@ -112,7 +112,8 @@ class ConversationInfo:
 class Event:
     """A committed event of a conversation. `seq` is its sequence number in the agent's journal, assigned on append.
 
-    The hash covers every field except `seq`, and the hash of the previous event of the conversation.
+    The hash covers every field except `seq`, and the hash of the previous event of the conversation. An erased event
+    keeps its hashes and has no content.
     """
 
     type: EventType
@@ -134,6 +135,8 @@ class Event:
     conversation_id: str = ""
     hash: str = ""
     previous: str = ""
+    erased_at: int | None = None
+    """When its text was erased; of a compaction marker, when it was rewritten because it quoted an erased event."""
 
     @property
     def role(self) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Erased", "Finding", "Receipt", "Report"]
+__all__ = ["Erased", "Finding", "Receipt", "Report", "Rewritten"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +24,8 @@ class Report:
     entries: int
     operations: int
     events: int = 0
+    erased: int = 0
+    """Number of events whose text was erased. They keep their place in the hash chain, which proves the others."""
     findings: tuple[Finding, ...] = ()
 
     @property
@@ -41,13 +43,33 @@ class Erased:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Receipt:
-    """The result of `forget(erase=True)`: what was removed, what was verified, and what is out of reach."""
+class Rewritten:
+    """One place in which an erasure rewrote data, so that the rest of it could stay."""
 
-    entry_id: str
+    place: str
+    rewritten: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt:
+    """The result of an erasure: what was removed, rewritten and verified, and what is out of reach.
+
+    `forget(erase=True)` erases an entry, `conv.erase()` and `conversations.erase()` turns of a conversation.
+    """
+
+    entry_id: str | None = None
     at: int
     removed: tuple[Erased, ...]
     verified: tuple[str, ...]
     """Places that were searched for the text afterwards and do not contain it."""
     remaining: tuple[str, ...] = ()
     """Places where the same text remains, and why: another entry, a server's write-ahead log, a backup."""
+    conversation_id: str | None = None
+    events: tuple[int, ...] = ()
+    """Sequence numbers of the erased turns. They stay in the journal as tombstones: number and hashes without text."""
+    rewritten: tuple[Rewritten, ...] = ()
+    """What quoted an erased turn among other things, and was made again without it."""
+    erased_before: int = 0
+    """Number of the turns that an earlier call had erased already."""
+    dry_run: bool = False
+    """Whether nothing was changed: the receipt says what would be removed and rewritten."""

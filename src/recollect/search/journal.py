@@ -99,6 +99,32 @@ class JournalIndex(index.Segmented):
         self._clear(tx, journal)
         self.flush(tx, journal)
 
+    def erase(self, tx: Transaction, journal: Journal, seq: int) -> int:
+        """Remove the terms of erased events, the first of which is `seq`; return the number of segments rewritten.
+
+        The events are blank by now. All segments from that of the first one on are written again, because records of
+        later events may refer to it. The caller saves the journal.
+        """
+        dropped = [(segment, first) for segment, _, first, size in tx.all("turns.segments") if first + size > seq]
+        for segment, first in dropped:
+            ((blob,),) = tx.all("turns.lengths", segment=segment)
+            records = np.frombuffer(blob, RECORD)
+            journal.live -= int(np.count_nonzero(records["conversation"]))
+            journal.tokens -= int(records["length"].sum())
+            journal.flushed = min(journal.flushed, first - 1)
+        for query in ("segments_drop", "postings_drop") if dropped else ():
+            tx.run(f"turns.{query}", segments=[segment for segment, _ in dropped])
+        journal.layout += 1  # every process reads the tail again
+        self.flush(tx, journal)
+        return len(dropped)
+
+    def holding(self, tx: Transaction, journal: Journal, terms: Sequence[str]) -> dict[str, int]:
+        """Return the number of turns that contain each term."""
+        if not terms or not journal.events:
+            return {}
+        with self._lock:
+            return dict(self._current(tx, _numbers(journal)).postings(tx, terms)[1])
+
     def stale(self, journal: Journal) -> bool:
         """Return whether the segments were made by another version of the text analysis."""
         return journal.flushed > 0 and journal.analysis != text.ANALYSIS_VERSION
@@ -274,8 +300,9 @@ class JournalLookup:
     def _after(self, seqs: Integers) -> Integers:
         """Return the next turn of each in its conversation; 0 where there is none."""
         following = self.following[seqs].astype(np.int64)
-        # Turns appended since this snapshot are ignored.
-        return np.where(following < len(self.records), following, 0)
+        # Turns appended since this snapshot are ignored, and those that were erased.
+        following = np.where(following < len(self.records), following, 0)
+        return np.where(self.records["before"][following] == seqs, following, 0)
 
     def _beside(self, seqs: Integers) -> Integers:
         """Return the turns and those up to REACH places before and after them, ascending."""

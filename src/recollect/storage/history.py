@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from recollect.errors import Corrupt
@@ -20,6 +20,8 @@ __all__ = [
     "channels",
     "conversation",
     "conversations",
+    "erase_event",
+    "erased",
     "event",
     "event_hash",
     "events",
@@ -28,6 +30,7 @@ __all__ = [
     "miscounts",
     "of_chat",
     "recount",
+    "reproduces",
     "saved_view",
     "strays",
     "written_at",
@@ -165,7 +168,8 @@ def append(tx: Transaction, first: int, previous: str, new: Sequence[Event]) -> 
     stored = []
     for seq, one in enumerate(new, first):
         payload = _payload(one)
-        digest = event_hash(previous, one, payload)
+        # The hash of a tombstone, which comes with an import, cannot be computed without its text.
+        digest = event_hash(previous, one, payload) if one.erased_at is None else one.hash
         tx.run(
             "history.event_put",
             seq=seq,
@@ -196,15 +200,18 @@ def append(tx: Transaction, first: int, previous: str, new: Sequence[Event]) -> 
                 conversation_id=one.conversation_id,
                 hash=digest,
                 previous=previous,
+                erased_at=one.erased_at,
             )
         )
+        if one.erased_at is not None:
+            erase_event(tx, stored[-1], one.erased_at)
         previous = digest
     return stored
 
 
 def event(row: Row) -> Event:
     """Build an Event from a row; raise Corrupt if the row is invalid."""
-    seq, identity, conversation_id, lane, kind, content, payload, tool_call_id, digest, previous, created_at = row
+    seq, identity, conversation_id, lane, kind, content, payload, tool_call_id, digest, previous, created_at, gone = row
     try:
         extra: dict[str, Any] = json.loads(payload) if payload else {}
         return Event(
@@ -222,6 +229,7 @@ def event(row: Row) -> Event:
             hash=digest,
             previous=previous,
             created_at=created_at,
+            erased_at=gone,
         )
     except (ValueError, TypeError, AttributeError) as error:
         raise Corrupt(f"event {seq} of the journal cannot be read: {error}; restore it from a backup") from error
@@ -258,6 +266,37 @@ def event_hash(previous: str, one: Event, payload: str) -> str:
     return hashlib.sha256(framed.encode()).hexdigest()
 
 
+def erase_event(tx: Transaction, left: Event, now: int) -> None:
+    """Replace an event by what is left of it. Its number and hashes stay, so that the chain goes on."""
+    payload = _payload(left)
+    tx.run(
+        "history.event_erase",
+        conversation_id=left.conversation_id,
+        seq=left.seq,
+        content=left.content,
+        payload=payload,
+        erased_at=now,
+        erased_hash=event_hash(left.previous, left, payload),
+    )
+
+
+def erased(tx: Transaction, conversation_id: str) -> list[int]:
+    """Return the sequence numbers of the events of a conversation that were erased or rewritten."""
+    return [seq for (seq,) in tx.all("history.erased_of", conversation=conversation_id)]
+
+
+def reproduces(given: Event, tombstone: Event) -> bool:
+    """Return whether an event is the one that was erased: with its text the tombstone's hash can be computed again."""
+    same = replace(
+        given,
+        id=tombstone.id,
+        conversation_id=tombstone.conversation_id,
+        lane=tombstone.lane,
+        created_at=tombstone.created_at,
+    )
+    return event_hash(tombstone.previous, same, _payload(same)) == tombstone.hash
+
+
 def written_at(event_id: str) -> int:
     """Return when an event was appended, decoded from its id. `created_at` is when it happened, maybe long before."""
     return int(event_id[:8] + event_id[9:13], 16)
@@ -266,11 +305,12 @@ def written_at(event_id: str) -> int:
 def breaks(tx: Transaction) -> Iterable[str]:
     """Verify the journal; yield a message for each gap in the sequence numbers and each hash mismatch."""
     last: dict[str, str] = {}
+    left: dict[int, str] = dict(tx.all("history.erased_hashes"))
     expected = 1
     after = 0
     while rows := tx.all("history.journal_after", after=after, limit=PAGE):
         for row in rows:
-            seq, _, conversation_id, *_, payload, _, digest, previous, _ = row
+            seq, _, conversation_id, *_, payload, _, digest, previous, _, _ = row
             if seq != expected:
                 yield f"events {expected} to {seq - 1} are missing from the journal"
             expected = seq + 1
@@ -279,8 +319,9 @@ def breaks(tx: Transaction) -> Iterable[str]:
             except Corrupt as error:
                 yield str(error)
             else:
-                if right != digest:
-                    yield f"event {seq} is not what was written: its hash does not fit"
+                if right != left.get(seq, digest):
+                    what = "its erasure left" if seq in left else "was written"
+                    yield f"event {seq} is not what {what}: its hash does not fit"
             if previous != last.get(conversation_id, ""):
                 yield f"event {seq} does not follow the one before it in its conversation"
             last[conversation_id] = digest

@@ -419,7 +419,10 @@ class _Merging:
         tx.load(table, ["agent", *row], [(self.store.agent, *row.values())])
 
     def _events(self, tx: Transaction) -> None:
-        """Append events to the journal; translate the event numbers in markers and rebuild the hash chain."""
+        """Append events to the journal; translate the event numbers in markers and rebuild the hash chain.
+
+        Tombstones keep their hash, and the chain goes on from it.
+        """
         journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
         self._base = journal.events
         previous: dict[str, str] = {}
@@ -428,7 +431,7 @@ class _Merging:
             *("tool_call_id", "hash", "previous", "created_at"),
         )
         for row in self._rows_of_new("events"):
-            event = history.event(tuple(row[name] for name in fields))
+            event = history.event((*(row[name] for name in fields), row.get("erased_at")))
             self._numbers.append(event.seq)
             if event.type is EventType.MARKER:
                 payload = dict(event.payload)

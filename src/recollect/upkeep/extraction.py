@@ -71,6 +71,8 @@ class _Insights:
     handoff: Add | None = None
     long: bool = False
     ref_code: str = ""
+    erased: tuple[int, ...] = ()
+    """The events that had been erased when it was read."""
 
 
 # Insights
@@ -126,7 +128,8 @@ def _found(tx: Transaction, row: Row, now: int) -> _Insights:
         previews = [f"- {_shortened(content, HANDOFF_LENGTH)}" for content in said[-HANDOFF_MESSAGES:]]
         content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
         handoff = _note(info, content, Category.HANDOFFS, HANDOFF, at)
-    return _Insights(conversation, digest, seen, tuple(notes), handoff, long, info.ref_code)
+    erased = tuple(history.erased(tx, conversation))
+    return _Insights(conversation, digest, seen, tuple(notes), handoff, long, info.ref_code, erased)
 
 
 def _store(step: Step, talks: Iterable[_Insights]) -> int:
@@ -134,6 +137,8 @@ def _store(step: Step, talks: Iterable[_Insights]) -> int:
     known: dict[Category, set[str]] = {}
     made = 0
     for talk in talks:
+        if (talk.notes or talk.handoff) and tuple(history.erased(step.tx, talk.conversation)) != talk.erased:
+            continue  # a note may quote what was erased meanwhile; the next run reads the conversation again
         seen = set(talk.seen)
         for note in talk.notes:
             category = Category(note.category or "")

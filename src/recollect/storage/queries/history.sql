@@ -103,30 +103,44 @@ SELECT status, ending FROM conversations WHERE agent = :agent AND id = :id
 INSERT INTO events (agent, seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at)
 VALUES (:agent, :seq, :id, :conversation_id, :lane, :type, :content, :payload, :tool_call_id, :hash, :previous, :created_at)
 
+-- Of an erased event the hash stays, so that the chain goes on; `erased_hash` is the hash of what is left.
+-- name: event_erase
+UPDATE events SET content = :content, payload = :payload, erased_at = :erased_at, erased_hash = :erased_hash
+WHERE agent = :agent AND conversation_id = :conversation_id AND seq = :seq
+
+-- name: erased_hashes
+SELECT seq, erased_hash FROM events WHERE agent = :agent AND erased_at IS NOT NULL
+
+-- name: erased_count
+SELECT count(*) FROM events WHERE agent = :agent AND erased_at IS NOT NULL AND type <> 'CompactMarker'
+
+-- name: erased_of
+SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND erased_at IS NOT NULL ORDER BY seq
+
 -- name: events
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :after ORDER BY seq LIMIT :limit
 
 -- name: events_back
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq < :before ORDER BY seq DESC LIMIT :limit
 
 -- In two steps, because SQLite would otherwise scan all events of the other lane.
 -- name: events_of_lane
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND type <> :marker AND seq IN (
     SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq > :after
 ) ORDER BY seq
 
 -- name: lane_first
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq IN (
     SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq > :after
     ORDER BY seq LIMIT :limit
 ) ORDER BY seq
 
 -- name: lane_last
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq IN (
     SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq < :before
     ORDER BY seq DESC LIMIT :limit
@@ -144,21 +158,21 @@ SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation 
 ) LIMIT 1
 
 -- name: markers
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND type = 'CompactMarker' AND seq IN (
     SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane
 ) ORDER BY seq DESC LIMIT :limit
 
 -- name: events_by_seq
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND seq IN (:seqs*) ORDER BY seq
 
 -- name: journal_after
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND seq > :after ORDER BY seq LIMIT :limit
 
 -- name: by_hash
-SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND substr(hash, 1, :length) = :hash ORDER BY seq LIMIT 2
 
 -- Excludes imported conversations: they took place elsewhere, without the agent.
@@ -204,6 +218,24 @@ ON CONFLICT (agent, conversation_id) DO UPDATE SET upto = excluded.upto, documen
 
 -- name: checkpoint
 SELECT upto, documents, saved_at FROM checkpoints WHERE agent = :agent AND conversation_id = :conversation
+
+-- name: checkpoint_documents
+UPDATE checkpoints SET documents = :documents WHERE agent = :agent AND conversation_id = :conversation
+
+-- name: closing_set
+UPDATE conversations SET closing_summary = :summary WHERE agent = :agent AND id = :id
+
+-- Entries that jobs made: from a conversation, or from notes that may come from it.
+-- name: made_from
+SELECT id FROM entries WHERE agent = :agent AND (
+    (conversation_id = :conversation AND (kind <> 'note' OR source = 'conversation'))
+    OR source IN ('shelve', 'consolidation')
+) ORDER BY seq
+
+-- name: containing
+SELECT seq, ref_code FROM events JOIN conversations
+    ON conversations.agent = :agent AND conversations.id = events.conversation_id
+WHERE events.agent = :agent AND replace(lower(content), lower(:word), '') <> lower(content)
 
 -- name: checkpoints
 SELECT conversation_id, upto, documents, saved_at FROM checkpoints WHERE agent = :agent AND saved_at >= :since

@@ -297,7 +297,7 @@ class Writer:
         known = [
             event for one_ in one.chats.get(chat.id, ()) for event in conversations.lane_events(tx, one_, Lane.EDGE)
         ]
-        return conversations.new_part(known, given) if known else given
+        return conversations.new_part(conversations.recognised(known, given), given) if known else given
 
 
 def _chats(tx: Transaction) -> dict[str, list[str]]:
