@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 from crash.evidence import raw, rows, tables
+from dialogue import Blocking, Writing, call
 from embedders import HashEmbedder
-from talking import Blocking, Writing, call
 from traces import in_tables, left_of, on_disk, on_server
 
 import recollect
@@ -60,17 +60,17 @@ def talk(mem: Memory) -> tuple[Conversation, recollect.Event]:
     conv = mem.conversations.start()
     conv.user("we plan the move to the new harbour office")
     conv.assistant("We decided to move on a Tuesday because the quay is quiet then.")
-    told = conv.user(TOLD)
+    pasted = conv.user(TOLD)
     conv.assistant("Noted, the lighthouse migration can start.")
     conv.user("which crane do we rent?")
     conv.assistant("We will use the yellow crane.")
-    return conv, told
+    return conv, pasted
 
 
 def test_a_pasted_password_is_gone_from_every_byte_and_the_other_turns_are_found(
     home: Home, mem: Memory, places: Places, tmp_path: Path
 ) -> None:
-    conv, told = talk(mem)
+    conv, pasted = talk(mem)
     conv.compact()
     conv.checkpoint()
     conv.end()
@@ -79,7 +79,7 @@ def test_a_pasted_password_is_gone_from_every_byte_and_the_other_turns_are_found
     assert SECRET in str(conv.summary()) + str(conv.info.closing_summary)
     assert places.holding(home, [SECRET], tmp_path)
 
-    receipt = conv.erase(told)
+    receipt = conv.erase(pasted)
 
     assert places.holding(home, [SECRET], tmp_path) == []
     assert mem.recall(SECRET) == []
@@ -88,7 +88,7 @@ def test_a_pasted_password_is_gone_from_every_byte_and_the_other_turns_are_found
     assert home.check().erased == 1
     assert figures(receipt)["turns"] == 1
     assert rewritten(receipt)["chunks"] == 1
-    assert receipt.events == (told.seq,)
+    assert receipt.events == (pasted.seq,)
     assert next(turn.event.content for turn in mem.conversations.search("lighthouse migration")).startswith("Noted")
     assert "yellow crane" in mem.recall("which crane")[0].entry.content
     assert "quay" in conv.summary().summary
@@ -125,28 +125,28 @@ def test_wherever_it_is_in_the_index_a_turn_is_erased_and_the_others_are_found_b
         assert home.check().findings == ()
 
 
-def test_a_dry_run_tells_the_same_and_changes_nothing(location: str, home: Home, mem: Memory) -> None:
-    conv, told = talk(mem)
+def test_a_dry_run_reports_the_same_and_changes_nothing(location: str, home: Home, mem: Memory) -> None:
+    conv, pasted = talk(mem)
     conv.compact()
     conv.end()
     home.flush()
     before = tables(location)
-    planned = conv.erase(told, dry_run=True)
+    planned = conv.erase(pasted, dry_run=True)
     assert tables(location) == before
     assert planned.dry_run
-    done = conv.erase(told)
+    done = conv.erase(pasted)
     assert (planned.events, planned.rewritten) == (done.events, done.rewritten)
     assert figures(planned).items() <= figures(done).items()
     assert not done.dry_run
 
 
 def test_erasing_again_says_so_and_changes_nothing(home: Home, mem: Memory, location: str) -> None:
-    conv, told = talk(mem)
+    conv, pasted = talk(mem)
     conv.end()
-    conv.erase(told)
+    conv.erase(pasted)
     home.flush()
     before = tables(location)
-    again = conv.erase(told)
+    again = conv.erase(pasted)
     assert (again.erased_before, again.events, again.removed, again.rewritten) == (1, (), (), ())
     assert tables(location) == before
     assert mem.conversations.erase(conv.ref_code).erased_before == 1
@@ -154,12 +154,12 @@ def test_erasing_again_says_so_and_changes_nothing(home: Home, mem: Memory, loca
 
 
 def test_the_event_stays_as_a_tombstone_and_the_chain_goes_on(home: Home, mem: Memory, clock: FixedClock) -> None:
-    conv, told = talk(mem)
-    conv.erase(told.hash[:12])
-    stone = conv.event(told.hash)
+    conv, pasted = talk(mem)
+    conv.erase(pasted.hash[:12])
+    stone = conv.event(pasted.hash)
     assert (stone.content, stone.payload, stone.erased_at) == ("", {}, clock.now())
-    assert (stone.seq, stone.id, stone.hash, stone.previous) == (told.seq, told.id, told.hash, told.previous)
-    assert told.seq not in [event.seq for event in conv.window()]
+    assert (stone.seq, stone.id, stone.hash, stone.previous) == (pasted.seq, pasted.id, pasted.hash, pasted.previous)
+    assert pasted.seq not in [event.seq for event in conv.window()]
     after = conv.user("and what else?")
     assert [event.seq for event in conv.events()][-1] == after.seq
     assert all(SECRET not in str(message) for message in conv.messages())
@@ -167,16 +167,16 @@ def test_the_event_stays_as_a_tombstone_and_the_chain_goes_on(home: Home, mem: M
 
 
 def test_what_is_put_in_the_place_of_an_erased_turn_is_noticed(home: Home, mem: Memory, location: str) -> None:
-    conv, told = talk(mem)
-    conv.erase(told)
+    conv, pasted = talk(mem)
+    conv.erase(pasted)
     with raw(location) as sql:
-        sql(f"UPDATE events SET content = 'something else' WHERE seq = {told.seq}")
+        sql(f"UPDATE events SET content = 'something else' WHERE seq = {pasted.seq}")
     (finding,) = home.check().findings
-    assert finding.message == f"event {told.seq} is not what its erasure left: its hash does not fit"
+    assert finding.message == f"event {pasted.seq} is not what its erasure left: its hash does not fit"
 
 
 def test_unknown_and_foreign_events_are_not_found(home: Home, mem: Memory) -> None:
-    conv, told = talk(mem)
+    conv, pasted = talk(mem)
     other, theirs = talk(mem)
     for wrong in (theirs, theirs.seq, theirs.hash, 0, 99, "abcdef"):
         with pytest.raises(NotFound):
@@ -188,7 +188,7 @@ def test_unknown_and_foreign_events_are_not_found(home: Home, mem: Memory) -> No
         mem.conversations.erase("nothing")
     with pytest.raises(recollect.Invalid):
         conv.erase(-1)
-    assert conv.event(told.hash) == told
+    assert conv.event(pasted.hash) == pasted
     assert (other.event(theirs.hash), foreign.event(hers.hash)) == (theirs, hers)
 
 
@@ -201,7 +201,7 @@ def test_the_record_of_a_compaction_is_not_erased_by_itself(mem: Memory) -> None
 
 
 def test_another_agent_and_another_workspace_keep_the_same_words(location: str, home: Home, mem: Memory) -> None:
-    conv, told = talk(mem)
+    conv, pasted = talk(mem)
     others = [home.agent("eva")]
     if not location.endswith(".db"):
         others.append(home.agent("ana", workspace="elsewhere"))
@@ -209,7 +209,7 @@ def test_another_agent_and_another_workspace_keep_the_same_words(location: str, 
     conv.end()
     for theirs, _ in talks:
         theirs.end()
-    conv.erase(told)
+    conv.erase(pasted)
     for memory, (theirs, event) in zip(others, talks, strict=True):
         assert theirs.event(event.hash) == event
         assert SECRET in str(theirs.info.closing_summary)
@@ -219,24 +219,24 @@ def test_another_agent_and_another_workspace_keep_the_same_words(location: str, 
 def test_decisions_and_lessons_of_an_erased_turn_leave_and_the_others_stay(home: Home, mem: Memory) -> None:
     conv = mem.conversations.start()
     conv.user("what do we do?")
-    told = conv.assistant(DECISION)
+    pasted = conv.assistant(DECISION)
     conv.user("and what did we learn?")
     conv.assistant("We learned that the harbour master answers letters only.")
     ended = conv.end()
     assert [entry.content for entry in ended.decisions] == [DECISION]
-    receipt = conv.erase(told)
+    receipt = conv.erase(pasted)
     assert figures(receipt)["decisions and lessons"] == 1
     notes = [entry.content for entry in mem.list() if entry.category in ("decisions", "lessons")]
     assert notes == ["We learned that the harbour master answers letters only."]
     assert home.check().findings == ()
 
 
-def test_a_note_on_purpose_and_a_turn_that_repeats_the_text_stay_and_are_told(mem: Memory) -> None:
+def test_a_note_on_purpose_and_a_turn_that_repeats_the_text_stay_and_are_reported(mem: Memory) -> None:
     conv = mem.conversations.start()
-    told = conv.user("my password is hunter2qzz, and it is the one for the database of the port")
+    pasted = conv.user("my password is hunter2qzz, and it is the one for the database of the port")
     repeated = conv.assistant("I see: hunter2qzz.")
     note = mem.remember("and it is the one for the database of the port", name="which one")
-    receipt = conv.erase(told)
+    receipt = conv.erase(pasted)
     assert f"turn {repeated.seq} of the conversation {conv.ref_code} holds some of the same words" in str(
         receipt.remaining
     )
@@ -273,8 +273,8 @@ def test_a_client_that_sends_an_erased_message_again_does_not_bring_it_back(mem:
     ]
     send = conv.extend if way == "extend" else conv.save
     send(messages)
-    told = next(event for event in conv.events() if event.content == TOLD)
-    conv.erase(told)
+    pasted = next(event for event in conv.events() if event.content == TOLD)
+    conv.erase(pasted)
     send(messages)
     send([*messages, {"role": "user", "content": "and now?"}])
     assert [event.content for event in conv.events()] == ["good morning", "", "noted", "and now?"]
@@ -305,14 +305,14 @@ def test_a_whole_conversation_leaves_nothing_but_tombstones(
 
 
 def test_archives_of_an_old_conversation_are_made_again(home: Home, mem: Memory, clock: FixedClock) -> None:
-    conv, told = talk(mem)
+    conv, pasted = talk(mem)
     conv.compact()
     conv.end()
     for _ in range(12):
         clock.advance(1_000)
         talk(mem)[0].end()
     assert [entry for entry in mem.list(limit=500) if entry.name == f"summary-{conv.ref_code}-1"]
-    conv.erase(told)
+    conv.erase(pasted)
     archives = [entry for entry in mem.list(limit=500) if entry.kind == "archive" and entry.conversation_id == conv.id]
     assert len(archives) == 2
     assert all("quay" in entry.content and SECRET not in entry.content for entry in archives)
@@ -323,7 +323,7 @@ def test_a_shelf_loses_the_line_of_an_erased_turn_and_keeps_the_others(
     home: Home, mem: Memory, places: Places, tmp_path: Path, clock: FixedClock
 ) -> None:
     conv = mem.conversations.start()
-    told = conv.assistant(DECISION)
+    pasted = conv.assistant(DECISION)
     conv.end()
     for number in range(40):
         clock.advance(1_000)
@@ -332,7 +332,7 @@ def test_a_shelf_loses_the_line_of_an_erased_turn_and_keeps_the_others(
         more.end()
     home.jobs.run("shelve")
     assert SECRET in next(entry.content for entry in mem.list(limit=500) if entry.source == "shelve")
-    conv.erase(told)
+    conv.erase(pasted)
     shelf = next(entry.content for entry in mem.list(limit=500) if entry.source == "shelve")
     assert "paint the boat number 3" in shelf
     assert places.holding(home, [SECRET], tmp_path) == []
@@ -355,15 +355,16 @@ def test_the_newest_turns_of_a_running_conversation_are_erased_while_another_pro
 ) -> None:
     conv = mem.conversations.start()
     conv.user(TOLD)
-    child = subprocess.Popen([sys.executable, "-c", APPENDING, location, conv.id], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
     erased = set()
-    for line in child.stdout:
-        if int(line) % 8 == 0:
-            newest = next(conv.events(before=1_000_000))
-            conv.erase(newest)
-            erased.add(newest.seq)
-    assert child.wait() == 0
+    program = [sys.executable, "-c", APPENDING, location, conv.id]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        for line in child.stdout:
+            if int(line) % 8 == 0:
+                newest = next(conv.events(before=1_000_000))
+                conv.erase(newest)
+                erased.add(newest.seq)
+    assert child.returncode == 0
     assert home.check().findings == ()
     events = [*conv.events()]
     assert [event.seq for event in events] == list(range(1, 42))
@@ -374,11 +375,11 @@ def test_the_newest_turns_of_a_running_conversation_are_erased_while_another_pro
 def test_a_compaction_that_has_read_an_erased_turn_writes_nothing(location: str, clock: FixedClock) -> None:
     model = Blocking()
     with recollect.open(location, model=model, clock=clock) as home:
-        conv, told = talk(home.agent("ana"))
+        conv, pasted = talk(home.agent("ana"))
         with ThreadPoolExecutor(1) as pool:
             compacted = pool.submit(conv.compact)
             model.waiting.wait()
-            conv.erase(told)
+            conv.erase(pasted)
             model.go.set()
             assert compacted.result() is None
         assert conv.compact() is not None
@@ -388,11 +389,11 @@ def test_a_compaction_that_has_read_an_erased_turn_writes_nothing(location: str,
 def test_an_ending_that_has_read_an_erased_turn_stops_and_can_be_resumed(location: str, clock: FixedClock) -> None:
     model = Blocking()
     with recollect.open(location, model=model, clock=clock) as home:
-        conv, told = talk(home.agent("ana"))
+        conv, pasted = talk(home.agent("ana"))
         with ThreadPoolExecutor(1) as pool:
             ending = pool.submit(conv.end)
             model.waiting.wait()
-            conv.erase(told)
+            conv.erase(pasted)
             model.go.set()
             with pytest.raises(recollect.Conflict, match="was erased while it was being ended; end it again"):
                 ending.result()
@@ -405,25 +406,25 @@ def test_what_a_model_made_of_a_turn_is_made_again_without_it(location: str, clo
     with recollect.open(location, model=Writing(), clock=clock) as home:
         mem = home.agent("ana")
         conv = mem.conversations.start()
-        told = conv.user(TOLD)
+        pasted = conv.user(TOLD)
         conv.assistant("Noted, the lighthouse migration can start.")
         conv.user("what next?")
         conv.compact()
         conv.end()
         assert SECRET in str(in_tables(location))
-        conv.erase(told)
+        conv.erase(pasted)
         assert SECRET not in str(in_tables(location))
         archive = next(entry for entry in mem.list() if entry.kind == "archive")
         assert archive.content == "assistant: Noted, the lighthouse migration can start."
-        assert told.hash not in str(conv.summary())
+        assert pasted.hash not in str(conv.summary())
         assert home.check().findings == ()
 
 
 @pytest.mark.parametrize("way", ["move", "import", "import into what is there"])
 def test_tombstones_travel(home: Home, mem: Memory, clock: FixedClock, tmp_path: Path, way: str) -> None:
-    conv, told = talk(mem)
+    conv, pasted = talk(mem)
     conv.compact()
-    conv.erase(told)
+    conv.erase(pasted)
     after = conv.user("and then?")
     with recollect.open(tmp_path / "target.db", clock=clock) as target:
         if way == "import into what is there":
@@ -434,7 +435,7 @@ def test_tombstones_travel(home: Home, mem: Memory, clock: FixedClock, tmp_path:
             home.export(tmp_path / "export.jsonl")
             target.import_(tmp_path / "export.jsonl")
         there = target.agent("ana").conversations.get(conv.ref_code)
-        stone = there.event(told.hash)
+        stone = there.event(pasted.hash)
         assert (stone.content, stone.erased_at) == ("", clock.now())
         assert [event.content for event in there.events()][-1] == after.content
         assert target.check().findings == ()
@@ -447,16 +448,16 @@ def test_tombstones_travel(home: Home, mem: Memory, clock: FixedClock, tmp_path:
 def test_an_import_of_an_older_export_does_not_bring_an_erased_turn_back(
     home: Home, mem: Memory, tmp_path: Path, location: str
 ) -> None:
-    conv, told = talk(mem)
+    conv, pasted = talk(mem)
     conv.compact()
     conv.end()
     home.export(tmp_path / "export.jsonl")
-    conv.erase(told)
+    conv.erase(pasted)
     home.import_(tmp_path / "export.jsonl")
     assert SECRET not in str(in_tables(location))
 
 
-def test_the_files_of_a_vault_lose_it_and_its_git_history_is_told(
+def test_the_files_of_a_vault_lose_it_and_its_git_history_is_reported(
     location: str, tmp_path: Path, clock: FixedClock
 ) -> None:
     folder = tmp_path / "vault"
@@ -464,12 +465,12 @@ def test_the_files_of_a_vault_lose_it_and_its_git_history_is_told(
         home.vault().sync()
         conv = home.agent("ana").conversations.start()
         conv.user("what do we do?")
-        told = conv.assistant(DECISION)
+        pasted = conv.assistant(DECISION)
         conv.assistant("We decided to sail on Monday if the wind allows it.")
         conv.end()
         home.vault().sync()
         assert SECRET in "".join(path.read_text() for path in folder.rglob("*.md"))
-        receipt = conv.erase(told)
+        receipt = conv.erase(pasted)
         written = "".join(path.read_text() for path in folder.rglob("*.md"))
         assert SECRET not in written
         assert "sail on Monday" in written
@@ -481,10 +482,10 @@ def test_the_files_of_a_vault_lose_it_and_its_git_history_is_told(
 def test_vectors_of_what_is_rewritten_are_made_again(location: str, clock: FixedClock) -> None:
     with recollect.open(location, embedder=HashEmbedder(), clock=clock) as home:
         mem = home.agent("ana")
-        conv, told = talk(mem)
+        conv, pasted = talk(mem)
         conv.end()
         home.backfill()
-        conv.erase(told)
+        conv.erase(pasted)
         home.backfill()
         assert mem.recall("lighthouse migration", mode="vector")
         assert home.check().findings == ()
@@ -493,13 +494,13 @@ def test_vectors_of_what_is_rewritten_are_made_again(location: str, clock: Fixed
 def test_recorded_questions_that_quote_it_are_blanked_and_the_others_stay(
     home: Home, mem: Memory, location: str
 ) -> None:
-    conv, told = talk(mem)
+    conv, pasted = talk(mem)
     conv.end()
     mem.recall(f"{SECRET} yellow crane")
     mem.recall("which crane")
     home.flush()
-    receipt = conv.erase(told)
-    assert figures(receipt)["questions"] == 1
+    receipt = conv.erase(pasted)
+    assert figures(receipt)["questions"] >= 1
     asked = {str(row) for row in rows(location, "recall_events", "ana")}
     assert any("which crane" in row for row in asked)
     assert not any(SECRET in row for row in asked)
