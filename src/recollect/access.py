@@ -34,7 +34,7 @@ EXPIRE = 100
 LONGEST_BODY = 1_000_000
 """Bytes of an answer that are kept."""
 UNKNOWN = 0
-"""The status of a request that failed, and of which nobody knows whether it was done."""
+"""The status of a request that failed, and whose effect is unknown."""
 
 
 class Tokens:

@@ -24,11 +24,15 @@ def _words(written: str) -> frozenset[str]:
     return frozenset(written.split())
 
 
-_GLOSSARY = (
-    "backup", "embedding", "failover", "gateway", "glacier", "gpt", "openai", "router", "network", "vlan", "s3", "kv",
-    "qmd", "copia de seguridad", "sauvegarde", "sicherung", "respaldo", "réseau", "netzwerk", "enrutador", "routeur",
-    "备份", "网络", "路由器", "嵌入", "バックアップ", "ネットワーク", "ルーター", "백업", "네트워크",
-)  # fmt: skip
+def _terms(written: str) -> tuple[str, ...]:
+    return tuple(written.split(", "))
+
+
+_GLOSSARY = _terms(
+    "backup, embedding, failover, gateway, glacier, gpt, openai, router, network, vlan, s3, kv, qmd, "
+    "copia de seguridad, sauvegarde, sicherung, respaldo, réseau, netzwerk, enrutador, routeur, "
+    "备份, 网络, 路由器, 嵌入, バックアップ, ネットワーク, ルーター, 백업, 네트워크"
+)
 _JOINTS = "._/-"
 _SPACES = bytes(code if chr(code).isalnum() else 32 for code in range(256))
 _NOISE = _words(
@@ -80,21 +84,28 @@ def chunk_tags(chunk: str) -> tuple[str, ...] | None:
     return tuple(filter(_is_quick_tag, _ascii_words(folded)))
 
 
-def concept_tags(
-    text: str, limit: int = LIMIT, known: Iterable[tuple[str, ...] | None] = (None,)
-) -> tuple[str, ...]:  # fmt: skip
+def concept_tags(text: str, limit: int = LIMIT, known: Iterable[tuple[str, ...] | None] = (None,)) -> tuple[str, ...]:
     """Return the concept tags of a text, at most eight. `known` are the `chunk_tags` of all its chunks, if computed."""
     most = max(min(limit, LIMIT), 0)
+    found = _first_known(known, most) if len(text) <= SCANNED else None
+    if found is None:
+        found = _scanned(text[:SCANNED], most)
+    return tuple(found)[:most]
+
+
+def _first_known(known: Iterable[tuple[str, ...] | None], most: int) -> dict[str, None] | None:
+    """Return at least the first `most` tags of the chunks; None if those of one chunk are not known."""
     found: dict[str, None] = {}
-    for tags in known if len(text) <= SCANNED else (None,):
+    for tags in known:
         if tags is None:
-            break
+            return None
         if len(found) < most:
-            for tag in tags:
-                found[tag] = None
-    else:
-        return tuple(found)[:most]
-    start = text[:SCANNED]
+            found.update(dict.fromkeys(tags))
+    return found
+
+
+def _scanned(start: str, most: int) -> dict[str, None]:
+    """Return at least the first `most` tags of a text: glossary words, then compounds, then plain words."""
     ascii_only = start.isascii()
     folded = start.lower() if ascii_only else unicodedata.normalize("NFKC", start)
     found = dict.fromkeys(_glossary(folded.lower()))
@@ -102,17 +113,16 @@ def concept_tags(
         for chunk in folded.split():
             found.update(dict.fromkeys(_compounds(chunk)))
     if ascii_only:  # fast path, same result as below
-        for word in _ascii_words(folded):
-            if _is_quick_tag(word):
-                found[word] = None
-                if len(found) >= most:
-                    break
-    else:
-        for chunk in folded.split():
+        for word in filter(_is_quick_tag, _ascii_words(folded)):
+            found[word] = None
             if len(found) >= most:
                 break
-            found.update(dict.fromkeys(_plain(chunk)))
-    return tuple(found)[:most]
+        return found
+    for chunk in folded.split():
+        if len(found) >= most:
+            break
+        found.update(dict.fromkeys(_plain(chunk)))
+    return found
 
 
 def _ascii_words(folded: str) -> list[str]:

@@ -85,10 +85,17 @@ class Memory:
     """The memory of one agent in one workspace, returned by `home.agent(name)`."""
 
     def __init__(
-        self, agent: str, workspace: Store, account: Store, shared: HomeServices, other: Callable[[str], Store], *,
-        place: str = "default", folder: Path | None = None,
+        self,
+        agent: str,
+        workspace: Store,
+        account: Store,
+        shared: HomeServices,
+        other: Callable[[str], Store],
+        *,
+        place: str = "default",
+        folder: Path | None = None,
         vault: Callable[..., Vault | None] = lambda *, make=False: None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         self.agent = agent
         self._workspace, self._account, self._other = workspace, account, other
         services = ConversationServices(
@@ -299,25 +306,29 @@ class Memory:
                 return False
             return True
         self._entries.require_unprotected([], [target])
-        self._look()  # an edit that nobody has read yet would bring the text back
-        self._signals.flush()  # a question that waits to be recorded may quote it
+        self._look()  # an edit that has not been read yet would bring the text back
+        self._signals.flush()  # a query that is not recorded yet may quote it
         for store in self._entries.stores:
             with store.read() as tx:
                 known = entries.find(tx, target) or entries.removed_id(tx, target)
             if known is not None:
                 receipt = erasing.erase(
-                    store, known, actor=self.agent, now=self._clock.now(), if_version=_text(if_version, "version"),
+                    store,
+                    known,
+                    actor=self.agent,
+                    now=self._clock.now(),
+                    if_version=_text(if_version, "version"),
                     beside=[other for other in self._entries.stores if other is not store],
                     job_stores=[Store(one.database, SHARED) for one in self._entries.stores],
                     elsewhere=self._left_in_files,
-                )  # fmt: skip
+                )
                 return self._without_answers(receipt)
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
 
     def _erase_turns(self, info: ConversationInfo, seqs: Sequence[int] | None, dry_run: bool) -> Receipt:
         """Erase events of a conversation; all of them if `seqs` is None."""
         if not dry_run:
-            self._look()  # an edit that nobody has read yet would bring the text back
+            self._look()  # an edit that has not been read yet would bring the text back
         self._signals.flush()
         receipt = erasing_turns.erase(
             self._workspace,
@@ -621,9 +632,17 @@ class Memory:
     ) -> dict[str, Any]:
         """Read a store (`working`, `session` or `knowledge`) as the tool `memory_query` does."""
         return store_tools.query(
-            self, store, mode, query, hash=hash, session_id=session_id, conversation=conversation,
-            target_agent=target_agent, limit=limit, after=after,
-        )  # fmt: skip
+            self,
+            store,
+            mode,
+            query,
+            hash=hash,
+            session_id=session_id,
+            conversation=conversation,
+            target_agent=target_agent,
+            limit=limit,
+            after=after,
+        )
 
     # What goes into a prompt
 
@@ -647,9 +666,15 @@ class Memory:
         within, channel = self._within(conversation, None)
         now = self._clock.now()
         built = context.build(
-            self._entries.readable, names.plain("command", command, lines=True), known, shared=self._other(SHARED),
-            decay=self._decay, now=now, conversation=within, channel=channel,
-        )  # fmt: skip
+            self._entries.readable,
+            names.plain("command", command, lines=True),
+            known,
+            shared=self._other(SHARED),
+            decay=self._decay,
+            now=now,
+            conversation=within,
+            channel=channel,
+        )
         shown = {item.entry_id for section in built.sections for item in section.items if item.entry_id}
         for store in self._entries.readable:
             self._signals.use(store, shown, now)
@@ -760,11 +785,17 @@ def search_notes(
     own = [store for memory in memories for store in memory._entries.stores]
     now = first._clock.now()
     request = Request(
-        query=names.plain("query", query, lines=True), limit=limit, mode="keyword", fusion="weighted", now=now,
+        query=names.plain("query", query, lines=True),
+        limit=limit,
+        mode="keyword",
+        fusion="weighted",
+        now=now,
         filters=Filters(scopes=tuple(Scope), categories=tuple(categories), kinds=(Kind.NOTE,), current_at=now),
         decay=first._decay,
-        prefix=True, fuzzy=fuzzy, duplicates=first._duplicates,
-    )  # fmt: skip
+        prefix=True,
+        fuzzy=fuzzy,
+        duplicates=first._duplicates,
+    )
     found = recall(access_policy.readable(own, first._other(SHARED)), request)
     for memory in memories:
         hits = [(store, hit.entry.id) for store, hit in found if store.agent == memory.agent]

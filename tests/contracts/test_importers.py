@@ -18,8 +18,8 @@ from recollect.model.transfer import Format, Imported
 from recollect.transfer import formats
 from recollect.transfer.importers import claude, mem0, reading
 from recollect.transfer.importers.memory_folder import category_of, entries
-from recollect.transfer.importers.values import Item
-from recollect.transfer.importers.writing import Writer
+from recollect.transfer.importers.values import ImportedItem
+from recollect.transfer.importers.writing import ImportWriter
 
 DAY = 86_400_000
 IN_A_FILE = pytest.mark.parametrize("location", ["file"], indirect=True)
@@ -383,14 +383,14 @@ def test_a_file_that_another_imports_at_the_same_time_is_there_once(home: Home, 
     facts = [{"id": str(number), "memory": f"fact {number}"} for number in range(5)]
     paths = write(tmp_path / "mem0.json", facts), write(tmp_path / "claude.json", CLAUDE)
 
-    def together() -> Iterator[Item]:
+    def together() -> Iterator[ImportedItem]:
         for path, read in zip(paths, (mem0.read, claude.read), strict=True):
             for number, item in enumerate(read(path, lambda done: None)):
                 yield item
                 if not number:
                     bring(home, path)
 
-    writer = Writer(lambda name: home.agent(name)._entries.stores, "ana", home._shared.clock.now)
+    writer = ImportWriter(lambda name: home.agent(name)._entries.stores, "ana", home._shared.clock.now)
     writer.take(together())
     assert sorted(entry.content for entry in mem.list()) == [f"fact {number}" for number in range(5)]
     assert [conversation.chat_id for conversation in mem.conversations.list()] == ["c-1"]

@@ -15,11 +15,11 @@ from recollect.errors import Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.history import ConversationInfo, Event, Lane, Turn
 
-__all__ = ["Which", "app", "conversation_of"]
+__all__ = ["ConversationId", "app", "conversation_of"]
 
 app = group("Start, read, search and end conversations.")
 
-Which = Annotated[
+ConversationId = Annotated[
     str, typer.Argument(metavar="ID", help="Id or ref code, or `last` for the newest conversation.", show_default=False)
 ]
 LaneOption = Annotated[Lane, typer.Option("--lane", help="Lane of the conversation.")]
@@ -62,7 +62,7 @@ def start(
 @for_agent
 def say(
     call: Invocation,
-    conversation: Which,
+    conversation: ConversationId,
     text: Annotated[
         str,
         typer.Argument(metavar="TEXT", help="Text of the message; - reads it from stdin.", show_default=False),
@@ -112,7 +112,7 @@ def list_(
 
 @app.command(epilog=examples("conversation show last --limit 5"))
 @for_agent
-def show(call: Invocation, conversation: Which, limit: LimitOption = 50) -> None:
+def show(call: Invocation, conversation: ConversationId, limit: LimitOption = 50) -> None:
     """Show a conversation and its latest events."""
     with call.memory() as mem:
         conv = conversation_of(mem, conversation)
@@ -175,7 +175,7 @@ def search(
 @for_agent
 def extend(
     call: Invocation,
-    conversation: Which,
+    conversation: ConversationId,
     messages: Annotated[
         str,
         typer.Argument(metavar="MESSAGES", help="JSON list of messages; - reads it from stdin.", show_default=False),
@@ -200,7 +200,7 @@ def extend(
 @for_agent
 def find(
     call: Invocation,
-    conversation: Which,
+    conversation: ConversationId,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
     limit: LimitOption = 10,
 ) -> None:
@@ -219,7 +219,7 @@ def find(
 @for_agent
 def messages(
     call: Invocation,
-    conversation: Which,
+    conversation: ConversationId,
     lane: LaneOption = Lane.EDGE,
     replay: Annotated[bool, typer.Option("--replay", help="Include archives, as after a restart.")] = False,
 ) -> None:
@@ -235,7 +235,7 @@ def messages(
 
 @app.command(epilog=examples("conversation summary last"))
 @for_agent
-def summary(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
+def summary(call: Invocation, conversation: ConversationId, lane: LaneOption = Lane.EDGE) -> None:
     """Show the summary of the messages that are no longer in the window."""
     with call.memory() as mem:
         found = conversation_of(mem, conversation).summary(lane)
@@ -249,7 +249,7 @@ def summary(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE)
 
 @app.command(epilog=examples("conversation checkpoint last"))
 @for_agent
-def checkpoint(call: Invocation, conversation: Which) -> None:
+def checkpoint(call: Invocation, conversation: ConversationId) -> None:
     """Save a checkpoint of a conversation for `conversation recover`."""
     with call.memory() as mem:
         conv = conversation_of(mem, conversation)
@@ -259,7 +259,7 @@ def checkpoint(call: Invocation, conversation: Which) -> None:
 
 @app.command(epilog=examples("conversation idle last"))
 @for_agent
-def idle(call: Invocation, conversation: Which) -> None:
+def idle(call: Invocation, conversation: ConversationId) -> None:
     """Mark a conversation as idle."""
     with call.memory() as mem:
         conv = conversation_of(mem, conversation)
@@ -281,7 +281,7 @@ def end_stale(call: Invocation) -> None:
 
 @app.command(epilog=examples("conversation compact last"))
 @for_agent
-def compact(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE) -> None:
+def compact(call: Invocation, conversation: ConversationId, lane: LaneOption = Lane.EDGE) -> None:
     """Replace the messages before the newest user message with an archive."""
     with call.memory() as mem:
         done = conversation_of(mem, conversation).compact(lane)
@@ -295,7 +295,7 @@ def compact(call: Invocation, conversation: Which, lane: LaneOption = Lane.EDGE)
 
 @app.command(epilog=examples("conversation end last"))
 @for_agent
-def end(call: Invocation, conversation: Which) -> None:
+def end(call: Invocation, conversation: ConversationId) -> None:
     """End a conversation: store its summary, hand-off, decisions, lessons and chunks."""
     with call.memory() as mem:
         ended = conversation_of(mem, conversation).end()
@@ -313,7 +313,7 @@ def end(call: Invocation, conversation: Which) -> None:
 
 @app.command(epilog=examples("conversation archive last"))
 @for_agent
-def archive(call: Invocation, conversation: Which) -> None:
+def archive(call: Invocation, conversation: ConversationId) -> None:
     """Archive a conversation, which hides it from lists."""
     with call.memory() as mem:
         conv = conversation_of(mem, conversation)

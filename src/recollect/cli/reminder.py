@@ -15,7 +15,7 @@ __all__ = ["app"]
 
 app = group("Add, list, claim and cancel reminders.")
 
-Which = Annotated[str, typer.Argument(metavar="ID", help="Id of the reminder.", show_default=False)]
+ReminderId = Annotated[str, typer.Argument(metavar="ID", help="Id of the reminder.", show_default=False)]
 
 
 @app.command(epilog=examples("reminder add 2h 'look at the deployment'", "reminder add 2026-12-24T18:00:00Z 'gifts'"))
@@ -76,7 +76,7 @@ def claim(call: Invocation, limit: LimitOption = 32) -> None:
 
 @app.command()
 @for_agent
-def cancel(call: Invocation, reminder: Which) -> None:
+def cancel(call: Invocation, reminder: ReminderId) -> None:
     """Cancel a pending reminder."""
     with call.memory() as mem:
         if not mem.reminders.cancel(reminder):
@@ -86,7 +86,7 @@ def cancel(call: Invocation, reminder: Which) -> None:
 
 @app.command()
 @for_agent
-def deliver(call: Invocation, reminder: Which) -> None:
+def deliver(call: Invocation, reminder: ReminderId) -> None:
     """Mark a reminder as delivered."""
     with call.memory() as mem:
         if not mem.reminders.deliver(reminder):

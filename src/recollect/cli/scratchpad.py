@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from recollect import Scratchpad
-from recollect.cli.conversation import Which, conversation_of
+from recollect.cli.conversation import ConversationId, conversation_of
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import examples, group
 from recollect.cli.output import columns, document, line, remark, safe
@@ -28,7 +28,7 @@ Key = Annotated[str, typer.Argument(metavar="KEY", help="Key of the value.", sho
 
 @app.command(name="list", epilog=examples("scratchpad list last"))
 @for_agent
-def list_(call: Invocation, conversation: Which, owner: OwnerOption = None) -> None:
+def list_(call: Invocation, conversation: ConversationId, owner: OwnerOption = None) -> None:
     """List all values."""
     with call.memory() as mem:
         values = dict(_pad(mem, conversation, owner))
@@ -44,7 +44,7 @@ def list_(call: Invocation, conversation: Which, owner: OwnerOption = None) -> N
 @for_agent
 def write(
     call: Invocation,
-    conversation: Which,
+    conversation: ConversationId,
     key: Key,
     value: Annotated[
         str, typer.Argument(metavar="VALUE", help="JSON; anything else is stored as text.", show_default=False)
@@ -62,7 +62,7 @@ def write(
 
 @app.command()
 @for_agent
-def read(call: Invocation, conversation: Which, key: Key, owner: OwnerOption = None) -> None:
+def read(call: Invocation, conversation: ConversationId, key: Key, owner: OwnerOption = None) -> None:
     """Show a value."""
     with call.memory() as mem:
         pad = _pad(mem, conversation, owner)
@@ -79,7 +79,7 @@ def read(call: Invocation, conversation: Which, key: Key, owner: OwnerOption = N
 @for_agent
 def clear(
     call: Invocation,
-    conversation: Which,
+    conversation: ConversationId,
     key: Annotated[str | None, typer.Argument(metavar="[KEY]", help="Key to remove. [default: all]")] = None,
     owner: OwnerOption = None,
 ) -> None:

@@ -334,8 +334,8 @@ class RemoteConversation(_Remote):
     end = _route(Conversation.end, "POST", "/v1/conversations/{ref}/end", slow=True)
 
     def _one(self, kind: EventType, text: str, lane: Lane | str, at: Moment | None, **fields: Any) -> Event:
-        told = {"type": kind, "content": text, "lane": lane, "created_at": at, **fields}
-        return self._append([{name: value for name, value in told.items() if value not in (None, [])}])[0]
+        event = {"type": kind, "content": text, "lane": lane, "created_at": at, **fields}
+        return self._append([{name: value for name, value in event.items() if value not in (None, [])}])[0]
 
     def _append(self, new: list[dict[str, Any]]) -> list[Event]:
         if not new:
@@ -557,20 +557,20 @@ def _batches(drafts: Iterable[Add]) -> list[list[dict[str, Any]]]:
     batches: list[list[dict[str, Any]]] = []
     size = values = 0
     for draft in drafts:
-        told = _without_defaults(draft, Add)
-        length, held = len(encoded(told)) + 2, _values(told)
+        body = _without_defaults(draft, Add)
+        length, held = len(encoded(body)) + 2, _values(body)
         full = batches and (len(batches[-1]) == BATCH or size + length > BATCH_BYTES or values + held > BATCH_VALUES)
         if full or not batches:
             batches.append([])
             size = values = 0
-        batches[-1].append(told)
+        batches[-1].append(body)
         size, values = size + length, values + held
     return batches
 
 
-def _values(told: dict[str, Any]) -> int:
+def _values(body: dict[str, Any]) -> int:
     """Return how many JSON values an entry contributes to a request."""
-    return 1 + len(told) + sum(1 + len(value) for value in told.values() if isinstance(value, list | tuple))
+    return 1 + len(body) + sum(1 + len(value) for value in body.values() if isinstance(value, list | tuple))
 
 
 def _match(version: str | None) -> dict[str, str]:
@@ -585,11 +585,11 @@ def _without_defaults(value: Any, *kinds: type) -> dict[str, Any]:
     """Convert a dataclass of one of these types to JSON, omitting fields with default values."""
     if not isinstance(value, kinds):
         wanted = ", ".join(kind.__name__ for kind in kinds)
-        raise Invalid(f"{type(value).__name__} is not taken here; give {wanted}, such as Add('content', name=…)")
-    told: Any = value
+        raise Invalid(f"{type(value).__name__} cannot be added here; pass {wanted}, such as Add('content', name=…)")
+    declared: Any = value
     return {
         item.name: to_json(getattr(value, item.name))
-        for item in fields(told)
+        for item in fields(declared)
         if item.default is MISSING or getattr(value, item.name) != item.default
     }
 
@@ -598,9 +598,9 @@ def _new(event: object) -> dict[str, Any]:
     """Convert an event to its request form, without the fields that the server assigns."""
     if not isinstance(event, Event):
         raise Invalid(f"append takes events, not {type(event).__name__}; write Event(type=…, content=…)")
-    told = _without_defaults(event, Event)
+    body = _without_defaults(event, Event)
     return {
         name: value
-        for name, value in told.items()
+        for name, value in body.items()
         if name not in ("seq", "id", "conversation_id", "hash", "previous") and value not in (None, [], {})
     }

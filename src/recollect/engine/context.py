@@ -45,7 +45,7 @@ from recollect.storage.database import Row, Transaction
 
 __all__ = ["HEADINGS", "build", "orient"]
 
-TOLD = 300
+FULL_LENGTH = 300
 """Length in characters up to which a decision or lesson is shown in full; extracted ones are never longer."""
 MESSAGE_LENGTH = 100
 TASKS_READ = 1_000
@@ -226,7 +226,7 @@ def _found(reach: _Reach, request: Request, limits: Mapping[Category, int]) -> d
             for category, limit in limits.items()
         }
     hits = recall_each(reach.stores, replace(request, limit=max(limits.values())), limits)
-    return {category: [_item(hit.entry, _told(hit)) for _, hit in hits[category]] for category in limits}
+    return {category: [_item(hit.entry, _excerpt(hit)) for _, hit in hits[category]] for category in limits}
 
 
 def _notes(reach: _Reach, request: Request, limit: int) -> list[Item]:
@@ -237,17 +237,17 @@ def _notes(reach: _Reach, request: Request, limit: int) -> list[Item]:
         return _shortened(near.newest("context.notes", limit, among=NOTES_AMONG))
     hits = recall(reach.stores, replace(request, filters=replace(reach.filters, kinds=(Kind.NOTE,))))
     chosen = [hit for _, hit in hits if hit.entry.category is None and hit.entry.scope in scopes]
-    return [_item(hit.entry, _told(hit)) for hit in chosen[:limit]]
+    return [_item(hit.entry, _excerpt(hit)) for hit in chosen[:limit]]
 
 
 def _shortened(notes: Sequence[Item]) -> list[Item]:
     return [replace(note, text=_beginning(note.text)) for note in notes]
 
 
-def _told(hit: Hit) -> str:
+def _excerpt(hit: Hit) -> str:
     """Return the text of a hit in full if it is short, else its snippet with ellipses where text was cut."""
     content = hit.entry.content.strip()
-    if len(content) <= TOLD:
+    if len(content) <= FULL_LENGTH:
         return content
     start, end = content.startswith(hit.snippet), content.endswith(hit.snippet)
     return f"{'' if start else '… '}{hit.snippet}{'' if end else ' …'}"
@@ -255,7 +255,7 @@ def _told(hit: Hit) -> str:
 
 def _beginning(content: str) -> str:
     content = _one_line(content)
-    return content if len(content) <= TOLD else f"{text.snippet(content, '', TOLD)} …"
+    return content if len(content) <= FULL_LENGTH else f"{text.snippet(content, '', FULL_LENGTH)} …"
 
 
 def _tasks(reach: _Reach) -> list[Item]:

@@ -22,10 +22,10 @@ _LOGGED = fields_set_by(SetBy.OPERATION)
 """Fields that change only through an operation."""
 _UNLOGGED = ("updated_at", *(name for name in fields_set_by(SetBy.UPKEEP, SetBy.VAULT) if name != "lifetime"))
 
-State = dict[str, Any]
+FieldValues = dict[str, Any]
 
 
-def fields(row: Row) -> tuple[State, State]:
+def fields(row: Row) -> tuple[FieldValues, FieldValues]:
     """Return the fields before and after a log row. Raises ValueError if the row cannot be parsed."""
     parsed = []
     for written in row[5:7]:
@@ -36,9 +36,9 @@ def fields(row: Row) -> tuple[State, State]:
     return parsed[0], parsed[1]
 
 
-def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> State | None:
+def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> FieldValues | None:
     """Return an entry's state from its log, None if erased or unreadable; append inconsistencies to `problems`."""
-    state: State = {}
+    state: FieldValues = {}
     try:
         parsed = [fields(row) for row in rows]
     except ValueError:
@@ -59,13 +59,13 @@ def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> State | N
     return state
 
 
-def differences(entry: Entry, state: State) -> dict[str, Any]:
+def differences(entry: Entry, state: FieldValues) -> dict[str, Any]:
     """Return the fields in which an entry differs from its log, with the entry's values."""
     actual = _plain(entries.snapshot(entry))
     return {name: actual.get(name) for name in _LOGGED if state.get(name) != actual.get(name)}
 
 
-def proven(entry_id: str, row: Row | None, state: State) -> Entry | None:
+def proven(entry_id: str, row: Row | None, state: FieldValues) -> Entry | None:
     """Return the entry from the log, with the fields that only the row has; None without proof that the log is right.
 
     Without a row, nothing contradicts a complete log.
@@ -110,7 +110,7 @@ def removable(tx: Transaction, entry_id: str) -> tuple[entries.Stored, bool] | N
     return entries.Stored(replace(entry, name=name, aliases=aliases), stored["doc"]), False
 
 
-def _fits(operation: str, before: State, after: State, state: State) -> bool:
+def _fits(operation: str, before: FieldValues, after: FieldValues, state: FieldValues) -> bool:
     """Whether the `before` fields of an operation match the state that the log gives up to it."""
     if operation == "add":
         return True
@@ -120,6 +120,6 @@ def _fits(operation: str, before: State, after: State, state: State) -> bool:
     return all(before.get(name) == state.get(name) for name in names)
 
 
-def _plain(values: Mapping[str, Any]) -> State:
+def _plain(values: Mapping[str, Any]) -> FieldValues:
     """Normalise fields to the form in the log: lists for tuples, None for empty values."""
     return {name: list(value) if isinstance(value, tuple) else value or None for name, value in values.items()}

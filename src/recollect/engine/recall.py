@@ -56,7 +56,7 @@ UNRELATED = 0.2
 _NARROW_FIRST = {scope: place for place, scope in enumerate(Scope)}
 _log = logging.getLogger("recollect.recall")
 
-Ranked = list[tuple[int, float]]
+RankedList = list[tuple[int, float]]
 Share = Category | None
 """The pool of a hit list: one category, or None for all entries that pass the filters."""
 
@@ -84,8 +84,8 @@ class _Candidates:
     """The candidates of one store, by document number."""
 
     store: Store
-    lexical: Ranked
-    vector: Ranked
+    lexical: RankedList
+    vector: RankedList
     unembedded: Collection[int]
     """Lexical candidates without a vector of the store's model."""
     signs: Mapping[int, entries.RankingInputs]
@@ -121,7 +121,7 @@ def _reading_index(store: Store) -> Iterator[None]:
 
 
 def _guarded(store: Store, ranking: Ranking) -> Ranking:
-    def ranked(limit: int) -> Ranked:
+    def ranked(limit: int) -> RankedList:
         with _reading_index(store):
             return ranking(limit)
 
@@ -183,7 +183,7 @@ def _recalled(
 def _of(found: _Candidates, share: Share, depth: int) -> _Candidates:
     """Return the candidates of one share."""
 
-    def own(ranked: Ranked) -> Ranked:
+    def own(ranked: RankedList) -> RankedList:
         return [one for one in ranked if share is None or found.signs[one[0]].category is share][:depth]
 
     return replace(found, lexical=own(found.lexical), vector=own(found.vector))
@@ -294,7 +294,7 @@ def _searched(
         look = measure.look(store, tx, counters)
         ranked = _guarded(store, look.ranking(measure.statistics))
         lexical = _passing(ranked, depth, looked)
-        near: Ranked = []
+        near: RankedList = []
         if vector is not None and store.vectors is not None and counters.vectors:
             near = _nearest(tx, counters, store, vector, depth, request, looked)
         missing: set[int] = set()
@@ -312,7 +312,7 @@ def _nearest(
     depth: int,
     request: Request,
     looked: "_Lookups",
-) -> Ranked:
+) -> RankedList:
     assert store.vectors is not None
     vectors = store.vectors
     near = _passing(lambda wanted: vectors.search(tx, counters, vector, wanted), depth, looked)
@@ -330,9 +330,9 @@ class _Lookups:
         self.signs: dict[int, entries.RankingInputs] = {}
         """Ranking fields of the entries that pass."""
 
-    def first(self, ranked: Ranked, depth: int) -> tuple[Ranked, bool]:
+    def first(self, ranked: RankedList, depth: int) -> tuple[RankedList, bool]:
         """Return the leading candidates that pass, and whether there are `depth` of each share."""
-        passed: Ranked = []
+        passed: RankedList = []
         counts: dict[Share, int] = dict.fromkeys(self._shares, 0)
         start, size, fewest = 0, depth * max(self.narrow // 4, 1), 0
         while start < len(ranked) and fewest < depth:
@@ -350,7 +350,7 @@ class _Lookups:
         return passed, fewest >= depth
 
 
-def _passing(search: Ranking, depth: int, looked: _Lookups) -> Ranked:
+def _passing(search: Ranking, depth: int, looked: _Lookups) -> RankedList:
     """Return the leading candidates that pass the filters, `depth` per share if there are as many."""
     wanted = depth * looked.narrow
     while True:
@@ -460,7 +460,7 @@ def _why(
     return Why(words=words, vector=vector, fused=fused, words_part=by_words, vector_part=by_vector, decay=decay)
 
 
-def _places(ranked: Ranked) -> dict[int, tuple[int, float]]:
+def _places(ranked: RankedList) -> dict[int, tuple[int, float]]:
     """Return the rank and score of each candidate."""
     ranks = ranking.ranks(ranked)
     return {n: (ranks[n], score) for n, score in ranked}

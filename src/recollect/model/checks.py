@@ -11,10 +11,10 @@ __all__ = ["count", "member", "members", "optional_name"]
 
 MAX_COUNT = 2**63 - 1
 """The largest integer of both databases."""
-Member = TypeVar("Member", bound=StrEnum)
+EnumMember = TypeVar("EnumMember", bound=StrEnum)
 
 
-def member(kind: type[Member], value: object, what: str) -> Member:
+def member(kind: type[EnumMember], value: object, what: str) -> EnumMember:
     """Return the enum member for a value; raise Invalid with the allowed values."""
     if isinstance(value, kind):
         return value
@@ -25,7 +25,7 @@ def member(kind: type[Member], value: object, what: str) -> Member:
         raise Invalid(f"{str(value)[:80]!r} is not a {what}; it is one of {allowed}") from None
 
 
-def members(kind: type[Member], values: object, what: str) -> tuple[Member, ...]:
+def members(kind: type[EnumMember], values: object, what: str) -> tuple[EnumMember, ...]:
     """Return the enum members for a list of values."""
     if isinstance(values, str) or not isinstance(values, Iterable):
         raise Invalid(f"{what}s must be a list, not {values!r}")

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
-from recollect.model.fields import EventNumber, Fraction, Limits, Line, OneOf, Text, Time, Words
+from recollect.model.fields import EventNumber, Fraction, Limits, OneLine, OneOf, Text, Time, Words
 from recollect.names import short_hash
 
 __all__ = [
@@ -128,7 +128,7 @@ class Entry:
     seq: int = field(metadata=_about())
     kind: Kind = field(metadata=_about(OneOf(Kind)))
     content: str = field(metadata=_about(Text(example="We deploy on Tuesdays.")))
-    name: str | None = field(default=None, metadata=_about(Line(example="deploy day"), column=False))
+    name: str | None = field(default=None, metadata=_about(OneLine(example="deploy day"), column=False))
     aliases: tuple[str, ...] = field(default=(), metadata=_about(set_by=SetBy.STORAGE, column=False))
     category: Category | None = field(default=None, metadata=_about(OneOf(Category)))
     scope: Scope = field(default=Scope.WORKSPACE, metadata=_about(OneOf(Scope)))
@@ -137,9 +137,9 @@ class Entry:
     tags: tuple[str, ...] = field(default=(), metadata=_about(TAGS))
     concept_tags: tuple[str, ...] = field(default=(), metadata=_about())
     importance: float = field(default=0.5, metadata=_about(Fraction()))
-    source: str = field(default="agent", metadata=_about(Line()))
-    conversation_id: str | None = field(default=None, metadata=_about(Line()))
-    channel_id: str | None = field(default=None, metadata=_about(Line()))
+    source: str = field(default="agent", metadata=_about(OneLine()))
+    conversation_id: str | None = field(default=None, metadata=_about(OneLine()))
+    channel_id: str | None = field(default=None, metadata=_about(OneLine()))
     first_event: int | None = field(default=None, metadata=_EVENT)
     last_event: int | None = field(default=None, metadata=_EVENT)
     created_at: int = field(metadata=_about(Time()))

@@ -22,7 +22,7 @@ __all__ = [
     "EventNumber",
     "Fraction",
     "Limits",
-    "Line",
+    "OneLine",
     "OneOf",
     "Text",
     "Time",
@@ -46,7 +46,7 @@ class Limits(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class OneLine:
     """A single non-blank line of text."""
 
     length: int = LINE_LENGTH

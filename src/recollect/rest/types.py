@@ -29,7 +29,7 @@ from recollect.model.fields import (
     EventNumber,
     Fraction,
     Limits,
-    Line,
+    OneLine,
     OneOf,
     Text,
     Words,
@@ -209,7 +209,7 @@ class Body(BaseModel):
 def _value_type(limits: Limits) -> Any:
     """Return the type of a field in a body."""
     match limits:
-        case Line():
+        case OneLine():
             examples: Any = {"examples": [limits.example]} if limits.example else {}
             return Annotated[str, Field(min_length=1, max_length=limits.length, pattern=LINE, **examples)]
         case Text():

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from recollect.model.access import Answer, Right, Token
 from recollect.storage.database import Row, Transaction
 
-__all__ = ["Request", "by_hash", "find", "finish", "insert", "request", "tokens"]
+__all__ = ["StoredRequest", "by_hash", "find", "finish", "insert", "request", "tokens"]
 
-Request = tuple[str, int | None, Answer | None]
+StoredRequest = tuple[str, int | None, Answer | None]
 """The fingerprint of a request, its status once finished, and its response if the body was stored."""
 
 
@@ -44,7 +44,7 @@ def tokens(tx: Transaction) -> list[Token]:
     return [_token(row) for row in tx.all("access.tokens")]
 
 
-def request(tx: Transaction, key: str) -> Request | None:
+def request(tx: Transaction, key: str) -> StoredRequest | None:
     """Return the stored request with this idempotency key."""
     row = tx.one("access.request", key=key)
     if row is None:

@@ -15,13 +15,13 @@ from recollect.transfer import restoring
 from recollect.transfer.archive import HomeDatabases, Progress, file_errors, is_archive, opened, quiet
 from recollect.transfer.importers import chatgpt, claude, mcp_memory, mem0, memory_folder, obsidian
 from recollect.transfer.importers.reading import objects
-from recollect.transfer.importers.values import Item, Read
-from recollect.transfer.importers.writing import Writer
+from recollect.transfer.importers.values import ImportedItem, Read
+from recollect.transfer.importers.writing import ImportWriter
 
 __all__ = ["import_", "recognise"]
 
 FIRST_LINE = 1 << 20
-_READERS: Mapping[Format, Callable[[Path, Read], Iterator[Item]]] = {
+_READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
     Format.MCP_MEMORY: mcp_memory.read,
     Format.CHATGPT: chatgpt.read,
     Format.CLAUDE: claude.read,
@@ -104,7 +104,7 @@ def import_(
     if kind is Format.RECOLLECT:
         return restoring.import_(place, path, clock(), dry_run=dry_run, progress=progress, touched=touched)
     names.segment(agent, "an agent")
-    writer = Writer(stores, agent, clock, dry_run=dry_run)
+    writer = ImportWriter(stores, agent, clock, dry_run=dry_run)
     with file_errors(path):
         total = path.stat().st_size if path.is_file() else 0
         writer.take(_READERS[kind](path, lambda done: progress(path.name, done, max(total, done))))

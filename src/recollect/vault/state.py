@@ -9,7 +9,7 @@ from typing import Any
 from recollect.storage.database import Transaction
 from recollect.vault.markdown import Block
 
-__all__ = ["ACTOR", "Mark", "Member", "State", "digest", "fingerprint", "known_state", "of_block"]
+__all__ = ["ACTOR", "FileSyncState", "Mark", "Member", "digest", "fingerprint", "known_state", "of_block"]
 
 ACTOR = "vault"
 """The actor recorded in the history for file edits, and the source of notes created from a file."""
@@ -25,7 +25,7 @@ class Mark:
 
 
 @dataclass(frozen=True, slots=True)
-class State:
+class FileSyncState:
     """The stored state of a file at the last sync."""
 
     stat: str = ""
@@ -42,14 +42,14 @@ class Member:
     fingerprint: str
 
 
-def known_state(tx: Transaction, vault_id: str, category: str) -> State:
+def known_state(tx: Transaction, vault_id: str, category: str) -> FileSyncState:
     """Return the stored state of a file; an empty State if the vault or the file is new."""
     row = tx.one("vault.state", vault=vault_id, category=str(category)) if vault_id else None
     if row is None:
-        return State()
+        return FileSyncState()
     known, operations, blocks, doubt = row
     marks: dict[str, Any] = json.loads(blocks)
-    return State(known, operations, {int(number): Mark(*mark) for number, mark in marks.items()}, doubt)
+    return FileSyncState(known, operations, {int(number): Mark(*mark) for number, mark in marks.items()}, doubt)
 
 
 def fingerprint(content_hash: str, tags: Iterable[str]) -> str:

@@ -12,7 +12,7 @@ from recollect.storage.database import Database, Row, Transaction
 from recollect.storage.named_queries import expand, statement
 from recollect.storage.postgres.administration import PostgresAdministration
 from recollect.storage.postgres.dialect import translate_query, vector_from_binary, vector_to_text
-from recollect.storage.postgres.schemas import Owner, Schemas, schema_of
+from recollect.storage.postgres.schemas import SchemaOwner, Schemas, schema_of
 from recollect.storage.postgres.server import SNAPSHOT, Connection
 
 __all__ = ["PostgresDatabase", "PostgresTransaction"]
@@ -85,7 +85,7 @@ class PostgresDatabase(Database):
     def _schema(self, agent: str) -> str:
         return schema_of(self._workspace, agent)
 
-    def _owner(self, agent: str) -> Owner:
+    def _owner(self, agent: str) -> SchemaOwner:
         return None if self._workspace is None else (self._workspace, agent)
 
     @contextmanager

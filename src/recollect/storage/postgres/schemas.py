@@ -19,7 +19,7 @@ from recollect.storage.postgres.errors import MISSING, first_line
 from recollect.storage.postgres.server import SNAPSHOT, Connection, PostgresServer
 from recollect.storage.schema import layout, migrations
 
-__all__ = ["ACCOUNT", "Owner", "Schemas", "schema_of", "tables_of"]
+__all__ = ["ACCOUNT", "SchemaOwner", "Schemas", "schema_of", "tables_of"]
 
 ACCOUNT = "recollect_account"
 CONTROL = "recollect_control"
@@ -29,7 +29,7 @@ _CONTROL_TABLES = (
     'CREATE TABLE IF NOT EXISTS {}.agents (workspace TEXT COLLATE "C" NOT NULL, agent TEXT COLLATE "C" NOT NULL, '
     "schema TEXT NOT NULL, PRIMARY KEY (workspace, agent))"
 )
-Owner = tuple[str, str] | None
+SchemaOwner = tuple[str, str] | None
 """The workspace and agent that own a schema; None for the account's schema."""
 
 
@@ -85,7 +85,7 @@ class Schemas:
             return self.incomplete(schema, f"such column ({first_line(error)})")
         return None
 
-    def exists(self, schema: str, owner: Owner) -> bool:
+    def exists(self, schema: str, owner: SchemaOwner) -> bool:
         """Return whether the schema exists now. Queries the server, because another process may have deleted it.
 
         Raise Corrupt if the schema is missing although its owner is listed.
@@ -112,7 +112,7 @@ class Schemas:
             raise self.incomplete(schema, table)
         return bool(found)
 
-    def require_not_lost(self, connection: Connection, schema: str, owner: Owner) -> None:
+    def require_not_lost(self, connection: Connection, schema: str, owner: SchemaOwner) -> None:
         """Raise Corrupt if the agent is listed but its schema is missing.
 
         Call it within one snapshot, or while holding the advisory lock for schema changes.
@@ -149,7 +149,7 @@ class Schemas:
             "backup; an index alone can also be made again by hand, as recollect's migrations make it"
         )
 
-    def prepare(self, schema: str, owner: Owner) -> None:
+    def prepare(self, schema: str, owner: SchemaOwner) -> None:
         """Create or migrate a schema. Safe when several processes do so concurrently."""
         if schema not in self.known and not self._is_current(schema):
             with self.connection("BEGIN") as connection:

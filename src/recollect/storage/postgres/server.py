@@ -23,7 +23,7 @@ POOL_SIZE = 10
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 Connection = psycopg.Connection[Row]
 Pool = ConnectionPool[Connection]
-Explanation = Callable[[Exception], RecollectError | None]
+ErrorTranslator = Callable[[Exception], RecollectError | None]
 """Returns a more specific error than the general translation, or None."""
 # Queries are sent as UTF-8, regardless of PGCLIENTENCODING and the locale.
 _CONNECTING: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "utf8"}
@@ -92,7 +92,7 @@ class PostgresServer:
                 )
 
     @contextmanager
-    def connection(self, begin: str | None, explain: Explanation | None = None) -> Iterator[Connection]:
+    def connection(self, begin: str | None, explain: ErrorTranslator | None = None) -> Iterator[Connection]:
         """Yield a connection in a transaction opened by the `begin` statements, or in autocommit mode if None."""
         pool = self.connect()
         with self._errors(explain):
@@ -149,7 +149,7 @@ class PostgresServer:
             pool.close()
 
     @contextmanager
-    def _errors(self, explain: Explanation | None = None) -> Iterator[None]:
+    def _errors(self, explain: ErrorTranslator | None = None) -> Iterator[None]:
         """Raise recollect's errors instead of the driver's, with the explanation if there is one."""
         try:
             yield

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from recollect.transfer.importers.reading import clean, line, moment, objects
-from recollect.transfer.importers.values import ImportedChat, ImportedMessage, Item, Read, Remark
+from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedMessage, Read, Remark
 
 __all__ = ["read"]
 
 
-def read(path: Path, done: Read) -> Iterator[Item]:
+def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     """Yield the chats in file order, each with the messages of its current branch."""
     for number, found in enumerate(objects(path, done), 1):
         identity = line(found.get("conversation_id") or found.get("id"))

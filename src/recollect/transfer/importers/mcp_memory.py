@@ -11,12 +11,12 @@ from typing import Any
 from recollect.errors import Invalid
 from recollect.transfer.archive import opened
 from recollect.transfer.importers.reading import clean, line, name
-from recollect.transfer.importers.values import ImportedNote, Item, Read, Remark
+from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
 
 __all__ = ["read"]
 
 
-def read(path: Path, done: Read) -> Iterator[Item]:
+def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     """Yield the entities. Reads the file twice: relations may follow their entities, so they are collected first."""
     relations: dict[str, list[str]] = {}
     entities: set[str] = set()

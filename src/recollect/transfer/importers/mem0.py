@@ -7,12 +7,12 @@ from typing import Any
 
 from recollect.errors import Invalid
 from recollect.transfer.importers.reading import clean, line, moment, objects
-from recollect.transfer.importers.values import ImportedNote, Item, Read, Remark
+from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
 
 __all__ = ["read"]
 
 
-def read(path: Path, done: Read) -> Iterator[Item]:
+def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     """Yield the memories in file order."""
     number = 0
     for found in objects(path, done):

@@ -22,9 +22,9 @@ from recollect.transfer.archive import file_errors
 from recollect.transfer.importers.reading import clean, line, moment
 from recollect.transfer.importers.values import (
     ImportedChat,
+    ImportedItem,
     ImportedMessage,
     ImportedNote,
-    Item,
     Read,
     Remark,
     Retire,
@@ -53,7 +53,7 @@ _TAG = re.compile(r"#(\w+)")
 _TITLE = re.compile(r"\A\s*# [^\n]*\n?")
 
 
-def read(path: Path, done: Read) -> Iterator[Item]:
+def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     """Yield everything in the folder, or in one flat file."""
     if path.is_file():
         yield from _flat(path.resolve())
@@ -73,13 +73,13 @@ def read(path: Path, done: Read) -> Iterator[Item]:
         yield from _conversation(path, f"{CONVERSATIONS}/{file.name}")
 
 
-def read_conversation(path: Path, done: Read) -> Iterator[Item]:
+def read_conversation(path: Path, done: Read) -> Iterator[ImportedItem]:
     """Yield one saved conversation, or a remark if the file is damaged."""
     whole = path.resolve()
     yield from _conversation(whole.parent, whole.name)
 
 
-def _conversation(root: Path, name: str) -> Iterator[Item]:
+def _conversation(root: Path, name: str) -> Iterator[ImportedItem]:
     file = Path(name)
     try:
         with file_errors(root / name):
@@ -120,7 +120,7 @@ def chat(found: object, stem: str) -> ImportedChat | None:
     )
 
 
-def _flat(file: Path) -> Iterator[Item]:
+def _flat(file: Path) -> Iterator[ImportedItem]:
     backup = file.with_name(file.name + ".bak")
     if backup.exists() or file.with_suffix("").is_dir():
         yield Skipped(file.name, f"{backup.name} is there" if backup.exists() else "its agent has a folder already")
@@ -163,7 +163,7 @@ def _category(title: str) -> tuple[bool, Category]:
     return False, _SECTIONS[close] if close else Category.LESSONS
 
 
-def _agent(root: Path, folder: str) -> Iterator[Item]:
+def _agent(root: Path, folder: str) -> Iterator[ImportedItem]:
     agent = _agent_name(folder)
     for category in Category:
         name = f"{folder}/{category}.md"

@@ -11,7 +11,7 @@ from pathlib import Path
 from recollect.model.fields import CONTENT_BYTES
 from recollect.transfer.archive import file_errors
 from recollect.transfer.importers.reading import clean, line, moment, name
-from recollect.transfer.importers.values import ImportedNote, Item, Read, Remark
+from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
 from recollect.vault.files import LeftAlone, read_bytes
 
 __all__ = ["frontmatter", "markdown_files", "read"]
@@ -23,7 +23,7 @@ _CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
 MOST_TAGS = 64
 
 
-def read(path: Path, done: Read) -> Iterator[Item]:
+def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     """Yield the notes in path order."""
     path = path if path.is_dir() else path.resolve()
     root = path if path.is_dir() else path.parent

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from recollect.model.entry import Category
 
-__all__ = ["ImportedChat", "ImportedMessage", "ImportedNote", "Item", "Read", "Remark", "Retire", "Skipped"]
+__all__ = ["ImportedChat", "ImportedItem", "ImportedMessage", "ImportedNote", "Read", "Remark", "Retire", "Skipped"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +74,6 @@ class Retire:
     name: Path
 
 
-Item = ImportedNote | ImportedChat | Remark | Skipped | Retire
+ImportedItem = ImportedNote | ImportedChat | Remark | Skipped | Retire
 Read = Callable[[int], None]
 """Progress callback: called with the number of bytes read so far."""

@@ -25,11 +25,11 @@ from recollect.model.transfer import Part
 from recollect.storage import entries, history
 from recollect.storage.database import Transaction
 from recollect.storage.history import Journal
-from recollect.transfer.importers.values import ImportedChat, ImportedNote, Item, Remark, Retire, Skipped
+from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedNote, Remark, Retire, Skipped
 from recollect.transfer.known import LoggedEntries
 from recollect.transfer.restoring import ACTOR
 
-__all__ = ["Writer"]
+__all__ = ["ImportWriter"]
 
 NOTES = 500
 """Notes per transaction."""
@@ -76,7 +76,7 @@ class _Plan:
     remark: str | None = None
 
 
-class Writer:
+class ImportWriter:
     """Write the items of a reader in batches; a dry run only counts."""
 
     def __init__(
@@ -89,7 +89,7 @@ class Writer:
         self._remarks: list[str] = []
         self._more = 0
 
-    def take(self, items: Iterable[Item]) -> None:
+    def take(self, items: Iterable[ImportedItem]) -> None:
         """Consume all items and write them."""
         for item in items:
             match item:

@@ -229,7 +229,7 @@ export class ConversationsView {
 
   #tell() {
     const { q, status, channel } = this.#query, count = this.list.items.length, where = channel ? " in this channel" : "";
-    this.count.textContent = q ? (count ? many(count, "turn", "turns") : `Nobody said “${q}”${status || channel ? " in such a conversation" : ""}.`)
+    this.count.textContent = q ? (count ? many(count, "turn", "turns") : `No turn contains “${q}”${status || channel ? " in such a conversation" : ""}.`)
       : count ? many(count, "conversation", "conversations") + (this.#cursor ? " and more" : "")
       : status ? `No conversation${where} is ${status}.` : channel ? `There is no conversation${where}.` : "No conversations yet. An agent that talks through recollect has them here.";
   }

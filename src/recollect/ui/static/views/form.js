@@ -203,7 +203,7 @@ export function entryForm({ entry, etag, saved, left }) {
   async function conflict() {
     const { body: theirs, etag: newest } = await ask("GET", at(entry.id));
     const choice = await dialog("It was changed in the meantime", (close) => h("div", { class: "stack" },
-      h("p", {}, "Somebody else, perhaps an agent, changed this entry while you were writing. Nothing is overwritten yet."), both(theirs),
+      h("p", {}, "Another user or an agent changed this entry while you were writing. Nothing is overwritten yet."), both(theirs),
       h("div", { class: "row end wrap" }, button("Go on editing", () => close(), { kind: "strong", autofocus: true }), button("Take theirs", () => close("theirs")),
         button("Keep mine", () => close("mine")))), { wide: true });
     if (choice === "theirs") {
