@@ -103,7 +103,7 @@ class _Said:
 
 
 @dataclass(slots=True)
-class _Plan:
+class _ErasurePlan:
     """What an erasure changes. Made in the transaction that applies it, or in a read transaction for a dry run."""
 
     markers: list[Event] = field(default_factory=list)
@@ -266,8 +266,8 @@ def _in_other_turns(store: Store, tx: Transaction, said: _Said, terms: Sequence[
 # Planning
 
 
-def _planned(tx: Transaction, said: _Said) -> _Plan:
-    plan = _Plan()
+def _planned(tx: Transaction, said: _Said) -> _ErasurePlan:
+    plan = _ErasurePlan()
     if not said.events:
         return plan
     left = [event for event in ending.talk_of(tx, said.info.id) if event.seq not in said.seqs]
@@ -292,7 +292,7 @@ def _made(tx: Transaction, conversation: str) -> Iterator[Entry]:
 
 
 def _plan_lanes(
-    tx: Transaction, said: _Said, plan: _Plan, made: Mapping[str, Entry]
+    tx: Transaction, said: _Said, plan: _ErasurePlan, made: Mapping[str, Entry]
 ) -> dict[Lane, list[tuple[int, SummaryDocument]]]:
     """Plan the markers, archives and summary documents of the lanes; return the documents by number of their marker."""
     found = {}
@@ -352,7 +352,7 @@ def _folded(document: SummaryDocument, events: Sequence[Event]) -> tuple[str | N
 
 
 def _plan_checkpoint(
-    tx: Transaction, said: _Said, plan: _Plan, documents: Mapping[Lane, Sequence[tuple[int, SummaryDocument]]]
+    tx: Transaction, said: _Said, plan: _ErasurePlan, documents: Mapping[Lane, Sequence[tuple[int, SummaryDocument]]]
 ) -> None:
     row = tx.one("history.checkpoint", conversation=said.info.id)
     if row is None:
@@ -373,7 +373,9 @@ def _plan_checkpoint(
         plan.checkpoint = written
 
 
-def _plan_closing(tx: Transaction, said: _Said, plan: _Plan, left: Sequence[Event], made: Mapping[str, Entry]) -> None:
+def _plan_closing(
+    tx: Transaction, said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: Mapping[str, Entry]
+) -> None:
     """Plan the closing summary, the insights recorded with an ending, and the archives of an old conversation."""
     steps = tx.one("history.ending", id=said.info.id)
     if steps and steps[0]:
@@ -391,7 +393,7 @@ def _plan_closing(tx: Transaction, said: _Said, plan: _Plan, left: Sequence[Even
     _pair(plan, sorted(archives, key=lambda one: one.seq), parts, "archives")
 
 
-def _pair(plan: _Plan, old: Sequence[Entry], parts: Sequence[str], place: str) -> None:
+def _pair(plan: _ErasurePlan, old: Sequence[Entry], parts: Sequence[str], place: str) -> None:
     """Plan to rewrite entries with new parts in order. There are never more parts than entries of the same text."""
     for number, entry in enumerate(old):
         last = number == len(old) - 1
@@ -399,7 +401,7 @@ def _pair(plan: _Plan, old: Sequence[Entry], parts: Sequence[str], place: str) -
         plan.put(entry, content, place)
 
 
-def _plan_chunks(said: _Said, plan: _Plan, left: Sequence[Event], made: Mapping[str, Entry]) -> None:
+def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: Mapping[str, Entry]) -> None:
     """Plan the chunks that cover an erased event, and those that share an event with one of them."""
     own = sorted((one for one in made.values() if one.kind is Kind.CHUNK), key=lambda one: one.seq)
     affected = [one for one in own if said.covers(one.first_event, one.last_event)]
@@ -424,7 +426,7 @@ def _overlap(chunk: Entry, first: int, last: int) -> bool:
     return (chunk.first_event or 0) <= last and first <= (chunk.last_event or 0)
 
 
-def _plan_note(said: _Said, plan: _Plan, entry: Entry, left: Sequence[Event], written: Sequence[str]) -> None:
+def _plan_note(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[Event], written: Sequence[str]) -> None:
     """Plan a note that a job made: a hand-off, a decision, a lesson, or the lines of several notes."""
     own = entry.conversation_id == said.info.id
     if entry.category is Category.HANDOFFS and own:
@@ -447,7 +449,7 @@ def _shows(said: _Said, content: str) -> bool:
     return any(start in shown for start in starts) or any(map(said.quoted_in, content.splitlines()))
 
 
-def _plan_past(tx: Transaction, said: _Said, plan: _Plan, made: Mapping[str, Entry]) -> None:
+def _plan_past(tx: Transaction, said: _Said, plan: _ErasurePlan, made: Mapping[str, Entry]) -> None:
     """Plan the entries in the trash, and the earlier texts of those that stay."""
     rows = tx.all("operations.containing", probe=said.info.id)
     for entry_id in {*made, *(entry_id for (entry_id,) in rows)} - plan.drops.keys() - plan.rewrites.keys():
@@ -472,7 +474,7 @@ def _was_made(tx: Transaction, said: _Said, entry_id: str) -> bool:
 # Applying
 
 
-def _apply(work: Work, store: Store, said: _Said, plan: _Plan, actor: str, now: int) -> list[Erased]:
+def _apply(work: Work, store: Store, said: _Said, plan: _ErasurePlan, actor: str, now: int) -> list[Erased]:
     """Apply the plan; return what was removed with the entries."""
     if not said.events:
         return []
@@ -507,7 +509,7 @@ def _apply(work: Work, store: Store, said: _Said, plan: _Plan, actor: str, now: 
     return [Erased(place=place, removed=count) for place, count in removed.items()]
 
 
-def _figures(said: _Said, plan: _Plan) -> tuple[list[Erased], list[Rewritten]]:
+def _figures(said: _Said, plan: _ErasurePlan) -> tuple[list[Erased], list[Rewritten]]:
     """Return the figures of a plan for a receipt."""
     dropped = Counter(plan.drops.values())
     rewritten = Counter(place for _, place in plan.rewrites.values())

@@ -91,7 +91,7 @@ export class RemindersView {
     const buttons = () => [...this.list.querySelectorAll("li button")];
     const place = buttons().indexOf(document.activeElement), id = document.activeElement?.dataset?.id;
     const due = this.#items.filter((one) => one.due_at <= now), later = this.#items.filter((one) => one.due_at > now);
-    set(this.list, !this.#items.length && h("p", { class: "empty" }, "Nobody is to be reminded of anything."),
+    set(this.list, !this.#items.length && h("p", { class: "empty" }, "No reminders."),
       due.length > 0 && this.#part("Past due", due), later.length > 0 && this.#part("To come", later),
       this.#next && h("div", { class: "more" }, button("Show more", () => this.#more(), { kind: "small" })));
     if (place >= 0) (buttons().find((one) => one.dataset.id === id) ?? buttons()[Math.min(place, buttons().length - 1)] ?? this.message).focus();
