@@ -626,7 +626,10 @@ def merged(found: list[Entry]) -> list[Entry]:
         accessed = max((entry.accessed_at for entry in group if entry.accessed_at is not None), default=None)
         count = sum(entry.access_count for entry in group)
         source = "consolidation" if rest else first.source
-        survivors.append(replace(first, tags=tags, accessed_at=accessed, access_count=count, source=source))
+        merged_from = (*first.evidence, *(f"entry:{entry.id}" for entry in rest))
+        survivors.append(
+            replace(first, tags=tags, accessed_at=accessed, access_count=count, source=source, evidence=merged_from)
+        )
     return survivors
 
 

@@ -192,7 +192,7 @@ def test_a_chunk_is_a_users_turn_with_what_followed_it() -> None:
         event(4, EventType.MODEL, "a0"),
         event(5, EventType.USER, "q1"),
     ]
-    assert [(text, first.seq, last.seq) for text, first, last in chunks(events)] == [
+    assert [(text, told[0].seq, told[-1].seq) for text, told in chunks(events)] == [
         ("Agent: Welcome.", 1, 1),
         ("User: q0\nSystem: Be short.\nAgent: a0", 2, 4),
         ("User: q1", 5, 5),
@@ -209,7 +209,7 @@ def test_a_long_turn_is_split_at_the_ends_of_sentences_and_tools_stay_together()
         event(5, EventType.MODEL, "z" * 5_000),
     ]
     made = chunks(events)
-    assert [(first.seq, last.seq) for _, first, last in made] == [
+    assert [(told[0].seq, told[-1].seq) for _, told in made] == [
         (1, 1),
         (1, 1),
         (1, 4),
@@ -221,10 +221,10 @@ def test_a_long_turn_is_split_at_the_ends_of_sentences_and_tools_stay_together()
         (5, 5),
         (5, 5),
     ]
-    for text, _, _ in made[:2]:
+    for text, _ in made[:2]:
         assert text.endswith("quay.")
         assert len(text) <= CHUNK
-    together = next(text for text, first, last in made if last.seq == 4)
+    together = next(text for text, told in made if told[-1].seq == 4)
     assert '[called search({"place": "quay"})]' in together
     assert "x" * 1_900 in together
     assert "y" * 1_900 in together

@@ -73,7 +73,7 @@ def left_whole(mem: Memory) -> None:
         own = [entry for entry in entries if entry.conversation_id == info.id]
         talk = [one for one in mem.conversations.get(info.id).events() if one.type is not EventType.MARKER]
         made = sorted((entry.content, entry.first_event, entry.last_event) for entry in own if entry.kind is Kind.CHUNK)
-        assert made == sorted((text, first.seq, last.seq) for text, first, last in chunks(talk))
+        assert made == sorted((text, told[0].seq, told[-1].seq) for text, told in chunks(talk))
         spoken = any(one.content for one in talk if one.type in (EventType.USER, EventType.MODEL))
         assert sum("auto-handoff" in entry.tags for entry in own) == spoken
         decisions = [entry.content for entry in own if "auto-extract" in entry.tags]

@@ -22,6 +22,7 @@ from recollect import names, text
 from recollect.engine import conversations, embedding, prompt, remember, summarising
 from recollect.engine.agent_store import Store
 from recollect.engine.conversations import LaneState
+from recollect.engine.origins import made_from_events
 from recollect.errors import Invalid
 from recollect.model.entry import Kind
 from recollect.model.history import Compacted, ConversationInfo, Event, EventType, Lane
@@ -102,6 +103,7 @@ def compact(
                 source=SOURCE,
                 first_event=folded[0].seq,
                 last_event=folded[-1].seq,
+                **made_from_events(folded),
             )
         )
         archive = remember.apply(work, add, actor=store.agent, now=now)

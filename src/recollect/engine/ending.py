@@ -16,6 +16,7 @@ from recollect.config import ConversationSettings
 from recollect.engine import conversations, embedding, remember, summarising
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.insights import COMPACTED, beginning, given_before, said_at, stored_beginnings
+from recollect.engine.origins import made_from_events, stated_in
 from recollect.errors import Conflict, RecollectError
 from recollect.model.entry import Category, Entry, Kind, Lifetime
 from recollect.model.history import ConversationInfo, Ended, Event, EventType, Status
@@ -112,11 +113,16 @@ class _Ending:
         self._store, self._info = store, info
         self.result = Ended(conversation=info, summary="", by="")
         decisions, lessons = _insights(store, info.id)
+        stated = stated_in([*decisions, *lessons], talk)
         self._drafts = {
-            HANDOFF: [_note(info, content, Category.HANDOFFS, "auto-handoff", at) for content in handoff_of(talk)],
+            HANDOFF: [
+                replace(_note(info, content, Category.HANDOFFS, "auto-handoff", at), **made_from_events(said))
+                for content, said in handoff_of(talk)
+            ],
             INSIGHTS: [
-                *(_note(info, content, Category.DECISIONS, "auto-extract", at) for content in decisions),
-                *(_note(info, content, Category.LESSONS, "auto-extract", at) for content in lessons),
+                replace(_note(info, content, category, "auto-extract", at), **stated[content])
+                for category, found in ((Category.DECISIONS, decisions), (Category.LESSONS, lessons))
+                for content in found
             ],
             CHUNKED: [chunk_draft(info, *part) for part in chunks(talk)],
         }
@@ -234,6 +240,8 @@ def age(store: Store, now: int, keep: int) -> list[str]:
             summary = summarising.close(None, turns_of(talk)).summary
             info = replace(info, closing_summary=summary, summary_by="fallback")
         parts = summary_parts(info.closing_summary or "")
+        with store.read() as tx:
+            made_from = made_from_events(talk_of(tx, identity))
         vectors = embedding.at_once(store, parts)
         with store.write() as work:
             if LONG_TERM in _steps(work.tx.one("history.ending", id=identity)):
@@ -241,7 +249,7 @@ def age(store: Store, now: int, keep: int) -> list[str]:
             if history.erased(work.tx, identity) != erased:
                 continue  # the summary may quote a turn that was erased meanwhile; the next call reads it again
             for number, (content, vector) in enumerate(zip(parts, vectors, strict=True), 1):
-                draft = summary_archive(info, content, free_summary_name(work, info, number))
+                draft = replace(summary_archive(info, content, free_summary_name(work, info, number)), **made_from)
                 made = remember.apply(work, checked(draft), actor=store.agent, now=now)
                 embedding.attach(store, work, made, vector)
             work.tx.run("history.forget_chunk_vectors", conversation=identity)
@@ -271,9 +279,9 @@ def turns_of(talk: Sequence[Event]) -> list[summarising.SummaryTurn]:
 # Chunks
 
 
-def chunks(talk: Sequence[Event]) -> list[tuple[str, Event, Event]]:
-    """Split the talk into chunks, each with its first and last event: a user's turn and what follows it. A long turn is
-    split between events, and an event that is too long between sentences."""
+def chunks(talk: Sequence[Event]) -> list[tuple[str, Sequence[Event]]]:
+    """Split the talk into chunks, each with its events: a user's turn and what follows it. A long turn is split between
+    events, and an event that is too long between sentences."""
     blocks: list[list[Event]] = []
     for event in talk:
         if event.type is EventType.USER or not blocks:
@@ -282,21 +290,23 @@ def chunks(talk: Sequence[Event]) -> list[tuple[str, Event, Event]]:
     return [chunk for block in blocks for chunk in _block_chunks(block)]
 
 
-def _block_chunks(block: Sequence[Event]) -> Iterator[tuple[str, Event, Event]]:
+def _block_chunks(block: Sequence[Event]) -> Iterator[tuple[str, Sequence[Event]]]:
     lines: list[str] = []
-    first = last = block[0]
+    told: list[Event] = []
     size = 0
     for event in block:
         # The first part of a tool result stays in the chunk of its call.
         most = LARGEST if event.type is EventType.TOOL else CHUNK
         for part in _split(_line(event), CHUNK):
             if lines and size + len(part) > most:
-                yield "\n".join(lines), first, last
-                lines, size, first = [], 0, event
+                yield "\n".join(lines), told
+                lines, size, told = [], 0, []
             lines.append(part)
-            size, last, most = size + len(part), event, CHUNK
+            size, most = size + len(part), CHUNK
+            if not told or told[-1] is not event:
+                told.append(event)
     if lines:
-        yield "\n".join(lines), first, last
+        yield "\n".join(lines), told
 
 
 _SPOKEN_BY = {EventType.USER: "User", EventType.MODEL: "Agent", EventType.TOOL: "Tool"}
@@ -373,14 +383,14 @@ def _insights(store: Store, conversation: str) -> tuple[list[str], list[str]]:
     return (lists[0], lists[1]) if len(lists) == 2 else ([], [])
 
 
-def handoff_of(talk: Sequence[Event]) -> list[str]:
-    """Return the last messages of a conversation as one text; an empty list if there are none."""
+def handoff_of(talk: Sequence[Event]) -> list[tuple[str, Sequence[Event]]]:
+    """Return the last messages of a conversation as one text, and as events; an empty list if there are none."""
     said = [event for event in talk if event.type in (EventType.USER, EventType.MODEL) and event.content.strip()]
     lines = [
         f"[{'User' if event.type is EventType.USER else 'Agent'}]: {event.content.strip()[:HANDOFF_LENGTH]}"
         for event in said[-HANDOFF_MESSAGES:]
     ]
-    return ["\n".join(lines)] if lines else []
+    return [("\n".join(lines), said[-HANDOFF_MESSAGES:])] if lines else []
 
 
 def _note(info: ConversationInfo, content: str, category: Category, tag: str, at: int) -> Add:
@@ -396,8 +406,8 @@ def _note(info: ConversationInfo, content: str, category: Category, tag: str, at
     )
 
 
-def chunk_draft(info: ConversationInfo, content: str, first: Event, last: Event) -> Add:
-    """Return a chunk of a conversation."""
+def chunk_draft(info: ConversationInfo, content: str, told: Sequence[Event]) -> Add:
+    """Return a chunk of a conversation, made from these events."""
     return Add(
         content,
         kind=Kind.CHUNK,
@@ -405,9 +415,10 @@ def chunk_draft(info: ConversationInfo, content: str, first: Event, last: Event)
         channel=info.channel_id,
         source="conversation",
         lifetime=Lifetime.MID_TERM,
-        at=last.created_at,
-        first_event=first.seq,
-        last_event=last.seq,
+        at=told[-1].created_at,
+        first_event=told[0].seq,
+        last_event=told[-1].seq,
+        **made_from_events(told),
     )
 
 

@@ -30,6 +30,7 @@ from recollect.engine.agent_store import Store, Work
 from recollect.engine.compaction import SOURCE, summary_turns
 from recollect.engine.conversations import LaneState
 from recollect.engine.erasing import Traces
+from recollect.engine.origins import MadeFrom, made_from_events
 from recollect.model.entry import Category, Entry, Kind
 from recollect.model.history import ConversationInfo, Event, EventType, Lane
 from recollect.model.operation import Add, checked
@@ -310,13 +311,14 @@ def _plan_lanes(
             hit = not said.seqs.isdisjoint(one.seq for one in folded)
             made_again = made_again or hit
             archive = None
+            rest = [one for one in folded if one.seq not in said.seqs and one.erased_at is None]
             if made_again:
                 archive, summary = _folded(document, [one for one in folded if one.seq not in said.seqs])
                 document = said.without_facts(old, summary)
             else:
                 document = said.without_facts(old, said.cleaned(old.summary))
             if hit and (entry := made.get(event.payload["archive_id"])) is not None:
-                plan.put(entry, archive, "archives")
+                plan.put(entry, archive, "archives", **made_from_events(rest))
             if document != old:
                 plan.markers.append(replace(event, payload={**event.payload, "document": document.to_json()}))
             documents.append((event.seq, document))
@@ -390,15 +392,15 @@ def _plan_closing(
     plan.closing = summarising.close(None, ending.turns_of(left)).summary
     archives = [one for one in made.values() if one.kind is Kind.ARCHIVE and one.source != SOURCE]
     parts = ending.summary_parts(plan.closing) if archives else []
-    _pair(plan, sorted(archives, key=lambda one: one.seq), parts, "archives")
+    _pair(plan, sorted(archives, key=lambda one: one.seq), parts, made_from_events(left))
 
 
-def _pair(plan: _ErasurePlan, old: Sequence[Entry], parts: Sequence[str], place: str) -> None:
+def _pair(plan: _ErasurePlan, old: Sequence[Entry], parts: Sequence[str], made_from: MadeFrom) -> None:
     """Plan to rewrite entries with new parts in order. There are never more parts than entries of the same text."""
     for number, entry in enumerate(old):
         last = number == len(old) - 1
         content = "\n\n".join(parts[number:]) if last else parts[number] if number < len(parts) else None
-        plan.put(entry, content, place)
+        plan.put(entry, content, "archives", **made_from)
 
 
 def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: Mapping[str, Entry]) -> None:
@@ -418,8 +420,9 @@ def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: M
         elif part is None:
             plan.put(entry, None, "chunks")
         else:
-            content, first, last = part
-            plan.put(entry, content, "chunks", first_event=first.seq, last_event=last.seq)
+            content, told = part
+            span = {"first_event": told[0].seq, "last_event": told[-1].seq}
+            plan.put(entry, content, "chunks", **span, **made_from_events(told))
 
 
 def _overlap(chunk: Entry, first: int, last: int) -> bool:
@@ -431,15 +434,22 @@ def _plan_note(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[Eve
     own = entry.conversation_id == said.info.id
     if entry.category is Category.HANDOFFS and own:
         if said.whole or _shows(said, entry.content):
-            closed = ending.CLOSED in entry.tags
-            made_again = next(iter(ending.handoff_of(left)), None) if closed else said.cleaned(entry.content)
-            plan.put(entry, None if said.whole else made_again, "hand-offs")
+            _plan_handoff(said, plan, entry, left)
     elif own and entry.source == "conversation":
         line = text.normalise(entry.content)
         if said.whole or (said.quoted_in(entry.content) and not any(line in one for one in written)):
             plan.put(entry, None, "decisions and lessons")
     elif (content := said.cleaned(entry.content)) != entry.content.strip():
         plan.put(entry, content if content.count("\n") or not content.endswith(":") else None, "summaries of notes")
+
+
+def _plan_handoff(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[Event]) -> None:
+    """Plan a hand-off: that of an ending is made again, any other loses the lines that quote."""
+    if ending.CLOSED not in entry.tags:
+        plan.put(entry, None if said.whole else said.cleaned(entry.content), "hand-offs")
+        return
+    content, told = next(iter(ending.handoff_of(left)), (None, ()))
+    plan.put(entry, None if said.whole else content, "hand-offs", **made_from_events(told))
 
 
 def _shows(said: _Said, content: str) -> bool:

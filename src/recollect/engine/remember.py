@@ -4,7 +4,7 @@ An operation makes all its changes in one transaction and appends one row to the
 appends none.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from operator import itemgetter
 from typing import Any
@@ -30,6 +30,7 @@ from recollect.storage import entries
 from recollect.validity import stated_validity
 
 __all__ = [
+    "MADE_FROM",
     "apply",
     "changed",
     "find",
@@ -40,8 +41,13 @@ __all__ = [
     "origin_of",
     "put_back",
     "restore",
+    "set_made_from",
     "store",
 ]
+
+MADE_FROM = ("origin", "evidence")
+"""Fields that say what an entry was made from. They follow from the sources, so that no operation of a caller changes
+them."""
 
 _tags_of = itemgetter(3)
 _ADDED = [(name, ENTRY_FIELDS.get(name, name)) for name in Add.__dataclass_fields__]
@@ -219,6 +225,23 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
         after=changes,
     )
     return written
+
+
+def set_made_from(work: Work, target: str, fields: Mapping[str, Any], *, actor: str, now: int) -> Entry:
+    """Set the origin or the evidence of an entry that was made again from other sources; logged as a write."""
+    old = find(work, target)
+    given: dict[str, Any] = {
+        "origin": Origin(fields.get("origin", old.entry.origin)),
+        "evidence": tuple(fields.get("evidence", old.entry.evidence)),
+    }
+    after = {name: value for name, value in given.items() if value != getattr(old.entry, name)}
+    if not after:
+        return old.entry
+    entry = replace(old.entry, **after, updated_at=now)
+    entries.set_made_from(work.tx, entry)
+    before = {name: getattr(old.entry, name) for name in after}
+    log(work, "write", entry.id, actor, now, before=before, after=after)
+    return entry
 
 
 def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:

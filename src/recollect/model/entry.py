@@ -1,6 +1,6 @@
 """The entry: its fields with their limits, and the enumerations they use."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 
@@ -9,6 +9,7 @@ from recollect.names import short_hash
 
 __all__ = [
     "COLUMNS",
+    "EVIDENCE",
     "TAGS",
     "Category",
     "Entry",
@@ -71,6 +72,11 @@ class Origin(StrEnum):
         return _TRUST[self] >= _TRUST[other]
 
     @staticmethod
+    def least_trusted(origins: "Iterable[Origin]") -> "Origin":
+        """Return the least trusted of some origins, which is that of whatever is made from them; `agent` of none."""
+        return min(origins, key=_TRUST.__getitem__, default=Origin.AGENT)
+
+    @staticmethod
     def of_source(source: str) -> "Origin":
         """Return the origin that a source implies if none is given."""
         return _SOURCES.get(source, Origin.AGENT)
@@ -113,6 +119,7 @@ def _about(
 
 
 TAGS = Words(64, 64, example="ops")
+EVIDENCE = Words(1_000, 256, example="import:notes.json")
 _EVENT = _about(EventNumber())
 _STORAGE, _UPKEEP = _about(set_by=SetBy.STORAGE), _about(set_by=SetBy.UPKEEP)
 
@@ -155,7 +162,7 @@ class Entry:
     closed_at: int | None = field(default=None, metadata=_about())
     """When it was superseded or retracted."""
     origin: Origin = field(default=Origin.AGENT, metadata=_about(OneOf(Origin)))
-    evidence: tuple[str, ...] = field(default=(), metadata=_about(Words(1_000, 256, example="import:notes.json")))
+    evidence: tuple[str, ...] = field(default=(), metadata=_about(EVIDENCE))
     """Ids of the events, entries, files or imports that it was made from."""
     vault_id: int | None = field(default=None, compare=False, metadata=_about(set_by=SetBy.VAULT))
     """Its number in the files of a vault. The vault assigns it after the write, so comparisons ignore it."""

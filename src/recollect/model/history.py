@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from recollect.model.entry import Entry
+from recollect.model.entry import Entry, Origin
 from recollect.model.working import SummaryDocument
 
 __all__ = [
@@ -61,6 +61,7 @@ class EventType(StrEnum):
         return self in (EventType.USER, EventType.MODEL, EventType.TOOL)
 
 
+_ORIGINS = {EventType.USER: Origin.USER, EventType.TOOL: Origin.TOOL}
 _ROLES = {
     EventType.USER: "user",
     EventType.MODEL: "assistant",
@@ -142,6 +143,13 @@ class Event:
     def role(self) -> str:
         """The role of the event's message in a prompt."""
         return self.type.role
+
+    @property
+    def origin(self) -> Origin:
+        """Who said it: the user, the agent or a tool. An `origin` in the payload counts if it is less trusted."""
+        stated = self.payload.get("origin")
+        own = _ORIGINS.get(self.type, Origin.AGENT)
+        return Origin.least_trusted((own, Origin(stated))) if stated in tuple(Origin) else own
 
     @property
     def called(self) -> list[str]:

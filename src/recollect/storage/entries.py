@@ -42,6 +42,7 @@ __all__ = [
     "rename",
     "revision_rows",
     "revisions",
+    "set_made_from",
     "snapshot",
     "stored",
     "superseded",
@@ -181,6 +182,12 @@ def close(tx: Transaction, entry: Entry, doc: int) -> None:
     """Store the fields that change when an entry is superseded, retracted or reopened."""
     values = to_columns(entry, doc)
     tx.run("entries.close", **{name: values[name] for name in ("id", *CLOSING, "updated_at", "doc")})
+
+
+def set_made_from(tx: Transaction, entry: Entry) -> None:
+    """Store the origin and the evidence of an entry."""
+    values = to_columns(entry, 0)
+    tx.run("entries.set_made_from", **{name: values[name] for name in ("id", "origin", "evidence", "updated_at")})
 
 
 def superseded(tx: Transaction, successor: str) -> list[str]:

@@ -5,11 +5,14 @@ notes, knowledge, everything of a conversation, and entries that a user restored
 age of a note counts from its last use: when it was written, restored, recalled or shown in a context, or absorbed
 another note. So a note about the past is as young as the moment when it was written down.
 
+Notes of different origins are never merged: the words of a tool would otherwise pass for the user's, or those of the
+user lose their trust.
+
 Each note is scored in one pass, and promoted or pruned according to its score; an open task is never pruned. The
-others are compared within their scope (and channel, for channel scope), ranked by importance, then age: a note absorbs
-the lower-ranked ones that match it. An absorbed note absorbs nothing itself, so of a chain a-b-c (a matches b, b
-matches c, a does not match c) c survives. No two survivors match, so a second run finds nothing to do; and a merge
-changes no rank, so an interrupted run can be repeated.
+others are compared within their origin and scope (and channel, for channel scope), ranked by importance, then age: a
+note absorbs the lower-ranked ones that match it. An absorbed note absorbs nothing itself, so of a chain a-b-c (a
+matches b, b matches c, a does not match c) c survives. No two survivors match, so a second run finds nothing to do;
+and a merge changes no rank, so an interrupted run can be repeated.
 
 By default two notes match if they are duplicates by the rule of recall: the same words in the same order. If both have
 vectors, their cosine must also exceed SAME. With `[upkeep] merge = "cosine"` the cosine alone decides, whatever the
@@ -24,6 +27,7 @@ from typing import TYPE_CHECKING
 
 from recollect.clock import iso
 from recollect.engine.agent_store import Store
+from recollect.engine.origins import made_from_entries
 from recollect.model.entry import TAGS, Category, Entry, Lifetime, Scope
 from recollect.search.duplicates import wording
 from recollect.search.ranking import relevance
@@ -84,16 +88,26 @@ class _Pool:
         self.ids: list[str] = []
         self.groups: dict[tuple[str, str], array[int]] = {}
         """Positions of the notes of each scope, or channel."""
+        self.origins: list[str] = []
         self.relevance, self.importance = array("d"), array("d")
         self.created, self.text = array("q"), array("q")
         self.left = bytearray()
         """Whether each note has left the pool."""
 
     def add(
-        self, entry_id: str, group: tuple[str, str], score: float, importance: float, created: int, content: str
+        self,
+        entry_id: str,
+        group: tuple[str, str],
+        *,
+        origin: str,
+        score: float,
+        importance: float,
+        created: int,
+        content: str,
     ) -> None:
         self.groups.setdefault(group, array("q")).append(len(self.ids))
         self.ids.append(entry_id)
+        self.origins.append(origin)
         self.relevance.append(score)
         self.importance.append(importance)
         self.created.append(created)
@@ -120,13 +134,15 @@ def _score(job_run: JobRun, store: Store, pool: _Pool) -> None:
             return
         after = rows[-1][0]
         deserving = []
-        for entry_id, scope, channel, category, content, importance, created, count, used in rows:
+        for entry_id, scope, channel, category, content, importance, created, count, origin, used in rows:
             score = _relevance(job_run, scope, importance, job_run.now if used is None else used, count)
             if _verdict(score, count, category, content):
                 deserving.append(entry_id)
                 continue
             group = (scope, channel if scope == Scope.CHANNEL else "")
-            pool.add(entry_id, group, score, importance, created, content)
+            pool.add(
+                entry_id, group, origin=origin, score=score, importance=importance, created=created, content=content
+            )
         _begin_ageing(job_run, store, [row[0] for row in rows if row[-1] is None])
         _judge(job_run, store, deserving)
         job_run.count("scored", len(rows))
@@ -216,6 +232,7 @@ def _take_over(job_run: JobRun, store: Store, pool: _Pool, batch: Sequence[tuple
                 f"it took over the tags and accesses of {what} that said the same",
                 tags=tuple(dict.fromkeys(tag for note in notes for tag in note.tags))[: TAGS.count],
                 source=SOURCE,
+                evidence=made_from_entries(going, [kept])["evidence"],
                 access_count=sum(note.access_count for note in notes),
                 accessed_at=max((note.accessed_at for note in notes if note.accessed_at is not None), default=None),
             )
@@ -233,9 +250,9 @@ def _plan(job_run: JobRun, store: Store, pool: _Pool) -> Iterator[tuple[int, lis
     by_words = job_run.settings.upkeep.merge != "cosine"
     for group in sorted(pool.groups):
         ranked = pool.ranked(group)
-        alike: dict[int, list[int]] = {}
+        alike: dict[tuple[str, int], list[int]] = {}
         for number in ranked:
-            alike.setdefault(pool.text[number] if by_words else 0, []).append(number)
+            alike.setdefault((pool.origins[number], pool.text[number] if by_words else 0), []).append(number)
         compared = [numbers for numbers in alike.values() if len(numbers) > 1]
         vectors = _vectors(job_run, store, pool, [number for numbers in compared for number in numbers])
         for numbers in compared:

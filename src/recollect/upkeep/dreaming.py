@@ -31,7 +31,7 @@ from recollect.clock import iso
 from recollect.config import DreamSettings
 from recollect.engine.agent_store import Store
 from recollect.errors import Unavailable
-from recollect.model.entry import Lifetime
+from recollect.model.entry import Lifetime, Origin
 from recollect.storage import entries
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.job_run import JobRun
@@ -216,8 +216,11 @@ def _keep_diary(job_run: JobRun, folder: Path, name: str, candidates: int, promo
         _log.warning("the diary was not written: %s", error)
 
 
-def _line(entry_id: str, content: str, score: float, hits: int, days: int) -> str:
-    return f"- {' '.join(content.split())} _(score={score:.2f}, hits={hits}, days={days})_ <!-- promo:{entry_id} -->"
+def _line(entry_id: str, content: str, score: float, hits: int, days: int, origin: str) -> str:
+    """Return the line of a promoted note. The file is shown in prompts, so it says what a tool or a page stated."""
+    foreign = "" if Origin(origin).at_least(Origin.AGENT) else f", {origin}"
+    about = f"_(score={score:.2f}, hits={hits}, days={days}{foreign})_"
+    return f"- {' '.join(content.split())} {about} <!-- promo:{entry_id} -->"
 
 
 def _without(written: bytes, ids: Collection[bytes]) -> bytes:

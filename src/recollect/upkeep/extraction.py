@@ -16,7 +16,7 @@ a name, with an open task or promoted by dreaming are neither counted nor touche
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from recollect.clock import iso
 from recollect.compat.figures import CONVERSATIONS_TRIMMED, ENTRIES_MERGED
@@ -33,6 +33,7 @@ from recollect.engine.insights import (
     said_at,
     stored_beginnings,
 )
+from recollect.engine.origins import made_from_entries, made_from_events, stated_in
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry, Lifetime
 from recollect.model.history import ConversationInfo, EventType
@@ -118,16 +119,20 @@ def _found(tx: Transaction, row: Row, now: int) -> _Insights:
     if ending and INSIGHTS in json.loads(ending):
         return _Insights(conversation, digest, seen, long=long)
     old = messages[:-RECENT] if len(messages) > RECENT else messages
-    said = [event.content for event in old if event.type is EventType.MODEL]
-    insights = extractive.insights(said, known=among(seen))
+    said = [event for event in old if event.type is EventType.MODEL]
+    insights = extractive.insights((event.content for event in said), known=among(seen))
     at = said_at(messages, now)
-    notes = [_note(info, line, Category.DECISIONS, INSIGHT, at) for line in insights.decisions]
-    notes += [_note(info, line, Category.LESSONS, INSIGHT, at) for line in insights.lessons]
+    found = [(Category.DECISIONS, line) for line in insights.decisions]
+    found += [(Category.LESSONS, line) for line in insights.lessons]
+    talk = [*old, *history.events(tx, "tool_results", conversation=conversation)] if found else []
+    stated = stated_in([line for _, line in found], talk)
+    notes = [replace(_note(info, line, category, INSIGHT, at), **stated[line]) for category, line in found]
     handoff = None
     if long and said:
-        previews = [f"- {_shortened(content, HANDOFF_LENGTH)}" for content in said[-HANDOFF_MESSAGES:]]
+        last = said[-HANDOFF_MESSAGES:]
+        previews = [f"- {_shortened(event.content, HANDOFF_LENGTH)}" for event in last]
         content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
-        handoff = _note(info, content, Category.HANDOFFS, HANDOFF, at)
+        handoff = replace(_note(info, content, Category.HANDOFFS, HANDOFF, at), **made_from_events(last))
     erased = tuple(history.erased(tx, conversation))
     return _Insights(conversation, digest, seen, tuple(notes), handoff, long, info.ref_code, erased)
 
@@ -163,7 +168,13 @@ def _hand_off(step: Step, talk: _Insights, draft: Add) -> int:
     ids = [entry_id for (entry_id,) in step.tx.all("extraction.handoffs_of", conversation=talk.conversation)]
     for found in entries.stored(step.tx, ids).values():
         if {COMPACTED, HANDOFF} <= set(found.entry.tags):
-            step.change(found.entry, f"the conversation {talk.ref_code} has gone on", content=draft.content)
+            step.change(
+                found.entry,
+                f"the conversation {talk.ref_code} has gone on",
+                content=draft.content,
+                origin=draft.origin,
+                evidence=draft.evidence,
+            )
             return 0
     step.add(draft, f"the conversation {talk.ref_code} has more than {RECENT} messages")
     return 1
@@ -218,11 +229,13 @@ def _merge(step: Step, category: Category, count: int, everything: int) -> int:
     merged = [found[entry_id].entry for entry_id, _ in old]
     lines = [_preview(entry) for entry in reversed(merged)]
     number = count
+    replaced: list[Entry] = []
     for summary in _summaries(step.tx, category):
         heading = _SUMMARY.match(summary.content)
         if heading is None:  # rewritten by hand
             continue
         number += int(heading[1])
+        replaced.append(summary)
         lines += summary.content[heading.end() :].splitlines()
         step.remove(summary, "its lines are in the new summary")
     for entry in merged:
@@ -235,6 +248,7 @@ def _merge(step: Step, category: Category, count: int, everything: int) -> int:
         source=SHELVED,
         lifetime=Lifetime.LONG_TERM,
         at=max(next_at - 1, 0),
+        **made_from_entries(merged, replaced),
     )
     step.add(draft, f"it stands for {number} older notes of {category}")
     return count

@@ -159,8 +159,9 @@ class Step:
         self._note("removed", entry, reason)
 
     def change(self, entry: Entry, reason: str, **fields: Any) -> Entry:
-        """Set fields of an entry: content, tags, context, importance and source as an operation; lifetime,
-        access_count and accessed_at as bookkeeping. Applies to the current row, which may be newer than `entry`."""
+        """Set fields of an entry: content, tags, context, importance, source, origin and evidence as an operation;
+        lifetime, access_count and accessed_at as bookkeeping. Applies to the current row, which may be newer than
+        `entry`."""
         current = entries.get(self.tx, entry.id)
         if current is None:
             raise NotFound(f"the entry {entry.id} was removed meanwhile; nothing of it was changed")
@@ -212,9 +213,14 @@ def set_fields(work: Work, entry: Entry, fields: Mapping[str, Any], *, actor: st
     """Set fields of an entry: bookkeeping directly, all others through a logged operation."""
     kept = {name: value for name, value in fields.items() if name in BOOKKEEPING}
     # In a Write, None means unchanged, and an empty string clears context and category.
+    made_from = {name: value for name, value in fields.items() if name in remember.MADE_FROM}
     written: dict[str, Any] = {
-        name: "" if value is None else value for name, value in fields.items() if name not in kept
+        name: "" if value is None else value
+        for name, value in fields.items()
+        if name not in kept and name not in made_from
     }
+    if made_from:
+        entry = remember.set_made_from(work, entry.id, made_from, actor=actor, now=now)
     if written:
         entry = remember.apply(work, checked(Write(entry.id, **written)), actor=actor, now=now)
     if kept:

@@ -11,7 +11,7 @@ kind = 'note' AND lifetime = 'short_term' AND scope <> 'conversation' AND closed
     )
 
 -- name: page
-SELECT id, scope, channel_id, category, content, importance, created_at, access_count, used_at FROM entries
+SELECT id, scope, channel_id, category, content, importance, created_at, access_count, origin, used_at FROM entries
 WHERE agent = :agent AND id > :after AND {tidied}
 ORDER BY id LIMIT :limit
 

@@ -29,7 +29,7 @@ ON CONFLICT (agent, entry_id, phase) DO NOTHING
 SELECT entry_id, COALESCE(state, 'done') FROM promotions WHERE agent = :agent AND phase = 'deep'
 
 -- name: pending
-SELECT promotions.entry_id, entries.content, promotions.score, promotions.hits, promotions.days
+SELECT promotions.entry_id, entries.content, promotions.score, promotions.hits, promotions.days, entries.origin
 FROM promotions JOIN entries ON entries.agent = :agent AND entries.id = promotions.entry_id
 WHERE promotions.agent = :agent AND promotions.phase = 'deep' AND promotions.state = 'pending'
 ORDER BY promotions.promoted_at, promotions.score DESC, promotions.entry_id

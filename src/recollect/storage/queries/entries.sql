@@ -9,6 +9,9 @@ UPDATE entries SET {entry_written}, used_at = :updated_at WHERE agent = :agent A
 -- name: close
 UPDATE entries SET {entry_closing}, updated_at = :updated_at, doc = :doc WHERE agent = :agent AND id = :id
 
+-- name: set_made_from
+UPDATE entries SET origin = :origin, evidence = :evidence, updated_at = :updated_at WHERE agent = :agent AND id = :id
+
 -- name: superseded
 SELECT id FROM entries WHERE agent = :agent AND superseded_by = :successor ORDER BY closed_at DESC, id DESC
 

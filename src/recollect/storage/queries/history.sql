@@ -163,6 +163,10 @@ FROM events WHERE agent = :agent AND conversation_id = :conversation AND type = 
     SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane
 ) ORDER BY seq DESC LIMIT :limit
 
+-- name: tool_results
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND type = 'ToolResultCommitted' ORDER BY seq
+
 -- name: events_by_seq
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND seq IN (:seqs*) ORDER BY seq
