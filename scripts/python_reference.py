@@ -45,6 +45,7 @@ NOUNS = (
     recollect.Conversations,
     recollect.Conversation,
     recollect.Reminders,
+    recollect.Review,
     recollect.Jobs,
     recollect.Tokens,
     recollect.Requests,

@@ -49,12 +49,14 @@ from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Rev
 from recollect.model.recall import Accesses, Hit
 from recollect.model.reminder import Reminder
 from recollect.model.report import Erased, Finding, Receipt, Report
+from recollect.model.review import Relation, Resolution, ReviewPair
 from recollect.model.stats import AgentStats, Stats
 from recollect.model.transfer import Exported, Format, Imported, Part
 from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.model.working import Delta, Fact, SummaryDocument
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.reminders import Reminders
+from recollect.review import Review
 from recollect.scratchpad import Scratchpad
 from recollect.upkeep.runner import Jobs
 from recollect.wiring import open_home as open
@@ -115,6 +117,7 @@ __all__ = [
     "Receipt",
     "RecollectError",
     "Recovery",
+    "Relation",
     "Reminder",
     "Reminders",
     "Remove",
@@ -122,6 +125,9 @@ __all__ = [
     "Rename",
     "Report",
     "Requests",
+    "Resolution",
+    "Review",
+    "ReviewPair",
     "Revision",
     "Right",
     "Run",

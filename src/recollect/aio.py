@@ -25,6 +25,7 @@ from recollect.memory import Memory
 from recollect.model.history import Channel, ConversationInfo, Event, Recovery
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.reminders import Reminders
+from recollect.review import Review
 from recollect.scratchpad import Scratchpad
 from recollect.storage.history import LONGEST
 from recollect.upkeep.runner import Jobs
@@ -39,6 +40,7 @@ __all__ = [
     "AsyncMemory",
     "AsyncReminders",
     "AsyncRequests",
+    "AsyncReview",
     "AsyncScratchpad",
     "AsyncTokens",
     "open",
@@ -182,6 +184,13 @@ class AsyncReminders(_Around[Reminders]):
     list = _forward(Reminders.list)
 
 
+class AsyncReview(_Around[Review]):
+    """`Review`, awaitable."""
+
+    list = _forward(Review.list)
+    resolve = _forward(Review.resolve)
+
+
 class AsyncJobs(_Around[Jobs]):
     """`Jobs`, awaitable."""
 
@@ -221,7 +230,7 @@ class AsyncMemory(_Around[Memory]):
         super().__init__(inner)
         self.agent, self.profiles = inner.agent, inner.profiles
         self.channels, self.conversations = AsyncChannels(inner.channels), AsyncConversations(inner.conversations)
-        self.reminders = AsyncReminders(inner.reminders)
+        self.reminders, self.review = AsyncReminders(inner.reminders), AsyncReview(inner.review)
 
     remember = _forward(Memory.remember)
     remember_many = _forward(Memory.remember_many)

@@ -173,6 +173,7 @@ class UpkeepSettings:
     extract: float = _number(600.0, 1, CENTURY * DAY)
     shelve: float = _number(600.0, 1, CENTURY * DAY)
     embed: float = _number(1_800.0, 1, CENTURY * DAY)
+    review: float = _number(600.0, 1, CENTURY * DAY)
     consolidate: float = _number(3_600.0, 1, CENTURY * DAY)
     dream: float = _number(86_400.0, 1, CENTURY * DAY)
     age: float = _number(86_400.0, 1, CENTURY * DAY)
@@ -184,6 +185,8 @@ class UpkeepSettings:
     """Merge short-term notes with the same words (`words`), or with a cosine above 0.95 (`cosine`)."""
     shelved: str = _word("derived", "all", default="derived")
     """Notes that a scheduled `shelve` may replace: `derived` (extracted by jobs) or `all`."""
+    review_questions: int = _number(20, 0)
+    """Questions to a language model per run of `review`; 0 asks none."""
     trash_days: float = _number(30.0, 1, CENTURY)
     """Retention of forgotten entries. At least a day, so that a mistake can be undone."""
     recall_days: float = _number(30.0, 1, CENTURY)

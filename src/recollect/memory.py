@@ -41,6 +41,7 @@ from recollect.model.report import Erased, Receipt
 from recollect.model.vault import SyncReport
 from recollect.providers.base import LanguageModel
 from recollect.reminders import Reminders
+from recollect.review import Review
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries, history, listing
 from recollect.storage.counters import Counters
@@ -127,6 +128,7 @@ class Memory:
         self.profiles = tuple(sorted(shared.profiles))
         self._folder, self._vault = None if folder is None else folder.parent, vault
         self._entries = Entries(workspace, account, other(SHARED), shared.clock, shared.later)
+        self.review = Review(self._entries, shared.clock)
 
     # Writing
 
@@ -767,6 +769,7 @@ def without_project(memory: Memory) -> Memory:
     """Return the same memory for a caller that must not change the project description, which all agents see."""
     limited = copy(memory)
     limited._entries = memory._entries.protecting(project.NAMES)
+    limited.review = Review(limited._entries, memory._clock)
     return limited
 
 

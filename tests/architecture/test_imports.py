@@ -40,6 +40,7 @@ FLOORS: list[set[str]] = [
         "conversations",
         "scratchpad",
         "reminders",
+        "review",
         "access",
         "memory",
         "home",

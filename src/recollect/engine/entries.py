@@ -16,16 +16,17 @@ from typing import TYPE_CHECKING, TypeVar
 
 from recollect import text
 from recollect.clock import Clock
-from recollect.engine import access_policy, embedding, remember, superseding
+from recollect.engine import access_policy, embedding, remember, reviewing, superseding
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.embedding import EmbeddingQueue
 from recollect.errors import Conflict, Denied, NotFound
 from recollect.model.entry import Entry, Scope
 from recollect.model.operation import Add, Alias, Operation, Rename, Revision, Write
+from recollect.model.review import Resolution, ReviewPair
 from recollect.names import is_id
-from recollect.storage import entries
+from recollect.storage import entries, reviews
 from recollect.storage.counters import Counters
-from recollect.storage.database import Transaction
+from recollect.storage.database import Row, Transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -246,6 +247,27 @@ class Entries:
                 with store.write() as work:
                     return superseding.reopen(work, known, actor=store.agent, now=self._clock.now())
         return None
+
+    def resolve(self, pair_id: str, resolution: Resolution, draft: Add | None, why: str | None) -> ReviewPair:
+        """Resolve a pair for review; return it with its entries after that."""
+        store = next((one for one in self.stores if self._pair(one, pair_id)), self._workspace)
+        known = self._pair(store, pair_id)
+        self.require_unprotected([], [] if known is None else known[1:3])
+        vector = None if draft is None else embedding.at_once(store, [draft.content])[0]
+        with store.write() as work:
+            now = self._clock.now()
+            made = reviewing.resolve(work, pair_id, resolution, draft, actor=store.agent, now=now, why=why)
+            if made is not None:
+                embedding.attach(store, work, made, vector)
+            resolved = reviews.pair(work.tx, pair_id)
+        if made is not None and vector is None:
+            self._later.wake(store)
+        assert resolved is not None
+        return resolved
+
+    def _pair(self, store: Store, pair_id: str) -> Row | None:
+        with store.read() as tx:
+            return reviews.get(tx, pair_id)
 
     def replace_value(self, write: Write, if_version: str | None) -> Entry:
         """Apply a checked write of a new content, and keep the old content as a superseded entry."""

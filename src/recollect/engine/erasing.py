@@ -21,7 +21,7 @@ from recollect.engine.remember import apply
 from recollect.errors import Corrupt, NotFound, RecollectError
 from recollect.model.operation import Remove
 from recollect.model.report import Erased, Receipt
-from recollect.storage import entries
+from recollect.storage import entries, reviews
 from recollect.storage.columns import COLUMNS
 from recollect.storage.database import Transaction
 
@@ -120,7 +120,7 @@ def existing(store: Store, beside: Sequence[Store]) -> list[Store]:
 
 
 def purge(work: Work, entry_id: str, *, actor: str, now: int, if_version: str | None = None) -> list[Erased]:
-    """Remove an entry, living or in the trash, with its text in the log, the index and the record of jobs."""
+    """Remove an entry, living or in the trash, with its text in the log, the index, the record of jobs and reviews."""
     tx = work.tx
     removed: list[Erased] = []
     if tx.one("entries.by_ids", ids=[entry_id]):
@@ -130,7 +130,9 @@ def purge(work: Work, entry_id: str, *, actor: str, now: int, if_version: str | 
     removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
     removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
     noted = tx.run("upkeep.changes_forget", entry_id=entry_id)
-    return [*removed, Erased(place="record of jobs", removed=noted)] if noted else removed
+    removed += [Erased(place="record of jobs", removed=noted)] if noted else []
+    paired = reviews.forget(tx, entry_id)  # the reason of a pair quotes both entries
+    return [*removed, Erased(place="review", removed=paired)] if paired else removed
 
 
 def sweep_vectors(tx: Transaction) -> None:

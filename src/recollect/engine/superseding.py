@@ -5,6 +5,7 @@ that a name always leads to what holds. Closing is a write in the operation log,
 the successor.
 """
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,11 +14,11 @@ from recollect.clock import iso
 from recollect.engine import remember
 from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Denied, Invalid
-from recollect.model.entry import Entry
-from recollect.model.operation import Add, Remove
-from recollect.storage import entries
+from recollect.model.entry import Entry, Origin
+from recollect.model.operation import Add, Remove, Revision
+from recollect.storage import entries, reviews
 
-__all__ = ["keep_past", "reopen", "retract", "successor_draft", "supersede"]
+__all__ = ["close_for", "keep_past", "must_be_open", "reopen", "retract", "successor_draft", "supersede"]
 
 
 def successor_draft(old: Entry, draft: Add) -> Add:
@@ -45,14 +46,9 @@ def supersede(work: Work, target: str, draft: Add, *, actor: str, now: int, why:
     old one. Raises Conflict if the old one is closed already, and Denied if it is of a more trusted origin.
     """
     old = remember.find(work, target)
-    _must_be_open(old.entry)
+    must_be_open(old.entry)
     remember.knowledge(old.entry)
-    made_by = remember.origin_of(draft)
-    if not made_by.at_least(old.entry.origin):
-        raise Denied(
-            f"{target!r} was stated by the {old.entry.origin}; what comes from {made_by} cannot supersede it. "
-            "Remember it beside, and let the user decide"
-        )
+    _must_be_trusted(remember.origin_of(draft), old.entry, target)
     since = draft.valid_from if isinstance(draft.valid_from, int) else now
     if old.entry.valid_from is not None and since <= old.entry.valid_from:
         raise Invalid(
@@ -70,18 +66,63 @@ def supersede(work: Work, target: str, draft: Add, *, actor: str, now: int, why:
             work.tx.run("names.bind", name=alias, entry_id=made.id, canonical=0)
         made = replace(made, aliases=old.entry.aliases)
     closed = replace(left, valid_until=since, superseded_by=made.id, closed_at=now, updated_at=now)
-    _close(work, old, closed, actor, now, why)
+    _close(work, old, closed, actor, now, why=why)
     return made
+
+
+def close_for(
+    work: Work, target: str, winner_id: str, *, review: str, actor: str, now: int, why: str | None = None
+) -> Entry:
+    """Close an entry because another one holds instead; return the closed one. The other one takes over its names.
+
+    `review` is the pair that is resolved. Raises Denied if the closed one is of a more trusted origin.
+    """
+    old, winner = remember.find(work, target), remember.find(work, winner_id)
+    must_be_open(old.entry)
+    must_be_open(winner.entry)
+    _must_be_trusted(winner.entry.origin, old.entry, target)
+    begun, since = old.entry.valid_from or old.entry.created_at, winner.entry.valid_from or winner.entry.created_at
+    closed = replace(
+        old.entry,
+        name=None,
+        aliases=(),
+        valid_until=since if begun < since < now else now,
+        superseded_by=winner.entry.id,
+        closed_at=now,
+        updated_at=now,
+    )
+    _close(work, old, closed, actor, now, why=why, review=review, aliases=old.entry.aliases)
+    _take_names(work, winner, old.entry.name, old.entry.aliases, actor, now)
+    return closed
+
+
+def _must_be_trusted(origin: Origin, old: Entry, target: str) -> None:
+    if not origin.at_least(old.origin):
+        raise Denied(
+            f"{target!r} was stated by the {old.origin}; what comes from {origin} cannot supersede it. "
+            "Remember it beside, and let the user decide"
+        )
+
+
+def _take_names(
+    work: Work, taker: entries.Stored, name: str | None, aliases: Sequence[str], actor: str, now: int
+) -> None:
+    """Bind the name and the aliases of another entry to this one; the name becomes an alias if it has a name."""
+    named = name is not None and taker.entry.name is None
+    for one in aliases if name is None else (name, *aliases):
+        work.tx.run("names.bind", name=one, entry_id=taker.entry.id, canonical=int(named and one == name))
+    if named:
+        _close(work, taker, replace(taker.entry, name=name, updated_at=now), actor, now)
 
 
 def retract(work: Work, target: str, *, actor: str, now: int, why: str | None = None) -> Entry:
     """Close an entry without a successor; return it. It keeps its names."""
     old = remember.find(work, target)
-    _must_be_open(old.entry)
+    must_be_open(old.entry)
     remember.knowledge(old.entry)
     until = now if old.entry.valid_until is None else min(now, old.entry.valid_until)
     closed = replace(old.entry, valid_until=until, closed_at=now, updated_at=now)
-    _close(work, old, closed, actor, now, why)
+    _close(work, old, closed, actor, now, why=why)
     return closed
 
 
@@ -99,7 +140,10 @@ def reopen(work: Work, target: str, *, actor: str, now: int) -> Entry | None:
         if not before:
             return None
         old = remember.find(work, before[0])
-    was = _before_closing(work, old.entry.id)
+    closing = _closing(work, old.entry.id)
+    if closing is not None and closing.after.get("review"):
+        return _reopen_pair(work, old.entry.id, str(closing.after["review"]), actor, now)
+    was = {} if closing is None else closing.before
     name, aliases = old.entry.name, old.entry.aliases
     if old.entry.superseded_by is not None and entries.get(work.tx, old.entry.superseded_by) is not None:
         successor = remember.find(work, old.entry.superseded_by).entry
@@ -121,8 +165,52 @@ def reopen(work: Work, target: str, *, actor: str, now: int) -> Entry | None:
         work.tx.run("names.bind", name=name, entry_id=opened.id, canonical=1)
         for alias in aliases:
             work.tx.run("names.bind", name=alias, entry_id=opened.id, canonical=0)
-    _close(work, old, opened, actor, now, None)
+    _close(work, old, opened, actor, now)
     return opened
+
+
+def _reopen_pair(work: Work, target: str, review: str, actor: str, now: int) -> Entry:
+    """Undo the resolution of a pair: its entries hold again, with their names, and the pair is open again.
+
+    An entry that was written to replace both goes to the trash; one that is part of the pair stays.
+    """
+    row = reviews.get(work.tx, review)
+    pair = (target,) if row is None else (str(row[1]), str(row[2]))
+    for entry_id in pair:
+        found = entries.stored(work.tx, [entry_id]).get(entry_id)
+        closing = None if found is None else _closing(work, entry_id)
+        if found is None or closing is None or closing.after.get("review") != review or not found.entry.closed_at:
+            continue
+        winner = entries.stored(work.tx, [found.entry.superseded_by or ""]).get(found.entry.superseded_by or "")
+        name, *aliases = _taken_by(work, winner, closing)
+        if winner is not None:
+            must_be_open(winner.entry)
+            if name is not None and winner.entry.name == name:
+                _close(work, winner, replace(winner.entry, name=None, updated_at=now), actor, now)
+        opened = replace(
+            found.entry,
+            valid_until=closing.before.get("valid_until"),
+            superseded_by=None,
+            closed_at=None,
+            updated_at=now,
+        )
+        _close(work, found, opened, actor, now)
+        _take_names(work, remember.find(work, entry_id), name, aliases, actor, now)
+        if winner is not None and winner.entry.id not in pair and not entries.superseded(work.tx, winner.entry.id):
+            remember.apply(work, Remove(winner.entry.id), actor=actor, now=now)
+    reviews.resolve(work.tx, review, None, None)
+    return remember.find(work, target).entry
+
+
+def _taken_by(work: Work, winner: entries.Stored | None, closing: Revision) -> list[Any]:
+    """Return the name, or None, and the aliases that an entry lost when it was closed and its successor still has."""
+
+    def kept(name: str) -> bool:
+        found = entries.binding(work.tx, name)
+        return found is not None and winner is not None and found[0] == winner.entry.id
+
+    name = closing.before.get("name")
+    return [name if name and kept(name) else None, *filter(kept, closing.after.get("aliases") or ())]
 
 
 def keep_past(work: Work, target: str, content: str, *, actor: str, now: int) -> None:
@@ -147,29 +235,29 @@ def keep_past(work: Work, target: str, content: str, *, actor: str, now: int) ->
     remember.log(work, "add", past.id, actor, now, after=entries.snapshot(past))
 
 
-def _must_be_open(entry: Entry) -> None:
+def must_be_open(entry: Entry) -> None:
+    """Raise Conflict if an entry was superseded or retracted."""
     if entry.superseded_by is not None:
         raise Conflict(f"entry {entry.id} was superseded by {entry.superseded_by}; supersede or retract that one")
     if entry.closed_at is not None:
         raise Conflict(f"entry {entry.id} was retracted; `restore` makes it hold again")
 
 
-def _close(work: Work, old: entries.Stored, closed: Entry, actor: str, now: int, why: str | None) -> None:
-    """Store and log the fields of an entry that change when it is closed or reopened."""
+def _close(work: Work, old: entries.Stored, closed: Entry, actor: str, now: int, **notes: object) -> None:
+    """Store and log the fields of an entry that change when it is closed or reopened; `notes` are only logged."""
     fields = [name for name in ("name", *entries.CLOSING) if getattr(closed, name) != getattr(old.entry, name)]
     doc = remember.index_again(work, old, closed) if "name" in fields else old.doc
     entries.close(work.tx, closed, doc)
     remember.changed(work, closed.category)
     before = {name: getattr(old.entry, name) for name in fields}
     after = {name: getattr(closed, name) for name in fields}
-    if why:
-        before, after = before | {"why": None}, after | {"why": why}
-    remember.log(work, "write", closed.id, actor, now, before=before, after=after)
+    said = {name: value for name, value in notes.items() if value}
+    remember.log(work, "write", closed.id, actor, now, before=before | dict.fromkeys(said), after=after | said)
 
 
-def _before_closing(work: Work, entry_id: str) -> dict[str, Any]:
-    """Return the fields that an entry had before it was closed, from the log."""
+def _closing(work: Work, entry_id: str) -> Revision | None:
+    """Return the operation that closed an entry last."""
     for revision in reversed(entries.revisions(work.tx, entry_id, legible=True)):
         if revision.after.get("closed_at"):
-            return dict(revision.before)
-    return {}
+            return revision
+    return None

@@ -12,7 +12,7 @@ class Change:
     """A change that a run made to one entry, and why. `before` and `after` hold the changed fields."""
 
     what: str
-    """`added`, `removed` or `changed`."""
+    """`added`, `removed`, `changed`, or `proposed` for review."""
     entry_id: str
     label: str
     """The entry's name, or the beginning of its text."""

@@ -26,6 +26,7 @@ from recollect.search.ranking import DecayConfig
 from recollect.storage import entries
 from recollect.storage.columns import BOOKKEEPING
 from recollect.storage.database import Transaction
+from recollect.storage.reviews import OpenPair
 
 __all__ = ["JobRun", "Record", "Step", "TakenOver", "set_fields"]
 
@@ -173,6 +174,12 @@ class Step:
         changed = set_fields(self.work, entry, after, actor=self.job_run.job, now=self.job_run.now)
         self._note("changed", entry, reason, before, after)
         return changed
+
+    def propose(self, pair: OpenPair) -> None:
+        """Record a pair for review. The reason names no word of the entries, because it outlives them."""
+        newer = entries.get(self.tx, pair.newer_id)
+        if newer is not None:
+            self._note("proposed", newer, f"it {pair.relation} entry {pair.older_id}", after={"review": pair.id})
 
     def note(self, entry: Entry, reason: str) -> None:
         """Record a change that leaves the fields of the entry as they are."""

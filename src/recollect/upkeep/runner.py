@@ -30,7 +30,7 @@ from recollect.model.reminder import Reminder
 from recollect.model.upkeep import Change, JobStatus, Run
 from recollect.providers.base import LanguageModel
 from recollect.search.ranking import DecayConfig
-from recollect.storage import entries
+from recollect.storage import entries, reviews
 from recollect.storage.abandoned import abandon, refuse_abandoned
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.job_run import JobRun, Record, TakenOver, set_fields
@@ -173,7 +173,7 @@ class Jobs:
         return sorted(merged, key=lambda run: (run.started_at, run.id), reverse=True)[:limit]
 
     def undo(self, run: str) -> Run:
-        """Reverse all changes of a run to entries.
+        """Reverse all changes of a run to entries, and withdraw the pairs that it proposed for review.
 
         Entries changed since then keep their current state; erased or expired ones cannot be restored. Raises Conflict
         if the run was undone already, is still running, or would restore a name that is taken now.
@@ -426,13 +426,20 @@ class Jobs:
                 change = Change(what=what, entry_id=entry_id, label=label, reason=f"{run.job} is undone", where=where)
                 entry = entries.get(work.tx, entry_id)
                 past, then = json.loads(before), json.loads(after)
-                same = {field for field in then if entry and _plain(getattr(entry, field)) == then[field]}
+                same = {
+                    field
+                    for field in then
+                    if entry and what != "proposed" and _plain(getattr(entry, field)) == then[field]
+                }
                 if what == "removed" and entry is None:
                     try:
                         remember.restore(work, entry_id, None, actor=actor, now=now)
                         made.append(replace(change, what="restored"))
                     except NotFound:
                         gone += 1
+                elif what == "proposed":
+                    if reviews.drop(work.tx, then["review"]):
+                        made.append(replace(change, what="withdrawn"))
                 elif what == "added" and entry is not None and len(same) == len(then):
                     remember.apply(work, Remove(entry_id), actor=actor, now=now)
                     made.append(replace(change, what="removed"))

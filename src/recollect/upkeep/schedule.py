@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from recollect.engine import reminders
 from recollect.engine.agent_store import Store
 from recollect.upkeep import consolidation, dreaming, extraction, tidying
+from recollect.upkeep import review as reviewing
 from recollect.upkeep.job_run import JobRun
 
 __all__ = ["JOBS", "Job", "job"]
@@ -43,6 +44,7 @@ JOBS: tuple[Job, ...] = (
     Job("extract", extraction.extract),
     Job("shelve", extraction.shelve),
     Job("embed", tidying.embed, first_after=MINUTE),
+    Job("review", reviewing.review, first_after=MINUTE),
     Job("consolidate", consolidation.consolidate),
     Job("dream", dreaming.dream, only_if=lambda job_run: job_run.settings.dream.enabled),
     Job("age", tidying.age),
