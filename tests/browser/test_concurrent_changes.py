@@ -200,7 +200,7 @@ def test_what_was_done_to_one_memory_is_not_undone_in_another(server: Server, vi
     undo = page.get_by_role("button", name="Undo")
     expect(undo).to_be_visible()
     page.get_by_label("Agent").select_option("bob")
-    expect(page.get_by_text("Nobody is to be reminded of anything.")).to_be_visible()
+    expect(page.get_by_text("No reminders.")).to_be_visible()
     expect(undo).to_have_count(0)
 
 

@@ -20,6 +20,7 @@ import recollect
 from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memory, Unavailable
 from recollect.config import ConversationSettings, Settings
 from recollect.conversation import Conversation
+from recollect.engine import ending
 from recollect.engine.ending import CHUNK, chunks, summary_parts
 from recollect.model.history import Event, EventType, Status
 from recollect.model.working import SummaryDocument
@@ -371,10 +372,57 @@ def test_an_ending_resumes_after_the_step_that_an_earlier_version_recorded_last(
     assert (ended.summary, ended.by, ended.conversation.status) == ("A harbour.", "model", Status.IDLE)
     assert (ended.handoff, ended.decisions, ended.lessons, notes(mem)) == (None, (), (), [])
     assert ended.chunks == 3
+    assert recorded_steps(mem, conv) == [*done, "chunked", "cleared", "idle"]
+
+
+def recorded_steps(mem: Memory, conv: Conversation) -> list[Any]:
     with mem._workspace.read() as tx:
         row = tx.one("history.ending", id=conv.id)
     assert row is not None
-    assert json.loads(row[0]) == [*done, "chunked", "cleared", "idle"]
+    steps: list[Any] = json.loads(row[0])
+    return steps
+
+
+def long_talk(mem: Memory) -> Conversation:
+    """A conversation of one turn that makes 22 chunks."""
+    conv = mem.conversations.start()
+    conv.user(" ".join(f"Boat {number} is at the pier." for number in range(1_700)))
+    return conv
+
+
+def test_the_chunks_of_a_long_talk_are_written_in_several_transactions_that_resume(
+    mem: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "CHUNKS_PER_STEP", 8)
+    conv = long_talk(mem)
+    expected = [content for content, *_ in chunks(list(conv.events()))]
+    assert len(expected) == 22
+    mend = failing(monkeypatch, "entries.insert", 1 + 8 + 3)  # the hand-off, one batch, and a part of the next
+    with pytest.raises(Unavailable):
+        conv.end()
+    mend()  # sets the size of a batch back, too: an ending resumes whatever it was
+    assert recorded_steps(mem, conv)[-1] == "chunked 8"
+    assert len(mem.list(kind=Kind.CHUNK, limit=1_000)) == 8
+    assert conv.end().chunks == 14  # those of this call
+    assert sorted(entry.content for entry in mem.list(kind=Kind.CHUNK, limit=1_000)) == sorted(expected)
+    assert recorded_steps(mem, conv)[-4:] == ["chunked 8", "chunked", "cleared", "idle"]
+    monkeypatch.setattr(ending, "CHUNKS_PER_STEP", 8)
+    conv = long_talk(mem)
+    assert conv.end().chunks == 22
+    assert recorded_steps(mem, conv)[-5:] == ["chunked 8", "chunked 16", "chunked", "cleared", "idle"]
+
+
+def test_chunks_that_an_earlier_version_wrote_in_one_step_are_not_written_twice(
+    mem: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "CHUNKS_PER_STEP", 8)
+    conv = long_talk(mem)
+    done = ["begun", "summary", [], [], "checkpoint", "handoff", "insights", "chunked"]
+    with mem._workspace.write() as work:
+        work.tx.run("history.summary_set", id=conv.id, summary="Boats.", by="model", ending=json.dumps(done))
+    assert conv.end().chunks == 0
+    assert mem.list(kind=Kind.CHUNK) == []
+    assert recorded_steps(mem, conv) == [*done, "cleared", "idle"]
 
 
 def test_nothing_can_be_added_once_the_ending_has_begun(mem: Memory, monkeypatch: pytest.MonkeyPatch) -> None:

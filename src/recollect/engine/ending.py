@@ -8,8 +8,9 @@ the conversation resumes there.
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from recollect import names, text
 from recollect.config import ConversationSettings
@@ -55,6 +56,8 @@ CLOSED = "session-close"
 BEGUN, SUMMARY, CHECKPOINT, HANDOFF = "begun", "summary", "checkpoint", "handoff"
 INSIGHTS, CHUNKED, CLEARED, IDLE, LONG_TERM = "insights", "chunked", "cleared", "idle", "long_term"
 """Keys of the steps. They are stored with the conversation, and an ending resumes by them: do not change them."""
+CHUNKS_PER_STEP = 500
+"""Chunks that one transaction writes, so that the ending of a long conversation does not block other writers."""
 LARGEST = 100_000
 """Size at which a chunk is split even between a tool call and its result, in characters."""
 _log = logging.getLogger("recollect.conversations")
@@ -137,10 +140,20 @@ class _Ending:
             (CHECKPOINT, self._checkpoint),
             (HANDOFF, self._hand_off),
             (INSIGHTS, self._store_insights),
-            (CHUNKED, self._store_chunks),
+            *self._chunk_steps(),
             (CLEARED, self._clear),
             (IDLE, self._set_idle),
         )
+
+    def _chunk_steps(self) -> Iterator[tuple[str, Callable[[Work, int], None]]]:
+        """Yield a step per batch of chunks: "chunked 500" when 500 are written, and so on; the last is "chunked"."""
+        total = len(self._drafts[CHUNKED])
+        start = _chunks_written(_done(self._store, self._info.id))
+        while start + CHUNKS_PER_STEP < total:
+            stop = start + CHUNKS_PER_STEP
+            yield f"{CHUNKED} {stop}", partial(self._store_chunks, slice(start, stop))
+            start = stop
+        yield CHUNKED, partial(self._store_chunks, slice(start, None))
 
     def _checkpoint(self, work: Work, now: int) -> None:
         conversations.checkpoint(work.tx, self._info.id, now)
@@ -160,8 +173,9 @@ class _Ending:
             lessons=tuple(entry for entry in made if entry.category is Category.LESSONS),
         )
 
-    def _store_chunks(self, work: Work, now: int) -> None:
-        self.result = replace(self.result, chunks=len(self._write(CHUNKED, work, now)))
+    def _store_chunks(self, batch: slice, work: Work, now: int) -> None:
+        made = self._write(CHUNKED, work, now, batch)
+        self.result = replace(self.result, chunks=self.result.chunks + len(made))
 
     def _clear(self, work: Work, now: int) -> None:
         own = work.tx.all("history.in_conversation", conversation=self._info.id)
@@ -175,11 +189,12 @@ class _Ending:
         assert found is not None
         self.result = replace(self.result, conversation=found)
 
-    def _write(self, key: str, work: Work, now: int) -> list[Entry]:
-        """Add the entries of a step, except insights that upkeep extracted during the conversation."""
+    def _write(self, key: str, work: Work, now: int, batch: slice = slice(None)) -> list[Entry]:
+        """Add the entries of a step, or a batch of them; skip insights that upkeep has extracted already."""
+        categories = (Category.DECISIONS, Category.LESSONS) if key == INSIGHTS else ()
+        known = {one: stored_beginnings(work.tx, one) for one in categories}
         made = []
-        known = {one: stored_beginnings(work.tx, one) for one in (Category.DECISIONS, Category.LESSONS)}
-        for draft, vector in zip(self._drafts[key], self._vectors[key], strict=True):
+        for draft, vector in zip(self._drafts[key][batch], self._vectors[key][batch], strict=True):
             if draft.category in known and beginning(draft.content) in known[Category(draft.category)]:
                 continue
             made.append(remember.apply(work, checked(draft), actor=self._store.agent, now=now))
@@ -349,12 +364,12 @@ def summary_parts(summary: str) -> list[str]:
 def _once(
     store: Store, conversation: str, erased: Sequence[int], step: str, run: Callable[[Work, int], None], now: int
 ) -> None:
-    """Run a step and record it as done in the same transaction; do nothing if it is recorded already."""
+    """Run a step and record it as done in the same transaction; do nothing if it is recorded, or all batches are."""
     with store.write() as work:
         _must_be_whole(work, conversation, erased)
         row = work.tx.one("history.ending", id=conversation)
         done = _steps(row)
-        if step not in done:
+        if step not in done and step.partition(" ")[0] not in done:
             run(work, now)
             recorded = json.loads(row[0]) if row and row[0] else []
             work.tx.run("history.ending_set", id=conversation, ending=json.dumps([*recorded, step], ensure_ascii=False))
@@ -373,6 +388,11 @@ def _done(store: Store, conversation: str) -> set[str]:
 
 def _steps(row: tuple[str, ...] | None) -> set[str]:
     return {step for step in json.loads(row[0]) if isinstance(step, str)} if row and row[0] else set()
+
+
+def _chunks_written(done: Iterable[str]) -> int:
+    """Return how many chunks the recorded batches have written."""
+    return max((int(step.removeprefix(f"{CHUNKED} ")) for step in done if step.startswith(f"{CHUNKED} ")), default=0)
 
 
 def _insights(store: Store, conversation: str) -> tuple[list[str], list[str]]:
