@@ -48,7 +48,7 @@ from recollect.model.listing import Cursor, Removed, Sort
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
 from recollect.model.recall import Accesses, Hit
 from recollect.model.reminder import Reminder
-from recollect.model.report import Erased, Finding, Receipt, Report
+from recollect.model.report import Erased, Finding, Receipt, Report, Rewritten
 from recollect.model.review import Relation, Resolution, ReviewPair
 from recollect.model.stats import AgentStats, Stats
 from recollect.model.transfer import Exported, Format, Imported, Part
@@ -129,6 +129,7 @@ __all__ = [
     "Review",
     "ReviewPair",
     "Revision",
+    "Rewritten",
     "Right",
     "Run",
     "Scope",

@@ -113,6 +113,7 @@ class AsyncConversation(_Around[Conversation]):
     save = _forward(Conversation.save)
     load = _forward(Conversation.load)
     event = _forward(Conversation.event)
+    erase = _forward(Conversation.erase)
     find = _forward(Conversation.find)
     window = _forward(Conversation.window)
     messages = _forward(Conversation.messages)
@@ -149,6 +150,7 @@ class AsyncConversations(_Around[Conversations]):
     journal = _forward(Conversations.journal)
     last_event = _forward(Conversations.last_event)
     last_saved = _forward(Conversations.last_saved)
+    erase = _forward(Conversations.erase)
     end_stale = _forward(Conversations.end_stale)
 
     async def start(

@@ -51,6 +51,7 @@ REACHED = {
         "detail": "conversation show",
         "scratchpad": "scratchpad list",
         "end_stale": "conversation end-stale",
+        "erase": "conversation erase",
     },
     recollect.Conversation: {
         "user": "conversation say",
@@ -58,6 +59,7 @@ REACHED = {
         "extend": "conversation extend",
         "events": "conversation show",
         "find": "conversation find",
+        "erase": "conversation erase",
         "messages": "conversation messages",
         "replay": "conversation messages",
         "summary": "conversation summary",

@@ -74,6 +74,8 @@ LEFT_OUT: dict[str, str] = {
     "Memory.profiles": "named in the settings, and in the error about one that is not there",
     "Channels.create": "people decide on channels",
     "Channels.list": "people decide on channels",
+    "Conversations.erase": "people decide on what cannot be undone",
+    "Conversation.erase": "people decide on what cannot be undone",
     "Conversations.end_stale": "happens by itself when a conversation starts",
     "Conversations.journal": "the feed of programs",
     "Conversations.last_event": "the feed of programs",

@@ -66,6 +66,7 @@ REACHED: dict[type, dict[str, str]] = {
     Conversations: {
         "detail": f"GET {CONVERSATION}/detail",
         "end_stale": "POST /v1/conversations/end-stale",
+        "erase": f"DELETE {CONVERSATION}",
         "get": f"GET {CONVERSATION}",
         "journal": "GET /v1/events",
         "last_event": "GET /v1/events/last",
@@ -83,6 +84,7 @@ REACHED: dict[type, dict[str, str]] = {
         "checkpoint": f"POST {CONVERSATION}/checkpoint",
         "compact": f"POST {CONVERSATION}/compact",
         "end": f"POST {CONVERSATION}/end",
+        "erase": f"DELETE {CONVERSATION}/events/{{hash}}",
         "event": f"GET {CONVERSATION}/events/{{hash}}",
         "events": f"GET {CONVERSATION}/events",
         "extend": f"POST {CONVERSATION}/events",

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from recollect.cli.erasure import confirm_erasure, print_receipt
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import AtOption, LimitOption, SinceOption, UntilOption, examples, group, text_of
 from recollect.cli.output import columns, counted, document, heading, line, pairs, remark, safe
@@ -14,6 +15,7 @@ from recollect.conversation import Conversation
 from recollect.errors import Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.history import ConversationInfo, Event, Lane, Turn
+from recollect.model.report import Receipt
 
 __all__ = ["ConversationId", "app", "conversation_of"]
 
@@ -123,7 +125,7 @@ def show(call: Invocation, conversation: ConversationId, limit: LimitOption = 50
     heading(info.ref_code, "  ".join((info.status, safe(info.channel_id), iso(info.started_at)[:16])))
     if info.closing_summary:
         pairs([("summary", line(info.closing_summary))])
-    pairs((_who(event), line(event.content) or "…") for event in events)
+    pairs((f"{event.seq} {_who(event)}", _content(event)) for event in events)
 
 
 @app.command(
@@ -321,6 +323,50 @@ def archive(call: Invocation, conversation: ConversationId) -> None:
     _print_status(call, conv, "archived")
 
 
+@app.command(
+    epilog=examples(
+        "conversation erase last --event 12 --dry-run",
+        "conversation erase last --event 12 --yes",
+        "conversation erase last --yes",
+    )
+)
+@for_agent
+def erase(
+    call: Invocation,
+    conversation: Which,
+    event: Annotated[
+        int | None, typer.Option("--event", min=1, help="The number of one message; all of them if it is left out.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show what would be removed, and change nothing.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Erase without confirmation.")] = False,
+) -> None:
+    """Erase messages and everything that was made from them: chunks, summaries, hand-offs, decisions. Cannot be undone.
+
+    `conversation show` shows the numbers of the messages.
+    """
+    with call.memory() as mem:
+        conv = conversation_of(mem, conversation)
+
+        def run(dry: bool) -> Receipt:
+            if event is None:
+                return mem.conversations.erase(conv.id, dry_run=dry)
+            return conv.erase(event, dry_run=dry)
+
+        what = f"event {event} of {conv.ref_code}" if event is not None else f"all events of {conv.ref_code}"
+        if not (dry_run or yes):
+            planned = run(True)
+            if not call.json:
+                print_receipt(planned, f"would erase {what}")
+            confirm_erasure(what)
+        receipt = run(dry_run)
+    if call.json:
+        document(receipt)
+    elif receipt.erased_before and not receipt.events:
+        print_receipt(receipt, f"erased before: {what}")
+    else:
+        print_receipt(receipt, f"{'would erase' if dry_run else 'erased'} {what}")
+
+
 @app.command(epilog=examples("conversation recover"))
 @for_agent
 def recover(call: Invocation) -> None:
@@ -357,6 +403,10 @@ def conversation_of(mem: Memory, conversation: str) -> Conversation:
 def _row(info: ConversationInfo) -> tuple[str, ...]:
     summary = line(info.closing_summary or "")
     return info.ref_code, info.status, safe(info.channel_id), iso(info.started_at)[:16], summary
+
+
+def _content(event: Event) -> str:
+    return "(erased)" if event.erased_at is not None and not event.content else line(event.content) or "…"
 
 
 def _who(event: Event) -> str:

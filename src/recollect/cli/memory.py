@@ -1,11 +1,11 @@
 """Commands on one agent's memory: remember, recall, forget."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
 from recollect.cli.entries import identified, print_entry, remember_note
+from recollect.cli.erasure import confirm_erasure, print_receipt
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import (
     SinceOption,
@@ -17,12 +17,9 @@ from recollect.cli.options import (
     one_of,
 )
 from recollect.cli.output import brief, document, line, pairs, remark
-from recollect.errors import Invalid
-from recollect.memory import Memory
 from recollect.model.entry import Category, Kind, Lifetime, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import Hit
-from recollect.model.report import Receipt
 
 __all__ = ["app"]
 
@@ -162,22 +159,13 @@ def forget(
             print_entry(call, "forgot", mem.apply(Remove(identified(mem, target))))
             return
         if not yes:
-            _ask(mem, target)
+            mem.history(target)  # raises NotFound before asking
+            confirm_erasure(f"{line(target)!r} and its history")
         receipt = mem.forget(identified(mem, target), erase=True)
     if call.json:
         document(receipt)
     else:
-        _show_receipt(receipt)
-
-
-def _ask(mem: Memory, target: str) -> None:
-    mem.history(target)  # raises NotFound before asking
-    if not sys.stdin.isatty():
-        raise Invalid("erasing cannot be undone; add --yes to confirm")
-    print(f"Permanently erase {line(target)!r} and its history? [y/N] ", end="", file=sys.stderr, flush=True)
-    if sys.stdin.readline().strip().lower() not in ("y", "yes"):
-        remark("nothing was erased")
-        raise typer.Exit(1)
+        print_receipt(receipt, f"erased {receipt.entry_id}")
 
 
 def _show(hit: Hit) -> None:
@@ -197,14 +185,3 @@ def _show(hit: Hit) -> None:
 
 def _list(found: tuple[int, float] | None, unit: str, part: float) -> str:
     return "" if found is None else f"rank {found[0]}, {unit} {found[1]:.2f}, contributes {part:.3f}"
-
-
-def _show_receipt(receipt: Receipt) -> None:
-    print(f"erased {receipt.entry_id}")
-    pairs(
-        [
-            ("removed", ", ".join(f"{place.place} {place.removed}" for place in receipt.removed)),
-            ("verified", ", ".join(receipt.verified)),
-            *(("remaining", place) for place in receipt.remaining),
-        ]
-    )

@@ -321,6 +321,22 @@ class RemoteConversation(_Remote):
             place = found["items"][-1]["seq"]
 
     event = _route(Conversation.event, "GET", "/v1/conversations/{ref}/events/{reference}")
+
+    def erase(self, event: Event | int | str, *, dry_run: bool = False) -> Receipt:
+        """Erase an event, given itself or by its number, its hash or a unique prefix of it; return a receipt."""
+        if isinstance(event, int):
+            found = next(self.events(max(event, 1) - 1, limit=1), None)
+            if found is None or found.seq != event:
+                raise NotFound(f"no event of this conversation has the number {event}")
+            event = found
+        if isinstance(event, Event) and event.conversation_id != self.id:
+            raise NotFound(f"event {event.seq} belongs to another conversation; erase it there")
+        reference = event.hash if isinstance(event, Event) else event
+        path = f"/v1/conversations/{self.ref_code}/events/{_in_path(reference)}"
+        answer = self._ask("DELETE", path, query={"dry_run": dry_run}, slow=True)
+        receipt: Receipt = from_json(Receipt, answer)
+        return receipt
+
     find = _route(Conversation.find, "POST", "/v1/conversations/{ref}/find")
     window = _route(Conversation.window, "GET", "/v1/conversations/{ref}/window")
     messages = _route(Conversation.messages, "POST", "/v1/conversations/{ref}/messages")
@@ -378,6 +394,12 @@ class RemoteConversations(_Remote):
         """Return the conversation with this id or ref code; raise NotFound if this agent has none."""
         info = self._ask("GET", f"/v1/conversations/{_in_path(id_or_ref)}")
         return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
+
+    def erase(self, id_or_ref: str, *, dry_run: bool = False) -> Receipt:
+        """Erase all events of a conversation and everything that was made from them; return a receipt."""
+        path, query = f"/v1/conversations/{_in_path(id_or_ref)}", {"erase": "true", "dry_run": dry_run}
+        receipt: Receipt = from_json(Receipt, self._ask("DELETE", path, query=query, slow=True))
+        return receipt
 
     def last_event(self) -> int:
         """Return the sequence number of the last event in the journal; 0 if it is empty."""

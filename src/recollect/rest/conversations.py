@@ -1,9 +1,10 @@
 """Channels and conversations over HTTP: the journal, working memory, and how a conversation ends."""
 
 import sys
+from dataclasses import replace
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi import Body as Carried
 from pydantic import BaseModel, Discriminator, Field, JsonValue
 from pydantic import Tag as Choice
@@ -20,8 +21,9 @@ from recollect.model.history import (
     Recovery,
     Turn,
 )
+from recollect.model.report import Receipt
 from recollect.model.working import SummaryDocument
-from recollect.rest.caller import AgentName, Reader, Writer
+from recollect.rest.caller import AgentName, Caller, Reader, Writer
 from recollect.rest.idempotency import Route
 from recollect.rest.types import (
     FIRST_ERROR,
@@ -43,6 +45,7 @@ from recollect.rest.types import (
     page,
     short_tag,
 )
+from recollect.rest.vault import redacted
 
 __all__ = [
     "ConversationQuery",
@@ -347,6 +350,7 @@ def _writable(ref: Ref, caller: Writer) -> Conversation:
     return caller.memory.conversations.get(ref)
 
 
+DryRun = Annotated[bool, Query(description="Change nothing; return what would be removed and rewritten.")]
 ReadableConversation = Annotated[Conversation, Depends(_readable)]
 WritableConversation = Annotated[Conversation, Depends(_writable)]
 
@@ -477,6 +481,22 @@ def get(conversation: ReadableConversation) -> ConversationInfo:
     return conversation.info
 
 
+@router.delete("/conversations/{ref}")
+def erase(
+    request: Request,
+    ref: Ref,
+    caller: Writer,
+    erase: Annotated[Literal["true"], Query(description="Must be `true`: a conversation is erased or kept.")],
+    dry_run: DryRun = False,
+) -> Receipt:
+    """Erase all events of a conversation and everything that was made from them. Tombstones stay in the journal."""
+    return _shown(request, caller, caller.memory.conversations.erase(ref, dry_run=dry_run))
+
+
+def _shown(request: Request, caller: Caller, receipt: Receipt) -> Receipt:
+    return replace(receipt, remaining=tuple(redacted(request, caller, receipt.remaining)))
+
+
 # The journal
 
 
@@ -524,6 +544,17 @@ def append(conversation: WritableConversation, sent: Annotated[AppendBody, Carri
 def event(conversation: ReadableConversation, hash: InPath) -> Event:
     """One event, by its hash."""
     return conversation.event(hash)
+
+
+@router.delete("/conversations/{ref}/events/{hash}")
+def erase_event(
+    request: Request, conversation: WritableConversation, caller: Writer, hash: InPath, dry_run: DryRun = False
+) -> Receipt:
+    """Erase one event, by its hash, and everything that was made from it.
+
+    The event stays as a tombstone with its number and hashes, so that the hash chain still proves the others.
+    """
+    return _shown(request, caller, conversation.erase(hash, dry_run=dry_run))
 
 
 @router.get("/conversations/{ref}/find")
