@@ -333,7 +333,7 @@ def archive(call: Invocation, conversation: ConversationId) -> None:
 @for_agent
 def erase(
     call: Invocation,
-    conversation: Which,
+    conversation: ConversationId,
     event: Annotated[
         int | None, typer.Option("--event", min=1, help="The number of one message; all of them if it is left out.")
     ] = None,
