@@ -374,3 +374,65 @@ def test_the_home_of_an_older_version_is_reviewed_from_the_beginning(tmp_path: P
     with recollect.open(tmp_path / "two.db", clock=clock) as other:
         other.import_(tmp_path / "all.jsonl")
         assert texts([found(other, other.agent("ana"))])[0][0] == "contradicts"
+
+
+# What is shown until a pair is resolved
+
+
+def test_recall_puts_the_newer_of_an_open_pair_first(home: Home, mem: Memory, clock: FixedClock) -> None:
+    mem.remember("The staging server of the shop is in Porto", importance=1.0)
+    clock.advance(DAY)
+    mem.remember("The staging server of the shop is in Lisbon, says Marta", importance=0.1)
+    question = "is the staging server of the shop in Porto"
+    before = [hit.entry.content for hit in mem.recall(question)]
+    pair = found(home, mem)
+    assert before == [pair.older.content, pair.newer.content]
+    assert [hit.entry.id for hit in mem.recall(question)] == [pair.newer.id, pair.older.id]
+    assert [hit.entry.id for hit in mem.recall(question, limit=1)] == [pair.newer.id]
+    mem.review.resolve(pair, "both")
+    assert [hit.entry.content for hit in mem.recall(question)] == before
+
+
+def test_a_context_shows_both_of_an_open_pair_or_none(home: Home, mem: Memory, clock: FixedClock) -> None:
+    mem.remember("We decided to deploy the shop on Tuesdays", category="decisions")
+    clock.advance(DAY)
+    mem.remember("We decided to deploy the shop on Wednesdays")
+    mem.remember("We decided to paint the gate blue", category="decisions")
+    block = mem.context("deploy the shop").text
+    assert "Wednesdays" not in block
+    pair = found(home, mem)
+    context = mem.context("deploy the shop")
+    assert (
+        "- We decided to deploy the shop on Wednesdays (2026-01-02, agent)\n"
+        "- We decided to deploy the shop on Tuesdays (2026-01-01, agent)\n"
+    ) in context.text
+    assert "Wednesdays" in mem.context("").text
+    for budget in range(context.tokens):
+        block = mem.context("deploy the shop", budget=budget).text
+        assert ("Tuesdays" in block) is ("Wednesdays" in block)
+    mem.review.resolve(pair, "newer")
+    assert "Tuesdays" not in mem.context("deploy the shop").text
+
+
+def test_a_context_shows_no_pair_of_another_agent(home: Home, mem: Memory, clock: FixedClock) -> None:
+    for one in (mem, *others(home)):
+        one.remember("We decided to deploy the shop on Tuesdays", category="decisions")
+    clock.advance(DAY)
+    for one in others(home):
+        one.remember("We decided to deploy the shop on Wednesdays")
+    home.jobs.run("review")
+    assert "Wednesdays" in home.agent("ben").context("deploy the shop").text
+    assert "Wednesdays" not in mem.context("deploy the shop").text
+
+
+def test_a_model_that_narrows_a_context_does_not_part_a_pair(location: str, clock: FixedClock) -> None:
+    model = Asked(json.dumps({"relation": "contradicts", "keep": [2]}))
+    with recollect.open(location, clock=clock, model=model) as home:
+        mem = home.agent("ana")
+        mem.remember("We decided to deploy the shop on Tuesdays", category="decisions")
+        mem.remember("We decided to deploy the harbour gate never", category="decisions")
+        clock.advance(DAY)
+        mem.remember("We decided to deploy the shop on Wednesdays", category="decisions")
+        found(home, mem)
+        shown = mem.orient("deploy the shop").markdown
+        assert ("Tuesdays" in shown, "Wednesdays" in shown, "gate" in shown) == (True, True, False)

@@ -35,12 +35,13 @@ from recollect.model.context import (
     Profile,
     Section,
 )
-from recollect.model.entry import Category, Entry, Kind, Scope
+from recollect.model.entry import Category, Entry, Kind, Scope, State
 from recollect.model.filters import Filters
 from recollect.model.history import Status
 from recollect.model.recall import Hit
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.ranking import DecayConfig
+from recollect.storage import entries, reviews
 from recollect.storage.database import Row, Transaction
 
 __all__ = ["HEADINGS", "build", "orient"]
@@ -130,10 +131,10 @@ def build(
     sections = [
         part(PROJECT, lambda: _project(store, shared) if profile.project else ()),
         handoff,
-        part(DECISIONS, lambda: found()[Category.DECISIONS] if profile.decisions else ()),
-        part(LESSONS, lambda: found()[Category.LESSONS] if profile.lessons else ()),
+        part(DECISIONS, lambda: _in_pairs(reach, found()[Category.DECISIONS]) if profile.decisions else ()),
+        part(LESSONS, lambda: _in_pairs(reach, found()[Category.LESSONS]) if profile.lessons else ()),
         part(TASKS, lambda: _tasks(reach) if profile.tasks else ()),
-        part(NOTES, lambda: _notes(reach, request, profile.notes) if profile.notes else ()),
+        part(NOTES, lambda: _in_pairs(reach, _notes(reach, request, profile.notes)) if profile.notes else ()),
         part(RECOVERY, lambda: _recovery(store, profile, now, conversation, handoff.items)),
     ]
     sections, dropped, block = _trimmed(sections, profile.budget)
@@ -181,6 +182,9 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
     if not isinstance(answer, list) or not all(isinstance(number, int) for number in answer):
         return context
     kept = {number for number in answer if 1 <= number <= len(chosen)}
+    for number, item in enumerate(chosen, 1):
+        if item.beside is not None and kept & {number - 1, number}:
+            kept |= {number - 1, number}
     if len(kept) == len(chosen):
         return context
     left = {id(item) for number, item in enumerate(chosen, 1) if number not in kept}
@@ -238,6 +242,41 @@ def _notes(reach: _Reach, request: Request, limit: int) -> list[Item]:
     hits = recall(reach.stores, replace(request, filters=replace(reach.filters, kinds=(Kind.NOTE,))))
     chosen = [hit for _, hit in hits if hit.entry.category is None and hit.entry.scope in scopes]
     return [_item(hit.entry, _excerpt(hit)) for hit in chosen[:limit]]
+
+
+def _in_pairs(reach: _Reach, items: Sequence[Item]) -> list[Item]:
+    """Return the items, each followed or preceded by the other one of an open pair for review, the newer one first."""
+    others = {item.entry_id: item for item in items}
+    partners: dict[str | None, Item] = {}
+    for store in reach.stores:
+        with store.read() as tx:
+            pairs = reviews.open_of(tx, [item.entry_id for item in items if item.entry_id])
+            known = entries.stored(tx, [entry_id for pair in pairs for entry_id in (pair.older_id, pair.newer_id)])
+            for pair in pairs:
+                for entry_id in (pair.older_id, pair.newer_id):
+                    other = known.get(pair.other(entry_id))
+                    if other is not None and _is_shown(reach, tx, other.entry):
+                        partners[entry_id] = others.get(other.entry.id) or _item(
+                            other.entry, _beginning(other.entry.content)
+                        )
+    chosen, done = list[Item](), set[str | None]()
+    for item in items:
+        other_item = partners.get(item.entry_id)
+        if item.entry_id in done:
+            continue
+        if other_item is None or other_item.entry_id in done:
+            chosen.append(item)
+        else:
+            newer, older = sorted((item, other_item), key=lambda one: (one.at or 0, one.entry_id or ""), reverse=True)
+            chosen += [newer, replace(older, beside=newer.entry_id)]
+            done.add(other_item.entry_id)
+        done.add(item.entry_id)
+    return chosen
+
+
+def _is_shown(reach: _Reach, tx: Transaction, entry: Entry) -> bool:
+    now = reach.filters.current_at or 0
+    return entry.state_at(now) is State.CURRENT and access_policy.shows(tx, entry, reach.stores[0].agent)
 
 
 def _shortened(notes: Sequence[Item]) -> list[Item]:
@@ -316,9 +355,10 @@ def _trimmed(sections: Sequence[Section], budget: int) -> tuple[list[Section], i
     for name in TRIMMED:
         place = next(n for n, section in enumerate(left) if section.name == name)
         while left[place].items and text.estimate_tokens(_joined(lines)) > budget:
-            left[place] = replace(left[place], items=left[place].items[:-1])
-            lines[place] = lines[place][:-1] if left[place].items else []
-            dropped += 1
+            gone = 2 if left[place].items[-1].beside is not None else 1
+            left[place] = replace(left[place], items=left[place].items[:-gone])
+            lines[place] = lines[place][:-gone] if left[place].items else []
+            dropped += gone
     return left, dropped, _joined(lines)
 
 

@@ -3,7 +3,8 @@
 The steps: each store returns a lexical list and, if it has an embedder, a vector list, both filtered. Term statistics
 cover all stores, so that scores of different stores are comparable. The lists are fused; decay multiplies each score
 once, as a bounded factor; ties go to the narrower scope, then to the latest write; near-duplicates of a better hit are
-dropped. Hits that are close but differ form a group: each lists the others, and the newest comes first.
+dropped. Hits that are close but differ form a group: each lists the others, and the newest comes first. So does the
+newer one of a pair that waits for review.
 
 A filter never hides a match: a ranking is extended until enough candidates pass the filters or it is exhausted. Reading
 an entry costs far more than scoring it, so rankings are over-fetched, and candidates are read in batches sized by the
@@ -27,7 +28,7 @@ from recollect.model.recall import Hit, Why
 from recollect.providers.base import embed
 from recollect.search import duplicates, index, ranking
 from recollect.search.index import Ranking
-from recollect.storage import entries
+from recollect.storage import entries, reviews
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
 
@@ -391,6 +392,12 @@ def _hits(found: Sequence[_Candidates], request: Request, average: float) -> lis
     vectors: dict[int, NDArray[np.float32]] = {}
     distinct = _distinct(found, keys, [n for _, _, _, n, _, _ in scored], stored, vectors, request)
     distinct, similar = _grouped(distinct, stored, vectors, request.query)
+    for place, one in enumerate(found):
+        own = {stored[n].id: n for n in distinct if keys[n][0] == place}
+        if len(own) > 1:
+            with one.store.read() as tx:
+                pairs = reviews.open_of(tx, own)
+            distinct = _newer_first(distinct, [(own.get(pair.older_id), own.get(pair.newer_id)) for pair in pairs])
     words_places, vector_places = _places(by_words), _places(by_vector)
     values = {n: (score, before, factor) for score, _, _, n, before, factor in scored}
     hits = []
@@ -441,6 +448,19 @@ def _grouped(
             for place, n in zip(places, members, strict=True):
                 order[place] = n
     return order, similar
+
+
+def _newer_first(ranked: Sequence[int], pairs: Sequence[tuple[int | None, int | None]]) -> list[int]:
+    """Return the candidates with the newer one of each pair (older, newer) before the older one."""
+    order, moved = list(ranked), True
+    while moved:  # ends, because all pairs agree with the order of time
+        moved = False
+        for older, newer in pairs:
+            if older in order and newer in order and order.index(older) < order.index(newer):
+                order.remove(newer)
+                order.insert(order.index(older), newer)
+                moved = True
+    return order
 
 
 def _held(entry: Entry, words: Sequence[Sequence[str]]) -> tuple[bool, ...]:

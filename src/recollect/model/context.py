@@ -68,6 +68,8 @@ class Item:
     """Its author. Never the entry's name, which the author chooses freely."""
     entry_id: str | None = None
     name: str | None = None
+    beside: str | None = None
+    """The entry of the item before this one, if both wait for review as a pair; neither is shown alone."""
     operator: bool = False
     """True if the operator of the workspace wrote it; such text is trusted and not quoted."""
 
