@@ -78,6 +78,26 @@ _DATE = (
     rf"|(?P<weekday>{_DAY})\b"
 )
 _STATED = re.compile(rf"\b(?:(?P<from>{_FROM})|(?P<until>{_UNTIL})) (?:the |on |o |a |el |dem |den )?(?:{_DATE})")
+_CUES = (
+    "from",
+    "since",
+    "until",
+    "till",
+    "through",
+    "starting",
+    "effective",
+    "as of",
+    "up to",
+    "bis",
+    "seit",
+    "ab ",
+    "partir",
+    "desde",
+    "hasta",
+    "at\u00e9",
+    "ate",
+)
+"""Most texts have none of these, so that they need not be folded."""
 _ORDINAL = re.compile(rf"\b(\d{{1,2}})\. (?=(?:{_MONTH})\b)")
 _NOT = re.compile(r"\b(?:not|never|nicht|nao|no|kein\w*|dont|doesnt|wont|cant)\b[^,;]{0,20}$")
 _HABIT = re.compile(r"\b(?:every|each|always|jeden|jede|immer|cada|todos?|todas|sempre|siempre)\b")
@@ -85,7 +105,7 @@ _HABIT = re.compile(r"\b(?:every|each|always|jeden|jede|immer|cada|todos?|todas|
 
 def stated_validity(text: str, written_at: int) -> Validity | None:
     """Return the validity that a text states beyond doubt, or None. `written_at` is when it was written."""
-    if len(text) > LONGEST or "\n" in text.strip():
+    if len(text) > LONGEST or not _has_cue(text.lower()) or "\n" in text.strip():
         return None
     folded = _ORDINAL.sub(r"\1 ", _folded(few_marks(text)))
     if len(sentences(folded)) != 1 or folded.endswith("?"):
@@ -100,6 +120,10 @@ def stated_validity(text: str, written_at: int) -> Validity | None:
     if (starts and first is None) or (ends and last is None) or (first and last and last < first):
         return None
     return Validity(_start(first), _start(last + timedelta(days=1)) if last else None)
+
+
+def _has_cue(lower: str) -> bool:
+    return any(cue in lower for cue in _CUES)
 
 
 def _folded(line: str) -> str:

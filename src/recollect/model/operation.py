@@ -107,18 +107,19 @@ class _Rule(NamedTuple):
 
     name: str
     check: Callable[[Any, str], Any]
-    optional: bool
-    """Whether None means that the field is not given."""
     clears: bool
     """Whether an empty text clears the field."""
+    default: object
+    """A value that needs no check."""
 
 
 def _rules(names: Iterable[str], operation: type, *, clears: bool) -> tuple[_Rule, ...]:
     """Return the rules for fields of an operation, which have the limits of the entry's fields."""
-    limits, optional, clearable = limits_of(Entry), nullable(operation), nullable(Entry)
+    limits, clearable = limits_of(Entry), nullable(Entry)
     stored = {name: ENTRY_FIELDS.get(name, name) for name in names}
+    defaults = {one.name: one.default for one in fields(operation)}
     return tuple(
-        _Rule(name, limits[field].check, name in optional, clears and field in clearable)
+        _Rule(name, limits[field].check, clears and field in clearable, defaults[name])
         for name, field in stored.items()
     )
 
@@ -147,8 +148,8 @@ def checked(operation: Operation) -> Operation:
 def _checked_add(add: Add) -> Add:
     given = _add_fields(add)
     found: dict[str, Any] = {
-        name: None if value is None and optional else check(value, name)
-        for (name, check, optional, _), value in zip(_ADD, given, strict=True)
+        rule.name: value if value is rule.default else rule.check(value, rule.name)
+        for rule, value in zip(_ADD, given, strict=True)
     }
     if not all(map(is_, found.values(), given)):
         add = Add(**found)

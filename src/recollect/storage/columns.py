@@ -56,16 +56,17 @@ def _enum(hint: Any) -> type[StrEnum] | None:
     return next((one for one in kinds if isinstance(one, type) and issubclass(one, StrEnum)), None)
 
 
-def _member_of(kind: type[StrEnum], *, optional: bool) -> Callable[[Any], StrEnum | None]:
-    """Return a function from a stored value to its member; a lookup is faster than a call of the enum."""
-    known = {str(one): one for one in kind}
+class _Members(dict[Any, StrEnum | None]):
+    """Stored values to the members of an enumeration; a lookup is faster than a call of the enumeration."""
 
-    def member(value: Any) -> StrEnum | None:
-        if optional and not value:
-            return None
-        return known.get(value) or kind(value)
+    def __init__(self, kind: type[StrEnum], *, optional: bool) -> None:
+        super().__init__({str(one): one for one in kind})
+        self._kind = kind
+        if optional:
+            self[None] = self[""] = None
 
-    return member
+    def __missing__(self, value: Any) -> StrEnum:
+        return self._kind(value)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -76,13 +77,12 @@ def _json(words: tuple[str, ...]) -> str:
     return json.dumps(words, ensure_ascii=False, separators=(",", ":")) if words else "[]"
 
 
-def _text(value: StrEnum | None) -> str | None:
-    return None if value is None else str(value)
-
-
 _ENUMS = {name: (kind, NoneType in get_args(hint)) for name, hint in _hints.items() if (kind := _enum(hint))}
 _LISTS = [name for name, hint in _hints.items() if get_origin(hint) is tuple]
-_MEMBERS = {name: _member_of(kind, optional=optional) for name, (kind, optional) in _ENUMS.items()}
+_MEMBERS: dict[str, Callable[[Any], Any]] = {
+    name: _Members(kind, optional=optional).__getitem__ for name, (kind, optional) in _ENUMS.items()
+}
+_TEXTS = {None: None} | {one: str(one) for kind, _ in _ENUMS.values() for one in kind}
 _JSON = [name for name in _LISTS if name in COLUMNS]
 _FLAGS = [name for name, hint in _hints.items() if hint is bool]
 _DECODERS: list[tuple[str, Callable[[Any], Any]]] = [
@@ -91,7 +91,7 @@ _DECODERS: list[tuple[str, Callable[[Any], Any]]] = [
     *((name, bool) for name in _FLAGS),
 ]
 _ENCODERS: list[tuple[str, Callable[[Any], Any]]] = [
-    *((name, _text) for name in _ENUMS),
+    *((name, _TEXTS.__getitem__) for name in _ENUMS),
     *((name, _json) for name in _JSON),
     *((name, int) for name in _FLAGS),
 ]
@@ -129,11 +129,12 @@ def from_columns(row: Mapping[str, Any], **more: Any) -> Entry:
 
     A column that the row lacks has its default value.
     """
-    values = {name: value for name, value in row.items() if name != "doc"}
+    values = {**row, **more}
+    values.pop("doc", None)
     for name, decode in _DECODERS:
         if name in values:
             values[name] = decode(values[name])
-    return Entry(**values, **more)
+    return Entry(**values)
 
 
 def from_json(entry_id: str, values: Mapping[str, Any], **more: Any) -> Entry:
