@@ -151,3 +151,30 @@ def test_a_jump_over_a_long_account_of_it_fetches_older_turns_as_well(server: Se
     page.locator(".detail").evaluate("node => node.scrollTop = 0")
     expect(said.get_by_text("turn 0.")).to_have_count(1)
     expect(page.locator(".facts")).to_be_in_viewport()
+
+
+def test_a_turn_is_erased_after_a_confirmation_that_shows_the_dry_run(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    talk = memory.conversations.start(chat_id="slip")
+    talk.user("Where is the key?")
+    pasted = talk.user("The password is zqhunterbb.")
+    talk.assistant("Thank you, noted.")
+    talk.end()
+    page = visit(server, f"#/conversations/{talk.ref_code}")
+    turn = page.locator(f'[data-seq="{pasted.seq}"]')
+    turn.hover()
+    turn.get_by_role("button", name="Erase this turn").click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("Removed: turns (1)")
+    expect(dialog).to_contain_text("Made again without it: chunks (1), hand-offs (1), closing summary (1).")
+    dialog.get_by_role("button", name="Cancel").click()
+    expect(dialog).to_have_count(0)
+    assert talk.event(pasted.hash) == pasted
+    turn.hover()
+    turn.get_by_role("button", name="Erase this turn").click()
+    dialog.get_by_role("button", name="Erase", exact=True).click()
+    expect(page.get_by_role("dialog", name="Erased")).to_contain_text("out of reach")
+    page.get_by_role("button", name="Done").click()
+    expect(turn).to_contain_text("Erased")
+    expect(page.locator("main")).not_to_contain_text("zqhunterbb")
+    assert talk.event(pasted.hash).content == ""

@@ -1,7 +1,7 @@
 // Conversations view: list and search, transcript, summary of what left the window, and ending a conversation.
 
-import { Problem, conversation as at, entry as entryAt, get, latest, may, page, post } from "../api.js";
-import { add, ago, agoAt, ask, button, failed, h, icon, keepFocus, many, moment, select, set, slowly, time, toast, waiting } from "../dom.js";
+import { Problem, ask as send, conversation as at, entry as entryAt, get, latest, may, page, post } from "../api.js";
+import { add, ago, agoAt, ask, button, dialog, failed, h, icon, keepFocus, many, moment, select, set, slowly, time, toast, waiting } from "../dom.js";
 import { EndlessList } from "../list.js";
 import { markdown } from "../markdown.js";
 import { go, href } from "../route.js";
@@ -445,7 +445,8 @@ export class ConversationsView {
     if (event.type === "CompactMarker") return void this.events.append(this.#marker(event));
     if (event.type === "ToolResultCommitted") {
       const call = this.calls.get(event.tool_call_id);
-      const result = h("div", { class: "result", "data-seq": event.seq }, h("h4", {}, "Result"), h("pre", { tabindex: 0 }, event.content));
+      const result = h("div", { class: "result", "data-seq": event.seq }, h("h4", {}, "Result"),
+        event.erased_at ? erased(event) : [h("pre", { tabindex: 0 }, event.content), this.#eraser(event, "result")]);
       if (call) return void call.append(result);
       return void this.events.append(h("details", { class: "tool", "data-lone": event.tool_call_id }, h("summary", {}, "Result of a tool"), result));
     }
@@ -455,7 +456,7 @@ export class ConversationsView {
     const turn = h("div", { class: `said ${event.role ?? roleOf(event.type)}${event.internal ? " internal" : ""}${near ? " near" : ""}`, "data-seq": event.seq, "data-who": who, "data-kind": event.type, "data-at": event.created_at },
       !near && h("p", { class: "who" }, h("strong", {}, who), " ", time(event.created_at, agoAt),
         event.lane === "core" && h("span", { class: "badge" }, "core"), event.internal && h("span", { class: "badge" }, "internal")),
-      event.content && said(event.content));
+      event.erased_at ? erased(event) : event.content && said(event.content), !event.erased_at && this.#eraser(event, "turn"));
     for (const call of event.tool_calls ?? []) {
       const name = call.function?.name ?? call.name ?? "tool";
       const box = h("details", { class: "tool" }, h("summary", {}, "Called ", h("code", {}, name)), h("h4", {}, "Arguments"), h("pre", { tabindex: 0 }, pretty(call.function?.arguments ?? call.arguments ?? "")));
@@ -463,6 +464,28 @@ export class ConversationsView {
       turn.append(box);
     }
     this.events.append(turn);
+  }
+
+  #eraser(event, what) {
+    return may("write") && button(`Erase this ${what}`, () => this.#erase(event, what), { icon: "trash", kind: "erase", quiet: true });
+  }
+
+  /** Erase an event, after a confirmation that shows what would be removed and rewritten. */
+  async #erase(event, what) {
+    const path = `${at(this.#open)}/events/${event.hash}`;
+    try {
+      const { body: plan } = await send("DELETE", path, { query: { dry_run: true }, reads: true });
+      const results = plan.events.length - 1;
+      const text = [event.content && `“${excerpt(event.content, [])}”`, ...figures(plan), results > 0 && `The results of its tool calls go with it: ${results}.`,
+        "Notes and other turns that contain the same words stay. Backups and the git history of a vault are out of reach. This cannot be undone."];
+      if (!(await ask(`Erase this ${what}?`, text.filter(Boolean), "Erase"))) return;
+      const { body: done } = await send("DELETE", path);
+      await this.#show();
+      await dialog("Erased", (close) => h("div", { class: "stack" }, figures(done).map((line) => h("p", {}, line)), h("p", {}, "What remains:"), h("ul", {}, done.remaining.map((line) => h("li", {}, line))),
+        h("div", { class: "row end" }, button("Done", () => close(), { kind: "strong", autofocus: true }))));
+    } catch (error) {
+      toast(error.message, { bad: true });
+    }
   }
 
   #marker(event) {
@@ -481,6 +504,14 @@ const NAMES = { UserMsg: "User", ModelOutput: "Agent", InjectedInstruction: "Ins
 const role = (event) => NAMES[event.type] ?? event.type;
 const roleOf = (type) => ({ UserMsg: "user", ModelOutput: "assistant" })[type] ?? "system";
 const status = (info) => h("span", { class: `badge status ${info.status}` }, info.status[0].toUpperCase() + info.status.slice(1));
+
+const erased = (event) => h("p", { class: "hint" }, "Erased ", time(event.erased_at, agoAt), ".");
+
+/** Describe what a receipt removed and rewrote, a line each. */
+function figures(receipt) {
+  const all = (places, key) => places.map((one) => `${one.place} (${one[key]})`).join(", ");
+  return [receipt.removed.length && `Removed: ${all(receipt.removed, "removed")}.`, receipt.rewritten.length && `Made again without it: ${all(receipt.rewritten, "rewritten")}.`].filter(Boolean);
+}
 
 function pretty(text) {
   try { return JSON.stringify(JSON.parse(text), null, 2); } catch { return typeof text === "string" ? text : JSON.stringify(text, null, 2); }
