@@ -486,6 +486,7 @@ class Memory:
         until: Moment | None = None,
         as_of: Moment | None = None,
         include_past: bool = False,
+        min_origin: Origin | str = Origin.EXTERNAL,
         sort: Sort | str = Sort.CREATED,
         descending: bool | None = None,
         limit: int = 100,
@@ -497,7 +498,7 @@ class Memory:
         For the next page, pass the last entry of this page as `after`, with the same sort and filters, or its cursor
         `Cursor.of(entry, sort).text(sort)`. `before` does the same for lists with the newest first, and also accepts a
         time. Entries that were superseded, retracted or have expired are listed only with `include_past`, or with
-        `as_of` if they held at that time.
+        `as_of` if they held at that time. `min_origin` leaves out less trusted origins.
 
         Raises Invalid if a value is unknown, malformed, or a cursor of another sort order.
         """
@@ -528,6 +529,7 @@ class Memory:
             until=until,
             as_of=as_of,
             current_at=None if include_past else self._clock.now(),
+            min_origin=min_origin,
         )
         found: list[Entry] = []
         for store in self._entries.stores:

@@ -28,6 +28,8 @@ REACHED = {
         "upsert": "note upsert",
         "apply": "note write",
         "restore": "note restore",
+        "supersede": "note supersede",
+        "retract": "note retract",
         "get": "note show",
         "list": "note list",
         "history": "note history",

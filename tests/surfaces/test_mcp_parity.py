@@ -32,6 +32,8 @@ REACHED: dict[str, str] = {
     "Memory.list": "memory_note list",
     "Memory.history": "memory_note history",
     "Memory.restore": "memory_note restore",
+    "Memory.supersede": "memory_note supersede",
+    "Memory.retract": "memory_note retract",
     "Memory.trash": "memory_note trash",
     "Memory.links": "memory_note links",
     "Memory.upsert": "memory_upsert",

@@ -22,6 +22,8 @@ NEWEST = 1_000
 def remember_note(call: Invocation, verb: str, text: str, name: str | None, fields: dict[str, Any]) -> None:
     """Store a note and print it."""
     with call.memory() as mem:
+        if fields["supersedes"] is not None:
+            fields["supersedes"] = identified(mem, fields["supersedes"])
         entry = mem.remember(text_of(text), name=name, **fields)
     print_entry(call, verb, entry)
 
@@ -43,16 +45,20 @@ def print_entry(call: Invocation, verb: str, entry: Entry) -> None:
 
 def identified(mem: Memory, target: str) -> str:
     """Expand a short id, as tables show it, to the full id among the newest entries; otherwise return the target."""
-    return _completed(target, lambda: mem.get(target), lambda: [one.id for one in mem.list(kind=None, limit=NEWEST)])
+    return _completed(target, lambda: mem.get(target), lambda: _newest(mem))
 
 
 def identified_in_trash(mem: Memory, target: str) -> str:
-    """Expand a short id among the newest entries in the trash."""
+    """Expand a short id among the newest entries in the trash, and those that no longer hold."""
 
     def ids() -> list[str]:
-        return [one.entry.id for one in mem.trash(limit=NEWEST)]
+        return [*(one.entry.id for one in mem.trash(limit=NEWEST)), *_newest(mem)]
 
     return _completed(target, lambda: mem.history(target), ids)
+
+
+def _newest(mem: Memory) -> list[str]:
+    return [one.id for one in mem.list(kind=None, include_past=True, limit=NEWEST)]
 
 
 def _completed(target: str, find: Callable[[], object], ids: Callable[[], list[str]]) -> str:

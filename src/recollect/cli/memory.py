@@ -8,6 +8,9 @@ from recollect.cli.entries import identified, print_entry, remember_note
 from recollect.cli.erasure import confirm_erasure, print_receipt
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import (
+    AsOfOption,
+    IncludePastOption,
+    MinOriginOption,
     SinceOption,
     Target,
     TextArgument,
@@ -17,7 +20,7 @@ from recollect.cli.options import (
     one_of,
 )
 from recollect.cli.output import brief, document, line, pairs, remark
-from recollect.model.entry import Category, Kind, Lifetime, Scope
+from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import Hit
 
@@ -50,6 +53,7 @@ def remember(
     epilog=examples(
         "recall 'when do we deploy?'",
         "recall deploy --category decisions --since 2026-01-01 --limit 3",
+        "recall deploy --as-of 2026-04-01",
         "recall deploy --json",
     )
 )
@@ -76,6 +80,9 @@ def recall(
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
+    as_of: AsOfOption = None,
+    include_past: IncludePastOption = False,
+    min_origin: MinOriginOption = Origin.EXTERNAL,
     scope: Annotated[
         list[Scope] | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}; repeatable.")
     ] = None,
@@ -123,6 +130,9 @@ def recall(
             tags=tag,
             since=since,
             until=until,
+            as_of=as_of,
+            include_past=include_past,
+            min_origin=min_origin,
             scopes=scope,
             channel=channel,
             conversation=conversation,
@@ -171,7 +181,7 @@ def forget(
 def _show(hit: Hit) -> None:
     whole, part = " ".join(hit.entry.content.split()), " ".join(hit.snippet.split())
     before, after = "" if whole.startswith(part) else "… ", "" if whole.endswith(part) else " …"
-    brief(hit.entry, f"{before}{part}{after}")
+    brief(hit.entry, f"{before}{part}{after}", hit.state)
     if hit.why is not None:
         why = hit.why
         pairs(

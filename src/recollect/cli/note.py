@@ -7,15 +7,20 @@ import typer
 from recollect.cli.entries import apply, identified, identified_in_trash, print_entry, remember_note
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import (
+    AsOfOption,
     CategoryOption,
     ContextOption,
+    IncludePastOption,
     LimitOption,
+    MinOriginOption,
     NameArgument,
+    OriginOption,
     SinceOption,
     TagOption,
     Target,
     TextArgument,
     UntilOption,
+    WhyOption,
     examples,
     group,
     note_fields,
@@ -27,6 +32,7 @@ from recollect.cli.output import (
     counted,
     document,
     heading,
+    holding,
     label,
     line,
     on_terminal,
@@ -38,9 +44,9 @@ from recollect.cli.output import (
 )
 from recollect.cli.plot import plot, resampled, room
 from recollect.cli.revisions import field_changes, one_line
-from recollect.clock import iso
+from recollect.clock import SystemClock, iso
 from recollect.errors import Invalid
-from recollect.model.entry import Entry, Kind, Lifetime, Scope
+from recollect.model.entry import Entry, Kind, Lifetime, Origin, Scope, State
 from recollect.model.listing import Sort
 from recollect.model.operation import Alias, Remove, Rename, Write
 
@@ -108,6 +114,33 @@ def write(
     apply(call, "wrote", Write(target, content, tags=tag, category=wanted, context=why, importance=importance))
 
 
+@app.command(epilog=examples("note supersede 'deploy day' 'We deploy on Wednesdays' --why 'the team asked'"))
+@for_agent
+def supersede(
+    call: Invocation,
+    target: Target,
+    text: TextArgument,
+    since: Annotated[
+        str | None, typer.Option("--since", metavar="TIME", help="Time from which the new text holds. [default: now]")
+    ] = None,
+    why: WhyOption = None,
+    origin: OriginOption = None,
+) -> None:
+    """Store what holds instead of a note, and keep the old text as past. `note restore` undoes it."""
+    with call.memory() as mem:
+        entry = mem.supersede(identified(mem, target), text_of(text), since=since, why=why, origin=origin)
+    print_entry(call, "superseded", entry)
+
+
+@app.command(epilog=examples("note retract 'deploy day' --why 'it was a rumour'"))
+@for_agent
+def retract(call: Invocation, target: Target, why: WhyOption = None) -> None:
+    """Withdraw a note without a replacement, and keep its text as past. `note restore` undoes it."""
+    with call.memory() as mem:
+        entry = mem.retract(identified(mem, target), why=why)
+    print_entry(call, "retracted", entry)
+
+
 @app.command(epilog=examples("note remove 'deploy day'"))
 @for_agent
 def remove(call: Invocation, target: Target) -> None:
@@ -150,6 +183,9 @@ def list_(
     ] = None,
     since: SinceOption = None,
     until: UntilOption = None,
+    as_of: AsOfOption = None,
+    include_past: IncludePastOption = False,
+    min_origin: MinOriginOption = Origin.EXTERNAL,
     sort: Annotated[Sort, typer.Option("--sort", metavar="FIELD", help=f"Sort by {one_of(Sort)}.")] = Sort.CREATED,
     reverse: Annotated[
         bool, typer.Option("--reverse", help="Reverse the order: oldest or lowest first, names from Z to A.")
@@ -176,18 +212,22 @@ def list_(
             conversation=conversation,
             since=since,
             until=until,
+            as_of=as_of,
+            include_past=include_past,
+            min_origin=min_origin,
             sort=sort,
             descending=(sort is Sort.NAME) if reverse else None,
             limit=limit,
             before=None if before is None else mem.get(identified(mem, before)),
             after=None if after is None else mem.get(identified(mem, after)),
         )
-    narrowed = any((category, scope, source, tag, lifetime, channel, conversation, since, until, before, after))
+    narrowed = any((category, scope, source, tag, lifetime, channel, conversation, since, until, as_of, before, after))
+    narrowed = narrowed or min_origin is not Origin.EXTERNAL
     if call.json:
         document(found)
     elif found:
-        header = ("id", "date", "category", "name", "text")
-        table(header, [_row(entry) for entry in found])
+        header = ("id", "date", "since", "until", "state", "category", "name", "text")
+        table(header, [_row(entry, past=include_past or as_of is not None) for entry in found])
         if len(found) == limit:
             way = "after" if reverse or sort is not Sort.CREATED else "before"
             remark(f"there may be more; next page: --{way} {found[-1].id}")
@@ -223,7 +263,7 @@ def restore(
     target: Annotated[str, typer.Argument(metavar="NAME|ID", help="Id, or the name it had.", show_default=False)],
     name: Annotated[str | None, typer.Option("--name", metavar="NAME", help="New name, if its own is in use.")] = None,
 ) -> None:
-    """Restore a note from the trash, with its id and name."""
+    """Restore a note from the trash, with its id and name, or undo that it was superseded or retracted."""
     with call.memory() as mem:
         entry = mem.restore(identified_in_trash(mem, target), name=name)
     print_entry(call, "restored", entry)
@@ -336,14 +376,27 @@ def fading(call: Invocation, target: Target) -> None:
     pairs((iso(at)[:16], line(query)) for at, query in found.recalls)
 
 
-def _row(entry: Entry) -> tuple[str, ...]:
-    return short(entry.id), iso(entry.created_at)[:10], entry.category or "", *_named_text(entry)
+def _row(entry: Entry, *, past: bool) -> tuple[str, ...]:
+    validity = [_day(entry.valid_from), _day(entry.valid_until), _state(entry)] if past else [""] * 3
+    return short(entry.id), iso(entry.created_at)[:10], *validity, entry.category or "", *_named_text(entry)
+
+
+def _day(moment: int | None) -> str:
+    return "" if moment is None else iso(moment)[:10]
+
+
+def _state(entry: Entry) -> State:
+    return entry.state_at(SystemClock().now())
 
 
 def _named_text(entry: Entry) -> tuple[str, str]:
     """Return the name, and the first tags with the beginning of the text, as much as fits into a row."""
     tags = " ".join(f"#{tag}" for tag in entry.tags[:TAGS])
     return line(entry.name or ""), line(f"{tags} {entry.content[:LONGEST]}")
+
+
+def _read(entry: Entry) -> str:
+    return "(read from the text)" if entry.validity_inferred else ""
 
 
 def _show(entry: Entry) -> None:
@@ -361,6 +414,10 @@ def _show(entry: Entry) -> None:
             ("conversation", safe(entry.conversation_id or "")),
             ("lifetime", entry.lifetime),
             ("source", safe(entry.source)),
+            ("origin", entry.origin),
+            ("evidence", safe(", ".join(entry.evidence))),
+            ("holds", " ".join(filter(None, (holding(entry, _state(entry)), _read(entry))))),
+            ("replaced by", entry.superseded_by or ""),
             ("created", iso(entry.created_at)),
             ("updated", iso(entry.updated_at) if entry.updated_at != entry.created_at else ""),
         ]

@@ -11,25 +11,33 @@ import typer
 
 from recollect.cli.output import SHORT_ID
 from recollect.errors import Invalid
-from recollect.model.entry import Category, Lifetime, Scope
+from recollect.model.entry import Category, Lifetime, Origin, Scope
 
 __all__ = [
+    "AsOfOption",
     "AtOption",
     "CategoryOption",
     "ChannelOption",
     "ContextOption",
     "ConversationOption",
     "ImportanceOption",
+    "IncludePastOption",
     "LifetimeOption",
     "LimitOption",
+    "MinOriginOption",
     "NameArgument",
+    "OriginOption",
     "ScopeOption",
     "SinceOption",
     "SourceOption",
+    "SupersedesOption",
     "TagOption",
     "Target",
     "TextArgument",
     "UntilOption",
+    "ValidFromOption",
+    "ValidUntilOption",
+    "WhyOption",
     "examples",
     "group",
     "note_fields",
@@ -83,6 +91,30 @@ LifetimeOption = Annotated[
 AtOption = Annotated[
     str | None, typer.Option("--at", metavar="TIME", help="Creation time, such as 2026-03-16T14:32:00Z. [default: now]")
 ]
+ValidFromOption = Annotated[
+    str | None, typer.Option("--valid-from", metavar="TIME", help="Time from which it holds. [default: no limit]")
+]
+ValidUntilOption = Annotated[
+    str | None, typer.Option("--valid-until", metavar="TIME", help="Time until which it holds. [default: no limit]")
+]
+OriginOption = Annotated[
+    Origin | None,
+    typer.Option("--origin", metavar="ORIGIN", help=f"Who stated it: {one_of(Origin)}. [default: from the source]"),
+]
+SupersedesOption = Annotated[
+    str | None, typer.Option("--supersedes", metavar="NAME|ID", help="Note that it replaces, which is kept as past.")
+]
+WhyOption = Annotated[str | None, typer.Option("--why", metavar="TEXT", help="Reason, for the history.")]
+AsOfOption = Annotated[
+    str | None, typer.Option("--as-of", metavar="TIME", help="What held at this time, as far as it was known then.")
+]
+IncludePastOption = Annotated[
+    bool, typer.Option("--include-past", help="Include what was superseded, retracted or has expired.")
+]
+MinOriginOption = Annotated[
+    Origin,
+    typer.Option("--min-origin", metavar="ORIGIN", help=f"Least trusted origin to include: {one_of(Origin)}."),
+]
 SinceOption = Annotated[str | None, typer.Option("--since", metavar="TIME", help="Earliest time, inclusive.")]
 LimitOption = Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of results.")]
 UntilOption = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Latest time, exclusive.")]
@@ -99,6 +131,10 @@ _NOTE_FIELDS: dict[str, tuple[Any, Any]] = {
     "source": (SourceOption, "agent"),
     "lifetime": (LifetimeOption, None),
     "at": (AtOption, None),
+    "valid_from": (ValidFromOption, None),
+    "valid_until": (ValidUntilOption, None),
+    "origin": (OriginOption, None),
+    "supersedes": (SupersedesOption, None),
 }
 
 

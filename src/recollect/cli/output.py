@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.text import Text
 
 from recollect.clock import iso
-from recollect.model.entry import Entry
+from recollect.model.entry import Entry, State
 
 __all__ = [
     "SHORT_ID",
@@ -26,6 +26,7 @@ __all__ = [
     "counted",
     "document",
     "heading",
+    "holding",
     "label",
     "line",
     "on_terminal",
@@ -147,9 +148,17 @@ def heading(title: str, facts: str = "") -> None:
     console.print(Text("  ").join(parts), soft_wrap=True)
 
 
-def brief(entry: Entry, text: str) -> None:
+def holding(entry: Entry, state: State) -> str:
+    """Return since when, until when and whether an entry holds; empty if it holds without a limit."""
+    since = "" if entry.valid_from is None else f"since {iso(entry.valid_from)[:10]}"
+    until = "" if entry.valid_until is None else f"until {iso(entry.valid_until)[:10]}"
+    return " ".join(filter(None, (since, until, "" if state is State.CURRENT else f"({state})")))
+
+
+def brief(entry: Entry, text: str, state: State) -> None:
     """Print an entry in brief: name or id, a few facts, and some text, wrapped on a terminal."""
     facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10]]
+    facts.append(holding(entry, state))
     heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
     _indented(Text(line(text)))
 

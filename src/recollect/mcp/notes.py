@@ -11,13 +11,16 @@ from recollect.errors import Invalid
 from recollect.mcp.request_context import request_context
 from recollect.mcp.schemas import (
     STRICT,
+    AsOf,
     ChangeView,
     ConversationRef,
     EntryRef,
     HitView,
+    IncludePast,
     Line,
     LongText,
     NoteView,
+    OriginArgument,
     Tag,
     TagList,
     TargetAgent,
@@ -48,15 +51,20 @@ __all__ = [
 ToolLimit = Annotated[int, Field(ge=1, le=100)]
 
 MEMORY: Actions = {
-    "remember": (("content",), ("tags", "context")),
-    "recall": (("query",), ("limit", "mode")),
+    "remember": (("content",), ("tags", "context", "origin")),
+    "recall": (("query",), ("limit", "mode", "as_of", "include_past")),
     "forget": (("id",), ()),
 }
 NOTE: Actions = {
     "add": (
         ("content",),
-        ("name", "tags", "context", "category", "scope", "importance", "lifetime", "channel", "conversation"),
+        (
+            *("name", "tags", "context", "category", "scope", "importance", "lifetime", "channel", "conversation"),
+            *("valid_from", "valid_until", "origin"),
+        ),
     ),
+    "supersede": (("target", "content"), ("valid_from", "why", "origin")),
+    "retract": (("target",), ("why",)),
     "write": (("target",), ("content", "tags", "context", "category", "importance")),
     "rename": (("target", "name"), ()),
     "alias": (("target", "name"), ()),
@@ -66,7 +74,7 @@ NOTE: Actions = {
     "history": (("target",), ()),
     "links": (("target",), ()),
     "trash": ((), ("limit",)),
-    "list": ((), ("kind", "category", "scope", "tag", "limit", "before")),
+    "list": ((), ("kind", "category", "scope", "tag", "limit", "before", "as_of", "include_past")),
 }
 
 
@@ -158,6 +166,9 @@ def memory(
         EntryRef | None,
         Field(description="For forget: the id that remember or recall gave; ok is false if it is not there."),
     ] = None,
+    origin: OriginArgument | None = None,
+    as_of: AsOf | None = None,
+    include_past: IncludePast | None = None,
 ) -> MemoryResult:
     """Your long-term memory, which outlives this conversation: remember a fact, recall facts, forget one.
 
@@ -168,16 +179,34 @@ def memory(
     Examples: {"action": "recall", "query": "when do we deploy?"} and {"action": "remember", "content": "We deploy on
     Tuesdays, never on Fridays.", "tags": ["deploy"]}
     """
-    checked(MEMORY, action, content=content, tags=tags, context=context, query=query, limit=limit, mode=mode, id=id)
+    checked(
+        MEMORY,
+        action,
+        content=content,
+        tags=tags,
+        context=context,
+        query=query,
+        limit=limit,
+        mode=mode,
+        id=id,
+        origin=origin,
+        as_of=as_of,
+        include_past=include_past,
+    )
     if action == "remember":
-        made = request_context().writing().remember(str(content), tags=tags or (), context=context)
+        made = request_context().writing().remember(str(content), tags=tags or (), context=context, origin=origin)
         return {"ok": True, "id": made.id}
     if action == "forget":
         return {"ok": request_context().writing().forget(str(id))}
     hits = request_context().memory.recall(
-        str(query), limit=limit or 5, mode=mode or "hybrid", conversation=request_context().current()
+        str(query),
+        limit=limit or 5,
+        mode=mode or "hybrid",
+        conversation=request_context().current(),
+        as_of=as_of,
+        include_past=bool(include_past),
     )
-    return {"ok": True, "results": hit_views(hits)}
+    return {"ok": True, "results": hit_views(hits, past=bool(include_past or as_of))}
 
 
 def memory_query(
@@ -268,14 +297,28 @@ def memory_upsert(
 
 def memory_note(
     action: Annotated[
-        Literal["add", "write", "rename", "alias", "remove", "restore", "show", "history", "links", "list", "trash"],
+        Literal[
+            "add",
+            "write",
+            "supersede",
+            "retract",
+            "rename",
+            "alias",
+            "remove",
+            "restore",
+            "show",
+            "history",
+            "links",
+            "list",
+            "trash",
+        ],
         Field(description="What to do."),
     ],
     target: Annotated[EntryRef | None, Field(description="The entry, for all actions but add, list and trash.")] = None,
     name: Annotated[
         Line | None, Field(description="For add, rename, alias, restore: a name that is not taken.")
     ] = None,
-    content: Annotated[LongText | None, Field(description="For add and write: the text.")] = None,
+    content: Annotated[LongText | None, Field(description="For add, write and supersede: the text.")] = None,
     tags: Annotated[TagList | None, Field(description="For add and write.")] = None,
     context: Annotated[
         LongText | None, Field(description="For add and write: where it came from, why it matters.")
@@ -303,8 +346,15 @@ def memory_note(
     before: Annotated[
         EntryRef | None, Field(description="For list: older than this one, the last of the page before.")
     ] = None,
+    valid_from: Annotated[Line | None, Field(description="For add and supersede: since when it holds.")] = None,
+    valid_until: Annotated[Line | None, Field(description="For add: until when it holds.")] = None,
+    origin: OriginArgument | None = None,
+    why: Annotated[LongText | None, Field(description="For supersede and retract: the reason.")] = None,
+    as_of: AsOf | None = None,
+    include_past: IncludePast | None = None,
 ) -> NoteResult:
-    """Work on single notes by their names: add, write (change), rename, alias, remove, restore, show, list, list the
+    """Work on single notes by their names: add, write (correct), supersede (it holds no longer, something else does),
+    retract (it holds no longer), rename, alias, remove, restore, show, list, list the
     trash, and see the history or the links of one.
 
     Use it for notes that people will look up by name and that have a purpose: decisions, lessons, open tasks, projects,
@@ -332,6 +382,12 @@ def memory_note(
         tag=tag,
         limit=limit,
         before=before,
+        valid_from=valid_from,
+        valid_until=valid_until,
+        origin=origin,
+        why=why,
+        as_of=as_of,
+        include_past=include_past,
     )
     mem, wanted = request_context().memory, str(target)
     match action:
@@ -357,6 +413,8 @@ def memory_note(
                 tag=tag,
                 limit=limit or 20,
                 after=mem.get(before) if before else None,
+                as_of=as_of,
+                include_past=bool(include_past),
             )
             return {"ok": True, "notes": [note_view(one) for one in listed]}
     mem = request_context().writing()
@@ -377,7 +435,14 @@ def memory_note(
                 conversation=conversation,
                 importance=0.5 if importance is None else importance,
                 lifetime=lifetime,
+                valid_from=valid_from,
+                valid_until=valid_until,
+                origin=origin,
             )
+        case "supersede":
+            made = mem.supersede(wanted, str(content), since=valid_from, why=why, origin=origin)
+        case "retract":
+            made = mem.retract(wanted, why=why)
         case "write":
             made = mem.apply(
                 Write(wanted, content=content, tags=tags, context=context, category=category, importance=importance)

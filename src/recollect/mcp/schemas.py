@@ -15,16 +15,19 @@ from recollect.model.recall import Hit
 
 __all__ = [
     "STRICT",
+    "AsOf",
     "ChangeView",
     "ConversationRef",
     "ConversationView",
     "EntryRef",
     "EventView",
     "HitView",
+    "IncludePast",
     "Line",
     "LongText",
     "MessageInput",
     "NoteView",
+    "OriginArgument",
     "Tag",
     "TagList",
     "TargetAgent",
@@ -50,6 +53,11 @@ TagList = Annotated[
 ConversationRef = Annotated[
     Line, Field(description="The id or the ref code of a conversation; left out, it is the one of this session.")
 ]
+OriginArgument = Annotated[
+    Literal["user", "agent", "tool", "external"], Field(description="Who said it; agent if left out.")
+]
+AsOf = Annotated[Line, Field(description="What held at this time, such as 2026-04-02.")]
+IncludePast = Annotated[bool, Field(description="Also what no longer holds.")]
 EntryRef = Annotated[Line, Field(description="The name, an alias, or the id of an entry.")]
 TargetAgent = Annotated[
     Line, Field(description="Another agent whose knowledge or past conversations to read. Such reads are recorded.")
@@ -72,6 +80,10 @@ class HitView(TypedDict):
     id: str
     content: str
     tags: list[str]
+    state: NotRequired[str]
+    since: NotRequired[str]
+    until: NotRequired[str]
+    origin: NotRequired[str]
     similar: NotRequired[Annotated[list[str], Field(description="Ids of near but different ones that are not shown.")]]
 
 
@@ -91,8 +103,13 @@ class NoteView(TypedDict):
     lifetime: str
     importance: float
     source: str
+    origin: str
     created_at: str
     updated_at: str
+    valid_from: NotRequired[str]
+    valid_until: NotRequired[str]
+    superseded_by: NotRequired[str]
+    closed_at: NotRequired[str]
 
 
 @with_config(STRICT)
@@ -133,14 +150,22 @@ class EventView(TypedDict):
     at: str
 
 
-def hit_views(hits: Sequence[Hit]) -> list[HitView]:
-    """Convert hits; similar entries are listed only if they are not results themselves."""
+def hit_views(hits: Sequence[Hit], *, past: bool = False) -> list[HitView]:
+    """Convert hits; similar entries are listed only if they are not results themselves.
+
+    With `past`, each says whether and when it holds, and who stated it.
+    """
     shown = {hit.entry.id for hit in hits}
     found = []
     for hit in hits:
         one: HitView = {"id": hit.entry.id, "content": hit.entry.content, "tags": [*hit.entry.tags]}
         if others := [entry_id for entry_id in hit.similar if entry_id not in shown]:
             one["similar"] = others
+        if past:
+            one["state"], one["origin"] = str(hit.state), str(hit.entry.origin)
+            one["since"] = iso(hit.entry.valid_from or hit.entry.created_at)
+            if hit.entry.valid_until is not None:
+                one["until"] = iso(hit.entry.valid_until)
         found.append(one)
     return found
 
@@ -156,6 +181,7 @@ def note_view(entry: Entry) -> NoteView:
         "lifetime": str(entry.lifetime),
         "importance": entry.importance,
         "source": entry.source,
+        "origin": str(entry.origin),
         "created_at": iso(entry.created_at),
         "updated_at": iso(entry.updated_at),
     }
@@ -167,6 +193,19 @@ def note_view(entry: Entry) -> NoteView:
         made["context"] = entry.context
     if entry.category:
         made["category"] = str(entry.category)
+    return _dated(made, entry)
+
+
+def _dated(made: NoteView, entry: Entry) -> NoteView:
+    """Add when the entry holds, and what replaced it."""
+    if entry.valid_from is not None:
+        made["valid_from"] = iso(entry.valid_from)
+    if entry.valid_until is not None:
+        made["valid_until"] = iso(entry.valid_until)
+    if entry.superseded_by is not None:
+        made["superseded_by"] = entry.superseded_by
+    if entry.closed_at is not None:
+        made["closed_at"] = iso(entry.closed_at)
     return made
 
 

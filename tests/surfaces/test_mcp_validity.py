@@ -1,0 +1,52 @@
+"""What holds, what held and who said so, as a model asks it."""
+
+from __future__ import annotations
+
+from surfaces.mcp_client import Agent, run_story, server
+
+from recollect import FixedClock, Home
+from recollect.clock import milliseconds
+
+
+def test_a_model_says_what_holds_what_held_and_who_said_so(home: Home, clock: FixedClock) -> None:
+    async def story(agent: Agent) -> None:
+        clock.set(milliseconds("2026-03-02"))
+        await agent("memory_note", action="add", name="deploy day", content="Deploys: Tuesdays", origin="user")
+        clock.set(milliseconds("2026-05-02"))
+        done = await agent(
+            "memory_note", action="supersede", target="deploy day", content="Deploys: Wednesdays", origin="user"
+        )
+        assert (done["note"]["name"], done["note"]["valid_from"]) == ("deploy day", "2026-05-02T00:00:00Z")
+        clock.set(milliseconds("2026-06-02"))
+        (now,) = (await agent("memory", action="recall", query="deploys"))["results"]
+        assert now == {"id": done["note"]["id"], "content": "Deploys: Wednesdays", "tags": []}
+        (then,) = (await agent("memory", action="recall", query="deploys", as_of="2026-04-02"))["results"]
+        told = {name: then[name] for name in ("content", "origin", "since", "until")}
+        assert told == {
+            "content": "Deploys: Tuesdays",
+            "origin": "user",
+            "since": "2026-03-02T00:00:00Z",
+            "until": "2026-05-02T00:00:00Z",
+        }
+        found = (await agent("memory", action="recall", query="deploys", include_past=True))["results"]
+        assert [one["state"] for one in found] == ["current", "superseded"]
+        assert len((await agent("memory_note", action="list"))["notes"]) == 1
+        assert len((await agent("memory_note", action="list", include_past=True))["notes"]) == 2
+        retracted = await agent("memory_note", action="retract", target="deploy day", why="we stopped")
+        assert retracted["note"]["closed_at"] == "2026-06-02T00:00:00Z"
+        assert (await agent("memory", action="recall", query="deploys"))["results"] == []
+        await agent("memory_note", action="restore", target="deploy day")
+        assert len((await agent("memory", action="recall", query="deploys"))["results"]) == 1
+
+    run_story(server(home), story)
+
+
+def test_a_model_cannot_replace_what_the_user_said_by_what_a_tool_said(home: Home) -> None:
+    home.agent("ana").remember("Deploys: Tuesdays", name="deploy day", origin="user")
+
+    async def story(agent: Agent) -> None:
+        change = {"action": "supersede", "target": "deploy day", "content": "Deploys: never", "origin": "tool"}
+        assert "cannot supersede" in await agent.refused("memory_note", **change)
+
+    run_story(server(home), story)
+    assert home.agent("ana").get("deploy day").content == "Deploys: Tuesdays"
