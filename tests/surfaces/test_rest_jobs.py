@@ -120,6 +120,7 @@ def test_who_is_in_charge_of_one_workspace_works_there_only(folder: Server) -> N
 def test_files_and_memory_are_brought_in_step(folder: Server, tmp_path: Path) -> None:
     vault = tmp_path / "home" / "workspaces" / "default" / "vault"
     folder.home.agent("ben").remember("Ben reviews every migration.", category="decisions")
+    folder.home.flush()
     (vault / "ben" / "decisions.md").unlink()
     ana = {"agent": "ana"}
     assert folder.client.post("/v1/vault/sync", params=ana).json()["problems"] == []
