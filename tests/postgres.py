@@ -92,6 +92,8 @@ class Server:
             "unix_socket_directories": "",
             # Files in the data folder, which a killed server cannot leave behind elsewhere.
             "dynamic_shared_memory_type": "mmap",
+            # Its ANALYZE would change query plans at any moment of a test.
+            "autovacuum": "off",
         }
         self._process = self._launch(
             "postgres", "-D", self.data, *(f"--{key}={value}" for key, value in options.items())

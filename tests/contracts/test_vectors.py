@@ -14,6 +14,7 @@ import pytest
 from faulty_embedder import FAULTS, FaultyEmbedder, Rows, Scattered, raising, well
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from postgres import wait_for
 
 import recollect
 from recollect import Add, ConfigError, Conflict, Home, Memory, Rename, Settings, Unavailable, Write
@@ -659,9 +660,12 @@ def test_closing_a_home_stops_after_the_batch_that_is_under_way(location: str) -
         embedder.wait_until_asked(1)
         thread = thread_of_later()
         assert thread is not None
-        home._shared.later.close(0)
+        later = home._shared.later
+        closing = threading.Thread(target=later.close, args=(60,))
+        closing.start()
+        wait_for("the queue to stop", lambda: later._thread is None)
         gate.set()
-        thread.join(60)
+        closing.join()
         assert not thread.is_alive()
         assert len(stored(mem)) == 32
         assert home.backfill() == 50
