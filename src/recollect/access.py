@@ -18,6 +18,7 @@ from recollect.engine.background import Background
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model import checks
 from recollect.model.access import ANY, Answer, Right, Token
+from recollect.model.entry import Origin
 from recollect.storage import access
 
 __all__ = ["InProgress", "Requests", "Tokens"]
@@ -55,21 +56,29 @@ class Tokens:
         agents: Iterable[str] = (ANY,),
         right: Right | str = Right.WRITE,
         expires: Moment | None = None,
+        origin: Origin | str = Origin.USER,
     ) -> tuple[Token, str]:
         """Create a token and return it with its secret, which cannot be read again.
 
-        Raises Conflict if the name is taken, and Invalid if `expires` is in the past.
+        `origin` is the most trusted origin that it may claim, for instance `tool` for a token of a tool: what it
+        writes has that origin, and it cannot change what was stated by a more trusted one.
+
+        Raises Conflict if the name is taken, and Invalid if `expires` is in the past or an admin token has an origin.
         """
         now = self._clock.now()
         ends = None if expires is None else milliseconds(expires)
         if ends is not None and ends <= now:
             raise Invalid("the expiry time is in the past; pass a time in the future, or none")
+        right, origin = checks.member(Right, right, "right"), checks.member(Origin, origin, "origin")
+        if right is Right.ADMIN and origin is not Origin.USER:
+            raise Invalid("an admin token may do everything; leave the origin out, or choose the right write")
         token = Token(
             id=names.new_id(now),
             name=names.name(name),
             workspace=ANY if workspace == ANY else names.segment(workspace, "a workspace"),
             agents=_agents(agents),
-            right=checks.member(Right, right, "right"),
+            right=right,
+            origin=origin,
             created_at=now,
             expires_at=ends,
         )

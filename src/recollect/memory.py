@@ -52,7 +52,7 @@ from recollect.vault.links import Links, links
 from recollect.vault.remains import remains
 from recollect.vault.sync import Vault
 
-__all__ = ["SHARED", "HomeServices", "Memory", "search_notes", "without_project"]
+__all__ = ["SHARED", "HomeServices", "Memory", "claiming", "search_notes", "without_project"]
 
 BATCH = 1_000
 TRIES = 3
@@ -772,6 +772,13 @@ def without_project(memory: Memory) -> Memory:
     limited = copy(memory)
     limited._entries = memory._entries.protecting(project.NAMES)
     limited.review = Review(limited._entries, memory._clock)
+    return limited
+
+
+def claiming(memory: Memory, origin: Origin) -> Memory:
+    """Return the same memory for a caller that may claim this origin at most, and change no more trusted entry."""
+    limited = copy(memory)
+    limited._entries = memory._entries.claiming(origin)
     return limited
 
 

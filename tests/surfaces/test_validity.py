@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from surfaces.server import Server, serving
+from surfaces.server import Server, serving, settings
 
-from recollect import Conflict, Denied, FixedClock, Home, NotFound
+from recollect import Conflict, Denied, FixedClock, Home, Invalid, NotFound
 from recollect.client import RemoteMemory, connect
 from recollect.clock import milliseconds
 from recollect.model.entry import State
@@ -125,3 +125,30 @@ def test_the_client_has_the_calls_of_the_library(remote: RemoteMemory, clock: Fi
     assert remote.restore("deploy day") == remote.get("deploy day")
     third = remote.remember("We deploy on Fridays", supersedes="deploy day", origin="user")
     assert remote.get("deploy day") == third
+
+
+def test_a_token_cannot_claim_an_origin_that_it_may_not_claim(home: Home) -> None:
+    mem = home.agent("ana")
+    said = mem.remember("We deploy on Tuesdays", name="deploy day", origin="user")
+    _, tool = home.tokens.create("crawler", agents=["ana"], origin="tool")
+    with pytest.raises(Invalid):
+        home.tokens.create("all", right="admin", origin="tool")
+    assert [token.origin for token in home.tokens.list()] == ["tool"]
+    with serving(home, settings(require_token=True)) as server, server.as_(tool) as rest:
+        for claim in ({"origin": "user"}, {"origin": "agent"}):
+            assert rest.post("/v1/entries", json={"content": "x", **claim}).status_code == 403
+            assert rest.post("/v1/entries/batch", json={"entries": [{"content": "x", **claim}]}).status_code == 403
+            assert rest.post("/v1/operations", json={"op": "add", "content": "x", **claim}).status_code == 403
+        for method, path, body in (
+            ("POST", "entries/deploy day/supersede", {"content": "never"}),
+            ("POST", "entries/deploy day/retract", {}),
+            ("POST", "entries", {"content": "never", "supersedes": "deploy day"}),
+            ("PATCH", "entries/deploy day", {"content": "never"}),
+            ("PUT", "entries/deploy day/knowledge", {"content": "never"}),
+            ("POST", "upsert", {"op": "update", "key": "deploy day", "content": "never"}),
+        ):
+            assert (rest.request(method, f"/v1/{path}", json=body).status_code, path) == (403, path)
+        assert rest.delete("/v1/entries/deploy day").status_code == 403
+        for source in ("agent", "user", "tool"):
+            assert rest.post("/v1/entries", json={"content": "seen", "source": source}).json()["origin"] == "tool"
+        assert mem.get("deploy day") == said

@@ -10,6 +10,7 @@ from recollect.cli.options import examples, group, one_of
 from recollect.cli.output import columns, document, heading, pairs, remark, safe
 from recollect.clock import iso
 from recollect.model.access import ANY, Right, Token
+from recollect.model.entry import Origin
 
 __all__ = ["app"]
 
@@ -40,6 +41,10 @@ def create(
     expires: Annotated[
         str | None, typer.Option("--expires", metavar="TIME", help="Expiry: a date or RFC 3339. [default: never]")
     ] = None,
+    origin: Annotated[
+        Origin,
+        typer.Option("--origin", metavar="ORIGIN", help=f"Most trusted origin that it may claim: {one_of(Origin)}."),
+    ] = Origin.USER,
     only_workspace: Annotated[
         str | None, typer.Option("--only-workspace", hidden=True, metavar="NAME", help="Alias of --workspace.")
     ] = None,
@@ -53,7 +58,12 @@ def create(
     agents = [*(agent or ()), *(only_agent or ())] or [call.agent if "agent" in call.given else ANY]
     with recollect.open(call.home) as home:
         token, secret = home.tokens.create(
-            name, workspace=next(one for one in wanted if one is not None), agents=agents, right=right, expires=expires
+            name,
+            workspace=next(one for one in wanted if one is not None),
+            agents=agents,
+            right=right,
+            expires=expires,
+            origin=origin,
         )
     if call.json:
         document({"token": token, "secret": secret})

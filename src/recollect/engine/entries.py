@@ -20,7 +20,7 @@ from recollect.engine import access_policy, embedding, remember, reviewing, supe
 from recollect.engine.agent_store import Store, Work
 from recollect.engine.embedding import EmbeddingQueue
 from recollect.errors import Conflict, Denied, NotFound
-from recollect.model.entry import Entry, Scope
+from recollect.model.entry import Entry, Origin, Scope
 from recollect.model.operation import Add, Alias, Operation, Rename, Revision, Write
 from recollect.model.review import Resolution, ReviewPair
 from recollect.names import is_id
@@ -50,6 +50,7 @@ class Entries:
         self._workspace, self._account = workspace, account
         self._clock, self._later = clock, later
         self._protected = frozenset[str]()
+        self._origin = Origin.USER
 
     def protecting(self, names: Iterable[str]) -> "Entries":
         """Return the same entries for a caller that must not change the entry with one of these names, or bind one."""
@@ -57,9 +58,25 @@ class Entries:
         limited._protected = frozenset(names)
         return limited
 
+    def claiming(self, origin: Origin) -> "Entries":
+        """Return the same entries for a caller that may claim an origin at most, and change no more trusted entry."""
+        limited = copy(self)
+        limited._origin = origin
+        return limited
+
+    def _claimed(self, draft: Add) -> Add:
+        """Return the draft with an origin that the caller may claim. Raises Denied if it names a more trusted one."""
+        if self._origin.at_least(remember.origin_of(draft)):
+            return draft
+        if draft.origin is not None:
+            raise Denied(f"this token may not write what the {draft.origin} said; its origin is {self._origin}")
+        return replace(draft, origin=self._origin)
+
     def require_unprotected(self, names: Iterable[str], targets: Iterable[str] = ()) -> None:
-        """Raise Denied if one of the names is protected, or one of the targets is an entry with a protected name."""
-        if not self._protected:
+        """Raise Denied if one of the names is protected, or one of the targets is an entry with a protected name, or of
+        an origin that the caller may not claim.
+        """
+        if not self._protected and self._origin is Origin.USER:
             return
         bound = {*names}
         for store in self.stores:
@@ -67,6 +84,11 @@ class Entries:
                 found = [entries.find(tx, target) for target in targets]
                 for known in entries.stored(tx, [one for one in found if one]).values():
                     bound |= {known.entry.name or "", *known.entry.aliases}
+                    if not self._origin.at_least(known.entry.origin):
+                        raise Denied(
+                            f"entry {known.entry.id} was stated by the {known.entry.origin}; a token of the origin "
+                            f"{self._origin} cannot change it. Nothing was changed"
+                        )
         if bound & self._protected:
             raise Denied(
                 f"{min(bound & self._protected)!r} is shown to all agents of the workspace; only a token for all of "
@@ -115,6 +137,7 @@ class Entries:
 
     def apply(self, operation: Operation, if_version: str | None) -> Entry:
         """Apply a checked operation; return the resulting entry."""
+        operation = self._claimed(operation) if isinstance(operation, Add) else operation
         bound = [operation.name] if isinstance(operation, Add | Rename | Alias) and operation.name else []
         self.require_unprotected(bound, [] if isinstance(operation, Add) else [operation.target])
         store = self._home_of(operation) if isinstance(operation, Add) else self._place_of(operation.target)
@@ -142,6 +165,7 @@ class Entries:
 
     def add(self, drafts: Sequence[Add]) -> list[Entry]:
         """Add checked entries: all, or none if a name is taken."""
+        drafts = [self._claimed(draft) for draft in drafts]
         self.require_unprotected(_names(drafts))
         parts = {
             store: {i: draft for i, draft in enumerate(drafts) if self._home_of(draft) is store}
@@ -212,6 +236,7 @@ class Entries:
 
     def supersede(self, target: str, draft: Add, why: str | None) -> Entry:
         """Add a checked entry that replaces another, and close that one."""
+        draft = self._claimed(draft)
         self.require_unprotected([draft.name] if draft.name else [], [target])
         store = self._place_of(target)
         (vector,) = embedding.at_once(store, [draft.content])

@@ -9,7 +9,8 @@ from threading import Lock
 from recollect.conversation import Conversation
 from recollect.errors import Denied, Invalid
 from recollect.home import Home
-from recollect.memory import SHARED, Memory, without_project
+from recollect.memory import SHARED, Memory, claiming, without_project
+from recollect.model.entry import Origin
 from recollect.model.history import Status
 
 __all__ = [
@@ -41,6 +42,8 @@ class MemoryAccess:
     agent: str
     may_write: bool = True
     may_set_project: bool = True
+    origin: Origin = Origin.USER
+    """The most trusted origin that it may claim."""
     may_read: Callable[[str], bool] = _anybody
     """Returns whether another agent may be read, in addition to what the memory itself allows."""
     conversation: str | None = None
@@ -49,7 +52,7 @@ class MemoryAccess:
     @property
     def memory(self) -> Memory:
         """The memory of the agent."""
-        found = self.home.agent(self.agent, self.workspace)
+        found = claiming(self.home.agent(self.agent, self.workspace), self.origin)
         return found if self.may_set_project or self.agent != SHARED else without_project(found)
 
 

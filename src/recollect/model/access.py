@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from recollect.model.entry import Origin
+
 __all__ = ["ANY", "Answer", "Right", "Token"]
 
 ANY = "*"
@@ -39,6 +41,8 @@ class Token:
     expires_at: int | None = None
     used_at: int | None = None
     revoked_at: int | None = None
+    origin: Origin = Origin.USER
+    """The most trusted origin that it may claim; entries of a more trusted one it may only read."""
 
     def allows(self, workspace: str, agent: str, right: Right | str) -> bool:
         """Return whether it covers this agent, workspace and right. `check` verifies expiry and revocation.

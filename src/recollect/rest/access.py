@@ -6,6 +6,7 @@ from fastapi import APIRouter, Path, Query, Response
 from pydantic import BaseModel, Field
 
 from recollect.model.access import ANY, Right, Token
+from recollect.model.entry import Origin
 from recollect.model.stats import Stats
 from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner
 from recollect.rest.idempotency import Route
@@ -27,6 +28,7 @@ class NewToken(Body):
     agents: Annotated[tuple[SegmentName | Wildcard, ...], FIRST_ERROR, Field(min_length=1, max_length=100)] = (ANY,)
     right: Right = Right.WRITE
     expires: BodyMoment | None = None
+    origin: Annotated[Origin, Field(description="The most trusted origin that it may claim.")] = Origin.USER
 
 
 class CreatedToken(BaseModel):

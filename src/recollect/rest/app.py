@@ -126,6 +126,7 @@ async def _speaker(request: Request) -> Speaker:
         agent=caller.agent,
         may_write=caller.may(Right.WRITE),
         may_set_project=caller.may_set_project,
+        origin=caller.origin,
         may_read=lambda agent: caller.may(Right.READ, agent=agent),
     )
 

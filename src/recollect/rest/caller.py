@@ -18,8 +18,9 @@ from starlette.types import Scope
 from recollect.config import Settings
 from recollect.errors import Denied
 from recollect.home import Home
-from recollect.memory import SHARED, Memory, without_project
+from recollect.memory import SHARED, Memory, claiming, without_project
 from recollect.model.access import ANY, Right, Token
+from recollect.model.entry import Origin
 
 __all__ = [
     "COOKIE",
@@ -69,8 +70,13 @@ class Caller:
 
     def memory_of(self, agent: str) -> Memory:
         """Return the memory of an agent, without the right to change the project note unless the token is for all."""
-        found = self.home.agent(agent, self.workspace)
+        found = claiming(self.home.agent(agent, self.workspace), self.origin)
         return found if agent != SHARED or self.may_set_project else without_project(found)
+
+    @property
+    def origin(self) -> Origin:
+        """The most trusted origin that the caller may claim."""
+        return Origin.USER if self.token is None else self.token.origin
 
     @property
     def may_set_project(self) -> bool:

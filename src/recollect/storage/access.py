@@ -4,6 +4,7 @@ import json
 from collections.abc import Mapping
 
 from recollect.model.access import Answer, Right, Token
+from recollect.model.entry import Origin
 from recollect.storage.database import Row, Transaction
 
 __all__ = ["StoredRequest", "by_hash", "find", "finish", "insert", "request", "tokens"]
@@ -21,7 +22,7 @@ def insert(tx: Transaction, token: Token, hash_: str) -> None:
         hash=hash_,
         workspace=token.workspace,
         agents=json.dumps(token.agents, ensure_ascii=False),
-        rights=str(token.right),
+        rights=str(token.right) if token.origin is Origin.USER else f"{token.right} {token.origin}",
         created_at=token.created_at,
         expires_at=token.expires_at,
     )
@@ -63,7 +64,8 @@ def finish(
 
 
 def _token(row: Row) -> Token:
-    id_, name, workspace, agents, right, created_at, expires_at, used_at, revoked_at = row
+    id_, name, workspace, agents, rights, created_at, expires_at, used_at, revoked_at = row
+    right, _, origin = rights.partition(" ")
     return Token(
         id=id_,
         name=name,
@@ -74,4 +76,5 @@ def _token(row: Row) -> Token:
         expires_at=expires_at,
         used_at=used_at,
         revoked_at=revoked_at,
+        origin=Origin(origin or Origin.USER),
     )
