@@ -103,7 +103,7 @@ class Tokens:
         with self._store.read() as tx:  # asking creates nothing
             known = access.find(tx, target)
         if known is None:
-            raise NotFound(f"there is no token {target!r}; the list of tokens shows those that are there")
+            raise NotFound(f"there is no token {target!r}; `token list` shows the existing ones")
         with self._store.database.write(self._store.agent) as tx:
             tx.run("access.token_revoke", id=known.id, revoked_at=self._clock.now())
             revoked = access.find(tx, known.id)
@@ -177,20 +177,20 @@ class Requests:
             raise InProgress(f"the request {key!r} was dropped just now; send it again")
         wanted, status, answer = known
         if wanted != fingerprint:
-            raise Conflict(f"the key {key!r} belongs to another request; choose a new key for a new request")
+            raise Conflict(f"the key {key!r} was used for another request; choose a new key for a new request")
         if status is None:
             raise InProgress(
-                f"the request {key!r} is under way, or was broken off; if it does not end, look whether it was done, "
-                "and if it was not, send it with a new key"
+                f"the request {key!r} is in progress, or was interrupted; if it does not end, check its effect, "
+                "and if there is none, send it with a new key"
             )
         if status == UNKNOWN:
             raise Conflict(
-                f"the request {key!r} failed, and whether it was done is not known; look whether what it should do is "
-                "there, and if it is not, send it with a new key: this one is free again a day after it was first sent"
+                f"the request {key!r} failed, and its effect is unknown; check whether it took effect, "
+                "and if not, send it with a new key: this one can be reused a day after it was first sent"
             )
         if answer is None:
             raise Conflict(
-                f"the request {key!r} was done (status {status}), but its answer is not kept: it was longer than "
+                f"the request {key!r} was done (status {status}), but its response is not stored: it was longer than "
                 f"{LONGEST_BODY:,} bytes, or something was erased since; ask for the result itself"
             )
         return answer

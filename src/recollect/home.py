@@ -187,7 +187,7 @@ class Home:
         """
         workspace = names.segment(name, "a workspace")
         if workspace not in self._place.workspaces():
-            raise NotFound(f"there is no workspace {workspace!r}; the list of workspaces shows those that are there")
+            raise NotFound(f"there is no workspace {workspace!r}; list the workspaces to see them")
         if self._place.account() is self._place.workspace(workspace) and self._guarded():
             raise Conflict(
                 "this file holds its only workspace, the account and tokens, and would be gone with all of them; "
@@ -443,7 +443,7 @@ class Home:
                 for problem in vault.refresh_all().problems if vault is not None else ():
                     _log.warning("the vault of %s: %s", workspace, problem)
             except (RecollectError, OSError) as error:
-                _log.warning("what was edited in the vault of %s is not taken in: %s", workspace, error)
+                _log.warning("edits in the vault of %s were not read: %s", workspace, error)
 
     def _entries_changed(self, workspace: str, agent: str, categories: Set[Category]) -> None:
         """Tell the vault, if this home has one, about a commit that changed an agent's entries."""
@@ -473,7 +473,7 @@ class Home:
             try:
                 used = bool(database.admin.agents())
             except RecollectError as error:  # one that is damaged must not stop the upkeep of the others
-                _log.warning("there is no upkeep of %s: %s", name, error)
+                _log.warning("upkeep of %s does not run: %s", name, error)
                 failed = error
                 continue
             if used:

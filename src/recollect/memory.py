@@ -514,7 +514,7 @@ class Memory:
             place = Cursor.read(names.plain("cursor", after), sort)
         if before is not None:
             if place is not None or sort is not Sort.CREATED or not down:
-                raise Invalid("`before` is for lists with the newest first; give the last entry as `after` instead")
+                raise Invalid("`before` is for lists with the newest first; pass the last entry as `after` instead")
             place = Cursor.of(before, sort) if isinstance(before, Entry) else Cursor(milliseconds(before), "")
         filters = Filters.checked(
             kinds=None if kind is None else [kind],

@@ -78,7 +78,7 @@ def place(cursor: object) -> tuple[int, str]:
     found = re.fullmatch(r"([0-9]{1,15})-([0-9a-f-]{36})", cursor) if isinstance(cursor, str) else None
     if found is None:
         raise Invalid(
-            f"{str(cursor)[:80]!r} is no place in a list; give the last item of the page before, or its cursor"
+            f"{str(cursor)[:80]!r} is not a valid cursor; pass the last item of the previous page, or its cursor"
         )
     return int(found[1]), found[2]
 
@@ -96,15 +96,15 @@ def plain(what: str, value: object, *, lines: bool = False) -> str:
         value.encode()
     except UnicodeEncodeError:
         raise Invalid(
-            f"the {what} holds a lone surrogate, which is not valid Unicode; decode the input with errors='replace'"
+            f"the {what} contains a lone surrogate, which is not valid Unicode; decode the input with errors='replace'"
         ) from None
     if lines:
         if "\0" in value:
-            raise Invalid(f"the {what} holds a NUL byte; remove it, memory stores text only")
+            raise Invalid(f"the {what} contains a NUL byte; remove it: only text is stored")
     else:
         control = next((c for c in value if unicodedata.category(c) in ("Cc", "Zl", "Zp") or c in _TURNS), None)
         if control is not None:
-            raise Invalid(f"the {what} holds the control character {control!r}; names and tags are one line of text")
+            raise Invalid(f"the {what} contains the control character {control!r}; names and tags are one line of text")
     return value
 
 
@@ -120,7 +120,7 @@ def name(value: object, what: str = "name", length: int = NAME_LENGTH) -> str:
     """Return the name, trimmed and validated: one line of 1 to `length` characters."""
     trimmed = plain(what, value.strip() if isinstance(value, str) else value)
     if is_blank(trimmed):
-        raise Invalid(f"the {what} is empty; give it at least one visible character")
+        raise Invalid(f"the {what} is empty; it must have at least one visible character")
     if len(trimmed) > length:
         raise Invalid(f"the {what} has {len(trimmed):,} characters; at most {length} are allowed")
     return trimmed

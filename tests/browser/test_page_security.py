@@ -168,7 +168,7 @@ def test_a_server_that_asks_for_a_token_shows_a_login_and_keeps_the_token_from_s
     server, write, _ = guarded
     page = visit(server, "#/memory/deploy%20day", allowed=("401",))
     log_in(page, "rcl_wrong")
-    expect(page.get_by_role("alert")).to_contain_text("not known")
+    expect(page.get_by_role("alert")).to_contain_text("unknown")
     log_in(page, write)
     expect(page.locator(".content")).to_have_text("We deploy on Tuesdays.")
     assert write not in page.evaluate("document.cookie + JSON.stringify(localStorage) + JSON.stringify(sessionStorage)")

@@ -301,7 +301,7 @@ def test_the_same_key_for_another_request_is_a_conflict(home: Home) -> None:
 
 def test_a_request_under_way_is_a_conflict_until_it_is_done_or_dropped(home: Home) -> None:
     home.requests.begin("r-1", "abc")
-    with pytest.raises(Conflict, match="under way"):
+    with pytest.raises(Conflict, match="in progress"):
         home.requests.begin("r-1", "abc")
     home.requests.drop("r-1")
     assert home.requests.begin("r-1", "abc") is None
@@ -317,7 +317,7 @@ def test_a_request_of_unknown_outcome_is_not_repeated_for_a_day(home: Home, cloc
     home.requests.drop("r-1")
     home.requests.finish("r-1", 200, "late")
     for _ in range(2):
-        with pytest.raises(Conflict, match=r"'r-1' failed.*not known.*new key"):
+        with pytest.raises(Conflict, match=r"'r-1' failed.*unknown.*new key"):
             home.requests.begin("r-1", "abc")
     with pytest.raises(Conflict, match="another request"):
         home.requests.begin("r-1", "xyz")

@@ -401,7 +401,7 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
     "a name without an entry": (
         "INSERT INTO names VALUES ('ana', 'ghost', '01890a5d-ac96-774b-bcce-b302099a8057', 1)",
         "names",
-        "the name 'ghost' belongs to no entry",
+        "the name 'ghost' refers to no entry",
         True,
     ),
     "a name that is missing": (
@@ -579,7 +579,7 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
     "an entry that is missing": (
         f"DELETE FROM entries WHERE agent = 'ana' AND id = {ID}",
         "entries",
-        "entry .* is in the log, but it is not there",
+        "entry .* is in the log, but does not exist",
         True,
     ),
     "two entries of one number": (
@@ -610,14 +610,14 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
         "UPDATE operations SET before = replace(before, 'a named note', 'forged') "
         "WHERE agent = 'ana' AND operation = 'write'",
         "log",
-        "operation .* on entry .* does not fit what the log says before it",
+        "operation .* on entry .* contradicts the log before it",
         False,
     ),
     "a row of the log about a forgotten entry that was changed": (
         "UPDATE operations SET before = replace(before, 'forgotten', 'forged') "
         "WHERE agent = 'ana' AND operation = 'remove'",
         "log",
-        "operation .* on entry .* does not fit what the log says before it",
+        "operation .* on entry .* contradicts the log before it",
         False,
     ),
     "a row of the log that cannot be read": (
@@ -630,7 +630,7 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
         "UPDATE operations SET entry_id = '01890a5d-ac96-774b-bcce-b302099a8057' "
         f"WHERE agent = 'ana' AND entry_id = {ID}",
         "log",
-        "entry .* is there, but the log does not say so",
+        "entry .* exists, but is not in the log",
         False,
     ),
 }
@@ -728,7 +728,7 @@ def test_one_damaged_entry_does_not_hide_the_others(home: Home, filled: Memory, 
     report = home.check(repair=True)
     assert mentions(report.findings, "entries", "its fingerprint differs")
     assert mentions(report.findings, "entries", "the context of entry .* is 'forged'")
-    assert mentions(report.findings, "names", "the name 'ghost' belongs to no entry")
+    assert mentions(report.findings, "names", "the name 'ghost' refers to no entry")
     assert [finding.repaired for finding in report.findings if finding.part == "names"] == [True]
     assert (report.entries, report.operations) == (home.check().entries, home.check().operations)
     assert report.entries > 20

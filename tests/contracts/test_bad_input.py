@@ -40,9 +40,9 @@ BAD_TEXTS = {
     "as bytes": (b"raw", "must be text, not bytes"),
 }
 BAD_NAMES = BAD_TEXTS | {
-    "empty": ("", "is empty; give it at least one visible character"),
-    "blank": (" \t ", "is empty; give it at least one visible character"),
-    "of what nobody sees": ("\u200b\u3164\u2060", "is empty; give it at least one visible character"),
+    "empty": ("", "is empty; it must have at least one visible character"),
+    "blank": (" \t ", "is empty; it must have at least one visible character"),
+    "of what nobody sees": ("\u200b\u3164\u2060", "is empty; it must have at least one visible character"),
     "that is turned around": ("invoice\u202efdp.exe", "control character"),
     "with a newline": ("one\ntwo", "control character"),
     "with an escape": ("one\x1btwo", "control character"),

@@ -237,10 +237,10 @@ def test_a_note_on_purpose_and_a_turn_that_repeats_the_text_stay_and_are_reporte
     repeated = conv.assistant("I see: hunter2qzz.")
     note = mem.remember("and it is the one for the database of the port", name="which one")
     receipt = conv.erase(pasted)
-    assert f"turn {repeated.seq} of the conversation {conv.ref_code} holds some of the same words" in str(
+    assert f"turn {repeated.seq} of the conversation {conv.ref_code} contains some of the same words" in str(
         receipt.remaining
     )
-    assert f"entry {note.id} holds some of the same words and was left alone" in receipt.remaining
+    assert f"entry {note.id} contains some of the same words and was not changed" in receipt.remaining
     assert mem.get("which one").content == note.content
     assert conv.event(repeated.hash) == repeated
 

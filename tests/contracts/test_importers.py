@@ -542,7 +542,7 @@ def test_a_memory_folder_becomes_the_memories_of_its_agents(home: Home, memory_f
         "ux": ({"entries": 2}, {}, {}),
     }
     assert (done.migrated, done.skipped) == (("dev.md",), ("ux.md",))
-    assert "bad.json is no JSON, and was left out" in done.remarks
+    assert "bad.json is not JSON, and was skipped" in done.remarks
     dev = {entry.category: entry for entry in home.agent("dev").list()}
     assert (dev[Category.DECISIONS].content, dev[Category.DECISIONS].tags) == ("We use PostgreSQL. #db", ("db",))
     assert dev[Category.TASKS].content == "- [ ] write the tests"
@@ -635,8 +635,8 @@ def test_a_zip_and_garbage_are_refused(home: Home, mem: Memory, tmp_path: Path) 
         packed.writestr("conversations.json", "[]")
     for content, message in [
         ((tmp_path / "export.zip").read_bytes(), "is a zip; unpack it"),
-        (b"", "is no JSON"),
-        (b"hello", "is no JSON"),
+        (b"", "is not JSON"),
+        (b"hello", "is not JSON"),
         (b"\xff\xfe\x00garbage", "is not UTF-8"),
         (b"[]", "is none of the formats"),
         (b'[{"a": 1}]', "is none of the formats"),

@@ -253,7 +253,7 @@ def test_a_run_that_is_going_on_cannot_be_undone(opened: Open) -> None:
     home = opened(Job("age", work))
     home.agent("ana").remember("hello")
     run = home.jobs.run("age")
-    assert "still going on" in caught[0]
+    assert "still in progress" in caught[0]
     assert home.jobs.undo(run.id).figures == {"undone": 0}
 
 

@@ -386,5 +386,5 @@ def test_a_server_that_only_reads_can_be_read_and_says_what_to_do_on_a_write(pos
         assert [entry.content for entry in home.agent("ana").list()] == ["kettle"]
         assert home.check().findings == ()
         for agent in ("ana", "new"):
-            with pytest.raises(ConfigError, match=r"only reads.*nothing was written\. Give the address"):
+            with pytest.raises(ConfigError, match=r"is read-only.*nothing was written\. Use the address"):
                 home.agent(agent).remember("x")

@@ -196,7 +196,7 @@ def test_a_damaged_entry_is_rewritten_from_a_log_that_proves_it(home: Home, fill
     )
     is_mended(home, "entries", "its fingerprint differs")
     damage(location, f"DELETE FROM entries WHERE agent = 'ana' AND id = {ID}")
-    is_mended(home, "entries", "is in the log, but it is not there")
+    is_mended(home, "entries", "is in the log, but does not exist")
     assert filled.list() == listed
     assert [(hit.entry.id, hit.score) for hit in filled.recall("glacier note", limit=20)] == hits
     filled.apply(Write("also", content="another text"))
@@ -299,8 +299,8 @@ def test_an_invalid_row_of_the_log_is_reported_and_does_not_stop_the_check(
         ("after = '[]'", "operation .* cannot be read"),
         ("after = '7'", "operation .* cannot be read"),
         ("operation = 'garbage'", "operation .* is 'garbage', which is none"),
-        ("before = NULL", "operation .* does not fit what the log says before it"),
-        ("""before = '{"content":"a named note"}'""", "operation .* does not fit what the log says before it"),
+        ("before = NULL", "operation .* contradicts the log before it"),
+        ("""before = '{"content":"a named note"}'""", "operation .* contradicts the log before it"),
     ):
         damage(location, f"UPDATE operations SET {sql} WHERE agent = 'ana' AND seq = {row[1]}")
         is_only_told(home, "log", message)
@@ -382,7 +382,7 @@ def test_a_journal_without_its_right_counter_is_found_and_mended(home: Home, tal
             "events 11 to 12 are missing from the journal, or its counter",
         ),
         ("UPDATE journals SET events = 999999999 WHERE agent = 'ana'", "events 11 to 999999999 are missing"),
-        ("UPDATE journals SET flushed = 999999999 WHERE agent = 'ana'", "is said to end with event 999999999"),
+        ("UPDATE journals SET flushed = 999999999 WHERE agent = 'ana'", "ends with event 999999999"),
     ):
         damage(location, sql)
         if "events = 999999999" in sql:

@@ -526,10 +526,10 @@ BROKEN: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a zip": (lambda good: b"PK\x03\x04" + good, "is a zip; unpack it"),
     "half a gzip": (lambda good: gzip.compress(good)[:-20], "damaged or cut off"),
     "another JSON": (lambda good: b'{"entries": []}\n', "is not an export of recollect"),
-    "no JSON": (lambda good: bytes(range(256)) * 10, "is not an export of recollect|cut off"),
+    "not JSON": (lambda good: bytes(range(256)) * 10, "is not an export of recollect|cut off"),
     "nothing": (lambda good: b"", "is not an export of recollect"),
     "a line of no meaning": (lambda good: good.replace(b'["names"', b'["names",1', 1), "is no row of an export"),
-    "a line of no JSON": (lambda good: good.replace(b'["names"', b"[names", 1), "is not JSON"),
+    "a line of not JSON": (lambda good: good.replace(b'["names"', b"[names", 1), "is not JSON"),
     "a workspace outside": (
         lambda good: good.replace(b'"workspace":"default"', b'"workspace":"../other"'),
         "cannot be the name of a workspace",

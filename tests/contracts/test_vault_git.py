@@ -352,9 +352,7 @@ def test_every_dream_is_a_commit_with_its_diary(live: Home, clock: FixedClock) -
     assert files_of(live.vault().folder / "ben") == [".gitattributes", ".gitignore", "DREAMS.md", "lessons.md"]
 
 
-@pytest.mark.parametrize(
-    ("trouble", "told"), [("index.lock", "git cannot work"), ("MERGE_HEAD", "in the middle of a merge")]
-)
+@pytest.mark.parametrize(("trouble", "told"), [("index.lock", "git cannot work"), ("MERGE_HEAD", "has a merge")])
 def test_git_in_trouble_fails_no_dream_and_no_ending(
     live: Home, clock: FixedClock, caplog: pytest.LogCaptureFixture, trouble: str, told: str
 ) -> None:

@@ -238,7 +238,7 @@ def test_an_erased_note_leaves_the_files_and_what_was_dreamed_of_it(tmp_path: Pa
         (own / "notes.md").write_text("my own: The password of the harbour is mackerel")
         receipt = mem.forget(entry.id, erase=True)
         assert [path.name for path in own.iterdir() if "mackerel" in path.read_text()] == ["notes.md"]
-        assert f"the file {own / 'notes.md'} holds some of the same words and was left alone" in receipt.remaining
+        assert f"the file {own / 'notes.md'} contains some of the same words and was not changed" in receipt.remaining
 
 
 def test_an_edit_that_was_not_read_yet_does_not_survive_an_erasure(location: str, folder: Path) -> None:

@@ -271,7 +271,7 @@ def test_a_database_of_another_program_is_refused_and_left_alone(tmp_path: Path)
     with recollect.open(path) as home:
         mem = home.agent("ana")
         for call in (mem.list, lambda: mem.remember("not here"), lambda: mem.get("x"), home.check):
-            with pytest.raises(recollect.ConfigError, match="not a recollect memory; give the path of another file"):
+            with pytest.raises(recollect.ConfigError, match="not a recollect memory; pass the path of another file"):
                 call()
     assert files(tmp_path) == before
 

@@ -318,7 +318,7 @@ def test_a_participant_uses_the_scratchpad_of_the_owner(cli: Command) -> None:
     assert cli("scratchpad", "list", "last", "--json").json == {"plan": 7}
     assert cli("scratchpad", "read", ref, "plan", "--owner", "default", "--agent", "zoe").text == "7\n"
     assert cli("scratchpad", "clear", ref, "--owner", "default", "--agent", "zoe", "--json").json == {"removed": 1}
-    assert "no participant" in cli("scratchpad", "list", ref, "--owner", "default", "--agent", "eve", code=5).err
+    assert "not a participant" in cli("scratchpad", "list", ref, "--owner", "default", "--agent", "eve", code=5).err
 
 
 def test_files_of_an_older_layout_are_taken_in_and_a_history_shows_what_changed(cli: Command) -> None:

@@ -150,7 +150,7 @@ def test_an_access_that_may_only_read_changes_nothing(home: Home) -> None:
             ("forge_reminder", {"action": "add", "at": "1h", "message": "x"}),
             ("forge_memory_checkpoint", {}),
         ):
-            assert "may only read" in await agent.refused(tool, **arguments)
+            assert "is read-only" in await agent.refused(tool, **arguments)
         denied = await agent.refused("memory_query", query="x", target_agent="bob")
         assert "right to read the agent 'bob'" in denied
 

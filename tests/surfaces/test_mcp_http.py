@@ -223,9 +223,9 @@ def test_without_tokens_an_address_has_the_share(home: Home, monkeypatch: pytest
 @pytest.mark.parametrize(
     ("error", "told_instead"),
     [
-        (Unavailable("/srv/ana/memory.db is in use"), "cannot be used right now"),
+        (Unavailable("/srv/ana/memory.db is in use"), "is unavailable"),
         (Corrupt("/srv/ana/memory.db is damaged"), "is damaged"),
-        (ConfigError("cannot use /srv/ana/memory.db: no permission"), "not set up for this"),
+        (ConfigError("cannot use /srv/ana/memory.db: no permission"), "not configured for this"),
     ],
 )
 @pytest.mark.parametrize("mode", MODES)

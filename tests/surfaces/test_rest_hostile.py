@@ -257,7 +257,7 @@ def test_a_body_that_does_not_come_does_not_hold_up_the_end(tmp_path: Path, monk
         for one in slow:
             head, _, body = everything(one).partition(b"\r\n\r\n")
             assert head.startswith(b"HTTP/1.1 503")
-            assert "about to stop" in json.loads(body)["detail"]
+            assert "shutting down" in json.loads(body)["detail"]
 
 
 @contextmanager

@@ -65,7 +65,7 @@ def test_where_tokens_are_asked_for_no_answer_tells_a_path_and_the_log_does(
     blocked.parent.mkdir(parents=True)
     blocked.write_text("a file, where a folder should be")
     (tmp_path / "home" / "workspaces" / "other").mkdir()
-    (tmp_path / "home" / "workspaces" / "other" / "vault").write_text("no folder")
+    (tmp_path / "home" / "workspaces" / "other" / "vault").write_text("not a folder")
     with guarded.as_(token(guarded, "ana", "write")) as client, caplog.at_level(logging.WARNING, "recollect.rest"):
         answer = client.post("/v1/entries", params={"workspace": "blocked"}, json={"content": "x"})
         assert (answer.status_code, answer.headers["content-type"]) == (503, "application/problem+json")

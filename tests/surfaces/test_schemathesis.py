@@ -30,7 +30,7 @@ UNSAID = (
     "the expiry time is in the past",  # what time it is
     "is a reserved word",
     "is not in Unicode normal form",  # no agent and no workspace has such a name
-    "is no place in a list",  # cursors
+    "is not a valid cursor",  # cursors
     # What two fields say together:
     "needs the conversation it belongs to",
     "needs the channel it belongs to",

@@ -186,7 +186,7 @@ def test_workers_share_a_memory_and_one_that_dies_is_replaced(tmp_path: Path) ->
                 ids.add(one.post("/v1/entries", json={"content": f"note {n}"}).json()["id"])
         psutil.Process(first).kill()
         log = server.log_until("answers")
-        assert f"worker {first} ended with -9; another one takes its place" in log
+        assert f"worker {first} ended with -9; starting a new one" in log
         for identity in ids:
             with client(server.url) as one:
                 assert one.get(f"/v1/entries/{identity}").status_code == 200
@@ -212,7 +212,7 @@ def test_a_worker_that_cannot_be_replaced_is_tried_again_while_the_others_go_on(
         assert len(server.workers()) == 2
         assert server.client.post("/v1/entries", json={"content": "We deploy on Tuesdays."}).status_code == 201
         assert server.stop()[0] == 0
-    assert log.count("takes its place") == 1
+    assert log.count("starting a new one") == 1
     assert log.count("is a directory") == 2
     assert "Traceback" not in log
 
@@ -222,7 +222,7 @@ def test_where_no_worker_can_start_the_server_says_so_and_ends(cli: Command) -> 
     (cli.folder / "sitecustomize.py").write_text(stopping)
     source = Path(recollect.__file__).parents[1]
     ended = cli("serve", "--port", "0", "--workers", "2", code=6, PYTHONPATH=f"{cli.folder}:{source}")
-    assert "a worker process could not start; what it said is above" in ended.err
+    assert "a worker process could not start; see its error above" in ended.err
 
 
 def test_workers_end_in_good_order_and_without_their_parent_too(tmp_path: Path) -> None:

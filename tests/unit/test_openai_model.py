@@ -160,7 +160,7 @@ def test_a_model_that_takes_no_temperature_is_asked_without_one_and_keeps_its_sc
 )
 def test_an_answer_of_another_form_is_unavailable(chat: ChatServer, nonsense: Behaviour) -> None:
     chat.script = [nonsense]
-    with pytest.raises(Unavailable, match="something else") as caught:
+    with pytest.raises(Unavailable, match="did not return a text") as caught:
         model(chat).complete(MESSAGES)
     assert len(str(caught.value)) < 600
 

@@ -459,7 +459,7 @@ class RemoteMemory(_Remote):
         """Apply one operation; return the entry after it (for a remove: before it)."""
         body = {"op": type(operation).__name__.lower(), **_without_defaults(operation, *get_args(Operation))}
         if body.keys() == {"op", "target"} and isinstance(operation, Write):
-            raise Invalid(f"this write changes nothing; give {', '.join(WRITABLE[:-1])} or {WRITABLE[-1]}")
+            raise Invalid(f"this write changes nothing; pass {', '.join(WRITABLE[:-1])} or {WRITABLE[-1]}")
         entry: Entry = from_json(Entry, self._ask("POST", "/v1/operations", body=body, headers=_match(if_version)))
         return entry
 
@@ -557,7 +557,7 @@ def _place(before: Any, after: Any, filters: Mapping[str, Any]) -> str | None:
         return None
     if before is not None:
         if after is not None or sort is not Sort.CREATED or filters.get("descending") is False:
-            raise Invalid("`before` is for lists with the newest first; give the last entry as `after` instead")
+            raise Invalid("`before` is for lists with the newest first; pass the last entry as `after` instead")
         return (Cursor.of(before, sort) if isinstance(before, Entry) else Cursor(milliseconds(before), "")).text(sort)
     return Cursor.of(after, sort).text(sort) if isinstance(after, Entry) else after
 

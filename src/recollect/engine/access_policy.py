@@ -69,7 +69,7 @@ def of_another(reader: Store, target_agent: str, filters: Filters, *, call: str,
     """Record a read of another agent's memory; return the filters restricted to what the reader may see."""
     if Scope.WORKSPACE not in filters.scopes:
         raise Denied(
-            f"only the workspace scope of {target_agent!r} may be read from outside: its knowledge and its past "
+            f"other agents may read only the workspace scope of {target_agent!r}: its knowledge and past "
             "conversations; leave scopes out"
         )
     with reader.write() as work:
@@ -99,5 +99,5 @@ def participant(owner: Store, agent: str, id_or_ref: str) -> ConversationInfo:
         found = history.conversation(tx, id_or_ref)
     # The same error for a missing conversation, so that a denied caller cannot probe which ones exist.
     if found is None or agent not in found.participants:
-        raise Denied(f"{agent!r} is no participant of a conversation {id_or_ref!r} of {owner.agent!r}")
+        raise Denied(f"{agent!r} is not a participant of a conversation {id_or_ref!r} of {owner.agent!r}")
     return found

@@ -103,10 +103,10 @@ def _look(store: Store) -> _Findings:
 
 def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _Findings) -> None:
     problems = found.problems
-    problems["names"] += [f"the name {name!r} belongs to no entry" for (name,) in tx.all("names.dangling")]
+    problems["names"] += [f"the name {name!r} refers to no entry" for (name,) in tx.all("names.dangling")]
     for entry_id, least, most in tx.all("names.crowded"):
         strange = least < 0 or most > 1
-        message = "a name that is marked neither as such nor as an alias" if strange else "more than one name"
+        message = "a name that is neither canonical nor an alias" if strange else "more than one name"
         problems["names"].append(f"entry {entry_id} has {message}")
     living, removed = _read_log(tx, counters, found)
     logged = living | removed
@@ -116,7 +116,7 @@ def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _
         for stored in _readable(tx, found, living):
             entry = stored.entry
             if entry.seq in numbers:
-                problems["entries"].append(f"entry {entry.id} has the number {entry.seq}, and so has another one")
+                problems["entries"].append(f"entry {entry.id} has the number {entry.seq}, which another entry has, too")
             numbers.add(entry.seq)
             yield stored.doc, document(entry)
 
@@ -127,7 +127,7 @@ def _look_at_entries(store: Store, tx: Transaction, counters: Counters, found: _
     if found.unreadable:
         wrong = []  # the index cannot be verified without all entries
     for entry_id in sorted(living):
-        problems["entries"].append(f"entry {entry_id} is in the log, but it is not there")
+        problems["entries"].append(f"entry {entry_id} is in the log, but does not exist")
         found.differing.append(entry_id)
     for entry_id, rows in _logs(tx, sorted(removed)):
         log_replay.replay(entry_id, rows, problems["log"])
@@ -157,7 +157,7 @@ def _read_log(tx: Transaction, counters: Counters, found: _Findings) -> tuple[se
             (removed if operation == "remove" else living).add(entry_id)
             (living if operation == "remove" else removed).discard(entry_id)
             if operation not in log_replay.OPERATIONS:
-                problems.append(f"operation {seq} on entry {entry_id} is {operation!r:.80}, which is none")
+                problems.append(f"operation {seq} on entry {entry_id} is {operation!r:.80}, which is not an operation")
             try:
                 seqs = [values.get("seq") for values in log_replay.fields(row)]
             except ValueError as error:
@@ -178,7 +178,7 @@ def _readable(tx: Transaction, found: _Findings, living: set[str]) -> Iterator[e
             found.highest.entries = max(found.highest.entries, seq)
             found.highest.documents = max(found.highest.documents, doc)
             if entry_id not in living:
-                found.problems["log"].append(f"entry {entry_id} is there, but the log does not say so")
+                found.problems["log"].append(f"entry {entry_id} exists, but is not in the log")
         for stored in _batch(tx, rows, found):
             if stored.entry.id in living:
                 _compare(stored.entry, logs[stored.entry.id], found)

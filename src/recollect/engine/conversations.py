@@ -166,7 +166,7 @@ def find(store: Store, id_or_ref: object) -> ConversationInfo:
     with store.read() as tx:
         found = history.conversation(tx, target)
     if found is None:
-        raise NotFound(f"there is no conversation {target!r} of this agent; the list of conversations shows them")
+        raise NotFound(f"this agent has no conversation {target!r}; list the conversations to see them")
     return found
 
 
@@ -189,7 +189,7 @@ def transition(tx: Transaction, conversation: str, status: Status, now: int) -> 
     Journal.advance(tx, 0, text.ANALYSIS_VERSION)  # blocks concurrent appenders until commit
     found = history.conversation(tx, conversation)
     if found is None:
-        raise NotFound(f"there is no conversation {conversation!r} of this agent any more")
+        raise NotFound(f"this agent no longer has the conversation {conversation!r}")
     if found.status not in _FOLLOWS[status]:
         raise Conflict(
             f"the conversation {found.ref_code} is {found.status}; only one that is "
@@ -229,7 +229,7 @@ def append(
     else:
         row = tx.one("history.last", id=conversation)
     if row is None:
-        raise NotFound(f"there is no conversation {conversation!r} of this agent; start one")
+        raise NotFound(f"this agent has no conversation {conversation!r}; start one")
     status, ending, previous = row
     if status != Status.ACTIVE or ending:
         state = "being ended" if status == Status.ACTIVE else status
@@ -291,7 +291,7 @@ def referenced(store: Store, conversation: str, reference: object) -> Event:
     if not found:
         raise NotFound(f"no event of this conversation has a hash that begins with {digest!r}")
     if len(found) > 1:
-        raise Conflict(f"more than one event has a hash that begins with {digest!r}; give more of it")
+        raise Conflict(f"more than one event has a hash that begins with {digest!r}; pass more of it")
     return found[0]
 
 

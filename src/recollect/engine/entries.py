@@ -211,7 +211,7 @@ class Entries:
         names = _names(drafts)
         for name, times in Counter(names).items():
             if times > 1:
-                raise Conflict(f"{name!r} is the name of {times} of the new entries; give each its own")
+                raise Conflict(f"{name!r} is the name of {times} of the new entries; each needs its own")
         for store in self.stores:
             with store.read() as tx:
                 _must_be_free(entries.bindings(tx, names))

@@ -99,8 +99,8 @@ def erase(
     rows = [line for one in stores for line in left(one, traces.words(), f"the id {entry_id}")]
     verified = ["entries", "operation log", *([] if rows else ["every table"]), *tidied.verified]
     remaining = [
-        *(f"entry {other} holds some of the same words and was left alone" for other in sorted(same)),
-        *(f"the conversation {talk} that it comes from, its journal and summaries, was left alone" for talk in talks),
+        *(f"entry {other} contains some of the same words and was not changed" for other in sorted(same)),
+        *(f"the conversation {talk} that it comes from, its journal and summaries, was not changed" for talk in talks),
         *rows,
         *elsewhere([entry_id], traces.probes),
         *tidied.remaining,
@@ -285,7 +285,7 @@ def left(store: Store, words: Sequence[str], again: str) -> Iterator[str]:
     try:
         yield from _found(store, words, again)
     except RecollectError as error:
-        yield f"the tables may hold a word of it, and could not be searched: {error}"
+        yield f"the tables may contain a word of it, and could not be searched: {error}"
 
 
 def _found(store: Store, words: Sequence[str], again: str) -> Iterator[str]:
@@ -293,13 +293,13 @@ def _found(store: Store, words: Sequence[str], again: str) -> Iterator[str]:
     for table, rows in sorted(tables.items()):
         if table not in INDEXES:
             plural = "" if rows == 1 else "s"
-            yield f"{rows} row{plural} of the table {table} with a word that only the erased text had: left alone"
+            yield f"{rows} row{plural} of the table {table} with a word that only the erased text had: not changed"
     unexplained = store.database.admin.in_files(words) - explained
     for agent in store.database.admin.agents() if unexplained else ():
         if agent != store.agent:
             unexplained -= _rows_with(store, agent, sorted(unexplained))[1]
     if unexplained:
-        yield f"the file still holds a word of it outside of any row; erase again by {again}"
+        yield f"the file still contains a word of it outside of any row; erase again by {again}"
 
 
 def _rows_with(store: Store, agent: str, words: Sequence[str]) -> tuple[Counter[str], set[str]]:

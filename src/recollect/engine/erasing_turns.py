@@ -551,12 +551,12 @@ def _same(stores: Sequence[Store], tx: Transaction, said: _Said) -> Iterator[str
         for query in ("entries.containing", "operations.containing")
         for (other,) in tx.all(query, probe=probe)
     }
-    yield from (f"entry {other} holds some of the same words and was left alone" for other in sorted(found))
+    yield from (f"entry {other} contains some of the same words and was not changed" for other in sorted(found))
     turns = {
         row for word in (*pieces, *_seldom(stores[0], tx, said)) for row in tx.all("history.containing", word=word)
     }
     for seq, ref_code in sorted(turns):
-        yield f"turn {seq} of the conversation {ref_code} holds some of the same words and was left alone"
+        yield f"turn {seq} of the conversation {ref_code} contains some of the same words and was not changed"
 
 
 def _seldom(store: Store, tx: Transaction, said: _Said) -> list[str]:

@@ -51,7 +51,7 @@ def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> FieldValu
             return None
     for (seq, at, _, operation, *_), (before, after) in zip(rows, parsed, strict=True):
         if not _fits(operation, before, after, state):
-            problems.append(f"operation {seq} on entry {entry_id} does not fit what the log says before it")
+            problems.append(f"operation {seq} on entry {entry_id} contradicts the log before it")
         if operation == "add":
             state = after
         elif operation in ("rename", "write"):

@@ -98,9 +98,9 @@ def restore(
     entry = entries.from_snapshot(entry_id, removal.before)
     wanted = names.name(name) if name is not None else entry.name
     if wanted in taken:
-        raise Conflict(f"{wanted!r} is already a name of an entry in another scope; give another one with name=…")
+        raise Conflict(f"{wanted!r} is already a name of an entry in another scope; pass another one with name=…")
     if wanted is not None:
-        _must_be_free(work, wanted, "give another one with name=…")
+        _must_be_free(work, wanted, "pass another one with name=…")
     free = tuple(
         alias
         for alias in entry.aliases
@@ -290,7 +290,7 @@ def must_be_unchanged(work: Work, operation: Operation, version: str | None) -> 
     if version is None:
         return
     if isinstance(operation, Add):
-        raise Invalid("a new entry has no version yet; leave if_version out")
+        raise Invalid("a new entry has no version yet; omit if_version")
     found = find(work, operation.target).entry.version
     if found != version:
         raise Stale(
@@ -310,7 +310,7 @@ def _must_be_free(work: Work, name: str, advice: str) -> None:
 def _must_be_no_id(work: Work, name: str) -> None:
     """Raise Conflict for a name that is a known id: ids resolve before names, also those of removed entries."""
     if names.is_id(name) and entries.is_known(work.tx, name):
-        raise Conflict(f"{name!r} is the id of an entry, which it goes on to mean; choose another name")
+        raise Conflict(f"{name!r} is the id of an entry; choose another name")
 
 
 def log(

@@ -39,7 +39,7 @@ def moment(at: Moment, now: int) -> int:
         if re.fullmatch(rf"(?:{_PART.pattern})+", written):
             at = now + sum(int(number) * UNITS[unit] for number, unit in _PART.findall(written))
             if at > LAST:
-                raise Invalid(f"{written[:60]!r} from now is after the year 9999; give a moment before")
+                raise Invalid(f"{written[:60]!r} from now is after the year 9999; pass an earlier time")
         else:
             try:
                 at = milliseconds(written)
@@ -170,7 +170,7 @@ def _claims(now: int) -> dict[str, int]:
 def _message(value: object) -> str:
     message = names.plain("message", value, lines=True)
     if not message.strip():
-        raise Invalid("the message is empty; there is nothing to be reminded of")
+        raise Invalid("the message is empty; pass a text")
     size = len(message.encode())
     if size > CONTENT_BYTES:
         raise Invalid(f"the message has {size:,} bytes; at most {CONTENT_BYTES:,} are allowed. Shorten it")

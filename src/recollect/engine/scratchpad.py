@@ -30,7 +30,9 @@ def put(store: Store, conversation: str, key: object, value: object, now: int) -
         raise Invalid(f"the value of {key!r} is not JSON: {error}") from None
     names.plain(f"value of {key!r}", encoded, lines=True)
     if len(encoded.encode()) > VALUE_BYTES:
-        raise Invalid(f"the value of {key!r} is longer than {VALUE_BYTES:,} bytes; a scratchpad holds notes")
+        raise Invalid(
+            f"the value of {key!r} is longer than {VALUE_BYTES:,} bytes; store it elsewhere and save a reference"
+        )
     with store.database.write(store.agent) as tx:
         tx.run("history.scratch_put", conversation_id=conversation, key=key, value=encoded, created_at=now)
 

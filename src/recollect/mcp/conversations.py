@@ -104,20 +104,25 @@ def conversation(
     conversation: ConversationRef | None = None,
     messages: Annotated[
         list[Annotated[MessageInput, BeforeValidator(_with_few_keys)]] | None,
-        Field(max_length=1_000, description="For append: what was said, in order. What is there already is left out."),
+        Field(max_length=1_000, description="For append: the messages, in order. Those already stored are skipped."),
     ] = None,
     channel: Annotated[Line | None, Field(description="For start: the topic. For list: only of this channel.")] = None,
     chat_id: Annotated[Line | None, Field(description="For start and list: the chat it belongs to.")] = None,
-    model_id: Annotated[Line | None, Field(description="For start: the model that talks.")] = None,
+    model_id: Annotated[Line | None, Field(description="For start: the id of the model.")] = None,
     participants: Annotated[
         list[Line] | None, Field(max_length=100, description="For start: other agents that share its scratchpad.")
     ] = None,
     resume: Annotated[
-        bool | None, Field(description="For start: go on with the conversation of the chat_id, if there is one.")
+        bool | None, Field(description="For start: resume the active conversation of the chat_id, if there is one.")
     ] = None,
-    include_archived: Annotated[bool | None, Field(description="For list: also those that were put away.")] = None,
+    include_archived: Annotated[bool | None, Field(description="For list: include archived ones.")] = None,
     limit: Annotated[
-        int | None, Field(ge=1, le=1_000, description="For get: the last events, 20. For list: the newest, 20.")
+        int | None,
+        Field(
+            ge=1,
+            le=1_000,
+            description="For get: maximum number of last events. For list: of conversations. Default 20.",
+        ),
     ] = None,
 ) -> ConversationResult:
     """Keep the conversations themselves: start one, append what was said, read one, list them, and end one.
@@ -185,7 +190,7 @@ def scratchpad(
     value: Annotated[Json, Field(description="For write: any JSON but null.")] = None,
     conversation: ConversationRef | None = None,
     owner: Annotated[
-        Line | None, Field(description="The agent whose conversation it is, where it named you as a participant.")
+        Line | None, Field(description="The agent of the conversation, if you are one of its participants.")
     ] = None,
 ) -> ScratchpadResult:
     """Temporary values of the conversation that is going on, by key: write, read, list or clear them.
@@ -244,7 +249,7 @@ def _pad(conversation: str | None, owner: str | None, *, begin: bool) -> tuple[S
     mem = request_context().memory
     if owner is not None and owner != mem.agent:
         if conversation is None:
-            raise Invalid(f"which conversation of {owner!r}? Give the `conversation` that you take part in")
+            raise Invalid(f"which conversation of {owner!r}? Pass the `conversation` that you take part in")
         return mem.conversations.scratchpad(conversation, owner), conversation
     found = request_context().conversation(conversation, begin=begin)
     return found.scratchpad, found.ref_code

@@ -150,17 +150,17 @@ class ContextResult(TypedDict):
 def memory(
     action: Annotated[Literal["remember", "recall", "forget"], Field(description="What to do.")],
     content: Annotated[LongText | None, Field(description="For remember: one fact, in a sentence or a few.")] = None,
-    tags: Annotated[TagList | None, Field(description="For remember: words to sort it by.")] = None,
+    tags: Annotated[TagList | None, Field(description="For remember: tags.")] = None,
     context: Annotated[
         LongText | None, Field(description="For remember: where it came from, or why it matters.")
     ] = None,
     query: Annotated[
         LongText | None, Field(description="For recall: a question or some words; there is no syntax.")
     ] = None,
-    limit: Annotated[ToolLimit | None, Field(description="For recall: the most results; 5 if left out.")] = None,
+    limit: Annotated[ToolLimit | None, Field(description="For recall: maximum number of results; default 5.")] = None,
     mode: Annotated[
         Literal["keyword", "vector", "hybrid"] | None,
-        Field(description="For recall: by words, by meaning, or both; hybrid if left out."),
+        Field(description="For recall: by words, by meaning, or both; default hybrid."),
     ] = None,
     id: Annotated[
         EntryRef | None,
@@ -218,7 +218,7 @@ def memory_query(
         Literal["keyword", "hash", "semantic", "text", "session_detail"] | None,
         Field(
             description="working: keyword or hash. session: semantic, text or session_detail. knowledge: semantic or "
-            "text. Left out, it is the first of these."
+            "text. Default: the first of these."
         ),
     ] = None,
     query: Annotated[
@@ -230,11 +230,11 @@ def memory_query(
     ] = None,
     target_agent: Annotated[TargetAgent | None, Field()] = None,
     conversation: Annotated[
-        ConversationRef | None, Field(description="For store working; else this session's.")
+        ConversationRef | None, Field(description="For store working; default: this session's.")
     ] = None,
     limit: Annotated[ToolLimit, Field(description="The most results.")] = 10,
     after: Annotated[
-        int | None, Field(ge=0, le=2**63 - 1, description="For session_detail: `next` of the page before.")
+        int | None, Field(ge=0, le=2**63 - 1, description="For session_detail: `next` of the previous page.")
     ] = None,
 ) -> QueryResult:
     """Look something up in one particular store: what was said in this conversation, what was said in past ones, or
@@ -278,7 +278,7 @@ def memory_query(
 def memory_upsert(
     op: Annotated[
         Literal["insert", "update", "delete"],
-        Field(description="insert writes, also over what the key has; update needs a key that is there."),
+        Field(description="insert writes, and replaces an existing value; update needs an existing key."),
     ],
     key: Annotated[Line | None, Field(description='The name of the fact, for example "staging database port".')] = None,
     content: Annotated[LongText | None, Field(description="For insert and update: the fact as it is now.")] = None,
@@ -315,9 +315,7 @@ def memory_note(
         Field(description="What to do."),
     ],
     target: Annotated[EntryRef | None, Field(description="The entry, for all actions but add, list and trash.")] = None,
-    name: Annotated[
-        Line | None, Field(description="For add, rename, alias, restore: a name that is not taken.")
-    ] = None,
+    name: Annotated[Line | None, Field(description="For add, rename, alias, restore: a free name.")] = None,
     content: Annotated[LongText | None, Field(description="For add, write and supersede: the text.")] = None,
     tags: Annotated[TagList | None, Field(description="For add and write.")] = None,
     context: Annotated[
@@ -329,22 +327,22 @@ def memory_note(
     ] = None,
     scope: Annotated[
         Literal["conversation", "channel", "workspace", "account"] | None,
-        Field(description="How far it reaches; workspace if left out. For list: only these."),
+        Field(description="Who sees it; default workspace. For list: only these."),
     ] = None,
     importance: Annotated[float | None, Field(ge=0, le=1, description="For add and write; 0.5 is usual.")] = None,
     lifetime: Annotated[
         Literal["conversation", "short_term", "mid_term", "long_term"] | None,
-        Field(description="For add; long_term if left out. short_term: may be removed when it is not used for months."),
+        Field(description="For add; default long_term. short_term: may be removed when it is not used for months."),
     ] = None,
     channel: Annotated[Line | None, Field(description="For add with scope channel.")] = None,
     conversation: Annotated[ConversationRef | None, Field(description="For add with scope conversation.")] = None,
     kind: Annotated[Literal["note", "archive", "chunk"] | None, Field(description="For list: only these.")] = None,
     tag: Annotated[Tag | None, Field(description="For list: only with this tag.")] = None,
     limit: Annotated[
-        ToolLimit | None, Field(description="For list and trash: the most entries; 20 if left out.")
+        ToolLimit | None, Field(description="For list and trash: maximum number of entries; default 20.")
     ] = None,
     before: Annotated[
-        EntryRef | None, Field(description="For list: older than this one, the last of the page before.")
+        EntryRef | None, Field(description="For list: entries older than this one, the last of the previous page.")
     ] = None,
     valid_from: Annotated[Line | None, Field(description="For add and supersede: since when it holds.")] = None,
     valid_until: Annotated[Line | None, Field(description="For add: until when it holds.")] = None,
@@ -465,12 +463,12 @@ def _renamed(mem: Memory, action: str, target: str, name: str | None) -> Entry:
 
 
 def memory_context(
-    command: Annotated[
-        str, Field(max_length=100_000, description="What is about to be done, in the user's words.")
-    ] = "",
-    budget: Annotated[int | None, Field(ge=0, le=1_000_000, description="The most tokens; else the profile's.")] = None,
+    command: Annotated[str, Field(max_length=100_000, description="The task at hand, in the user's words.")] = "",
+    budget: Annotated[
+        int | None, Field(ge=0, le=1_000_000, description="Maximum number of tokens; default: the profile's.")
+    ] = None,
     profile: Annotated[
-        Line, Field(description="default, coding (more of all), brief, or one of the settings.")
+        Line, Field(description="default, coding (larger), brief, or a profile of the settings.")
     ] = "default",
     conversation: ConversationRef | None = None,
 ) -> ContextResult:

@@ -94,7 +94,7 @@ class RequestContext:
     def writing(self) -> Memory:
         """Return the memory for writing; raise Denied if the caller may only read."""
         if not self.caller.may_write:
-            raise Denied("this access may only read; nothing was changed")
+            raise Denied("this access is read-only; nothing was changed")
         return self.caller.memory
 
     def reading(self, other: str | None) -> str | None:
@@ -119,14 +119,14 @@ class RequestContext:
             return self.memory.conversations.get(known)
         if self._key() is None:
             raise Invalid(
-                "which conversation? This connection keeps none in mind: begin one with the tool `conversation`, "
-                "action `start`, and give the ref code it returns as `conversation`"
+                "which conversation? This connection has no state: start one with the tool `conversation`, "
+                "action `start`, and pass the ref code it returns as `conversation`"
             )
         if begin:
             return self.begun(self.writing().conversations.start())
         raise Invalid(
-            "which conversation? This session has none yet: the tool `conversation` begins one with its action `start` "
-            "or `append`, and its action `list` shows others, whose ref code can be given as `conversation`"
+            "which conversation? This session has none yet: the tool `conversation` starts one with its action `start` "
+            "or `append`; its action `list` shows others, whose ref code can be passed as `conversation`"
         )
 
     def begun(self, conversation: Conversation) -> Conversation:

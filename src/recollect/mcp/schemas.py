@@ -47,11 +47,9 @@ Line = Annotated[str, Field(min_length=1, max_length=LINE_LENGTH)]
 LongText = Annotated[str, Field(min_length=1, max_length=_CONTENT.size)]
 """Text of any number of lines."""
 Tag = Annotated[str, Field(min_length=1, max_length=_TAGS.length)]
-TagList = Annotated[
-    list[Tag], Field(max_length=_TAGS.count, description='Words to sort it by, for example ["deploy", "ops"].')
-]
+TagList = Annotated[list[Tag], Field(max_length=_TAGS.count, description='Tags, for example ["deploy", "ops"].')]
 ConversationRef = Annotated[
-    Line, Field(description="The id or the ref code of a conversation; left out, it is the one of this session.")
+    Line, Field(description="The id or the ref code of a conversation; default: that of this session.")
 ]
 OriginArgument = Annotated[
     Literal["user", "agent", "tool", "external"], Field(description="Who said it; agent if left out.")

@@ -40,9 +40,9 @@ LOOK: Mapping[str, str] = {
 }
 """Advice per tool for NotFound: where to look."""
 OUT_OF_ORDER: Mapping[type[RecollectError], str] = {
-    Unavailable: "The memory, or what it needs, cannot be used right now; the log of the server says why",
+    Unavailable: "The memory, or a service it needs, is unavailable; see the server's log for the reason",
     Corrupt: "The memory is damaged, nothing was read or changed",
-    ConfigError: "The server is not set up for this; its log says what is wrong",
+    ConfigError: "The server is not configured for this; see its log",
 }
 """Replacements for messages that would reveal paths of this machine."""
 ERRORS = 20

@@ -60,7 +60,7 @@ class Cursor:
             plain("cursor", entry_id + (key if isinstance(key, str) else ""))
         except (ValueError, TypeError, RecursionError, Invalid):
             raise Invalid(
-                f"{text[:80]!r} is no place in a list by {sort}; give the `after` that the page before ended with"
+                f"{text[:80]!r} is not a valid cursor of a list by {sort}; pass the last `after` of the previous page"
             ) from None
         return cls(key, entry_id)
 

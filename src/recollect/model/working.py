@@ -128,7 +128,7 @@ class SummaryDocument:
             ("referenced_events", _EVENT, self.referenced_events),
         ):
             if not all(_matches(pattern, one) for one in _few(what, references, REFERENCES)):
-                raise Invalid(f"the {what} of a summary document hold something that is no such reference")
+                raise Invalid(f"the {what} of a summary document contain an invalid reference")
 
     def apply(self, delta: Delta) -> Self:
         """Return a new document with the delta applied; raise Invalid if it would be too large."""

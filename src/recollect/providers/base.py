@@ -150,7 +150,9 @@ def json_object(answer: str) -> dict[str, object]:
             place = answer.find("{", place + 1)
         else:
             return found
-    raise Unavailable(f"the model answered no JSON object but {answer[:SHOWN]!r}; try again, or use another model")
+    raise Unavailable(
+        f"the model did not answer with a JSON object but with {answer[:SHOWN]!r}; try again, or use another model"
+    )
 
 
 def embed(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:

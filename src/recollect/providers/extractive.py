@@ -96,7 +96,7 @@ def summarise(texts: Sequence[str], most: int, leads: Sequence[str] = ()) -> str
     With `leads`, one for each text, the line of a text begins with its lead.
     """
     if most < 1:
-        raise Invalid(f"a summary of {most} characters was asked for; give 1 or more")
+        raise Invalid(f"a summary of {most} characters was requested; it must be 1 or more")
     lead_of = list(leads) or [""] * len(texts)
     found = [one for part, content in enumerate(texts) for one in _sentences(content, part, len(lead_of[part]))]
     if not found:  # nothing but code, or nothing at all

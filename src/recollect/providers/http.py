@@ -82,7 +82,7 @@ class ModelEndpoint:
         if not 0 < timeout <= 3600:
             raise ConfigError(f"the {whose}'s timeout is {timeout}; it must be more than 0 and at most 3600 seconds")
         if not 0 <= retries <= ATTEMPTS_AGAIN:
-            raise ConfigError(f"the {whose}'s retries are {retries}; give 0 to {ATTEMPTS_AGAIN}")
+            raise ConfigError(f"the {whose}'s retries are {retries}; they must be 0 to {ATTEMPTS_AGAIN}")
         self.url = _checked_url(whose, base_url) + path
         self._whose = whose
         self._settings = settings
@@ -149,7 +149,9 @@ class ModelEndpoint:
         while piece := response.read1(PIECE_BYTES):
             answer += piece
             if len(answer) > ANSWER_BYTES:
-                raise Unavailable(f"{self.url} answered more than {ANSWER_BYTES:,} bytes, which no good answer takes")
+                raise Unavailable(
+                    f"{self.url} answered more than {ANSWER_BYTES:,} bytes, which is more than a valid answer has"
+                )
             if deadline is not None and self._clock.now() >= deadline:
                 raise _TransientError("the answer takes too long")
         if response.length:
@@ -189,7 +191,7 @@ def _checked_url(whose: str, base_url: str) -> str:
         fits = False
     if not fits:
         raise ConfigError(
-            f"the {whose}'s base_url is not the address of a server; give it as https://HOST/v1, without a user name, "
+            f"the {whose}'s base_url is not the address of a server; write it as https://HOST/v1, without a user name, "
             "a question mark or a fragment"
         )
     return url
@@ -199,7 +201,7 @@ def _checked_key(whose: str, api_key: str | None) -> str:
     """Return the key, valid in a header, or raise ConfigError. An empty key means none."""
     key = (api_key or "").strip()
     if not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"the {whose}'s api_key holds characters that no key has, for instance a line break")
+        raise ConfigError(f"the {whose}'s api_key contains invalid characters, for instance a line break")
     return key
 
 

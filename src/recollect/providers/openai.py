@@ -129,7 +129,7 @@ class OpenAIEmbedder:
             by_index = {_index(item, place): _numbers(item["embedding"]) for place, item in enumerate(items)}
         except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
             raise Unavailable(
-                f"{self._endpoint.url} answered something else than embeddings: {self._endpoint.shown(answer)}; "
+                f"{self._endpoint.url} did not return embeddings: {self._endpoint.shown(answer)}; "
                 "is it the right address?"
             ) from None
         if len(items) != len(texts) or by_index.keys() != set(range(len(texts))):
@@ -227,7 +227,7 @@ class OpenAIModel:
             content = None
         if not isinstance(content, str):
             raise Unavailable(
-                f"{self._endpoint.url} answered something else than a text: {self._endpoint.shown(answer)}; "
+                f"{self._endpoint.url} did not return a text: {self._endpoint.shown(answer)}; "
                 "is it the right address, and a model for chats?"
             )
         if cut_off:

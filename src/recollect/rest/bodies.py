@@ -50,7 +50,7 @@ def refuse_too_much(body: bytes) -> None:
             400, f"the body cannot be read: its lists and objects are nested too deeply, {DEPTH} levels are allowed"
         )
     if marks.count(b",") + marks.count(b"[") + marks.count(b"{") > VALUES:
-        raise HTTPException(413, f"a request may carry {VALUES:,} values, and this one has more; send fewer at once")
+        raise HTTPException(413, f"the body has more than {VALUES:,} values; send fewer per request")
 
 
 def _marks(body: bytes) -> Iterator[bytes]:
@@ -76,7 +76,7 @@ def refuse_no_message(body: bytes) -> None:
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, "the body cannot be read; send JSON in UTF-8") from error
     if message is not None and not _is_message(message):
-        raise HTTPException(400, "the body is no message of JSON-RPC 2.0")
+        raise HTTPException(400, "the body is not a JSON-RPC 2.0 message")
 
 
 def _is_message(value: object) -> bool:

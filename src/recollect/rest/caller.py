@@ -132,9 +132,9 @@ async def identify(request: Request) -> Token | None:
         secret, state = secret_of(request), request.app.state
         token = None if secret is None else await run_in_threadpool(state.home.tokens.check, secret)
         if secret is not None and token is None:
-            raise _unknown("this token is not known, or was revoked, or is past its time")
+            raise _unknown("this token is unknown, revoked or expired")
         if token is None and state.needs_token:
-            raise _unknown("this server asks for a token; `recollect token create` makes one")
+            raise _unknown("this server requires a token; create one with `recollect token create`")
         request.state.token, request.state.caller = token, token.name if token else "-"
     found: Token | None = request.state.token
     return found

@@ -81,7 +81,7 @@ router = APIRouter(prefix="/v1", tags=["conversations"], route_class=Route)
 
 NO_NUL = r"^[^\x00]*$"
 ListCursor = Annotated[
-    str | None, Query(pattern=r"^[0-9]{1,15}-[0-9a-f-]{36}$", description="`next` of the page before.", max_length=52)
+    str | None, Query(pattern=r"^[0-9]{1,15}-[0-9a-f-]{36}$", description="`next` of the previous page.", max_length=52)
 ]
 """Cursor of a list: the time and id of the last item, valid even after that item is gone."""
 Ref = InPath
@@ -89,7 +89,7 @@ Ref = InPath
 EventText = Annotated[str, Field(max_length=16_000_000, pattern=NO_NUL)]
 SpokenText = Annotated[str, Field(max_length=16_000_000, pattern=LINES, examples=["When do we deploy?"])]
 SearchQuery = Annotated[
-    str, Query(max_length=4_000, pattern=NO_NUL, description="What to look for; a longer question goes with POST.")
+    str, Query(max_length=4_000, pattern=NO_NUL, description="The query; use POST for a longer one.")
 ]
 ObjectKey = Annotated[str, Field(max_length=1_000)]
 Object = Annotated[dict[ObjectKey, JsonValue], Field(max_length=KEYS), FewKeys]
@@ -114,7 +114,7 @@ class ConversationSearch(ConversationQuery):
     channel: ShortText | None = None
     since: BodyMoment | None = None
     until: BodyMoment | None = None
-    meaning: Annotated[StrictBool, Field(description="Whether vectors count besides words.")] = True
+    meaning: Annotated[StrictBool, Field(description="Whether to search by vectors as well as by words.")] = True
 
 
 class NewChannel(Body):
@@ -127,14 +127,16 @@ class NewChannel(Body):
 class NewConversation(Body):
     """A new conversation."""
 
-    channel: Annotated[ShortText | None, Field(description="A channel that there is; else the default one.")] = None
+    channel: Annotated[ShortText | None, Field(description="An existing channel; by default the default channel.")] = (
+        None
+    )
     chat_id: ShortText | None = None
     model_id: ShortText | None = None
     participants: Annotated[
         list[AgentName], FIRST_ERROR, Field(max_length=100, description="Other agents that may use its scratchpad.")
     ] = Field(default_factory=list)
     resume: Annotated[
-        StrictBool, Field(description="Give the one of the chat id that still goes on, if there is one.")
+        StrictBool, Field(description="Return the active conversation of the chat id, if there is one.")
     ] = False
 
 
@@ -164,14 +166,12 @@ Calls = Annotated[list[ToolCall | ShortToolCall], FIRST_ERROR, Field(max_length=
 
 class _EventBody(Body):
     lane: Lane = Lane.EDGE
-    speaker: Annotated[ShortText | None, Field(description="Who said it, where that is more than the role tells.")] = (
-        None
-    )
-    internal: Annotated[StrictBool, Field(description="Machinery: left out of checkpoints, hand-offs and search.")] = (
-        False
-    )
-    payload: Annotated[Object, Field(description="Anything else that belongs to it.")] = Field(default_factory=dict)
-    created_at: Annotated[BodyMoment | None, Field(description="When it happened; now, if it is not said.")] = None
+    speaker: Annotated[ShortText | None, Field(description="The speaker, if the role is not enough.")] = None
+    internal: Annotated[
+        StrictBool, Field(description="Internal event: excluded from checkpoints, hand-offs and search.")
+    ] = False
+    payload: Annotated[Object, Field(description="Additional data of the event.")] = Field(default_factory=dict)
+    created_at: Annotated[BodyMoment | None, Field(description="Time of the event; default: now.")] = None
 
 
 class UserMsg(_EventBody):
@@ -228,7 +228,7 @@ class SavedMessage(BaseModel):
     tool_call_id: ShortText | None = None
     internal: StrictBool = False
     created_at: Annotated[
-        BodyMoment | None, Field(description="When it was said; `timestamp` and `at` mean the same.")
+        BodyMoment | None, Field(description="Time of the message; `timestamp` and `at` are synonyms.")
     ] = None
     timestamp: BodyMoment | None = None
     at: BodyMoment | None = None
@@ -278,7 +278,7 @@ class Prompt(Body):
     skills: Annotated[list[Skill], FIRST_ERROR, Field(max_length=1_000)] = Field(default_factory=list)
     identity: Annotated[
         Annotated[dict[ObjectKey, EventText], Field(max_length=KEYS), FewKeys] | None,
-        Field(description="USER.md, SOUL.md, SOUL-CORE.md: text by name; else the vault has them."),
+        Field(description="USER.md, SOUL.md, SOUL-CORE.md: text by file name; default: those of the vault."),
     ] = None
     context: EventText | PromptContext | None = None
 
@@ -407,7 +407,7 @@ def search(
     channel: Annotated[ShortText | None, Query()] = None,
     since: Annotated[QueryMoment | None, Query()] = None,
     until: Annotated[QueryMoment | None, Query()] = None,
-    meaning: Annotated[bool, Query(description="Whether vectors count besides words.")] = True,
+    meaning: Annotated[bool, Query(description="Whether to search by vectors as well as by words.")] = True,
 ) -> list[Turn]:
     """The turns of conversations that answer a question, best first; or one for each conversation."""
     caller.others(target_agent)
@@ -440,7 +440,9 @@ def end_stale(caller: Writer) -> list[Ended]:
 @router.get("/events")
 def journal(
     caller: Reader,
-    after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the last event that is known.")] = 0,
+    after: Annotated[
+        int, Query(ge=0, le=sys.maxsize, description="Sequence number of the last event that the caller has.")
+    ] = 0,
     limit: PageLimit = 100,
 ) -> Page[Event]:
     """What happened in any conversation of the agent, in order; `next` is what to give as `after`."""
@@ -465,10 +467,12 @@ def detail(
     ref: Ref,
     caller: Reader,
     target_agent: Annotated[
-        AgentName | None, Query(description="Whose conversation it is; one's own if none is named.")
+        AgentName | None, Query(description="The agent of the conversation; default: the caller's.")
     ] = None,
     limit: Annotated[int, Query(ge=0, le=100_000)] = 10_000,
-    after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the event before the first.")] = 0,
+    after: Annotated[
+        int, Query(ge=0, le=sys.maxsize, description="Sequence number before the first event to return.")
+    ] = 0,
 ) -> list[Event]:
     """Everything that happened in a conversation; of another agent's only in one that has ended."""
     caller.others(target_agent)
@@ -503,12 +507,14 @@ def _shown(request: Request, caller: Caller, receipt: Receipt) -> Receipt:
 @router.get("/conversations/{ref}/events")
 def events(
     conversation: ReadableConversation,
-    after: Annotated[int, Query(ge=0, le=sys.maxsize, description="The number of the event before the first.")] = 0,
+    after: Annotated[
+        int, Query(ge=0, le=sys.maxsize, description="Sequence number before the first event to return.")
+    ] = 0,
     before: Annotated[
-        int | None, Query(ge=0, le=sys.maxsize, description="Backwards: the events before the one of this number.")
+        int | None, Query(ge=0, le=sys.maxsize, description="Backwards: events before this sequence number.")
     ] = None,
     limit: PageLimit = 100,
-    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="`next` of the page before.")] = None,
+    cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="`next` of the previous page.")] = None,
 ) -> Page[Event]:
     """What happened, in order; with `before` newest first, from the end if that number is higher than any."""
     place = None if cursor is None else int(cursor)

@@ -60,10 +60,10 @@ __all__ = [
 ]
 
 router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route)
-OfAccount = Annotated[bool, Query(description="What was done to entries of the account, where it has its own log.")]
+OfAccount = Annotated[bool, Query(description="Operations on account entries, if the account has its own log.")]
 IfMatch = Annotated[
     str | None,
-    Header(description="Change it only if it still has this ETag.", max_length=200, pattern=r"^[\x20-\x7e]*$"),
+    Header(description="Change the entry only if it still has this ETag.", max_length=200, pattern=r"^[\x20-\x7e]*$"),
 ]
 IfNoneMatch = Annotated[
     str | None, Header(description="Answer 304 if it still has this ETag.", max_length=200, pattern=r"^[\x20-\x7e]*$")
@@ -216,7 +216,7 @@ def list_entries(
     include_past: IncludePast = False,
     min_origin: Origin = Origin.EXTERNAL,
     sort: Sort = Sort.CREATED,
-    descending: Annotated[bool | None, Query(description="By default only names go from A to Z.")] = None,
+    descending: Annotated[bool | None, Query(description="Default: false when sorting by name, else true.")] = None,
     limit: PageLimit = 100,
     cursor: PageCursor = None,
 ) -> Response:
@@ -292,7 +292,7 @@ def forget(
     request: Request,
     name_or_id: InPath,
     caller: Writer,
-    erase: Annotated[bool, Query(description="Leave no trace of it, not even in the trash.")] = False,
+    erase: Annotated[bool, Query(description="Erase every trace of it, also from the trash.")] = False,
     if_match: IfMatch = None,
 ) -> Response:
     """Forget an entry; it stays in the trash for a while. With erase=true its text is gone for good."""
@@ -365,7 +365,7 @@ def restore(name_or_id: InPath, caller: Writer, back: RestoreBody | None = None)
 def trash(
     caller: Reader,
     limit: PageLimit = 100,
-    cursor: Annotated[str | None, Query(pattern=r"^-?[0-9]{1,15}$", description="`next` of the page before.")] = None,
+    cursor: Annotated[str | None, Query(pattern=r"^-?[0-9]{1,15}$", description="`next` of the previous page.")] = None,
 ) -> Response:
     """What was forgotten and can be restored, newest first."""
     found = caller.memory.trash(limit=limit, before=None if cursor is None else int(cursor))
@@ -382,7 +382,7 @@ def empty_trash(caller: Writer) -> EmptiedTrash:
 def changes(
     caller: Reader,
     after: Annotated[
-        int, Query(ge=-(2**63), le=2**63 - 1, description="The number of the last change that is known.")
+        int, Query(ge=-(2**63), le=2**63 - 1, description="Number of the last operation that the caller has.")
     ] = 0,
     limit: PageLimit = 100,
     account: OfAccount = False,

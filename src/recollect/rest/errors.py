@@ -82,14 +82,14 @@ CODES: Mapping[int, Code] = {
 METHODS = ("DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT")
 MOST_ERRORS = 20
 OUT_OF_ORDER = {
-    500: "the memory is damaged, and nothing was changed; the server's log says what to do",
-    503: "the memory, or what it needs, cannot be used right now; try again in a moment. The server's log says why",
+    500: "the memory is damaged; nothing was changed. See the server's log for what to do",
+    503: "the memory, or a service it needs, is unavailable; retry later. See the server's log for the reason",
 }
 """Details shown when tokens are required: paths and database addresses go to the server's log only."""
 FORMS: Mapping[str, str] = {
-    SEGMENT: "it is not one plain word such as 'ana': without / \\ : * ? \" < > |, and no dot or space at its ends",
-    LINE: "it is not one line with something to see on it",
-    LINES: "there is nothing to see in it, or it holds a NUL byte",
+    SEGMENT: "must be one plain word such as 'ana', without / \\ : * ? \" < > |, and no dot or space at its ends",
+    LINE: "must be a single non-blank line",
+    LINES: "must contain a visible character, and no NUL byte",
 }
 """Messages for texts that do not match a pattern."""
 _PLACE = re.compile(r"(?:^|[\s'(])/\w|://")
@@ -103,14 +103,14 @@ class ProblemDetails(BaseModel):
     type: str = Field("about:blank", description="Always about:blank: status and code say what kind of problem it is.")
     title: str = Field(description="The kind of problem.", examples=["Not Found"])
     status: int = Field(description="The HTTP status.", examples=[404])
-    code: Code = Field(description="The kind of problem, in a word for programs.", examples=["not-found"])
+    code: Code = Field(description="The kind of problem, as a constant for programs.", examples=["not-found"])
     detail: str = Field(
         description="What was asked, what was found and what to do.",
         examples=["nothing is remembered under 'deploy day'; `list` and `recall` show what there is"],
     )
-    instance: str = Field(description="The path that was asked for.", examples=["/v1/entries/deploy%20day"])
+    instance: str = Field(description="The path of the request.", examples=["/v1/entries/deploy%20day"])
     errors: list[dict[str, Any]] | None = Field(
-        None, description="Which parts of the request are wrong, where there are several."
+        None, description="The invalid parts of the request, if there are several."
     )
 
 
@@ -188,7 +188,7 @@ async def _http(request: Request, error: HTTPException) -> ProblemResponse:
 
 
 async def _surrogate(request: Request, error: UnicodeEncodeError) -> ProblemResponse:
-    detail = "some text holds a lone surrogate, which is not valid Unicode; nothing was changed"
+    detail = "some text contains a lone surrogate, which is not valid Unicode; nothing was changed"
     return problem(request.url.path, 422, detail)
 
 
@@ -223,7 +223,7 @@ def _in_words(error: Mapping[str, Any]) -> str:
     """Return the message for a validation error, without the pattern: programs find that in the OpenAPI document."""
     if error["type"] != "string_pattern_mismatch":
         return str(error["msg"]).removeprefix("Value error, ")
-    return FORMS.get(error["ctx"]["pattern"], "it does not have the form that /docs describes")
+    return FORMS.get(error["ctx"]["pattern"], "does not have the form that /docs describes")
 
 
 def _allowed(request: Request) -> str:

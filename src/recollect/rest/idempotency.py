@@ -143,14 +143,14 @@ def _must_not_be_passed_over(request: Request, looked_at: Container[str]) -> Non
     """Reject a precondition that the route does not evaluate, because ignoring it could make an unwanted change."""
     for header in ("if-match", "if-none-match"):
         if header in request.headers and header not in looked_at:
-            raise Invalid(f"{header.title()} is not looked at here, so nothing was changed; leave it out")
+            raise Invalid(f"{header.title()} is not supported here, so nothing was changed; omit it")
 
 
 def _must_be_json(request: Request) -> None:
     """Reject forms and plain text, which a cross-origin page could send without a CORS preflight."""
     headers = request.headers
     if headers.get("content-encoding", "identity") != "identity":
-        raise HTTPException(415, "send the body as it is, without Content-Encoding")
+        raise HTTPException(415, "send the body without Content-Encoding")
     empty = headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers
     if not empty and not _JSON.match(headers.get("content-type", "")):
         raise HTTPException(415, "send the body as JSON, with the header Content-Type: application/json")

@@ -19,8 +19,8 @@ router = APIRouter(prefix="/v1", tags=["jobs"], route_class=Route)
 class RunRequest(Body):
     """How to run a job."""
 
-    dry_run: Annotated[StrictBool, Field(description="Tell what it would do, and change nothing.")] = False
-    workspace: Annotated[ShortText | None, Field(description="Only there; else everywhere.")] = None
+    dry_run: Annotated[StrictBool, Field(description="Dry run: report what would change, and change nothing.")] = False
+    workspace: Annotated[ShortText | None, Field(description="Only this workspace; default: all.")] = None
 
 
 USUAL = RunRequest()

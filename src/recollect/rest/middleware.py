@@ -164,12 +164,12 @@ class Guard:
         host = _host(headers.get("host", ""))
         if not self._needs_token and not (is_loopback(host) or host in self._hosts):
             raise HTTPException(
-                421, f"this server does not answer to the name {host[:80]!r}; add it to [server] hosts if it should"
+                421, f"this server does not accept the host name {host[:80]!r}; to allow it, add it to [server] hosts"
             )
         if away and not self._needs_token:
             raise HTTPException(
                 403,
-                "without tokens this server answers its own machine only, and a proxy says that this request comes "
+                "without tokens this server accepts local requests only, and a proxy reports that this one comes "
                 "from elsewhere; make a token with `recollect token create NAME` and start it with --require-token",
             )
         origin, embedded = headers.get("origin"), headers.get("sec-fetch-site") in ("cross-site", "same-site")
@@ -180,13 +180,13 @@ class Guard:
         # Following a link tells a page nothing; whether an image or a script loads would tell it what exists.
         followed = headers.get("sec-fetch-mode") == "navigate"
         if foreign and (scope["method"] not in SAFE or (embedded and not followed)):
-            raise HTTPException(403, "a page of another origin may not use this server; see [server] origins")
+            raise HTTPException(403, "requests from pages of this origin are not allowed; see [server] origins")
 
     def _must_not_be_too_much(self, scope: Scope, headers: dict[str, str], away: list[str], limit: int | None) -> None:
         """Raise if the body is too large, too many feeds are open, or the caller is over its rate."""
         settings, path, length = self._settings, scope["path"], headers.get("content-length", "")
         if limit is not None and length.isdigit() and int(length) > limit:
-            raise HTTPException(413, f"a request may carry {limit:,} bytes here, and this one has {int(length):,}")
+            raise HTTPException(413, f"the limit here is {limit:,} bytes, and the body has {int(length):,}")
         if path == "/healthz":
             return
         later = {"Retry-After": "1"}
@@ -259,7 +259,7 @@ def _must_be_readable(scope: Scope) -> None:
     else:
         readable = query.isascii()
     if not readable:
-        raise HTTPException(400, "the address cannot be read; write it in UTF-8, and each byte of other letters as %C3")
+        raise HTTPException(400, "the URL cannot be decoded; use UTF-8, percent-encoded as in %C3")
 
 
 def _limited(receive: Receive, limit: int | None, within: float, stopping: ShutdownEvent, slot: Slot) -> Receive:
@@ -290,7 +290,7 @@ def _limited(receive: Receive, limit: int | None, within: float, stopping: Shutd
             await slot.resume()
         if limit is not None and got > limit:
             raise HTTPException(
-                413, f"a request may carry {limit:,} bytes here; send less at once, or see [server] body_limit"
+                413, f"the body has more than {limit:,} bytes; send less per request, or see [server] body_limit"
             )
         return message
 

@@ -105,7 +105,7 @@ class SessionDetailQuery(Body):
     session_id: ShortText
     target_agent: AgentName | None = None
     limit: ResultLimit = 10
-    after: Annotated[int, Field(ge=0, le=2**63 - 1, description="`next` of the page before."), StrictNumber] = 0
+    after: Annotated[int, Field(ge=0, le=2**63 - 1, description="`next` of the previous page."), StrictNumber] = 0
 
 
 class WorkingQuery(Body):
@@ -206,7 +206,7 @@ def recall(question: RecallRequest, caller: Reader) -> Response:
 @router.get("/recall", response_model=list[Hit])
 def recall_by_link(
     caller: Reader,
-    q: Annotated[QueryText, Query(max_length=4_000, description="What to look for; a longer question goes with POST.")],
+    q: Annotated[QueryText, Query(max_length=4_000, description="The query; use POST for a longer one.")],
     limit: Annotated[int, Query(ge=0, le=1_000)] = 5,
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid",
     channel: Annotated[ShortText | None, Query()] = None,

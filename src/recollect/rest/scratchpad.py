@@ -16,7 +16,7 @@ __all__ = ["ScratchpadValue", "router"]
 
 router = APIRouter(prefix="/v1/conversations/{ref}/scratchpad", tags=["scratchpad"], route_class=Route)
 ScratchpadOwner = Annotated[
-    AgentName | None, Query(description="Whose conversation it is, where this agent is one of its participants.")
+    AgentName | None, Query(description="The agent of the conversation, if the caller is a participant.")
 ]
 
 

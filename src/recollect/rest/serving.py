@@ -51,8 +51,8 @@ FULL = b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close
 NO_REQUEST = problem(
     "/",
     400,
-    "this is no HTTP request, its length or a chunk is wrong, or its first lines are longer than 64 KB; "
-    "nothing was changed. A long text goes into the body of a POST",
+    "invalid HTTP request: malformed, wrong length or chunk, or a head longer than 64 KB; "
+    "nothing was changed. Send a long text in the body of a POST",
     headers={"Connection": "close"},
 )
 PATIENCE = 30
@@ -73,7 +73,7 @@ def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Call
     if not is_loopback(chosen.host) and not home.tokens.any():
         home.close()
         raise ConfigError(
-            f"other machines could reach this server on {chosen.host}, and nothing guards the memory yet: make a token "
+            f"other machines could reach this server on {chosen.host}, and the memory has no token yet: make one "
             f"with `recollect --home {shown(location)} token create NAME`, or listen on 127.0.0.1"
         )
     _write_log(chosen.log_format)
@@ -233,7 +233,7 @@ class _Workers:
                     self._due.remove(moment)
                     self._start()
         if self._failed:
-            raise Unavailable("a worker process could not start; what it said is above")
+            raise Unavailable("a worker process could not start; see its error above")
 
     def _start(self) -> None:
         heard, tell = self._context.Pipe(duplex=False)
@@ -275,13 +275,13 @@ class _Workers:
         if self._signals or self._failed:
             return
         if process not in self._unready:
-            _log.error("worker %s ended with %s; another one takes its place", process.pid, process.exitcode)
+            _log.error("worker %s ended with %s; starting a new one", process.pid, process.exitcode)
             self._start()
             return
         self._unready.remove(process)
         self._pause = min(2 * self._pause or FIRST_PAUSE, LONGEST_PAUSE)
         self._due.append(stopwatch() + self._pause)
-        _log.error("worker %s could not start; another one is tried in %.0f s", process.pid, self._pause)
+        _log.error("worker %s could not start; retrying in %.0f s", process.pid, self._pause)
 
     def _stop(self) -> None:
         self._due.clear()
@@ -339,7 +339,7 @@ def _listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         if error.errno == errno.EADDRINUSE:
             raise Unavailable(
-                f"port {port} of {host} is taken, perhaps by another `recollect serve`; stop what listens there, or "
+                f"port {port} of {host} is in use, perhaps by another `recollect serve`; stop that process, or "
                 "choose another port with --port (0 takes any that is free)"
             ) from None
         if error.errno == errno.EACCES:

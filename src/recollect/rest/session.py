@@ -28,15 +28,17 @@ class Login(Body):
 class Session(BaseModel):
     """Who is asking, and what they may do where."""
 
-    name: str | None = Field(description="The token's name; null where none is needed and none was given.")
+    name: str | None = Field(description="The token's name; null if none is required and none was sent.")
     workspace: str = Field(description="The workspace, or * for all.")
     agents: list[str] = Field(description="The agents, or * for all.")
     right: Right
-    needs_token: bool = Field(description="Whether this server asks for tokens.")
+    needs_token: bool = Field(description="Whether this server requires tokens.")
     default_workspace: str
     default_agent: str
-    home: str | None = Field(description="Where the memory is, without a password; null where tokens are needed.")
-    program: list[str] | None = Field(description="What starts recollect on the server's machine, or null as well.")
+    home: str | None = Field(description="Location of the memory, without a password; null if tokens are required.")
+    program: list[str] | None = Field(
+        description="The command that starts recollect on the server's machine; null likewise."
+    )
 
 
 @router.post("/session", response_model=Session)
@@ -44,7 +46,7 @@ async def log_in(login: Login, request: Request) -> Response:
     """Keep a token in a cookie. Only the server can read it, and only its own pages send it."""
     token = await run_in_threadpool(request.app.state.home.tokens.check, login.token)
     if token is None:
-        detail = "this token is not known, or was revoked, or is past its time"
+        detail = "this token is unknown, revoked or expired"
         raise HTTPException(401, detail, {"WWW-Authenticate": "Bearer"})
     response = _session(request, token)
     # A client can forge this header, but a Secure cookie then affects only its own login.

@@ -40,7 +40,7 @@ LINES = {"content": {"application/jsonl": {"schema": {"type": "string"}}}}
 
 def _fits(name: str) -> str:
     if len(name.encode()) > 200:
-        raise ValueError("it is longer than 200 bytes, and a file's name is not")
+        raise ValueError("must be a file name of at most 200 bytes")
     return name
 
 
@@ -52,7 +52,9 @@ FileName = Annotated[
 class CheckRequest(Body):
     """Whether to mend what is found."""
 
-    repair: Annotated[StrictBool, Field(description="Rebuild what is derived: the index, and stray names.")] = False
+    repair: Annotated[StrictBool, Field(description="Rebuild derived data: the index, and names without an entry.")] = (
+        False
+    )
 
 
 class CheckResult(BaseModel):
@@ -115,7 +117,7 @@ async def import_(
     foreign = format not in (None, Format.RECOLLECT)
     caller.must(Right.ADMIN, caller.workspace if foreign else ANY, ANY)
     if "content-encoding" in request.headers:
-        raise HTTPException(415, "send the file as it is, without Content-Encoding; one that is packed may stay packed")
+        raise HTTPException(415, "send the file without Content-Encoding; a compressed file may stay compressed")
     with _room() as folder:
         # A conversation that names no agent belongs to the agent that its file is named after.
         by_name = format in (None, Format.CONVERSATION)
@@ -136,7 +138,7 @@ async def import_(
             raise type(error)(str(error).replace(str(path), called)) from error.__cause__
     remarks = tuple(remark.replace(path.name, called) for remark in done.remarks)
     if not (done.parts or remarks or done.migrated or done.skipped):
-        remarks = (f"{called} has nothing in it that could be taken in",)
+        remarks = (f"{called} contains nothing to import",)
     return replace(done, path=name or "import", remarks=remarks)
 
 
@@ -185,7 +187,7 @@ def _room() -> Iterator[Path]:
                 raise type(error)(str(error).replace(f"{folder}/", "")) from error.__cause__
     except OSError as error:
         reason = error.strerror or type(error).__name__
-        raise Unavailable(f"the server cannot keep the file while it works on it: {reason}; try again later") from error
+        raise Unavailable(f"the server cannot store the file temporarily: {reason}; try again later") from error
 
 
 def _copied(home: Home, folder: Path) -> Path:

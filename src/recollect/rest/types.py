@@ -100,7 +100,7 @@ def _number(value: object) -> object:
 
 def _few_keys(value: object) -> object:
     if isinstance(value, Mapping) and len(value) > KEYS:
-        raise ValueError(f"an object may have {KEYS:,} keys here, and this one has {len(value):,}")
+        raise ValueError(f"the limit is {KEYS:,} keys per object, and this one has {len(value):,}")
     return value
 
 
@@ -179,7 +179,7 @@ UnpagedLimit = Annotated[int, Query(ge=0, le=10_000, description="Maximum number
 HitLimit = Annotated[int, Query(ge=0, le=1_000, description="Maximum number of items.")]
 """A limit for search results."""
 PageCursor = Annotated[
-    str | None, Query(max_length=500, description="`next` of the page before.", pattern=r"^[\x21-\x7e]+$")
+    str | None, Query(max_length=500, description="`next` of the previous page.", pattern=r"^[\x21-\x7e]+$")
 ]
 InPath = Annotated[
     str,

@@ -336,7 +336,7 @@ def miscounts(tx: Transaction) -> Iterable[str]:
     elif journal.events > last:
         yield f"events {last + 1} to {journal.events} are missing from the journal, or its counter is wrong"
     elif journal.flushed > last:
-        yield f"the index over the journal is said to end with event {journal.flushed}, but the journal with {last}"
+        yield f"the index over the journal ends with event {journal.flushed}, but the journal with {last}"
 
 
 def recount(tx: Transaction, analysis: int) -> None:

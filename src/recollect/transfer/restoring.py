@@ -151,7 +151,7 @@ def move(source: HomeDatabases, target: HomeDatabases, *, progress: Progress = q
     for number, (where, database, agent, tables) in enumerate(left, 1):
         made = _restore(Store(database, agent), where, tables)
         if made is None:
-            raise Conflict(f"another process wrote {where} to the target meanwhile; give an empty one")
+            raise Conflict(f"another process wrote {where} to the target meanwhile; pass an empty one")
         parts += [made] if made.added else []
         progress(where, number, len(left))
     return Imported(format=Format.RECOLLECT, path="", parts=tuple(parts))
@@ -216,7 +216,7 @@ def _digests(tables: Tables) -> dict[str, int]:
 
 
 def _not_empty(where: str) -> str:
-    return f"the target is not empty, it holds {where}; give an empty one, or use export and import"
+    return f"the target is not empty, it contains {where}; pass an empty one, or use export and import"
 
 
 # New agents
@@ -477,7 +477,7 @@ class _Merging:
         try:
             entry = from_columns(row)
         except (TypeError, ValueError, KeyError) as error:
-            raise Corrupt(f"entry {row['id']} of the export makes no sense: {error}; nothing was changed") from error
+            raise Corrupt(f"entry {row['id']} of the export is invalid: {error}; nothing was changed") from error
         if entry.content_hash != entries.content_hash(entry.content):
             raise Corrupt(f"the content of entry {entry.id} is not what was written: its fingerprint differs")
         work.counters.entries += 1

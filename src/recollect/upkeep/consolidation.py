@@ -165,7 +165,7 @@ def _judge(job_run: JobRun, store: Store, ids: Sequence[str]) -> set[str]:
                 entry, score = note.entry, note.score(job_run)
                 verdict = _verdict(score, entry.access_count, entry.category, entry.content)
                 if verdict == "promoted":
-                    reason = f"its relevance is {score:.2f}, and it was asked for {entry.access_count} times"
+                    reason = f"its relevance is {score:.2f}, and it was recalled {entry.access_count} times"
                     step.change(entry, reason, lifetime=Lifetime.LONG_TERM)
                 elif verdict == "pruned":
                     step.remove(entry, f"its relevance fell to {score:.2g}; it was not used since {_day(note.used_at)}")

@@ -256,4 +256,4 @@ def _rewrite(folder: Path, name: str, change: Callable[[bytes], bytes]) -> None:
     try:
         rewrite_file(folder, name, change)
     except (Edited, LeftAlone, OSError) as error:
-        raise Unavailable(f"{folder / name} cannot be written ({error}); see to it, and do this again") from error
+        raise Unavailable(f"{folder / name} cannot be written ({error}); make it writable and try again") from error

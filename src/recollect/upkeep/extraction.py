@@ -250,7 +250,7 @@ def _merge(step: Step, category: Category, count: int, everything: int) -> int:
         at=max(next_at - 1, 0),
         **made_from_entries(merged, replaced),
     )
-    step.add(draft, f"it stands for {number} older notes of {category}")
+    step.add(draft, f"it replaces {number} older notes of {category}")
     return count
 
 

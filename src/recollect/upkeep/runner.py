@@ -160,7 +160,7 @@ class Jobs:
     def runs(self, name: str | None = None, *, limit: int = 20) -> list[Run]:
         """Return the latest runs with their changes, newest first."""
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 0:
-            raise Invalid(f"the limit is how many runs to give, 0 or more; not {limit!r}")
+            raise Invalid(f"the limit must be a number of runs, 0 or more; not {limit!r}")
         name = None if name is None else _known(name).name
         found: dict[str, list[Run]] = {}
         for place in self._workplaces():
@@ -188,9 +188,9 @@ class Jobs:
             if row is not None:
                 parts.append((place, _run(row)))
                 if any(one.held(now) and str(one.lease_owner).endswith(run) for one in standing.values()):
-                    raise Conflict(f"the run {run} is still going on; undo it when it has ended")
+                    raise Conflict(f"the run {run} is still in progress; undo it when it has ended")
         if not parts:
-            raise NotFound(f"there is no run {run!r}; the list of runs shows those that are there")
+            raise NotFound(f"there is no run {run!r}; list the runs to see them")
         # An interrupted undo may be complete in one workspace and not in another.
         parts = [(place, part) for place, part in parts if part.undone_at is None]
         if not parts:
@@ -238,7 +238,7 @@ class Jobs:
             try:
                 self._run_due(lambda what: None, stop)
             except Exception as error:  # a dead thread would stop all upkeep silently
-                _log.warning("upkeep could not look for what is due: %s", error)
+                _log.warning("upkeep could not read the due jobs: %s", error)
             stop.wait(PAUSE)
 
     def _run_due(self, progress: Callable[[str], None], stop: threading.Event) -> list[Run]:
@@ -265,7 +265,7 @@ class Jobs:
     def _places(self, workspace: str | None) -> list[Workplace]:
         places = [place for place in self._workplaces() if workspace in (None, place.name)]
         if workspace is not None and not places:
-            raise NotFound(f"there is no workspace {workspace!r}; the list of workspaces shows those that are there")
+            raise NotFound(f"there is no workspace {workspace!r}; list the workspaces to see them")
         return places
 
     def _rows(self, place: Workplace) -> dict[str, _JobRow]:

@@ -235,7 +235,7 @@ def _checked_path(root: Path, folders: list[str], *, make: bool) -> Path:
 
 
 def _no_folder(name: str) -> LeftAlone:
-    return LeftAlone(f"{name} is a link or no folder; make it a folder inside the vault")
+    return LeftAlone(f"{name} is a link or not a folder; make it a folder inside the vault")
 
 
 def _state(found: os.stat_result) -> str:

@@ -127,7 +127,7 @@ class Repository:
     def history(self, limit: int = 10, include_diff: bool = False) -> History:
         """Return the newest commits, at most 100; with `include_diff` also the diff from the oldest to the newest."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
-            raise Invalid(f"the limit is how many commits to give, 1 to {MOST}; not {limit!r}")
+            raise Invalid(f"the limit must be a number of commits, 1 to {MOST}; not {limit!r}")
         if not os.path.lexists(self.folder / ".git"):
             return History(commits=())
         with _errors(self.folder):
@@ -181,14 +181,14 @@ class Repository:
         inside = self.folder / ".git"
         if inside.is_symlink() or not inside.is_dir():
             name = self.folder.name
-            raise Conflict(f"{name}/.git leads to a repository elsewhere and is left alone; remove it, or turn git off")
+            raise Conflict(f"{name}/.git points to a repository elsewhere and is not used; remove it, or turn git off")
         if _reaches_out(inside):
-            raise Conflict(
-                f"{self.folder.name}/.git uses files outside of it and is left alone; remove what leads there"
-            )
+            raise Conflict(f"{self.folder.name}/.git uses files outside of it and is not used; remove those links")
         repository = _git().Repository(str(inside))
         if repository.workdir is None or not os.path.samefile(repository.workdir, self.folder):
-            raise Conflict(f"{self.folder.name}/.git is set up for another folder and is left alone; mend its config")
+            raise Conflict(
+                f"{self.folder.name}/.git is configured for another folder and is not used; correct its config"
+            )
         return repository
 
     def _opened(self) -> Any:
@@ -197,7 +197,7 @@ class Repository:
             repository = self._found()
             if repository.state() != 0:
                 raise Conflict(
-                    f"the git repository in {self.folder.name} is in the middle of a merge, rebase or so; nothing was "
+                    f"the git repository in {self.folder.name} has a merge, rebase or similar in progress; nothing was "
                     "committed. Finish or abort it with git, and try again"
                 )
             if not repository.head_is_unborn:

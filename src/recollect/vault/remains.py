@@ -22,7 +22,7 @@ def remains(folder: Path, agent: str, pieces: Sequence[str], clock: Clock) -> It
         except LeftAlone:  # e.g. a link, whose target is not part of the vault
             continue
         if any(piece in content for piece in wanted):
-            yield f"the file {path} holds some of the same words and was left alone"
+            yield f"the file {path} contains some of the same words and was not changed"
     for place in (own, folder):
         if not (place / ".git").is_dir():
             continue

@@ -101,7 +101,7 @@ class Vault:
         Idempotent.
         """
         if self._migrate is None:
-            raise ConfigError("this vault belongs to no home, so there is nowhere to take old files in")
+            raise ConfigError("this vault has no home, so old files cannot be imported")
         self.flush()
         with self._lock:  # no file is written while the import reads the folder
             return self._migrate(self.folder)
@@ -306,7 +306,7 @@ class Vault:
         """Return the file's state on disk; raise LeftAlone if its folder is unsafe to use."""
         for folder in (path.parent, self.folder / ".vault"):
             if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
-                raise LeftAlone(f"{folder.name} is a link or no folder; make it a folder inside the vault")
+                raise LeftAlone(f"{folder.name} is a link or not a folder; make it a folder inside the vault")
         if agent not in self._spelled and path.parent.exists():
             if agent not in os.listdir(self.folder):
                 raise LeftAlone("the folder here belongs to an agent whose name differs only in case; rename one")

@@ -30,8 +30,8 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[RecollectError], str], 
     (
         (errors.ReadOnlySqlTransaction,),
         ConfigError,
-        "{where} only reads ({reason}): nothing was written. Give the address of the server that takes writes; if this "
-        "one should, turn off default_transaction_read_only for the database and the user",
+        "{where} is read-only ({reason}): nothing was written. Use the address of the primary server; if this "
+        "one should accept writes, turn off default_transaction_read_only for the database and the user",
     ),
     (
         (errors.SerializationFailure, errors.DeadlockDetected),
@@ -51,13 +51,13 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[RecollectError], str], 
         (OperationalError,),
         Unavailable,
         "cannot reach {where} ({reason}). Is the server running, and are address, user and password right? A write "
-        "that was under way may or may not have been stored",
+        "that was in progress may or may not have been stored",
     ),
     ((Error,), Unavailable, "{where} cannot be used: {reason}"),
     (
         (ValueError, IndexError),
         Corrupt,
-        "{where} holds rows that make no sense ({error}). `recollect check` tells what is affected",
+        "{where} contains invalid rows ({error}). `recollect check` shows what is affected",
     ),
 )
 """The first row that matches an error gives its translation."""

@@ -146,7 +146,7 @@ class Schemas:
         """Return the error to raise for a damaged schema."""
         return Corrupt(
             f"the schema {schema} on {self.server.where} is damaged: it has no {what}. Restore the schema from a "
-            "backup; an index alone can also be made again by hand, as recollect's migrations make it"
+            "backup; an index alone can also be recreated by hand, as in recollect's migrations"
         )
 
     def prepare(self, schema: str, owner: SchemaOwner) -> None:

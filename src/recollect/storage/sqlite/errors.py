@@ -19,7 +19,7 @@ _MEANINGS: tuple[tuple[tuple[type[Exception], ...], type[RecollectError], str], 
         # SQLite's own errors, and those caused by inconsistent or invalid rows of a damaged file.
         (apsw.CorruptError, apsw.NotADBError, apsw.SQLError, apsw.ConstraintError, ValueError, IndexError),
         Corrupt,
-        "{memory} is damaged ({error}). Restore it from a backup; `recollect check` tells what is affected",
+        "{memory} is damaged ({error}). Restore it from a backup; `recollect check` shows what is affected",
     ),
     (
         (apsw.BusyError,),

@@ -61,7 +61,7 @@ def connect(path: Path) -> apsw.Connection:
             connection.pragma(name, value)
         if connection.pragma("application_id") != APPLICATION_ID:
             raise ConfigError(
-                f"{path} is an SQLite database, but not a recollect memory; give the path of another file"
+                f"{path} is an SQLite database, but not a recollect memory; pass the path of another file"
             )
         _require_whole(connection, path)
         _migrate(connection, path)

@@ -88,10 +88,10 @@ def _conversation(root: Path, name: str) -> Iterator[ImportedItem]:
         yield Remark(f"{file.name} was left out: {problem}")
         return
     except (ValueError, RecursionError):
-        yield Remark(f"{file.name} is no JSON, and was left out")
+        yield Remark(f"{file.name} is not JSON, and was skipped")
         return
     made = chat(found, file.stem)
-    yield Remark(f"{file.name} is no conversation, and was left out") if made is None else made
+    yield Remark(f"{file.name} is not a conversation, and was skipped") if made is None else made
 
 
 def chat(found: object, stem: str) -> ImportedChat | None:

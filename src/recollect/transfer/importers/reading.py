@@ -31,7 +31,7 @@ def objects(path: Path, read: Read) -> Iterator[dict[str, Any]]:
             yield reader.object()
             return
         if opening != "[":
-            raise Invalid(f"{path} is no JSON: it begins with {opening[:1]!r}. Give the file as it was exported")
+            raise Invalid(f"{path} is not JSON: it begins with {opening[:1]!r}. Pass the file as it was exported")
         reader.skip()
         while (mark := reader.next_mark()) != "]":
             if mark != "{":

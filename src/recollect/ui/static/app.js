@@ -128,13 +128,13 @@ function login(why = "") {
     try {
       await ask("POST", "/v1/session", { ...alone, body: { token: token.value.trim() } });
     } catch (error) {
-      problem.textContent = { 0: "The server cannot be reached. Try again.", 401: "This token is not known, or was revoked, or is past its time." }[error.status] ?? error.message;
+      problem.textContent = { 0: "The server cannot be reached. Try again.", 401: "This token is unknown, revoked or expired." }[error.status] ?? error.message;
       problem.hidden = busy = false;
       return void token.select();
     }
     set(main, waiting());
     await begin({ entered: true });
-  } }, h("h1", {}, "This memory asks for a token"), field("Token", token), problem, h("button", { class: "button strong" }, "Come in"),
+  } }, h("h1", {}, "This memory requires a token"), field("Token", token), problem, h("button", { class: "button strong" }, "Come in"),
   h("p", { class: "hint" }, "On the server's machine, ", h("code", {}, "recollect token create NAME"), " makes one. It is kept in a cookie that no script can read.")));
   token.focus();
 }
