@@ -331,6 +331,10 @@ def test_a_shelf_loses_the_line_of_an_erased_turn_and_keeps_the_others(
         more.assistant(f"We decided to paint the boat number {number} in another colour.")
         more.end()
     home.jobs.run("shelve")
+    for number in range(40, 60):
+        clock.advance(1_000)
+        mem.remember(f"We decided to paint the boat number {number} in yet another colour.", category="decisions")
+    home.jobs.run("shelve")  # the first summary is in the trash now
     assert SECRET in next(entry.content for entry in mem.list(limit=500) if entry.source == "shelve")
     conv.erase(pasted)
     shelf = next(entry.content for entry in mem.list(limit=500) if entry.source == "shelve")
@@ -504,3 +508,25 @@ def test_recorded_questions_that_quote_it_are_blanked_and_the_others_stay(
     asked = {str(row) for row in rows(location, "recall_events", "ana")}
     assert any("which crane" in row for row in asked)
     assert not any(SECRET in row for row in asked)
+
+
+def test_what_only_begins_like_the_erased_turn_stays(mem: Memory, home: Home) -> None:
+    conv = mem.conversations.start()
+    boats = [conv.assistant(f"We decided to paint the boat of {name} green.") for name in ("Ana", "Bob", "Eva")]
+    conv.scratchpad["colour"] = "green"
+    conv.end()
+    conv.erase(boats[1])
+    decisions = sorted(entry.content for entry in mem.list(category="decisions"))
+    assert decisions == ["We decided to paint the boat of Ana green.", "We decided to paint the boat of Eva green."]
+    assert conv.scratchpad["colour"] == "green"
+    assert home.check().findings == ()
+
+
+def test_erasing_the_only_turn_keeps_the_scratchpad_and_removes_all_that_was_made(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    only = conv.assistant("We decided to sell the boat.")
+    conv.scratchpad["price"] = 100
+    conv.end()
+    conv.erase(only)
+    assert mem.list() == []
+    assert conv.scratchpad["price"] == 100

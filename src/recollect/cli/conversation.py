@@ -323,13 +323,7 @@ def archive(call: Invocation, conversation: ConversationId) -> None:
     _print_status(call, conv, "archived")
 
 
-@app.command(
-    epilog=examples(
-        "conversation erase last --event 12 --dry-run",
-        "conversation erase last --event 12 --yes",
-        "conversation erase last --yes",
-    )
-)
+@app.command(epilog=examples("conversation erase last --dry-run", "conversation erase last --yes"))
 @for_agent
 def erase(
     call: Invocation,

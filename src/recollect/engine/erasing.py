@@ -155,10 +155,13 @@ class Traces:
     """Terms that no other living text of the agent contains."""
 
     @classmethod
-    def of(cls, contents: Set[str], common: Set[str], labels: Set[str] = frozenset()) -> "Traces":
-        """Derive the pieces and the rare terms of texts, given the terms that are common."""
+    def of(
+        cls, contents: Set[str], common: Set[str], labels: Set[str] = frozenset(), most: int | None = None
+    ) -> "Traces":
+        """Derive the pieces, at most `most`, and the rare terms of texts, given the terms that are common."""
         texts = frozenset(contents | labels)
         probes = [probe for content in sorted(contents) for probe in _probes(content)]
+        probes = probes[:: max(len(probes) // most, 1)][:most] if most else probes
         return cls(frozenset(contents), texts, tuple(probes), frozenset(terms_of(texts).keys() - common))
 
     def blank(self, tx: Transaction, statements: Sequence[tuple[str, str]] = QUESTIONS) -> int:

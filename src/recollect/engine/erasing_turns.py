@@ -47,6 +47,12 @@ LONG_ENOUGH = 8
 FEW = 3
 """A word that at most this many other turns contain may be what had to be erased: the receipt names the turns."""
 _DIGIT = re.compile(r"\d")
+_LEAD = re.compile(r"^(?:- )?(?:\[\d{4}-\d\d-\d\d\] )?(?:\[?(?:user|agent|assistant|system|tool)\]?: )?")
+"""What precedes a quote in a summary: the mark of an item, a date, a role."""
+_FROM_SHELF = '"source":"shelve"'
+"""How the log records the summary of a shelf."""
+PIECES = 512
+"""Maximum number of pieces by which recorded queries and files are compared with the erased text."""
 CHECKED = 16
 """Maximum number of pieces that are searched for in other turns and entries."""
 
@@ -58,23 +64,32 @@ class _Said:
     info: ConversationInfo
     events: tuple[Event, ...]
     whole: bool
-    """Whether all events of the conversation are erased."""
+    """Whether no event of the conversation keeps its text."""
     traces: Traces
+    corpus: str
+    """The normalised texts, one below the other."""
+    sentences: frozenset[str]
+    """The normalised sentences of the texts."""
 
     @property
     def seqs(self) -> set[int]:
+        """Sequence numbers of the erased events."""
         return {event.seq for event in self.events}
+
+    @property
+    def references(self) -> set[str]:
+        """The erased events as they are listed in the evidence of entries."""
+        return {reference for event in self.events for reference in made_from_events([event])["evidence"]}
 
     def covers(self, first: int | None, last: int | None) -> bool:
         return any((first or 0) <= event.seq <= (last or 0) for event in self.events)
 
     def quoted_in(self, written: str) -> bool:
         """Return whether a line or sentence quotes the erased text, is a part of it, or shares a rare word with it."""
-        said = text.normalise(written).removeprefix("- ")
-        pieces = (piece for piece in map(text.normalise, self.traces.probes) if len(piece) >= LONG_ENOUGH)
-        if any(piece in said for piece in pieces) or self.traces.shares_rare(written):
+        said = _LEAD.sub("", text.normalise(written))
+        if len(said) >= LONG_ENOUGH and said in self.corpus:
             return True
-        return len(said) >= LONG_ENOUGH and any(said in text.normalise(content) for content in self.traces.contents)
+        return self.traces.shares_rare(written) or not self.sentences.isdisjoint(_sentences(said))
 
     def cleaned(self, written: str) -> str:
         """Return a text without the lines that quote; of a line with several sentences, only those that quote leave."""
@@ -160,6 +175,9 @@ def erase(
         plan = _planned(work.tx, said)
         removed, rewritten = _figures(said, plan)
         removed += _apply(work, store, said, plan, actor, now)
+        if seqs is None:
+            cleared = work.tx.run("history.scratch_clear", conversation=info.id)
+            removed.append(Erased(place="scratchpad", removed=cleared))
         asked = said.traces.blank(work.tx)
     again = f"the conversation {info.ref_code}"
     tidied = erasing.tidy(stores, job_stores, said.traces, again=again, asked=asked)
@@ -209,9 +227,22 @@ def _said(
     chosen = written if seqs is None else _with_results(written, set(seqs))
     events = tuple(event for event in chosen if event.erased_at is None)
     contents = {part for event in events for part in _texts(event) if part.strip()}
-    said = _Said(info, events, all(event in chosen for event in written), Traces.of(contents, set()))
+    said = _Said(
+        info=info,
+        events=events,
+        whole=len(chosen) == len(written),
+        traces=Traces.of(contents, set(), most=PIECES),
+        corpus="\n".join(map(text.normalise, contents)),
+        sentences=frozenset(one for content in contents for one in _sentences(content)),
+    )
     common = _common(stores, tx, said)
-    return replace(said, traces=Traces.of(contents, common)), len(chosen) - len(events)
+    return replace(said, traces=Traces.of(contents, common, most=PIECES)), len(chosen) - len(events)
+
+
+def _sentences(written: str) -> list[str]:
+    """Return the normalised sentences of a text that are long enough to be recognised."""
+    found = (text.normalise(one) for one in text.sentences(written))
+    return [one for one in found if len(one) >= LONG_ENOUGH]
 
 
 def _with_results(written: Sequence[Event], seqs: set[int]) -> list[Event]:
@@ -437,7 +468,9 @@ def _plan_note(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[Eve
             _plan_handoff(said, plan, entry, left)
     elif own and entry.source == "conversation":
         line = text.normalise(entry.content)
-        if said.whole or (said.quoted_in(entry.content) and not any(line in one for one in written)):
+        only_source = bool(entry.evidence) and said.references.issuperset(entry.evidence)
+        quoted = only_source or said.quoted_in(entry.content)
+        if said.whole or (quoted and not any(line in one for one in written)):
             plan.put(entry, None, "decisions and lessons")
     elif (content := said.cleaned(entry.content)) != entry.content.strip():
         plan.put(entry, content if content.count("\n") or not content.endswith(":") else None, "summaries of notes")
@@ -461,15 +494,13 @@ def _shows(said: _Said, content: str) -> bool:
 
 def _plan_past(tx: Transaction, said: _Said, plan: _ErasurePlan, made: Mapping[str, Entry]) -> None:
     """Plan the entries in the trash, and the earlier texts of those that stay."""
-    rows = tx.all("operations.containing", probe=said.info.id)
+    rows = [row for probe in (said.info.id, _FROM_SHELF) for row in tx.all("operations.containing", probe=probe)]
     for entry_id in {*made, *(entry_id for (entry_id,) in rows)} - plan.drops.keys() - plan.rewrites.keys():
         entry = made.get(entry_id)
         if entry is None and (tx.one("entries.by_ids", ids=[entry_id]) or not _was_made(tx, said, entry_id)):
             continue  # written on purpose
         past = erasing.contents_of(tx, entry_id)
-        if any(said.quoted_in(line) for content in past for line in content.splitlines()) or (
-            entry is None and said.whole
-        ):
+        if any(said.quoted_in(line) for content in past for line in content.splitlines()):
             plan.put(entry, entry.content, "earlier texts") if entry else plan.drops.update({entry_id: "trash"})
 
 
@@ -478,7 +509,7 @@ def _was_made(tx: Transaction, said: _Said, entry_id: str) -> bool:
     removal = entries.last_removal(tx, entry_id)
     before = (removal.before if removal else None) or {}
     made = before.get("kind") != str(Kind.NOTE) or before.get("source") == "conversation"
-    return made and before.get("conversation_id") == said.info.id
+    return before.get("source") == "shelve" or (made and before.get("conversation_id") == said.info.id)
 
 
 # Applying
@@ -513,8 +544,6 @@ def _apply(work: Work, store: Store, said: _Said, plan: _ErasurePlan, actor: str
     for draft, _ in plan.adds:
         remember.apply(work, checked(draft), actor=actor, now=now)
     erasing.sweep_vectors(tx)
-    if said.whole:
-        removed["scratchpad"] = tx.run("history.scratch_clear", conversation=conversation)
     removed["index of turns"] = conversation_search.erase(store, tx, min(said.seqs))
     return [Erased(place=place, removed=count) for place, count in removed.items()]
 

@@ -229,11 +229,11 @@ UPDATE checkpoints SET documents = :documents WHERE agent = :agent AND conversat
 -- name: closing_set
 UPDATE conversations SET closing_summary = :summary WHERE agent = :agent AND id = :id
 
--- Entries that jobs made: from a conversation, or from notes that may come from it.
+-- Entries that jobs made from a conversation, and those that quote notes which may come from it.
 -- name: made_from
 SELECT id FROM entries WHERE agent = :agent AND (
     (conversation_id = :conversation AND (kind <> 'note' OR source = 'conversation'))
-    OR source IN ('shelve', 'consolidation')
+    OR source = 'shelve'
 ) ORDER BY seq
 
 -- name: containing
