@@ -46,6 +46,7 @@ from recollect.model.history import (
 )
 from recollect.model.listing import Cursor, Removed, Sort
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
+from recollect.model.provenance import Provenance
 from recollect.model.recall import Accesses, Hit
 from recollect.model.reminder import Reminder
 from recollect.model.report import Erased, Finding, Receipt, Report, Rewritten
@@ -114,6 +115,7 @@ __all__ = [
     "Origin",
     "Part",
     "Profile",
+    "Provenance",
     "Receipt",
     "RecollectError",
     "Recovery",

@@ -252,6 +252,7 @@ class AsyncMemory(_Around[Memory]):
     empty_trash = _forward(Memory.empty_trash)
     accesses = _forward(Memory.accesses)
     history = _forward(Memory.history)
+    provenance = _forward(Memory.provenance)
     query = _forward(Memory.query)
     context = _forward(Memory.context)
     orient = _forward(Memory.orient)

@@ -17,7 +17,17 @@ from recollect.compat import store_tools
 from recollect.config import ConversationSettings
 from recollect.conversation import Conversation, ConversationServices
 from recollect.conversations import Conversations
-from recollect.engine import access_policy, ageing, context, erasing, erasing_turns, numbering, project, remember
+from recollect.engine import (
+    access_policy,
+    ageing,
+    context,
+    erasing,
+    erasing_turns,
+    numbering,
+    project,
+    provenance,
+    remember,
+)
 from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import CompactionServices
@@ -36,6 +46,7 @@ from recollect.model.filters import Filters
 from recollect.model.history import ConversationInfo, Recovery
 from recollect.model.listing import Cursor, Removed, Sort
 from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
+from recollect.model.provenance import Provenance
 from recollect.model.recall import Accesses, Hit
 from recollect.model.report import Erased, Receipt
 from recollect.model.vault import SyncReport
@@ -620,6 +631,18 @@ class Memory:
                     if known is not None:
                         return entries.revisions(tx, known)
         raise NotFound(f"nothing is or was remembered under {target!r}")
+
+    def provenance(self, name_or_id: str) -> Provenance:
+        """Return where an entry comes from: the tree of what it was made from, down to the turns of conversations.
+
+        Each source has its author, time, conversation and the beginning of its text. A source that no longer exists, or
+        that this agent may not read, is `gone`. The tree has at most 200 sources in 8 levels; `left_out` counts others.
+
+        Raises NotFound if there is no such entry.
+        """
+        self._look()
+        entry = self._entries.seen(names.name(name_or_id, "name or id"))
+        return provenance.provenance(self._entries.readable, self.agent, entry)
 
     def query(
         self,

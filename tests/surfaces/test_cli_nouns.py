@@ -37,6 +37,7 @@ REACHED = {
         "changes": "note changes",
         "trash": "note trash",
         "accesses": "note fading",
+        "provenance": "note provenance",
         "empty_trash": "note empty-trash",
         "context": "context",
         "orient": "context",

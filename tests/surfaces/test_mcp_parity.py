@@ -71,6 +71,7 @@ LEFT_OUT: dict[str, str] = {
     "Memory.changes": "the feed of programs",
     "Memory.last_change": "the feed of programs",
     "Memory.accesses": "a picture for people",
+    "Memory.provenance": "a trail for people; the origin of a hit is in the hit",
     "Memory.empty_trash": "people empty the trash",
     "Memory.numbers": "the ids of a page",
     "Memory.profiles": "named in the settings, and in the error about one that is not there",

@@ -50,6 +50,7 @@ REACHED: dict[type, dict[str, str]] = {
         "numbers": "GET /api/memory/vault",
         "orient": "POST /v1/orient",
         "project": "GET /v1/project",
+        "provenance": f"GET {ENTRY}/provenance",
         "query": "POST /v1/query",
         "recall": "POST /v1/recall",
         "set_project": "PUT /v1/project",

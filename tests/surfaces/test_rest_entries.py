@@ -220,6 +220,15 @@ def test_an_erased_entry_leaves_a_receipt_and_nothing_else(server: Server) -> No
     assert server.client.post("/v1/entries/n/restore").status_code == 404
 
 
+def test_provenance_is_returned_as_a_tree(server: Server) -> None:
+    port = server.client.post("/v1/entries", json={"content": "The port is 5433", "name": "port"}).json()
+    made = server.home.agent("default").remember("Ports are noted", evidence=[f"entry:{port['id']}", "file:a.md"])
+    found = server.client.get(f"/v1/entries/{made.id}/provenance").json()
+    assert [one["ref"] for one in found["made_from"]] == [f"entry:{port['id']}", "file:a.md"]
+    assert found["made_from"][0]["text"] == "The port is 5433"
+    assert server.client.get("/v1/entries/nothing/provenance").status_code == 404
+
+
 def test_links_and_accesses_of_an_entry_are_returned(server: Server) -> None:
     server.client.post("/v1/entries", json={"content": "see [[b]] and [[nowhere]]", "name": "a"})
     server.client.post("/v1/entries", json={"content": "tea is ready", "name": "b"})

@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from recollect.cli.entries import apply, identified, identified_in_trash, print_entry, remember_note
 from recollect.cli.invocation import Invocation, for_agent
@@ -40,6 +41,7 @@ from recollect.cli.output import (
     remark,
     safe,
     short,
+    shown,
     table,
 )
 from recollect.cli.plot import plot, resampled, room
@@ -49,6 +51,7 @@ from recollect.errors import Invalid
 from recollect.model.entry import Entry, Kind, Lifetime, Origin, Scope, State
 from recollect.model.listing import Sort
 from recollect.model.operation import Alias, Remove, Rename, Write
+from recollect.model.provenance import Provenance
 
 __all__ = ["app"]
 
@@ -254,6 +257,32 @@ def history(call: Invocation, target: Target) -> None:
             ("when", "who", "what", "change"),
             [(iso(r.at), safe(r.actor), r.operation, one_line(r)) for r in revisions],
         )
+
+
+@app.command(epilog=examples("note provenance 'deploy day'"))
+@for_agent
+def provenance(call: Invocation, target: Target) -> None:
+    """Show where a note comes from: who said it, when, and in which conversation."""
+    with call.memory() as mem:
+        found = mem.provenance(identified(mem, target))
+    if call.json:
+        document(found)
+    else:
+        _trail(found, 0)
+
+
+def _trail(source: Provenance, depth: int) -> None:
+    """Print a source and, indented below it, what it was made from."""
+    at = "" if source.at is None else iso(source.at)[:16]
+    where = f"conversation {source.conversation}" if source.conversation else ""
+    gone = "gone" if source.gone else "in the trash" if source.in_trash else ""
+    about = ", ".join(part for part in (source.origin, source.name, at, where, gone) if part)
+    told = f"{source.who}: {source.text}" if source.who and source.text else source.ref
+    shown(Text(f"{'  ' * depth}{line(told)}{f' ({line(about)})' if about else ''}"))
+    for one in source.made_from:
+        _trail(one, depth + 1)
+    if source.left_out:
+        shown(Text(f"{'  ' * (depth + 1)}and {source.left_out} more"))
 
 
 @app.command(epilog=examples("note restore 'deploy day'", "note restore 'deploy day' --name 'former deploy day'"))

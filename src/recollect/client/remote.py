@@ -432,6 +432,7 @@ class RemoteMemory(_Remote):
     get = _route(Memory.get, "GET", "/v1/entries/{name_or_id}")
     links = _route(Memory.links, "GET", "/v1/entries/{name_or_id}/links")
     history = _route(Memory.history, "GET", "/v1/entries/{name_or_id}/history")
+    provenance = _route(Memory.provenance, "GET", "/v1/entries/{name_or_id}/provenance")
     accesses = _route(Memory.accesses, "GET", "/v1/entries/{name_or_id}/accesses")
     trash = _pages(Memory.trash, "/v1/trash", before="cursor")
     changes = _pages(Memory.changes, "/v1/changes", "after")

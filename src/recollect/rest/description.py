@@ -31,6 +31,7 @@ ENTRY = (
     "entries_write_entry",
     "entries_forget",
     "entries_history",
+    "entries_provenance",
     "entries_links",
     "entries_accesses",
     "entries_rename",

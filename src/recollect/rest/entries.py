@@ -11,6 +11,7 @@ from recollect.model.entry import Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.listing import Cursor as Place
 from recollect.model.listing import Removed, Sort
 from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
+from recollect.model.provenance import Provenance
 from recollect.model.recall import Accesses
 from recollect.model.report import Receipt
 from recollect.rest.caller import Caller, Reader, Writer
@@ -329,6 +330,12 @@ def retract(name_or_id: InPath, caller: Writer, reason: RetractBody | None = Non
 def history(name_or_id: InPath, caller: Reader) -> Response:
     """What was done to an entry, oldest first; also to one that was forgotten."""
     return json_response({"items": caller.memory.history(name_or_id), "next": None})
+
+
+@router.get("/entries/{name_or_id}/provenance", response_model=Provenance)
+def provenance(name_or_id: InPath, caller: Reader) -> Response:
+    """Where an entry comes from: what it was made from, down to the turns of conversations."""
+    return json_response(caller.memory.provenance(name_or_id))
 
 
 @router.get("/entries/{name_or_id}/links", response_model=EntryLinks)

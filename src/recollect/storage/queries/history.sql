@@ -163,6 +163,20 @@ FROM events WHERE agent = :agent AND conversation_id = :conversation AND type = 
     SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane
 ) ORDER BY seq DESC LIMIT :limit
 
+-- name: ends
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND id IN (:ids*) ORDER BY seq
+
+-- name: between
+SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
+FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq >= :first AND seq <= :last
+    AND type <> 'CompactMarker'
+ORDER BY seq LIMIT :limit
+
+-- name: count_between
+SELECT count(*) FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq >= :first AND seq <= :last
+    AND type <> 'CompactMarker'
+
 -- name: tool_results
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND type = 'ToolResultCommitted' ORDER BY seq
