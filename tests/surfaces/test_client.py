@@ -20,6 +20,7 @@ from recollect.client import (
     RemoteJobs,
     RemoteMemory,
     RemoteReminders,
+    RemoteReview,
     RemoteScratchpad,
     connect,
 )
@@ -34,6 +35,7 @@ PAIRS = [
     (recollect.Conversation, RemoteConversation, {"id", "ref_code", "save", "load"}),
     (recollect.Scratchpad, RemoteScratchpad, set()),
     (recollect.Reminders, RemoteReminders, set()),
+    (recollect.Review, RemoteReview, set()),
     # The server has its own upkeep.
     (recollect.Jobs, RemoteJobs, {"start", "stop", "deliver"}),
 ]

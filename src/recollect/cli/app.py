@@ -19,6 +19,7 @@ from recollect.cli import (
     memory,
     note,
     reminder,
+    review,
     scratchpad,
     serve,
     stats,
@@ -77,6 +78,7 @@ app.add_typer(conversation.app, name="conversation")
 app.add_typer(channel.app, name="channel")
 app.add_typer(scratchpad.app, name="scratchpad")
 app.add_typer(reminder.app, name="reminder")
+app.add_typer(review.app, name="review")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(workspace.app, name="workspace")
 app.add_typer(home.app)

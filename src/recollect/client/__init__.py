@@ -20,6 +20,7 @@ from recollect.client.remote import (
     RemoteJobs,
     RemoteMemory,
     RemoteReminders,
+    RemoteReview,
     RemoteScratchpad,
     connect,
 )
@@ -32,6 +33,7 @@ __all__ = [
     "RemoteJobs",
     "RemoteMemory",
     "RemoteReminders",
+    "RemoteReview",
     "RemoteScratchpad",
     "connect",
 ]

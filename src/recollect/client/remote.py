@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar, get_args, get_type_hints
 from urllib.parse import quote
 
-from recollect import Channels, Conversations, Jobs, Reminders
+from recollect import Channels, Conversations, Jobs, Reminders, Review
 from recollect.client.transport import HttpTransport, encoded
 from recollect.client.values import from_json, to_json
 from recollect.clock import Moment, milliseconds
@@ -36,6 +36,7 @@ __all__ = [
     "RemoteJobs",
     "RemoteMemory",
     "RemoteReminders",
+    "RemoteReview",
     "RemoteScratchpad",
     "connect",
 ]
@@ -144,6 +145,13 @@ class RemoteChannels(_Remote):
     def default(self) -> Channel:
         """The channel of conversations that were started without one."""
         return next(channel for channel in self.list() if channel.is_default)
+
+
+class RemoteReview(_Remote):
+    """`Review` on a server."""
+
+    list = _pages(Review.list, "/v1/review", after="cursor")
+    resolve = _route(Review.resolve, "POST", "/v1/review/{pair}")
 
 
 class RemoteReminders(_Remote):
@@ -421,7 +429,7 @@ class RemoteMemory(_Remote):
         self.agent = agent
         self.channels = RemoteChannels(link, self._where)
         self.conversations = RemoteConversations(link, self._where)
-        self.reminders = RemoteReminders(link, self._where)
+        self.reminders, self.review = RemoteReminders(link, self._where), RemoteReview(link, self._where)
 
     remember = _route(Memory.remember, "POST", "/v1/entries")
     upsert = _route(Memory.upsert, "PUT", "/v1/entries/{key}/knowledge")

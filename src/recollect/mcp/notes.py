@@ -21,12 +21,14 @@ from recollect.mcp.schemas import (
     LongText,
     NoteView,
     OriginArgument,
+    PairView,
     Tag,
     TagList,
     TargetAgent,
     change_view,
     hit_views,
     note_view,
+    pair_view,
 )
 from recollect.mcp.tool import Actions, checked, tool
 from recollect.memory import Memory
@@ -75,6 +77,8 @@ NOTE: Actions = {
     "links": (("target",), ()),
     "trash": ((), ("limit",)),
     "list": ((), ("kind", "category", "scope", "tag", "limit", "before", "as_of", "include_past")),
+    "review": ((), ("limit",)),
+    "resolve": (("target", "resolution"), ("content", "why")),
 }
 
 
@@ -134,6 +138,7 @@ class NoteResult(TypedDict):
     links_to: NotRequired[list[str]]
     linked_from: NotRequired[list[str]]
     broken_links: NotRequired[list[str]]
+    pairs: NotRequired[list[PairView]]
 
 
 @with_config(STRICT)
@@ -311,12 +316,16 @@ def memory_note(
             "links",
             "list",
             "trash",
+            "review",
+            "resolve",
         ],
         Field(description="What to do."),
     ],
-    target: Annotated[EntryRef | None, Field(description="The entry, for all actions but add, list and trash.")] = None,
+    target: Annotated[
+        EntryRef | None, Field(description="The entry; not for add, list, trash, review. For resolve: the pair's id.")
+    ] = None,
     name: Annotated[Line | None, Field(description="For add, rename, alias, restore: a free name.")] = None,
-    content: Annotated[LongText | None, Field(description="For add, write and supersede: the text.")] = None,
+    content: Annotated[LongText | None, Field(description="For add, write, supersede and merge: the text.")] = None,
     tags: Annotated[TagList | None, Field(description="For add and write.")] = None,
     context: Annotated[
         LongText | None, Field(description="For add and write: where it came from, why it matters.")
@@ -339,7 +348,7 @@ def memory_note(
     kind: Annotated[Literal["note", "archive", "chunk"] | None, Field(description="For list: only these.")] = None,
     tag: Annotated[Tag | None, Field(description="For list: only with this tag.")] = None,
     limit: Annotated[
-        ToolLimit | None, Field(description="For list and trash: maximum number of entries; default 20.")
+        ToolLimit | None, Field(description="For list, trash and review: maximum number; default 20.")
     ] = None,
     before: Annotated[
         EntryRef | None, Field(description="For list: entries older than this one, the last of the previous page.")
@@ -347,13 +356,17 @@ def memory_note(
     valid_from: Annotated[Line | None, Field(description="For add and supersede: since when it holds.")] = None,
     valid_until: Annotated[Line | None, Field(description="For add: until when it holds.")] = None,
     origin: OriginArgument | None = None,
-    why: Annotated[LongText | None, Field(description="For supersede and retract: the reason.")] = None,
+    why: Annotated[LongText | None, Field(description="For supersede, retract and resolve: the reason.")] = None,
     as_of: AsOf | None = None,
     include_past: IncludePast | None = None,
+    resolution: Annotated[
+        Literal["newer", "older", "both", "merge"] | None, Field(description="For resolve: which note of a pair holds.")
+    ] = None,
 ) -> NoteResult:
     """Work on single notes by their names: add, write (correct), supersede (it holds no longer, something else does),
-    retract (it holds no longer), rename, alias, remove, restore, show, list, list the
-    trash, and see the history or the links of one.
+    retract (it holds no longer), rename, alias, remove, restore, show, list, list the trash, and see the history or the
+    links of one. `review` lists pairs of notes that may contradict each other: ask the user which one holds, then
+    `resolve` the pair.
 
     Use it for notes that people will look up by name and that have a purpose: decisions, lessons, open tasks, projects,
     hand-offs to the next session. Those with a category appear by themselves at the start of later sessions; open tasks
@@ -386,9 +399,12 @@ def memory_note(
         why=why,
         as_of=as_of,
         include_past=include_past,
+        resolution=resolution,
     )
     mem, wanted = request_context().memory, str(target)
     match action:
+        case "review":
+            return {"ok": True, "pairs": [pair_view(one) for one in mem.review.list(limit=limit or 20)]}
         case "show":
             return {"ok": True, "note": note_view(mem.get(wanted))}
         case "history":
@@ -417,6 +433,9 @@ def memory_note(
             return {"ok": True, "notes": [note_view(one) for one in listed]}
     mem = request_context().writing()
     match action:
+        case "resolve":
+            done = mem.review.resolve(wanted, str(resolution), content=content, why=why)
+            return {"ok": True, "pairs": [pair_view(done)]}
         case "add":
             if scope == "conversation":
                 conversation = request_context().conversation(conversation, begin=True).id

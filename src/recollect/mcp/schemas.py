@@ -12,6 +12,7 @@ from recollect.model.fields import LINE_LENGTH, Text, Words, limits_of
 from recollect.model.history import ConversationInfo, Event
 from recollect.model.operation import Revision
 from recollect.model.recall import Hit
+from recollect.model.review import ReviewPair
 
 __all__ = [
     "STRICT",
@@ -28,6 +29,7 @@ __all__ = [
     "MessageInput",
     "NoteView",
     "OriginArgument",
+    "PairView",
     "Tag",
     "TagList",
     "TargetAgent",
@@ -36,6 +38,7 @@ __all__ = [
     "event_view",
     "hit_views",
     "note_view",
+    "pair_view",
 ]
 
 STRICT = ConfigDict(extra="forbid")
@@ -111,6 +114,19 @@ class NoteView(TypedDict):
 
 
 @with_config(STRICT)
+class PairView(TypedDict):
+    """Two notes that may not both hold."""
+
+    id: str
+    kind: str
+    reason: str
+    newer: str
+    newer_at: str
+    older: str
+    older_at: str
+
+
+@with_config(STRICT)
 class ChangeView(TypedDict):
     """One thing that was done to an entry."""
 
@@ -166,6 +182,19 @@ def hit_views(hits: Sequence[Hit], *, past: bool = False) -> list[HitView]:
                 one["until"] = iso(hit.entry.valid_until)
         found.append(one)
     return found
+
+
+def pair_view(pair: ReviewPair) -> PairView:
+    """Convert a pair for review."""
+    return {
+        "id": pair.id,
+        "kind": str(pair.kind),
+        "reason": pair.reason,
+        "newer": pair.newer.content,
+        "newer_at": iso(pair.newer.created_at),
+        "older": pair.older.content,
+        "older_at": iso(pair.older.created_at),
+    }
 
 
 def note_view(entry: Entry) -> NoteView:

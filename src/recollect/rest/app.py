@@ -31,6 +31,7 @@ from recollect.rest import (
     recall,
     reference,
     reminders,
+    review,
     scratchpad,
     session,
     system,
@@ -62,6 +63,7 @@ NOUNS = (
     conversations,
     scratchpad,
     reminders,
+    review,
     dashboard,
     reference,
 )
