@@ -209,3 +209,41 @@ def test_the_past_travels_through_export_and_import(home: Home, mem: Memory, clo
         there = other.agent(mem.agent)
         assert there.list(include_past=True) == mem.list(include_past=True)
         assert [entry.evidence for entry in there.list(include_past=True)] == [(), ("event:7",)]
+
+
+def test_an_edit_in_the_vault_keeps_validity_origin_and_evidence(tmp_path: Path, clock: FixedClock) -> None:
+    with recollect.open(tmp_path / "home", clock=clock) as home:
+        mem = home.agent("ana")
+        until = clock.now() + 9 * DAY
+        old = mem.remember(
+            "We deploy on Tuesdays",
+            category="decisions",
+            valid_from=clock.now() - DAY,
+            valid_until=until,
+            origin="user",
+            evidence=["event:7"],
+        )
+        home.vault().sync()
+        (file,) = (tmp_path / "home").rglob("decisions.md")
+        file.write_text(file.read_text().replace("Tuesdays", "Thursdays"))
+        clock.advance(DAY)
+        edited = mem.get(old.id)
+        assert edited.content == "We deploy on Thursdays"
+        for name in ("valid_from", "valid_until", "validity_inferred", "origin", "evidence", "closed_at"):
+            assert getattr(edited, name) == getattr(old, name)
+
+
+def test_the_past_moves_to_another_home(home: Home, mem: Memory, clock: FixedClock, tmp_path: Path) -> None:
+    mem.remember("We deploy on Tuesdays", name="deploy day", origin="user", evidence=["event:7"])
+    clock.advance(DAY)
+    mem.supersede("deploy day", "We deploy on Wednesdays", origin="user", why="asked for")
+    mem.remember("We deploy on Fridays")
+    home.jobs.run("review")
+    pairs = [(pair.kind, pair.reason) for pair in mem.review.list()]
+    assert pairs
+    with recollect.open(tmp_path / "moved.db", clock=clock) as other:
+        home.move_to(other)
+        there = other.agent(mem.agent)
+        assert there.list(include_past=True) == mem.list(include_past=True)
+        assert [(pair.kind, pair.reason) for pair in there.review.list()] == pairs
+        assert there.restore("deploy day").content == "We deploy on Tuesdays"

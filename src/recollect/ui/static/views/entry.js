@@ -1,12 +1,12 @@
 // Entry pane: content, names, origin, decay, history and links of one entry.
 
 import { ask, entry as at, get, may, page } from "../api.js";
-import { askText, button, failed, h, keepFocus, many, moment, number, set, time, toast, waiting } from "../dom.js";
+import { askText, button, dialog, field, failed, h, keepFocus, many, moment, number, set, time, toast, waiting } from "../dom.js";
 import { markdown } from "../markdown.js";
 import { decayCurve, whyPicture } from "../pictures.js";
-import { href } from "../route.js";
+import { go, href } from "../route.js";
 import { diffNodes } from "../words.js";
-import { FIELDS, called, entryForm, explained, forget, forgetting, hasDraft, restore, reversed, shown, tellChange } from "./form.js";
+import { FIELDS, called, entryForm, explained, forget, forgetting, hasDraft, restore, reversed, shown, stateOf, tellChange } from "./form.js";
 
 const DID = { add: "Made", write: "Changed", rename: "Renamed", alias: "Got one more name", remove: "Forgotten", restore: "Restored", erase: "Erased" };
 const LIFETIMES = { conversation: "the conversation", short_term: "short term", mid_term: "mid term", long_term: "long term" };
@@ -179,7 +179,7 @@ export class EntryPane {
     const asked = button("Why this?", () => { this.#explaining = !this.#explaining; this.explain(); }, { "aria-controls": "why", "aria-expanded": "false" });
     const links = h("div"), curve = h("div"), past = h("div");
     set(this.root, h("article", { class: "pane", "aria-label": title(entry) },
-      this.#head(entry, [asked, write && button("Edit", () => this.edit(), { icon: "pencil", key: "e" }), write && button("Forget", () => forget(entry, this.gone), { icon: "trash" })]),
+      this.#head(entry, [asked, write && button("Edit", () => this.edit(), { icon: "pencil", key: "e" }), write && this.#validity(entry), write && button("Forget", () => forget(entry, this.gone), { icon: "trash" })]),
       write && hasDraft(entry.id) && h("p", { class: "elsewhere", role: "status" }, "You typed something and did not save it. ", button("Go on", () => this.edit(), { kind: "small" })),
       this.#facts(entry), h("div", { class: "why", id: "why", hidden: true }), content, links,
       h("section", {}, h("h2", {}, "Names"), this.#names(entry, write)),
@@ -226,11 +226,41 @@ export class EntryPane {
       fact("Category", entry.category && h("span", { class: "badge" }, h("span", { class: `spot ${entry.category}` }), called(entry.category))),
       entry.kind !== "note" && fact("Kind", entry.kind),
       fact("Tags", entry.tags.length > 0 && entry.tags.map((tag) => [h("a", { class: "tag", href: href(["memory"], { tag }) }, `#${tag}`), " "])),
+      stateOf(entry) !== "current" && fact("State", [stateOf(entry), entry.superseded_by && [" by ", h("a", { href: href(["memory", entry.superseded_by]) }, "this entry")]]),
+      entry.valid_from && fact("Holds since", time(entry.valid_from)),
+      entry.valid_until && fact(stateOf(entry) === "current" ? "Holds until" : "Held until", time(entry.valid_until)),
+      fact("Said by", entry.origin),
       fact("Written", time(entry.created_at)),
       entry.updated_at !== entry.created_at && fact("Changed", time(entry.updated_at)),
       fact("Importance", [h("meter", { min: 0, max: 1, value: entry.importance, "aria-hidden": "true" }), ` ${number(entry.importance, 2)}`]),
       fact("Scope", entry.scope), fact("Meant for", LIFETIMES[entry.lifetime] ?? entry.lifetime),
       fact("Recalled", entry.access_count ? [many(entry.access_count, "time", "times"), entry.accessed_at && [", ", time(entry.accessed_at)]] : "never"));
+  }
+
+  /** Create the buttons that say that an entry no longer holds, or holds again. */
+  #validity(entry) {
+    if (entry.kind !== "note") return null;
+    if (entry.closed_at) return button("Make it hold again", () => restore(entry, () => this.#load()));
+    const close = async (path, body, said) => {
+      try {
+        const { body: made } = await ask("POST", `${at(entry.id)}/${path}`, { body });
+        toast(said, { undo: async () => { await ask("POST", `${at(entry.id)}/restore`, { body: {} }); toast("It holds again."); go(href(["memory", entry.id])); } });
+        if (made.id === entry.id) this.#load();
+        else go(href(["memory", made.id]));
+      } catch (error) {
+        toast(explained(error), { bad: true });
+      }
+    };
+    const replace = async () => {
+      const content = await dialog("Replace it", (done) => {
+        const text = h("textarea", { rows: 6, required: true, maxlength: 1_000_000, value: entry.content, autofocus: true });
+        return h("form", { class: "stack", onsubmit: (event) => { event.preventDefault(); done(text.value); } },
+          field("What holds from now on", text, "The old text stays readable, with the dates on which it held."),
+          h("div", { class: "row end" }, button("Cancel", () => done()), h("button", { class: "button strong" }, "Replace")));
+      });
+      if (content && content !== entry.content) await close("supersede", { content, origin: "user" }, "Replaced. The old text is kept as past.");
+    };
+    return [button("Replace…", replace), button("Retract", () => close("retract", {}, "Retracted. It is kept as past."))];
   }
 
   #names(entry, write) {

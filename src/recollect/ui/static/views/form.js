@@ -242,6 +242,11 @@ export async function forget(entry, done) {
 }
 
 /** Restore an entry from the trash, under another name if its own is taken; `undo` offers to forget it again. */
+/** Return whether an entry holds: current, superseded, retracted or expired. */
+export function stateOf({ superseded_by: successor, closed_at: closed, valid_until: until }) {
+  return successor ? "superseded" : closed ? "retracted" : until && until <= Date.now() ? "expired" : "current";
+}
+
 export async function restore(entry, done, { undo = false } = {}) {
   let body = {};
   for (;;) {

@@ -6,7 +6,7 @@ import { EndlessList } from "../list.js";
 import { go, href } from "../route.js";
 import { excerpt, holds, marked, needles } from "../words.js";
 import { EntryPane } from "./entry.js";
-import { CATEGORIES, called, entryForm, explained, leaving, readOnly, restore } from "./form.js";
+import { CATEGORIES, called, entryForm, explained, leaving, readOnly, restore, stateOf } from "./form.js";
 import { welcome } from "./welcome.js";
 
 const PAGE = 100;
@@ -16,7 +16,7 @@ const MOST = 1_000; // maximum number of search results
 const EVERY = 20_000; // polling interval of working notes, in milliseconds: the feed does not cover them
 const NEW = Symbol("new"); // the form for a new entry is open; its address has an extra part, because an entry may have any name
 const DAY = 86_400_000;
-const FILTERS = ["q", "category", "kind", "scope", "conversation", "channel", "source", "tag", "since", "until", "sort", "in"];
+const FILTERS = ["q", "category", "kind", "scope", "conversation", "channel", "source", "tag", "since", "until", "past", "sort", "in"];
 const SPANS = [["", "Any time"], ["1", "Last 24 hours"], ["7", "Last 7 days"], ["30", "Last 30 days"], ["90", "Last 90 days"], ["range", "From … to …"]];
 const SORTS = [["", "Newest"], ["-created", "Oldest"], ["updated", "Last changed"], ["importance", "Importance"], ["name", "Name"]];
 const KINDS = [["", "Any kind"], ["note", "Notes"], ["archive", "Archives"], ["chunk", "Chunks"]];
@@ -26,7 +26,7 @@ const SCOPES = [["", "Any scope"], ["workspace", "Workspace"], ["account", "Acco
 function slim(entry, more = {}) {
   return { id: entry.id, name: entry.name, content: entry.content.slice(0, 600), category: entry.category, kind: entry.kind,
     scope: entry.scope, tags: entry.tags ?? [], source: entry.source, created_at: entry.created_at, updated_at: entry.updated_at,
-    importance: entry.importance, conversation_id: entry.conversation_id, ...more };
+    importance: entry.importance, conversation_id: entry.conversation_id, state: stateOf(entry), ...more };
 }
 
 export class MemoryView {
@@ -249,6 +249,7 @@ export class MemoryView {
       select(KINDS, q.kind, (value) => this.#choose({ kind: value }), { "aria-label": "Kind", "data-name": "kind" }),
       select(SPANS, range, (value) => this.#choose(value === "range" ? { since: new Date(Date.now() - 30 * DAY).toISOString().slice(0, 10), until: "" } : { since: value, until: "" }), { "aria-label": "Time", "data-name": "time" }),
       range === "range" && [dated("since", "From"), dated("until", "To")],
+      select([["", "What holds"], ["1", "Include past"]], q.past, (value) => this.#choose({ past: value }), { "aria-label": "Validity", "data-name": "past" }),
       typed("source", "Source", "sources"), typed("tag", "Tag", "tags"),
       data("sources", this.#known.sources), data("tags", this.#known.tags),
       FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
@@ -321,13 +322,13 @@ export class MemoryView {
   async #page(cursor, limit, signal) {
     const q = this.#query, [field, down] = q.sort.startsWith("-") ? [q.sort.slice(1), false] : [q.sort || "created", q.sort !== "name"];
     return page(await get("/v1/entries", { limit, cursor, category: q.category, kind: q.kind, scope: q.scope, source: q.source, tag: q.tag,
-      conversation: q.conversation, channel: q.channel, ...this.#span(), ...(q.sort && { sort: field, descending: down }) }, signal));
+      conversation: q.conversation, channel: q.channel, include_past: q.past && true, ...this.#span(), ...(q.sort && { sort: field, descending: down }) }, signal));
   }
 
   async #recall(limit, signal) {
     const q = this.#query, { since, until } = this.#span();
     if ((q.scope === "conversation" && !q.conversation) || (q.scope === "channel" && !q.channel)) return this.#filtered(signal);
-    const given = { category: q.category, source: q.source, conversation: q.conversation, channel: q.channel, kinds: q.kind && [q.kind], scopes: q.scope && [q.scope], tags: q.tag && [q.tag], since, until };
+    const given = { category: q.category, source: q.source, conversation: q.conversation, channel: q.channel, kinds: q.kind && [q.kind], scopes: q.scope && [q.scope], tags: q.tag && [q.tag], since, until, include_past: Boolean(q.past) };
     const body = { query: q.q, limit, mode: "hybrid", prefix: true, fuzzy: 0.2, explain: true, record: false, ...Object.fromEntries(Object.entries(given).filter(([, value]) => value)) };
     const hits = page(await post("/v1/recall", body, { signal, reads: true })).items;
     this.#found({ query: q.q, all: hits.length < limit, count: hits.length }, hits);
@@ -479,6 +480,7 @@ export class MemoryView {
       item.category && h("span", { class: "badge" }, h("span", { class: `spot ${item.category}` }), called(item.category)),
       item.kind !== "note" && h("span", { class: "badge" }, item.kind === "archive" ? "Archive" : "Chunk"),
       item.scope !== "workspace" && h("span", { class: "badge" }, item.scope[0].toUpperCase() + item.scope.slice(1)),
+      item.state && item.state !== "current" && h("span", { class: "badge" }, item.state[0].toUpperCase() + item.state.slice(1)),
       item.tags.slice(0, 4).map((tag) => h("span", { class: "tag" }, `#${tag}`)),
     ];
     const body = [

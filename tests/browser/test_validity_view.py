@@ -1,0 +1,48 @@
+"""What holds and what held, in the browser."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from playwright.sync_api import Page, expect
+from surfaces.server import Server
+
+Visit = Callable[..., Page]
+
+
+def test_a_note_is_replaced_found_as_past_and_made_to_hold_again(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    old = memory.remember("Deploys are on Tuesdays", name="deploy day", origin="user")
+    page = visit(server, f"#/memory/{old.id}")
+    facts = page.locator(".facts")
+    expect(facts).to_contain_text("user")
+    page.get_by_role("button", name="Replace…").click()
+    page.get_by_label("What holds from now on").fill("Deploys are on Wednesdays")
+    page.get_by_role("button", name="Replace", exact=True).click()
+    expect(page.locator("article .content")).to_contain_text("Deploys are on Wednesdays")
+    expect(facts).to_contain_text("Holds since")
+    assert memory.get(old.id).superseded_by == memory.get("deploy day").id
+    rows = page.locator(".entry-row")
+    expect(rows).to_have_count(1)
+    page.goto(f"{server.url}/#/memory?past=1")
+    expect(rows).to_have_count(2)
+    row = rows.filter(has_text="Superseded")
+    expect(row).to_contain_text("Tuesdays")
+    row.click()
+    expect(facts).to_contain_text("superseded by this entry")
+    expect(facts).to_contain_text("Held until")
+    page.get_by_role("button", name="Make it hold again").click()
+    expect(page.get_by_role("button", name="Replace…")).to_be_visible()
+    assert [entry.content for entry in memory.list()] == ["Deploys are on Tuesdays"]
+
+
+def test_a_note_is_retracted(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember("Deploys are on Tuesdays", name="deploy day")
+    page = visit(server, "#/memory/deploy day")
+    page.get_by_role("button", name="Retract").click()
+    expect(page.locator(".facts")).to_contain_text("retracted")
+    assert memory.list() == []
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("button", name="Retract")).to_be_visible()
+    assert [entry.content for entry in memory.list()] == ["Deploys are on Tuesdays"]
