@@ -548,6 +548,28 @@ def test_a_file_that_is_not_whole_changes_nothing(case: str, good: bytes, empty:
     assert empty.workspaces() == []
 
 
+def _row(value: object) -> bytes:
+    return json.dumps(value, separators=(",", ":")).encode() + b"\n"
+
+
+def test_an_export_from_before_validity_is_imported(good: bytes, empty: Home, tmp_path: Path) -> None:
+    new = {"valid_from", "valid_until", "validity_inferred", "superseded_by", "closed_at", "origin", "evidence"}
+    head, *rows = good.splitlines(True)
+    old = [head.replace(b'"schema":' + str(migrations()[-1].number).encode(), b'"schema":11')]
+    for line in rows:
+        if line.startswith(b'["entries"'):
+            table, row = json.loads(line)
+            row = {name: value for name, value in row.items() if name not in new}
+            old += [_row([table, row | {"source": "user"}]), _row([table, row | {"id": "second", "seq": 2}])]
+        else:
+            old.append(line)
+    (tmp_path / "old.jsonl").write_bytes(b"".join(old))
+    rehashed(tmp_path / "old.jsonl", b"\0", b"")
+    bring(empty, tmp_path / "old.jsonl")
+    found = {(entry.source, entry.origin, entry.evidence) for entry in empty.agent("ana").list()}
+    assert found == {("user", "user", ()), ("agent", "agent", ())}
+
+
 @pytest.mark.parametrize("field", [b'"version":1', b'"schema":'])
 def test_an_export_of_a_newer_recollect_is_refused(field: bytes, good: bytes, empty: Home, tmp_path: Path) -> None:
     (tmp_path / "new.jsonl").write_bytes(good.replace(field, field + b"9"))

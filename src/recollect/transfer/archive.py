@@ -66,6 +66,8 @@ _KEPT = {"counters": ("entries", "operations"), "journals": ("events",)}
 _LEFT_OUT = {"entries": ("doc", "used_at"), "embeddings": ("number",)}
 LIFETIMES = 9
 """Number of the migration since which a note is short_term only on request."""
+VALIDITY = 12
+"""Number of the migration since which entries have an origin."""
 _TABLE = re.compile(r"CREATE TABLE (\w+) \((.*)\)[^)]*\Z", re.DOTALL)
 _COLUMN = re.compile(r"^\s*(?:ALTER TABLE (\w+) ADD COLUMN )?(\w+) (TEXT|INTEGER|REAL|BLOB|VECTOR)( NOT NULL)?", re.M)
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "VECTOR": (str,)}
@@ -457,6 +459,8 @@ def rows_of(file: IO[bytes], section: ArchiveSection) -> Iterator[tuple[str, dic
         if section.schema < LIFETIMES and table == "entries" and row["kind"] == "note":
             # Same as the migration: before it, short_term was the default of notes, not a choice.
             row["lifetime"] = "long_term" if row["lifetime"] == "short_term" else row["lifetime"]
+        if section.schema < VALIDITY and table == "entries":
+            row["origin"] = "user" if row.get("source") == "user" else "agent"  # same as the migration
         yield table, row
 
 

@@ -249,7 +249,7 @@ export class MemoryView {
       select(KINDS, q.kind, (value) => this.#choose({ kind: value }), { "aria-label": "Kind", "data-name": "kind" }),
       select(SPANS, range, (value) => this.#choose(value === "range" ? { since: new Date(Date.now() - 30 * DAY).toISOString().slice(0, 10), until: "" } : { since: value, until: "" }), { "aria-label": "Time", "data-name": "time" }),
       range === "range" && [dated("since", "From"), dated("until", "To")],
-      select([["", "What holds"], ["1", "Include past"]], q.past, (value) => this.#choose({ past: value }), { "aria-label": "Validity", "data-name": "past" }),
+      select([["", "What holds"], ["1", "With past"]], q.past, (value) => this.#choose({ past: value }), { "aria-label": "Validity", "data-name": "past" }),
       typed("source", "Source", "sources"), typed("tag", "Tag", "tags"),
       data("sources", this.#known.sources), data("tags", this.#known.tags),
       FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
