@@ -109,6 +109,7 @@ def test_the_command_shows_a_dry_run_asks_and_erases(tmp_path: Path) -> None:
     assert SECRET in cli(*home, "conversation", "show", conv.ref_code).text
     receipt = cli(*command, "--yes", "--json").json
     assert receipt["events"] == [1]
+    assert "2 events of conversations, 1 of them erased" in cli(*home, "check").text
     assert "erased before" in cli(*command, "--yes").text
     shown = cli(*home, "conversation", "show", conv.ref_code).text
     assert "(erased)" in shown

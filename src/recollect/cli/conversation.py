@@ -14,7 +14,7 @@ from recollect.clock import iso
 from recollect.conversation import Conversation
 from recollect.errors import Invalid, NotFound
 from recollect.memory import Memory
-from recollect.model.history import ConversationInfo, Event, Lane, Turn
+from recollect.model.history import ConversationInfo, Event, EventType, Lane, Turn
 from recollect.model.report import Receipt
 
 __all__ = ["ConversationId", "app", "conversation_of"]
@@ -400,7 +400,8 @@ def _row(info: ConversationInfo) -> tuple[str, ...]:
 
 
 def _content(event: Event) -> str:
-    return "(erased)" if event.erased_at is not None and not event.content else line(event.content) or "…"
+    erased = event.erased_at is not None and event.type is not EventType.MARKER
+    return "(erased)" if erased else line(event.content) or "…"
 
 
 def _who(event: Event) -> str:

@@ -91,6 +91,8 @@ def _show(report: Report) -> None:
     if not report.findings:
         if report.events:
             figures += f", {counted(report.events, 'event')} of conversations"
+        if report.erased:
+            figures += f", {report.erased} of them erased"
         stored = report.operations or report.events
         print(f"no errors: {figures}" if stored else "no errors: nothing is stored here yet")
         return
