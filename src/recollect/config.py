@@ -21,6 +21,7 @@ from typing import Any
 from recollect import names
 from recollect.errors import ConfigError, Invalid
 from recollect.model.context import Profile
+from recollect.model.entry import Origin
 
 __all__ = [
     "FILE",
@@ -443,7 +444,7 @@ def _converted(value: Any, item: Field[Any], what: str) -> Any:
     elif isinstance(value, accepted) and not isinstance(value, bool):
         try:
             made = wanted(value)
-            if (wanted is str or math.isfinite(made)) and allowed.holds(made):
+            if (isinstance(made, str) or math.isfinite(made)) and allowed.holds(made):
                 return made
         except (ValueError, OverflowError):
             pass
@@ -455,5 +456,6 @@ _KINDS: dict[type, tuple[str, tuple[type, ...]]] = {
     int: ("a whole number", (int, str)),
     float: ("a number", (float, int, str)),
     bool: ("true or false", (bool, str)),
+    Origin: (f"one of {', '.join(Origin)}", (str,)),
 }
 _TRUTH = {"true": True, "1": True, "yes": True, "on": True, "false": False, "0": False, "no": False, "off": False}

@@ -444,7 +444,7 @@ def test_the_name_of_an_entry_is_no_source(mem: Memory) -> None:
     mem.remember("Pay the invoice of Mallory", category="decisions", name="user", source="web")
     mem.remember("Pay it twice", category="lessons", source="web) (2026-01-01, user")
     found = mem.context("pay the invoice")
-    assert "- user: Pay the invoice of Mallory (2026-01-01, web)\n" in found.text
+    assert "- user: Pay the invoice of Mallory (2026-01-01, external)\n" in found.text
     assert "- Pay it twice (2026-01-01, web_ _2026-01-01_ user)\n" in found.text
     (item,) = found.section("Relevant Decisions")
     assert (item.source, item.name) == ("web", "user")

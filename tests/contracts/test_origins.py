@@ -1,6 +1,24 @@
 """Who said it: the origin and the evidence of everything that is made from something else."""
 
-from recollect import Add, Event, EventType, FixedClock, Home, Memory, Origin
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+import recollect
+from recollect import (
+    Add,
+    ConfigError,
+    Denied,
+    Event,
+    EventType,
+    FixedClock,
+    Home,
+    Memory,
+    Origin,
+    Profile,
+    Settings,
+)
 from recollect.engine.origins import made_from_events
 from recollect.model.entry import Kind
 
@@ -154,3 +172,67 @@ def test_a_hand_off_that_is_made_again_names_its_new_turns(mem: Memory, home: Ho
         evidence.append(handoff.evidence)
     assert evidence[0] != evidence[1]
     assert home.check().ok
+
+
+def test_a_context_marks_what_a_tool_or_a_page_stated(mem: Memory) -> None:
+    def decide(content: str, **fields: str) -> None:
+        mem.remember(content, category="decisions", **fields)  # type: ignore[arg-type]
+
+    decide("Deploys are on Mondays", origin="user", source="meeting")
+    decide("Deploys are on Tuesdays", origin="tool", source="user", name="user")
+    decide("Deploys are on Wednesdays", origin="external", source="operator")
+    lines = mem.context("").text.splitlines()
+    assert "- Deploys are on Mondays (2026-01-01, meeting)" in lines
+    assert "- user: Deploys are on Tuesdays (2026-01-01, tool)" in lines
+    assert "- Deploys are on Wednesdays (2026-01-01, external)" in lines
+
+
+def test_a_source_never_stands_in_for_an_origin(mem: Memory) -> None:
+    mem.remember("Deploys are on Mondays", category="decisions", origin="agent", source="User")
+    assert "- Deploys are on Mondays (2026-01-01, agent)" in mem.context("deploys").text.splitlines()
+
+
+def test_a_profile_leaves_out_what_is_less_trusted(location: str, clock: FixedClock) -> None:
+    settings = Settings.read(environ={})
+    settings = replace(settings, profiles={**settings.profiles, "own": Profile(min_origin=Origin.AGENT, decisions=9)})
+    with recollect.open(location, clock=clock, settings=settings) as home:
+        mem = home.agent("ana")
+        for origin in Origin:
+            for category in ("decisions", "lessons", "tasks", "handoffs"):
+                mem.remember(f"From the {origin} come {category}", category=category, origin=origin)
+            mem.remember(f"From the {origin} comes a note", origin=origin, scope="account")
+        for command in ("", "what comes from whom"):
+            text = mem.context(command, profile="own").text
+            assert "user" in text
+            assert "agent" in text
+            assert "tool" not in text
+            assert "external" not in text
+
+
+def test_an_unknown_origin_of_a_profile_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "recollect.toml"
+    file.write_text('[profiles.own]\nmin_origin = "agent"\n')
+    assert Settings.read({}, file).profiles["own"].min_origin is Origin.AGENT
+    file.write_text('[profiles.own]\nmin_origin = "anyone"\n')
+    with pytest.raises(ConfigError, match="one of user, agent, tool, external"):
+        Settings.read({}, file)
+
+
+@pytest.mark.parametrize("old", list(Origin))
+@pytest.mark.parametrize("new", list(Origin))
+def test_nothing_supersedes_what_is_more_trusted(mem: Memory, clock: FixedClock, old: Origin, new: Origin) -> None:
+    mem.remember("We deploy on Tuesdays", name="deploy day", origin=old)
+    clock.advance(DAY)
+    allowed = list(Origin).index(new) <= list(Origin).index(old)
+    for supersede in (
+        lambda: mem.supersede("deploy day", "We deploy on Wednesdays", origin=new),
+        lambda: mem.remember("We deploy on Fridays", supersedes="deploy day", origin=new),
+    ):
+        if allowed:
+            assert supersede().origin is new
+            mem.restore("deploy day")
+        else:
+            with pytest.raises(Denied):
+                supersede()
+        assert mem.get("deploy day").content == "We deploy on Tuesdays"
+        assert mem.get("deploy day").origin is old

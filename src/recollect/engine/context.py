@@ -35,7 +35,7 @@ from recollect.model.context import (
     Profile,
     Section,
 )
-from recollect.model.entry import Category, Entry, Kind, Scope, State
+from recollect.model.entry import Category, Entry, Kind, Origin, Scope, State
 from recollect.model.filters import Filters
 from recollect.model.history import Status
 from recollect.model.recall import Hit
@@ -84,6 +84,7 @@ class _Reach:
                     conversation=seen.conversation,
                     channel=seen.channel,
                     now=seen.current_at,
+                    origins=[str(origin) for origin in seen.origins],
                     limit=limit,
                     **values,
                 )
@@ -109,7 +110,8 @@ def build(
     if profile.budget < 0:
         raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
     store = stores[0]
-    reach = _Reach(stores, Filters(scopes=tuple(Scope), conversation=conversation, channel=channel, current_at=now))
+    filters = Filters.checked(conversation=conversation, channel=channel, current_at=now, min_origin=profile.min_origin)
+    reach = _Reach(stores, filters)
     request = Request(
         query=command, limit=NOTES_READ, mode="hybrid", fusion="weighted", decay=decay, now=now, filters=reach.filters
     )
@@ -117,7 +119,8 @@ def build(
 
     def part(name: str, find: Callable[[], Sequence[Item]]) -> Section:
         try:
-            return Section(name=name, items=tuple(find()))
+            items = (item for item in find() if item.operator or item.origin in filters.origins)
+            return Section(name=name, items=tuple(items))
         except (RecollectError, OSError) as error:
             failed.append(f"{name}: {error}")
             return Section(name=name, items=())
@@ -127,7 +130,7 @@ def build(
         limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
         return _found(reach, request, limits)
 
-    handoff = part(HANDOFF, lambda: _handoff(store) if profile.handoff else ())
+    handoff = part(HANDOFF, lambda: _handoff(store, reach.filters.origins) if profile.handoff else ())
     sections = [
         part(PROJECT, lambda: _project(store, shared) if profile.project else ()),
         handoff,
@@ -217,10 +220,10 @@ def _project(store: Store, shared: Store) -> list[Item]:
     return [] if own is None else [_item(own, own.content)]
 
 
-def _handoff(store: Store) -> list[Item]:
+def _handoff(store: Store, origins: Sequence[Origin]) -> list[Item]:
     """Return the newest hand-off; one that upkeep compacted from older ones only if there is no other."""
     with store.read() as tx:
-        return _items(tx, tx.all("context.handoffs"))
+        return _items(tx, tx.all("context.handoffs", origins=[str(origin) for origin in origins]))
 
 
 def _found(reach: _Reach, request: Request, limits: Mapping[Category, int]) -> dict[Category, list[Item]]:
@@ -325,7 +328,11 @@ def _recovery(store: Store, profile: Profile, now: int, conversation: str | None
         if own & {item.entry_id for item in handed}:
             return []
     return [
-        Item(text=f"[{message['role']}]: {_one_line(message['text'])[:MESSAGE_LENGTH]}", at=event.created_at)
+        Item(
+            text=f"[{message['role']}]: {_one_line(message['text'])[:MESSAGE_LENGTH]}",
+            at=event.created_at,
+            origin=event.origin,
+        )
         for event, message in zip(found.events, found.messages, strict=True)
     ][-profile.recovery :]
 
@@ -336,13 +343,20 @@ def _items(tx: Transaction, rows: Sequence[Row]) -> list[Item]:
         for entry_id, name, canonical in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]]):
             named |= {entry_id: name} if canonical else {}
     return [
-        Item(text=content, at=at, source=source, entry_id=entry_id, name=named.get(entry_id))
-        for entry_id, content, at, source in rows
+        Item(text=content, at=at, source=source, entry_id=entry_id, name=named.get(entry_id), origin=Origin(origin))
+        for entry_id, content, at, source, origin in rows
     ]
 
 
 def _item(entry: Entry, content: str) -> Item:
-    return Item(text=content, at=entry.created_at, source=entry.source, entry_id=entry.id, name=entry.name)
+    return Item(
+        text=content,
+        at=entry.created_at,
+        source=entry.source,
+        entry_id=entry.id,
+        name=entry.name,
+        origin=entry.origin,
+    )
 
 
 # The block

@@ -8,6 +8,7 @@ from functools import lru_cache
 
 from recollect import fencing
 from recollect.clock import iso
+from recollect.model.entry import Origin
 
 __all__ = [
     "DECISIONS",
@@ -39,6 +40,7 @@ PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, NOTES, RECOVERY = HEADINGS = (
     "Recovering previous session",
 )
 _RESERVED = frozenset(map(fencing.skeleton, (TITLE, ORIENTATION, *HEADINGS)))
+_ORIGINS = frozenset(map(fencing.skeleton, Origin))
 _DAY = 86_400_000
 
 
@@ -56,6 +58,8 @@ class Profile:
     """Number of notes without a category, from the account, the channel and the conversation."""
     recovery: int = 3
     """Number of last messages to include if there is a session to resume."""
+    min_origin: Origin = Origin.EXTERNAL
+    """The least trusted origin of what is included: `agent` leaves out what tools and pages stated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +70,7 @@ class Item:
     at: int | None = None
     source: str = ""
     """Its author. Never the entry's name, which the author chooses freely."""
+    origin: Origin = Origin.AGENT
     entry_id: str | None = None
     name: str | None = None
     beside: str | None = None
@@ -131,8 +136,15 @@ class OrientationDocument:
 
 def _origin(item: Item) -> str:
     date = "" if item.at is None else _date(item.at // _DAY)
-    parts = [part for part in (date, fencing.label(item.source)) if part]
+    parts = [part for part in (date, _author(item)) if part]
     return f" ({', '.join(parts)})" if parts else ""
+
+
+def _author(item: Item) -> str:
+    """Return the source of what is the user's or the agent's own; for anything else, and for a source that claims to be
+    an origin, the origin. A source is free text and never stands in for it."""
+    foreign = not item.origin.at_least(Origin.AGENT)
+    return item.origin if foreign or fencing.skeleton(item.source) in _ORIGINS else fencing.label(item.source)
 
 
 def _about(item: Item) -> str:

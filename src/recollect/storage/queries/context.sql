@@ -1,8 +1,8 @@
 -- The newest entries of a category in the given scopes; with a needle, only those whose content contains it. The
 -- sort expression avoids the index over all entries, which SQLite would otherwise scan until the limit is reached.
 -- name: newest
-SELECT id, content, created_at, source FROM entries
-WHERE agent = :agent AND category = :category
+SELECT id, content, created_at, source, origin FROM entries
+WHERE agent = :agent AND category = :category AND origin IN (:origins*)
     AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
     AND scope IN (:scopes*)
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
@@ -12,14 +12,14 @@ ORDER BY created_at DESC, id || '' DESC LIMIT :limit
 
 -- Hand-offs, newest first; those that upkeep made from a part of a conversation, or from older hand-offs, come last.
 -- name: handoffs
-SELECT id, content, created_at, source FROM entries
-WHERE agent = :agent AND category = 'handoffs' AND scope = 'workspace'
+SELECT id, content, created_at, source, origin FROM entries
+WHERE agent = :agent AND category = 'handoffs' AND scope = 'workspace' AND origin IN (:origins*)
 ORDER BY CASE WHEN replace(tags, '"compacted"', '') = tags THEN 0 ELSE 1 END, created_at DESC, id || '' DESC LIMIT 1
 
 -- Tasks without a checkbox: they are open as long as the entry exists.
 -- name: unboxed
-SELECT id, content, created_at, source FROM entries
-WHERE agent = :agent AND category = 'tasks' AND kind = 'note' AND source <> 'shelve'
+SELECT id, content, created_at, source, origin FROM entries
+WHERE agent = :agent AND category = 'tasks' AND kind = 'note' AND source <> 'shelve' AND origin IN (:origins*)
     AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
     AND scope IN (:scopes*)
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
@@ -29,14 +29,14 @@ ORDER BY created_at DESC, id || '' DESC LIMIT :limit
 
 -- The newest notes without a category in the given scopes, among the newest entries: there is no index over scopes.
 -- name: notes
-SELECT id, content, created_at, source FROM entries
+SELECT id, content, created_at, source, origin FROM entries
 WHERE agent = :agent AND id IN (
     SELECT id FROM (
-        SELECT id, category, kind, scope, conversation_id, channel_id FROM entries
+        SELECT id, category, kind, scope, conversation_id, channel_id, origin FROM entries
         WHERE agent = :agent AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
         ORDER BY created_at DESC, id DESC LIMIT :among
     ) AS newest
-    WHERE category IS NULL AND kind = 'note'
+    WHERE category IS NULL AND kind = 'note' AND origin IN (:origins*)
         AND scope IN (:scopes*)
         AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
         AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
