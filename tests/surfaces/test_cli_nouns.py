@@ -146,6 +146,8 @@ NOT_REACHED = {
     "last_compaction": "the same as the last line of `compact`, kept for the server",
     "any": "asked by the server",
     "written": "done with every write",
+    "entries_changed": "done with every write",
+    "record": "done by what writes; `vault checkpoint` does it by hand",
     "show": "done with every write",
     "refresh": "done before every read",
     "refresh_all": "done before every job",
