@@ -129,6 +129,12 @@ def test_every_option_of_a_new_note_reaches_the_entry(cli: Command, command: lis
         "mid_term",
         "--at",
         "2026-03-16T14:32:00Z",
+        "--origin",
+        "tool",
+        "--evidence",
+        "file:log.txt",
+        "--evidence",
+        "import:csv:log",
         "--json",
     ).json
     given = {
@@ -143,6 +149,8 @@ def test_every_option_of_a_new_note_reaches_the_entry(cli: Command, command: lis
         "source": "mail",
         "lifetime": "mid_term",
         "created_at": 1_773_671_520_000,
+        "origin": "tool",
+        "evidence": ["file:log.txt", "import:csv:log"],
     }
     assert {name: entry[name] for name in given} == given
     command[-1 if command[0] == "remember" else 2] = "spoken"

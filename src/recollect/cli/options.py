@@ -20,6 +20,7 @@ __all__ = [
     "ChannelOption",
     "ContextOption",
     "ConversationOption",
+    "EvidenceOption",
     "ImportanceOption",
     "IncludePastOption",
     "LifetimeOption",
@@ -101,6 +102,9 @@ OriginOption = Annotated[
     Origin | None,
     typer.Option("--origin", metavar="ORIGIN", help=f"Who stated it: {one_of(Origin)}. [default: from the source]"),
 ]
+EvidenceOption = Annotated[
+    list[str] | None, typer.Option("--evidence", metavar="REF", help="What it was made from; repeatable.")
+]
 SupersedesOption = Annotated[
     str | None, typer.Option("--supersedes", metavar="NAME|ID", help="Note that it replaces, which is kept as past.")
 ]
@@ -134,6 +138,7 @@ _NOTE_FIELDS: dict[str, tuple[Any, Any]] = {
     "valid_from": (ValidFromOption, None),
     "valid_until": (ValidUntilOption, None),
     "origin": (OriginOption, None),
+    "evidence": (EvidenceOption, None),
     "supersedes": (SupersedesOption, None),
 }
 
@@ -142,8 +147,8 @@ def note_fields(function: Callable[..., None]) -> Callable[..., None]:
     """Decorate a command that stores a note: adds the options of its fields, passed as arguments of `remember`."""
 
     @wraps(function)
-    def command(*args: Any, tag: list[str] | None, **given: Any) -> None:
-        function(*args, tags=tag or (), **given)
+    def command(*args: Any, tag: list[str] | None, evidence: list[str] | None, **given: Any) -> None:
+        function(*args, tags=tag or (), evidence=evidence or (), **given)
 
     kind = inspect.Parameter.KEYWORD_ONLY
     *own, _ = inspect.signature(function).parameters.values()
