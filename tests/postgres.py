@@ -254,7 +254,7 @@ def alive(process: psutil.Process) -> bool:
         return False
 
 
-def wait_for(what: str, happened: Callable[[], bool], seconds: float = 60) -> None:
+def wait_for(what: str, happened: Callable[[], bool], seconds: float = 180) -> None:
     """Returns as soon as it has happened, or fails."""
     deadline = time.monotonic() + seconds
     while not happened():
