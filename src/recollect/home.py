@@ -118,7 +118,13 @@ class Home:
             lifetime=Lifetime(settings.remember.lifetime),
         )
         self.jobs = Jobs(
-            self._workplaces, clock, settings, self._shared.decay, model, self._shared.signals.flush, self._read_files
+            self._workplaces,
+            clock,
+            settings,
+            self._shared.decay,
+            model,
+            before=self._shared.signals.flush,
+            read_files=self._read_files,
         )
         self.tokens = Tokens(shared, clock, self._shared.background)
         self._lock = threading.Lock()

@@ -37,6 +37,7 @@ def connect(
             autocompletion=lambda incomplete: [name for name in CLIENTS if name.startswith(incomplete)],
         ),
     ] = None,
+    *,
     home: Annotated[
         str | None,
         typer.Option(

@@ -69,6 +69,7 @@ def say(
         str,
         typer.Argument(metavar="TEXT", help="Text of the message; - reads it from stdin.", show_default=False),
     ],
+    *,
     role: Annotated[str, typer.Option("--role", metavar="ROLE", help="Role: user or assistant.")] = "user",
     speaker: Annotated[str | None, typer.Option("--speaker", metavar="NAME", help="Name of the speaker.")] = None,
     lane: LaneOption = Lane.EDGE,
@@ -138,6 +139,7 @@ def search(
     call: Invocation,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
     limit: LimitOption = 10,
+    *,
     unit: Annotated[
         str, typer.Option("--unit", metavar="UNIT", help="Unit of a result: turn or conversation.")
     ] = "turn",

@@ -61,6 +61,7 @@ def remember(
 def recall(
     call: Invocation,
     query: Annotated[str, typer.Argument(metavar="QUERY", help="Question or keywords.", show_default=False)],
+    *,
     limit: Annotated[int, typer.Option("--limit", metavar="NUMBER", help="Maximum number of hits.")] = 5,
     mode: Annotated[
         str,

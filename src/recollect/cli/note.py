@@ -96,6 +96,7 @@ def alias(
 def write(
     call: Invocation,
     target: Target,
+    *,
     text: Annotated[
         str | None,
         typer.Argument(metavar="TEXT", help="New text; - reads it from stdin.", show_default=False),
@@ -173,6 +174,7 @@ def show(call: Invocation, target: Target) -> None:
 def list_(
     call: Invocation,
     kind: Annotated[Kind, typer.Option("--kind", metavar="KIND", help=f"Kind of entries: {one_of(Kind)}.")] = Kind.NOTE,
+    *,
     category: CategoryOption = None,
     scope: Annotated[Scope | None, typer.Option("--scope", metavar="SCOPE", help=f"Only {one_of(Scope)}.")] = None,
     source: Annotated[str | None, typer.Option("--source", metavar="WORD", help="Only from this source.")] = None,

@@ -25,6 +25,7 @@ app = typer.Typer()
 @for_agent
 def serve(
     call: Invocation,
+    *,
     host: Annotated[
         str | None,
         typer.Option(

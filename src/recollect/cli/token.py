@@ -24,6 +24,7 @@ app = group("Create, list and revoke access tokens for the server.")
 def create(
     call: Invocation,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name that is not in use.", show_default=False)],
+    *,
     workspace: Annotated[
         str | None,
         typer.Option("--workspace", metavar="NAME", help="Restrict it to this workspace. [default: *, all workspaces]"),

@@ -59,6 +59,7 @@ class CheckpointResult(TypedDict):
 
 def forge_reminder(
     action: Annotated[Literal["add", "list", "due", "done", "cancel"], Field(description="What to do.")] = "add",
+    *,
     at: Annotated[
         Line | None,
         Field(description="For add: after a time such as 10m, 2h or 1d, or RFC 3339: 2026-03-16T14:32:00Z."),

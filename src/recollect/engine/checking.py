@@ -6,7 +6,7 @@ so can an entry if the log proves its content. Other damage cannot be repaired a
 """
 
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from recollect import text
 from recollect.engine import conversation_search, log_replay
@@ -36,6 +36,7 @@ class _Findings:
 
     entries: int
     operations: int
+    _: KW_ONLY
     problems: dict[str, list[str]] = field(default_factory=lambda: {part: [] for part in PARTS})
     highest: Counters = field(default_factory=Counters)
     """Highest numbers in use; no counter may be lower."""

@@ -118,7 +118,7 @@ class _Said:
         )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _ErasurePlan:
     """What an erasure changes. Made in the transaction that applies it, or in a read transaction for a dry run."""
 

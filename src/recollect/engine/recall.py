@@ -166,7 +166,8 @@ def _recalled(
     deepest = max(DEEPEST, 4 * depth)
     while wanted:
         everything = [
-            _candidates(store, measure, vector, depth, request, filters[store], list(wanted)) for store in stores
+            _candidates(store, measure, vector, depth, request=request, filters=filters[store], shares=list(wanted))
+            for store in stores
         ]
         for share, limit in list(wanted.items()):
             found = [_of(one, share, depth) for one in everything]
@@ -263,6 +264,7 @@ def _candidates(
     measure: _Measure,
     vector: "NDArray[np.float32] | None",
     depth: int,
+    *,
     request: Request,
     filters: Filters,
     shares: Sequence[Share],
@@ -271,12 +273,12 @@ def _candidates(
     if store in measure.empty:
         return _Candidates(store, [], [], (), {})
     try:
-        return _searched(store, measure, vector, depth, request, filters, shares)
+        return _searched(store, measure, vector, depth, request=request, filters=filters, shares=shares)
     except Corrupt as error:
         if vector is None or not measure.words or request.mode == "vector" or isinstance(error, _DamagedIndex):
             raise
         # This raises as well if more than the vectors is corrupt.
-        found = _searched(store, measure, None, depth, request, filters, shares)
+        found = _searched(store, measure, None, depth, request=request, filters=filters, shares=shares)
         _log.warning("recall by words alone: %s", error)
         return found
 
@@ -286,6 +288,7 @@ def _searched(
     measure: _Measure,
     vector: "NDArray[np.float32] | None",
     depth: int,
+    *,
     request: Request,
     filters: Filters,
     shares: Sequence[Share],
@@ -297,7 +300,7 @@ def _searched(
         lexical = _passing(ranked, depth, looked)
         near: RankedList = []
         if vector is not None and store.vectors is not None and counters.vectors:
-            near = _nearest(tx, counters, store, vector, depth, request, looked)
+            near = _nearest(tx, counters, store, vector, depth, request=request, looked=looked)
         missing: set[int] = set()
         if near and store.vectors is not None:
             missing = {doc for doc, _ in lexical}.difference(doc for doc, _ in near)
@@ -311,6 +314,7 @@ def _nearest(
     store: Store,
     vector: "NDArray[np.float32]",
     depth: int,
+    *,
     request: Request,
     looked: "_Lookups",
 ) -> RankedList:

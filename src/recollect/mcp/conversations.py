@@ -102,6 +102,7 @@ def conversation(
         Literal["start", "append", "get", "list", "idle", "archive", "end"], Field(description="What to do.")
     ],
     conversation: ConversationRef | None = None,
+    *,
     messages: Annotated[
         list[Annotated[MessageInput, BeforeValidator(_with_few_keys)]] | None,
         Field(max_length=1_000, description="For append: the messages, in order. Those already stored are skipped."),

@@ -155,6 +155,7 @@ class ContextResult(TypedDict):
 def memory(
     action: Annotated[Literal["remember", "recall", "forget"], Field(description="What to do.")],
     content: Annotated[LongText | None, Field(description="For remember: one fact, in a sentence or a few.")] = None,
+    *,
     tags: Annotated[TagList | None, Field(description="For remember: tags.")] = None,
     context: Annotated[
         LongText | None, Field(description="For remember: where it came from, or why it matters.")
@@ -226,6 +227,7 @@ def memory_query(
             "text. Default: the first of these."
         ),
     ] = None,
+    *,
     query: Annotated[
         LongText | None, Field(description="A question or some words; not for hash and session_detail.")
     ] = None,
@@ -324,6 +326,7 @@ def memory_note(
     target: Annotated[
         EntryRef | None, Field(description="The entry; not for add, list, trash, review. For resolve: the pair's id.")
     ] = None,
+    *,
     name: Annotated[Line | None, Field(description="For add, rename, alias, restore: a free name.")] = None,
     content: Annotated[LongText | None, Field(description="For add, write, supersede and merge: the text.")] = None,
     tags: Annotated[TagList | None, Field(description="For add and write.")] = None,

@@ -401,6 +401,7 @@ def start(new: NewConversation, caller: Writer, response: Response) -> Conversat
 def search(
     q: SearchQuery,
     caller: Reader,
+    *,
     limit: HitLimit = 10,
     unit: Literal["turn", "conversation"] = "turn",
     target_agent: Annotated[AgentName | None, Query(description="Search another agent's past conversations.")] = None,

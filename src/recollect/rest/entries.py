@@ -203,6 +203,7 @@ OPERATIONS: dict[str, type[Operation]] = {
 @router.get("/entries", response_model=Page[Entry])
 def list_entries(
     caller: Reader,
+    *,
     kind: Kind | None = None,
     category: Category | None = None,
     scope: Scope | None = None,

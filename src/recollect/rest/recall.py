@@ -207,6 +207,7 @@ def recall(question: RecallRequest, caller: Reader) -> Response:
 def recall_by_link(
     caller: Reader,
     q: Annotated[QueryText, Query(max_length=4_000, description="The query; use POST for a longer one.")],
+    *,
     limit: Annotated[int, Query(ge=0, le=1_000)] = 5,
     mode: Literal["hybrid", "keyword", "vector"] = "hybrid",
     channel: Annotated[ShortText | None, Query()] = None,

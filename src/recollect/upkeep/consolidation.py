@@ -70,7 +70,7 @@ def consolidate(job_run: JobRun, store: Store) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class _Note:
+class _ShortTermNote:
     """The current state of a short-term note, and when it was last used."""
 
     entry: Entry
@@ -118,7 +118,7 @@ class _Pool:
         """Return the notes of a group by rank: a note can only absorb those after it."""
         return sorted(self.groups[group], key=lambda number: (-self.importance[number], self.created[number], number))
 
-    def unchanged(self, number: int, found: Mapping[str, _Note]) -> Entry | None:
+    def unchanged(self, number: int, found: Mapping[str, _ShortTermNote]) -> Entry | None:
         """Return a note from `found`, or None if it is missing or was rewritten since it was read."""
         note = found.get(self.ids[number])
         return note.entry if note is not None and _fingerprint(note.entry.content) == self.text[number] else None
@@ -237,7 +237,7 @@ def _take_over(job_run: JobRun, store: Store, pool: _Pool, batch: Sequence[tuple
                 accessed_at=max((note.accessed_at for note in notes if note.accessed_at is not None), default=None),
             )
             entries.use(step.tx, [kept.id], job_run.now)
-            found[kept.id] = _Note(changed, job_run.now)
+            found[kept.id] = _ShortTermNote(changed, job_run.now)
             pool.relevance[survivor] = found[kept.id].score(job_run)
             job_run.count("merged", len(going))
         for _, others in batch:
@@ -341,7 +341,7 @@ def _cap(job_run: JobRun, store: Store, pool: _Pool) -> None:
                         job_run.count("capped")
 
 
-def _may_be_capped(job_run: JobRun, note: _Note, relevance: float) -> bool:
+def _may_be_capped(job_run: JobRun, note: _ShortTermNote, relevance: float) -> bool:
     """Whether a note is not an open task, and its relevance has not risen since it was scored."""
     return not _is_open_task(note.entry.category, note.entry.content) and note.score(job_run) <= relevance
 
@@ -349,9 +349,9 @@ def _may_be_capped(job_run: JobRun, note: _Note, relevance: float) -> bool:
 # One note
 
 
-def _current(job_run: JobRun, tx: Transaction, ids: Sequence[str]) -> dict[str, _Note]:
+def _current(job_run: JobRun, tx: Transaction, ids: Sequence[str]) -> dict[str, _ShortTermNote]:
     """Return the current state of those entries that the job still applies to, in the order given."""
-    found: dict[str, _Note] = {}
+    found: dict[str, _ShortTermNote] = {}
     for start in range(0, len(ids), PAGE):
         some = ids[start : start + PAGE]
         used: dict[str, int | None] = dict(tx.all("consolidation.current", ids=some))
@@ -359,7 +359,7 @@ def _current(job_run: JobRun, tx: Transaction, ids: Sequence[str]) -> dict[str, 
         for one in some:
             if one in known:
                 at = used[one]
-                found[one] = _Note(known[one].entry, job_run.now if at is None else at)
+                found[one] = _ShortTermNote(known[one].entry, job_run.now if at is None else at)
     return found
 
 

@@ -16,7 +16,7 @@ a name, with an open task or promoted by dreaming are neither counted nor touche
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 
 from recollect.clock import iso
 from recollect.compat.figures import CONVERSATIONS_TRIMMED, ENTRIES_MERGED
@@ -68,6 +68,7 @@ class _Insights:
     conversation: str
     hash: str
     seen: frozenset[str]
+    _: KW_ONLY
     notes: tuple[Add, ...] = ()
     handoff: Add | None = None
     long: bool = False
@@ -133,8 +134,16 @@ def _found(tx: Transaction, row: Row, now: int) -> _Insights:
         previews = [f"- {_shortened(event.content, HANDOFF_LENGTH)}" for event in last]
         content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
         handoff = replace(_note(info, content, Category.HANDOFFS, HANDOFF, at), **made_from_events(last))
-    erased = tuple(history.erased(tx, conversation))
-    return _Insights(conversation, digest, seen, tuple(notes), handoff, long, info.ref_code, erased)
+    return _Insights(
+        conversation,
+        digest,
+        seen,
+        notes=tuple(notes),
+        handoff=handoff,
+        long=long,
+        ref_code=info.ref_code,
+        erased=tuple(history.erased(tx, conversation)),
+    )
 
 
 def _store(step: Step, talks: Iterable[_Insights]) -> int:

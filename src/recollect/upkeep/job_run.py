@@ -44,7 +44,7 @@ class Record(Protocol):
         ...
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class JobRun:
     """One run of a job in one workspace. `now` is its start time, used throughout the run."""
 

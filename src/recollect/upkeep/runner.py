@@ -86,6 +86,7 @@ class Jobs:
         settings: Settings,
         decay: DecayConfig,
         model: LanguageModel | None,
+        *,
         before: Callable[[], None] = lambda: None,
         read_files: Callable[[], None] = lambda: None,
     ) -> None:
