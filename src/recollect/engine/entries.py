@@ -167,15 +167,8 @@ class Entries:
         """Add checked entries: all, or none if a name is taken."""
         drafts = [self._claimed(draft) for draft in drafts]
         self.require_unprotected(_names(drafts))
-        parts = {
-            store: {i: draft for i, draft in enumerate(drafts) if self._home_of(draft) is store}
-            for store in self.stores
-        }
-        vectors = {}
-        for store, part in parts.items():
-            if part:
-                embedding.compare_models(store)
-            vectors[store] = embedding.at_once(store, [draft.content for draft in part.values()])
+        parts = self._by_store(drafts)
+        vectors = {store: _vectors(store, part.values()) for store, part in parts.items()}
         made: dict[int, Entry] = {}
         now = self._clock.now()
 
@@ -192,7 +185,7 @@ class Entries:
                 with other.write(work.tx) as beside:
                     fill(other, beside)
 
-        first, *others = [store for store, part in parts.items() if part]
+        first, *others = parts
         names = _names(parts[first].values())
         for other in others:  # before the transaction that theirs joins
             other.database.prepare(other.agent)
@@ -201,8 +194,8 @@ class Entries:
         else:
             with first.write() as work:
                 fill(first, work)
-        for store in (first, *others):
-            if any(vector is None for vector in vectors[store]):
+        for store, given in vectors.items():
+            if any(vector is None for vector in given):
                 self._later.wake(store)
         return [made[place] for place in range(len(drafts))]
 
@@ -322,6 +315,15 @@ class Entries:
                     return store, known, removal
         raise NotFound(f"there is nothing in the trash under {target!r}")
 
+    def _by_store(self, drafts: Sequence[Add]) -> dict[Store, dict[int, Add]]:
+        """Return the drafts of each store that gets some, by their place in the list."""
+        parts: dict[Store, dict[int, Add]] = {}
+        for store in self.stores:
+            part = {place: draft for place, draft in enumerate(drafts) if self._home_of(draft) is store}
+            if part:
+                parts[store] = part
+        return parts
+
     def _home_of(self, draft: Add) -> Store:
         return self._account if draft.scope is Scope.ACCOUNT else self._workspace
 
@@ -377,6 +379,11 @@ class Entries:
 
 class _Begun(Exception):
     """The workspace was created during the write."""
+
+
+def _vectors(store: Store, drafts: Iterable[Add]) -> "list[NDArray[np.float32] | None]":
+    embedding.compare_models(store)
+    return embedding.at_once(store, [draft.content for draft in drafts])
 
 
 def _names(drafts: Iterable[Add]) -> list[str]:
