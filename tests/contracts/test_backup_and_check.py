@@ -585,7 +585,7 @@ DAMAGE: dict[str, tuple[str, str, str, bool]] = {
     "two entries of one number": (
         f"UPDATE entries SET seq = 1 WHERE agent = 'ana' AND id = {ID}",
         "entries",
-        "has the number 1, and so has another one",
+        "has the number 1, which another entry has, too",
         True,
     ),
     "a row of the log that is missing": (

@@ -123,7 +123,7 @@ def test_a_relevant_note_that_was_asked_for_four_times_stays_for_good(home: Home
     run = consolidate(home)
     assert mem.get(liked.id).lifetime == "long_term"
     assert run.figures == {"scored": 1, "promoted": 1, "pruned": 0, "merged": 0, "capped": 0}
-    assert told(run) == [("changed", "0:0 liked", "its relevance is 0.70, and it was asked for 4 times")]
+    assert told(run) == [("changed", "0:0 liked", "its relevance is 0.70, and it was recalled 4 times")]
 
 
 def test_three_times_are_not_enough_and_neither_is_a_relevance_of_less_than_0_7(home: Home, mem: Memory) -> None:

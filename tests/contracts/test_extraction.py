@@ -283,7 +283,7 @@ def test_of_more_the_twenty_newest_stay_and_the_rest_becomes_one_summary(
     assert summary.created_at == made[11].created_at - 1
     assert summary.lifetime is Lifetime.LONG_TERM
     assert run.changes[0].reason == "lessons has more than 30 notes, and it is not among the 20 newest"
-    assert run.changes[-1].reason == "it stands for 11 older notes of lessons"
+    assert run.changes[-1].reason == "it replaces 11 older notes of lessons"
     assert len(notes(mem, "decisions")) == 5
     again = home.jobs.run("shelve")
     assert (dict(again.figures), again.changes) == ({"vaultEntriesMerged": 0}, ())
