@@ -16,6 +16,7 @@ from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import lru_cache
 from itertools import product
 
 from recollect.text import few_marks, sentences
@@ -285,16 +286,38 @@ def compare(older: str, newer: str) -> Difference | None:
     Texts of several sentences are compared sentence by sentence, and the first difference is returned.
     """
     firsts, seconds = _statements(older), _statements(newer)
-    if firsts and [_folds(one) for one in firsts] == [_folds(other) for other in seconds]:
+    if firsts and [one.folds for one in firsts] == [other.folds for other in seconds]:
         return Difference(Relation.REPEATS, "both say the same")
-    found = (_compare(one, other) for one, other in product(firsts, seconds) if _folds(one) != _folds(other))
+    alike = ((one, other) for one, other in product(firsts, seconds) if one.folds != other.folds and _alike(one, other))
+    found = (_compare(one.words, other.words) for one, other in alike)
     return next((difference for difference in found if difference is not None), None)
 
 
-def _statements(text: str) -> list[tuple[_Word, ...]]:
+@dataclass(frozen=True, slots=True)
+class _Statement:
+    """A sentence as words, with the sets by which unrelated sentences are told apart before they are aligned."""
+
+    words: tuple[_Word, ...]
+    folds: list[str]
+    keys: frozenset[str]
+    content: frozenset[str]
+
+
+@lru_cache(maxsize=2_048)  # a note is compared with several neighbours
+def _statements(text: str) -> tuple[_Statement, ...]:
     lines = (_LIST_MARK.sub("", line) for line in sentences(few_marks(text))[:MOST_SENTENCES])
     found = (tuple(_words(line)) for line in lines if not line.endswith(("?", "\uff1f")))
-    return [words for words in found if 0 < len(words) <= LONGEST and words[0].folded not in _GREETINGS]
+    return tuple(
+        _Statement(words, _folds(words), frozenset(map(_key, words)), frozenset(map(_key, _content(words))))
+        for words in found
+        if 0 < len(words) <= LONGEST and words[0].folded not in _GREETINGS
+    )
+
+
+def _alike(one: _Statement, other: _Statement) -> bool:
+    """Return whether at least half of the content of the shorter sentence is in the other one, as every rule needs."""
+    common = max(len(one.content & other.keys), len(one.keys & other.content))
+    return common > 0 and 2 * common >= min(len(one.content), len(other.content))
 
 
 def _words(sentence: str) -> Iterator[_Word]:
