@@ -1,5 +1,6 @@
 """Who said it: the origin and the evidence of everything that is made from something else."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -236,3 +237,35 @@ def test_nothing_supersedes_what_is_more_trusted(mem: Memory, clock: FixedClock,
                 supersede()
         assert mem.get("deploy day").content == "We deploy on Tuesdays"
         assert mem.get("deploy day").origin is old
+
+
+def test_imported_notes_are_external_and_name_the_import(home: Home, mem: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "memory.jsonl"
+    file.write_text(
+        '{"type": "entity", "name": "Acme", "entityType": "firm", "observations": ["It ships on Tuesdays"]}\n'
+    )
+    home.import_(file, agent="ana")
+    assert (mem.get("Acme").origin, mem.get("Acme").evidence) == (
+        Origin.EXTERNAL,
+        ("import:mcp-memory:memory.jsonl",),
+    )
+
+
+def test_an_imported_conversation_keeps_its_roles(home: Home, mem: Memory, tmp_path: Path) -> None:
+    said = [{"role": role, "text": f"The {role} said this."} for role in ("user", "assistant", "tool")]
+    file = tmp_path / "ana.json"
+    file.write_text(json.dumps({"agentId": "ana", "messages": said}))
+    home.import_(file, agent="ana")
+    (info,) = mem.conversations.list(True)
+    assert [event.origin for event in mem.conversations.get(info.id).events()] == ["user", "agent", "tool"]
+
+
+def test_a_note_written_in_a_file_of_the_vault_is_the_users(tmp_path: Path, clock: FixedClock) -> None:
+    with recollect.open(tmp_path / "home", clock=clock) as home:
+        mem = home.agent("ana")
+        mem.remember("We deploy on Tuesdays", category="decisions")
+        home.vault().sync()
+        (file,) = (tmp_path / "home").rglob("decisions.md")
+        file.write_text(file.read_text() + "\n## 2026-01-01\n\nWe freeze in December\n")
+        (note,) = [entry for entry in mem.list() if "freeze" in entry.content]
+        assert (note.origin, note.evidence) == (Origin.USER, ("file:ana/decisions.md",))

@@ -14,6 +14,7 @@ from recollect.model.transfer import Format, Imported
 from recollect.transfer import restoring
 from recollect.transfer.archive import HomeDatabases, Progress, file_errors, is_archive, opened, quiet
 from recollect.transfer.importers import chatgpt, claude, mcp_memory, mem0, memory_folder, obsidian
+from recollect.transfer.importers.reading import line as one_line
 from recollect.transfer.importers.reading import objects
 from recollect.transfer.importers.values import ImportedItem, Read
 from recollect.transfer.importers.writing import ImportWriter
@@ -104,7 +105,8 @@ def import_(
     if kind is Format.RECOLLECT:
         return restoring.import_(place, path, clock(), dry_run=dry_run, progress=progress, touched=touched)
     names.segment(agent, "an agent")
-    writer = ImportWriter(stores, agent, clock, dry_run=dry_run)
+    evidence = f"import:{kind}:{one_line(path.name, 200) or 'file'}"
+    writer = ImportWriter(stores, agent, clock, evidence=(evidence,), dry_run=dry_run)
     with file_errors(path):
         total = path.stat().st_size if path.is_file() else 0
         writer.take(_READERS[kind](path, lambda done: progress(path.name, done, max(total, done))))

@@ -10,7 +10,7 @@ from pathlib import Path
 from recollect.engine import remember
 from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Invalid, NotFound
-from recollect.model.entry import Category, Entry, Lifetime
+from recollect.model.entry import Category, Entry, Lifetime, Origin
 from recollect.model.operation import Add, Operation, Remove, Write, checked
 from recollect.model.vault import Problem, SyncReport
 from recollect.storage import entries
@@ -268,6 +268,8 @@ class Merge:
                     category=self.category,
                     at=block.at or self.now,
                     source=ACTOR,
+                    origin=Origin.USER,
+                    evidence=(f"file:{self.tx.agent}/{self.category}.md",),
                     lifetime=Lifetime.LONG_TERM,
                 )
             )

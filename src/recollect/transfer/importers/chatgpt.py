@@ -61,6 +61,7 @@ def _message(node: Mapping[str, Any]) -> ImportedMessage | None:
     return ImportedMessage(
         text=text,
         by_user=role == "user",
+        by_tool=role == "tool",
         at=moment(message.get("create_time")),
         speaker=line(author.get("name")) or ("tool" if role == "tool" else None),
         internal=role == "tool" or hidden or not spoken,

@@ -2,7 +2,8 @@
 conversations.
 
 A flat file is split at its `## ` headings, which determine the categories, and is renamed to `.md.bak` afterwards. It
-is skipped if that backup exists or its agent has a folder. Symbolic links in the folder are not followed.
+is skipped if that backup exists or its agent has a folder. Symbolic links in the folder are not followed. The agents
+wrote these notes themselves; the project description is the user's.
 """
 
 import json
@@ -15,7 +16,7 @@ from pathlib import Path
 
 from recollect.engine.access_policy import SHARED
 from recollect.errors import Invalid
-from recollect.model.entry import Category
+from recollect.model.entry import Category, Origin
 from recollect.model.fields import CONTENT_BYTES
 from recollect.names import segment
 from recollect.transfer.archive import file_errors
@@ -68,7 +69,7 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     if isinstance(content, Remark):
         yield content
     elif content.strip():
-        yield ImportedNote(content=content, source=SOURCE, name=PROJECT, agent=SHARED)
+        yield ImportedNote(content=content, source=SOURCE, name=PROJECT, agent=SHARED, origin=Origin.USER)
     for file in sorted((path / CONVERSATIONS).glob("*.json")):
         yield from _conversation(path, f"{CONVERSATIONS}/{file.name}")
 
@@ -104,6 +105,7 @@ def chat(found: object, stem: str) -> ImportedChat | None:
         ImportedMessage(
             text=clean(one.get("text") or one.get("content")),
             by_user=one.get("role") == "user",
+            by_tool=one.get("role") == "tool",
             at=moment(one.get("timestamp")) or saved,
             internal=bool(one.get("internal")),
         )
@@ -135,7 +137,14 @@ def _flat(file: Path) -> Iterator[ImportedItem]:
         text = body if known or not title else f"{title}\n\n{body}"
         tags = list(dict.fromkeys(_TAG.findall(body)))[:64]
         yield ImportedNote(
-            content=text, source=SOURCE, category=category, tags=tags, context=title or None, at=at, agent=agent
+            content=text,
+            source=SOURCE,
+            category=category,
+            tags=tags,
+            context=title or None,
+            at=at,
+            agent=agent,
+            origin=Origin.AGENT,
         )
     yield Retire(file, backup)
 
@@ -174,7 +183,9 @@ def _agent(root: Path, folder: str) -> Iterator[ImportedItem]:
             yield content if isinstance(content, Remark) else agent  # type: ignore[misc]
             continue
         for at, tags, text in entries(content):
-            yield ImportedNote(content=text, source=SOURCE, category=category, tags=tags, at=at, agent=agent)
+            yield ImportedNote(
+                content=text, source=SOURCE, category=category, tags=tags, at=at, agent=agent, origin=Origin.AGENT
+            )
 
 
 def entries(content: str) -> list[tuple[int | None, list[str], str]]:

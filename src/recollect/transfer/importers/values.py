@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from recollect.model.entry import Category
+from recollect.model.entry import Category, Origin
 
 __all__ = ["ImportedChat", "ImportedItem", "ImportedMessage", "ImportedNote", "Read", "Remark", "Retire", "Skipped"]
 
@@ -23,6 +23,8 @@ class ImportedNote:
     at: int | None = None
     agent: str | None = None
     """The agent it belongs to, if the file names one."""
+    origin: Origin = Origin.EXTERNAL
+    """Who wrote it, if the format says so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,7 @@ class ImportedMessage:
     by_user: bool
     at: int | None = None
     speaker: str | None = None
+    by_tool: bool = False
     internal: bool = False
     """True for messages that are not part of the visible dialogue, such as tool output."""
 

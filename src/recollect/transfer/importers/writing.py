@@ -17,7 +17,7 @@ from recollect.engine import conversation_search, conversations, embedding, endi
 from recollect.engine.agent_store import Store
 from recollect.engine.insights import IMPORTED
 from recollect.errors import Invalid
-from recollect.model.entry import Lifetime
+from recollect.model.entry import Lifetime, Origin
 from recollect.model.events import checked_event
 from recollect.model.history import Event, EventType, Lane, Status
 from recollect.model.operation import Add, Alias, Write, checked
@@ -80,8 +80,16 @@ class ImportWriter:
     """Write the items of a reader in batches; a dry run only counts."""
 
     def __init__(
-        self, stores: Callable[[str], Sequence[Store]], agent: str, clock: Callable[[], int], *, dry_run: bool = False
+        self,
+        stores: Callable[[str], Sequence[Store]],
+        agent: str,
+        clock: Callable[[], int],
+        *,
+        evidence: Sequence[str] = (),
+        dry_run: bool = False,
     ) -> None:
+        """`evidence` names the import in the notes that it adds."""
+        self._evidence = evidence
         self._stores, self._agent, self._clock, self._dry = stores, agent, clock, dry_run
         self._agents: dict[str, _Agent] = {}
         self.migrated: list[str] = []
@@ -204,6 +212,8 @@ class ImportWriter:
                     source=note.source,
                     at=note.at,
                     lifetime=Lifetime.LONG_TERM,
+                    origin=note.origin,
+                    evidence=self._evidence,
                 )
             )
         except Invalid as error:
@@ -288,7 +298,14 @@ class ImportWriter:
             # A message without a time gets that of the previous one.
             at = message.at if message.at is not None else at
             kind = EventType.USER if message.by_user else EventType.MODEL
-            event = Event(type=kind, content=message.text, speaker=message.speaker, internal=message.internal)
+            event = Event(
+                type=kind,
+                content=message.text,
+                speaker=message.speaker,
+                internal=message.internal,
+                # A tool's message has no call that it answers, so it is kept as an output of the model.
+                payload={"origin": str(Origin.TOOL)} if message.by_tool else {},
+            )
             try:
                 # The event id encodes that time too, so an old message does not count as the agent's latest.
                 given.append(checked_event(event, identity, self._clock() if at is None else at))
