@@ -9,7 +9,7 @@ from recollect.engine import access_policy, conversation_search, conversations, 
 from recollect.engine.agent_store import Store
 from recollect.engine.recall import query_vector
 from recollect.errors import Denied, Invalid
-from recollect.model.checks import count, optional_name
+from recollect.model.checks import count, optional_name, share
 from recollect.model.history import ConversationInfo, Ended, Event, Status, Turn
 from recollect.model.report import Receipt
 from recollect.scratchpad import Scratchpad
@@ -101,12 +101,14 @@ class Conversations:
         since: Moment | None = None,
         until: Moment | None = None,
         meaning: bool = True,
+        min_confidence: float = 0.0,
     ) -> Sequence[Turn]:
         """Search the turns of conversations and return them, best first; with `unit="conversation"` the best turn of
         each.
 
         `target_agent` searches past conversations of another agent, never active ones; the access is logged. With
-        `meaning=False` only words count, even if an embedder is configured.
+        `meaning=False` only words count, even if an embedder is configured. `turn.confidence` is the probability that
+        the first ten turns found hold an answer; if it is below `min_confidence`, nothing is returned.
 
         Raises Invalid if a value is unknown or malformed.
         """
@@ -122,6 +124,7 @@ class Conversations:
             until=None if until is None else milliseconds(until),
             channel=optional_name(channel, "channel"),
             vector=query_vector(store, query) if meaning else None,
+            min_confidence=share(min_confidence, "min_confidence is a probability"),
         )
 
     def detail(

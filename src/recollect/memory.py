@@ -400,6 +400,7 @@ class Memory:
         fusion: str = "weighted",
         prefix: bool = False,
         fuzzy: float = 0.0,
+        min_confidence: float = 0.0,
         explain: bool = False,
         record: bool = True,
     ) -> list[Hit]:
@@ -411,8 +412,10 @@ class Memory:
         superseded, retracted or have expired are found only with `include_past`, or with `as_of` if they held at that
         time, as far as it was known then; `hit.state` says which. `min_origin` leaves out less trusted origins.
         `target_agent` searches the knowledge of another agent; the access is logged. `prefix` and `fuzzy` (0.2 is
-        typical) also match longer and similar words, at a lower weight, for search as you type. `explain` sets `why` on
-        each hit. With `record=False` no recall signal is stored, so the entries found do not count as used.
+        typical) also match longer and similar words, at a lower weight, for search as you type. `hit.confidence` is
+        the probability that the first ten hits hold an answer; if it is below `min_confidence`, nothing is returned.
+        `explain` sets `why` on each hit. With `record=False` no recall signal is stored, so the entries found do not
+        count as used.
 
         Raises Invalid if a value is unknown or malformed, Denied if `target_agent` is given with scopes that exclude
         the workspace scope, and ConfigError if `mode` is `vector` and there is no embedder.
@@ -422,8 +425,6 @@ class Memory:
             raise Invalid(f"unknown recall mode: {mode!r}; it is one of {', '.join(MODES)}")
         if fusion not in FUSIONS:
             raise Invalid(f"unknown fusion: {fusion!r}; it is one of {', '.join(FUSIONS)}")
-        if isinstance(fuzzy, bool) or not isinstance(fuzzy, int | float) or not 0 <= fuzzy <= 1:
-            raise Invalid(f"fuzzy is how much of a word may differ, from 0 to 1; not {fuzzy!r}")
         query = names.plain("query", query, lines=True)
         conversation, channel = self._within(conversation, channel)
         now = self._clock.now()
@@ -451,7 +452,8 @@ class Memory:
             decay=self._decay,
             now=now,
             prefix=prefix,
-            fuzzy=float(fuzzy),
+            fuzzy=checks.share(fuzzy, "fuzzy is how much of a word may differ"),
+            min_confidence=checks.share(min_confidence, "min_confidence is a probability"),
             explain=explain,
             duplicates=self._duplicates,
         )

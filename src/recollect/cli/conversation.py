@@ -15,6 +15,7 @@ from recollect.conversation import Conversation
 from recollect.errors import Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.history import ConversationInfo, Event, EventType, Lane, Turn
+from recollect.model.recall import UNANSWERED
 from recollect.model.report import Receipt
 
 __all__ = ["ConversationId", "app", "conversation_of"]
@@ -153,6 +154,10 @@ def search(
     since: SinceOption = None,
     until: UntilOption = None,
     no_meaning: Annotated[bool, typer.Option("--no-meaning", help="Match words only, not meaning.")] = False,
+    min_confidence: Annotated[
+        float,
+        typer.Option("--min-confidence", metavar="NUMBER", help="Nothing if an answer is less probable, from 0 to 1."),
+    ] = 0.0,
 ) -> None:
     """Search all conversations, best match first. Times are dates or RFC 3339: 2026-03-16 or 2026-03-16T14:32:00Z."""
     with call.memory() as mem:
@@ -165,11 +170,14 @@ def search(
             since=since,
             until=until,
             meaning=not no_meaning,
+            min_confidence=min_confidence,
         )
     if call.json:
         document(list(found))
     elif not found:
         remark(f"nothing found for {query!r}", limit=limit)
+    elif found[0].confidence < UNANSWERED:
+        remark("nothing that answers this; nearest:")
     for turn in () if call.json else found:
         heading(turn.conversation.ref_code, f"{safe(turn.speaker)}  {_day(turn)}")
         pairs([("", line(turn.snippet))])

@@ -22,7 +22,7 @@ from recollect.cli.options import (
 from recollect.cli.output import brief, document, line, pairs, remark
 from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
 from recollect.model.operation import Remove
-from recollect.model.recall import Hit
+from recollect.model.recall import UNANSWERED, Hit
 
 __all__ = ["app"]
 
@@ -115,6 +115,10 @@ def recall(
             "--fuzzy", metavar="NUMBER", help="Also match similar words: share of letters that may differ, from 0 to 1."
         ),
     ] = 0.0,
+    min_confidence: Annotated[
+        float,
+        typer.Option("--min-confidence", metavar="NUMBER", help="Nothing if an answer is less probable, from 0 to 1."),
+    ] = 0.0,
     explain: Annotated[bool, typer.Option("--explain", help="Show how each score is computed.")] = False,
 ) -> None:
     """Search entries, best match first. The query has no syntax: every word counts, in any form.
@@ -143,6 +147,7 @@ def recall(
             fusion=fusion,
             prefix=prefix,
             fuzzy=fuzzy,
+            min_confidence=min_confidence,
             explain=explain,
         )
     if call.json:
@@ -150,6 +155,8 @@ def recall(
         return
     if not hits:
         remark(f"nothing found for {line(query)!r}", limit=limit)
+    elif hits[0].confidence < UNANSWERED:
+        remark("nothing that answers this; nearest:")
     for hit in hits:
         _show(hit)
 

@@ -29,6 +29,7 @@ from recollect.model.context import (
     RECOVERY,
     TASKS,
     TITLE,
+    UNANSWERED_LINE,
     Context,
     Item,
     OrientationDocument,
@@ -38,7 +39,7 @@ from recollect.model.context import (
 from recollect.model.entry import Category, Entry, Kind, Origin, Scope, State
 from recollect.model.filters import Filters
 from recollect.model.history import Status
-from recollect.model.recall import Hit
+from recollect.model.recall import UNANSWERED, Hit
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries, reviews
@@ -116,6 +117,7 @@ def build(
         query=command, limit=NOTES_READ, mode="hybrid", fusion="weighted", decay=decay, now=now, filters=reach.filters
     )
     failed: list[str] = []
+    hits: list[Hit] = []
 
     def part(name: str, find: Callable[[], Sequence[Item]]) -> Section:
         try:
@@ -128,7 +130,7 @@ def build(
     @cache  # exceptions are not cached, so each section reports the failure
     def found() -> dict[Category, list[Item]]:
         limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
-        return _found(reach, request, limits)
+        return _found(reach, request, limits, hits)
 
     handoff = part(HANDOFF, lambda: _handoff(store, reach.filters.origins) if profile.handoff else ())
     sections = [
@@ -137,16 +139,19 @@ def build(
         part(DECISIONS, lambda: _in_pairs(reach, found()[Category.DECISIONS]) if profile.decisions else ()),
         part(LESSONS, lambda: _in_pairs(reach, found()[Category.LESSONS]) if profile.lessons else ()),
         part(TASKS, lambda: _tasks(reach) if profile.tasks else ()),
-        part(NOTES, lambda: _in_pairs(reach, _notes(reach, request, profile.notes)) if profile.notes else ()),
+        part(NOTES, lambda: _in_pairs(reach, _notes(reach, request, profile.notes, hits)) if profile.notes else ()),
         part(RECOVERY, lambda: _recovery(store, profile, now, conversation, handoff.items)),
     ]
-    sections, dropped, block = _trimmed(sections, profile.budget)
+    searched = bool(command.strip() and (profile.decisions or profile.lessons or profile.notes)) and not failed
+    answered = not searched or any(hit.confidence >= UNANSWERED for hit in hits)
+    sections, dropped, block = _trimmed(sections, profile.budget, answered)
     return Context(
         text=block,
         tokens=text.estimate_tokens(block),
         sections=tuple(section for section in sections if section.items),
         dropped=dropped,
         failed=tuple(failed),
+        answered=answered,
     )
 
 
@@ -155,7 +160,7 @@ def orient(context: Context, command: str, model: LanguageModel | None) -> Orien
     narrowed = context
     if model is not None:
         narrowed = _refined(context, command, model)
-    lines = [f"# {ORIENTATION}"]
+    lines = [f"# {ORIENTATION}", *(() if narrowed.answered else ("", UNANSWERED_LINE))]
     for section in narrowed.sections:
         lines += ["", f"## {section.name}", "", *section.lines()]
     markdown = "\n".join(lines) + "\n" if narrowed.sections else ""
@@ -195,7 +200,7 @@ def _refined(context: Context, command: str, model: LanguageModel) -> Context:
         replace(section, items=tuple(item for item in section.items if id(item) not in left))
         for section in context.sections
     ]
-    block = _block(sections)
+    block = _joined([_lines(section) for section in sections], context.answered)
     return replace(
         context,
         text=block,
@@ -226,23 +231,31 @@ def _handoff(store: Store, origins: Sequence[Origin]) -> list[Item]:
         return _items(tx, tx.all("context.handoffs", origins=[str(origin) for origin in origins]))
 
 
-def _found(reach: _Reach, request: Request, limits: Mapping[Category, int]) -> dict[Category, list[Item]]:
+def _found(
+    reach: _Reach, request: Request, limits: Mapping[Category, int], seen: list[Hit]
+) -> dict[Category, list[Item]]:
+    """Return the items of each category; the hits of the command are added to `seen`."""
     if not request.query.strip():
         return {
             category: _shortened(reach.newest("context.newest", limit, category=str(category), needle=None))
             for category, limit in limits.items()
         }
     hits = recall_each(reach.stores, replace(request, limit=max(limits.values())), limits)
+    seen += [hit for found in hits.values() for _, hit in found]
     return {category: [_item(hit.entry, _excerpt(hit)) for _, hit in hits[category]] for category in limits}
 
 
-def _notes(reach: _Reach, request: Request, limit: int) -> list[Item]:
-    """Return notes without a category outside the workspace scope: preferences, and notes of this conversation."""
+def _notes(reach: _Reach, request: Request, limit: int, seen: list[Hit]) -> list[Item]:
+    """Return notes without a category outside the workspace scope: preferences, and notes of this conversation.
+
+    All notes found for the command are added to `seen`.
+    """
     scopes = tuple(scope for scope in Scope if scope is not Scope.WORKSPACE)
     if not request.query.strip():
         near = replace(reach, filters=replace(reach.filters, scopes=scopes))
         return _shortened(near.newest("context.notes", limit, among=NOTES_AMONG))
     hits = recall(reach.stores, replace(request, filters=replace(reach.filters, kinds=(Kind.NOTE,))))
+    seen += [hit for _, hit in hits]
     chosen = [hit for _, hit in hits if hit.entry.category is None and hit.entry.scope in scopes]
     return [_item(hit.entry, _excerpt(hit)) for hit in chosen[:limit]]
 
@@ -362,27 +375,24 @@ def _item(entry: Entry, content: str) -> Item:
 # The block
 
 
-def _trimmed(sections: Sequence[Section], budget: int) -> tuple[list[Section], int, str]:
+def _trimmed(sections: Sequence[Section], budget: int, answered: bool) -> tuple[list[Section], int, str]:
     """Trim sections to the budget, last items first; return them, the number of items dropped, and the block."""
     left, dropped = list(sections), 0
     lines = [_lines(section) for section in sections]
     for name in TRIMMED:
         place = next(n for n, section in enumerate(left) if section.name == name)
-        while left[place].items and text.estimate_tokens(_joined(lines)) > budget:
+        while left[place].items and text.estimate_tokens(_joined(lines, answered)) > budget:
             gone = 2 if left[place].items[-1].beside is not None else 1
             left[place] = replace(left[place], items=left[place].items[:-gone])
             lines[place] = lines[place][:-gone] if left[place].items else []
             dropped += gone
-    return left, dropped, _joined(lines)
+    return left, dropped, _joined(lines, answered)
 
 
-def _block(sections: Sequence[Section]) -> str:
-    return _joined([_lines(section) for section in sections])
-
-
-def _joined(parts: Sequence[Sequence[str]]) -> str:
+def _joined(parts: Sequence[Sequence[str]], answered: bool) -> str:
     lines = [line for part in parts for line in part]
-    return "\n".join([f"## {TITLE}", *lines, "---", ""]) if lines else ""
+    notice = () if answered else (UNANSWERED_LINE,)
+    return "\n".join([f"## {TITLE}", *notice, *lines, "---", ""]) if lines else ""
 
 
 def _lines(section: Section) -> list[str]:

@@ -98,11 +98,13 @@ def search(
     conversations: Collection[str] | None = None,
     channel: str | None = None,
     statuses: Collection[Status] | None = None,
+    min_confidence: float = 0.0,
 ) -> list[Turn]:
     """Return the turns that answer a query, best first; with `unit="conversation"`, only the best of each conversation.
 
     `vector` is the embedding of the query. Filters: said at or after `since` and before `until`, in one of the
-    conversations (by id), in the channel, in conversations with these statuses.
+    conversations (by id), in the channel, in conversations with these statuses. Below `min_confidence`
+    nothing is returned.
     """
     if unit not in UNITS:
         raise Invalid(f"unit {unit!r} is not known; use one of {', '.join(UNITS)}")
@@ -120,8 +122,8 @@ def search(
             look = store.turns.look(tx, journal, query, words)
             allowed = look.allowed(since, until, _numbers(tx, conversations, channel, statuses))
             spans = _spans(tx, store, vector, journal.events) if vector is not None else []
-            best = look.best(tx, limit, spans, allowed, by_conversation=unit == "conversation")
-            return _hits(tx, look, query, best)
+            best, confidence = look.best(tx, limit, spans, allowed, by_conversation=unit == "conversation")
+            return _hits(tx, look, query, best, confidence) if confidence >= min_confidence else []
 
     try:
         return by(vector)
@@ -236,7 +238,9 @@ def _spans(tx: Transaction, store: Store, vector: "NDArray[np.float32]", end: in
     return found
 
 
-def _hits(tx: Transaction, look: "JournalLookup", query: str, best: Sequence[tuple[int, float]]) -> list[Turn]:
+def _hits(
+    tx: Transaction, look: "JournalLookup", query: str, best: Sequence[tuple[int, float]], confidence: float
+) -> list[Turn]:
     """Load the hits, the turns around them, and their conversations."""
     around = {seq: look.around(seq, AROUND) for seq, _ in best}
     wanted = {one for seq, beside in around.items() for one in (seq, *beside)}
@@ -253,6 +257,7 @@ def _hits(tx: Transaction, look: "JournalLookup", query: str, best: Sequence[tup
             snippet=text.snippet(events[seq].content, query),
             before=tuple(events[one] for one in around[seq] if one < seq and one in events),
             after=tuple(events[one] for one in around[seq] if one > seq and one in events),
+            confidence=confidence,
         )
         for seq, score in best
     ]

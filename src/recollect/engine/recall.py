@@ -26,7 +26,7 @@ from recollect.model.entry import Category, Entry, Scope
 from recollect.model.filters import Filters
 from recollect.model.recall import Hit, Why
 from recollect.providers.base import embed
-from recollect.search import duplicates, index, ranking
+from recollect.search import confidence, duplicates, index, ranking
 from recollect.search.index import Ranking
 from recollect.storage import entries, reviews
 from recollect.storage.counters import Counters
@@ -76,6 +76,7 @@ class Request:
     prefix: bool = False
     fuzzy: float = 0.0
     explain: bool = False
+    min_confidence: float = 0.0
     duplicates: str = "words"
     """Which hits are dropped: near-identical texts (`words`), or all that are close to a better hit (`cosine`)."""
 
@@ -94,7 +95,8 @@ class _Candidates:
 
 def recall(stores: Sequence[Store], request: Request) -> list[tuple[Store, Hit]]:
     """Return the best hits over all stores, each with its store. The first store belongs to the reader."""
-    return _recall(stores, request, {None: request.limit})[None]
+    hits = _recall(stores, request, {None: request.limit})[None]
+    return [found for found in hits if found[1].confidence >= request.min_confidence]
 
 
 def recall_each(
@@ -171,7 +173,7 @@ def _recalled(
         ]
         for share, limit in list(wanted.items()):
             found = [_of(one, share, depth) for one in everything]
-            hits[share] = _hits(found, replace(request, limit=limit), measure.statistics.average)
+            hits[share] = _hits(found, replace(request, limit=limit), measure)
             ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
             # Dropped duplicates leave too few hits, and a tie may hide an entry of a narrower scope further down: then
             # search deeper, unless the lists are exhausted.
@@ -251,6 +253,10 @@ class _Measure:
                     tx, counters, self.words, prefix=request.prefix, fuzzy=request.fuzzy
                 )
         return self._looks[store]
+
+    def held(self, store: Store, doc: int) -> list[bool]:
+        """Return for each word whether an entry of a store holds it."""
+        return self._looks[store].held(doc)
 
     @cached_property
     def statistics(self) -> index.Statistics:
@@ -366,8 +372,9 @@ def _passing(search: Ranking, depth: int, looked: _Lookups) -> RankedList:
         wanted *= 32
 
 
-def _hits(found: Sequence[_Candidates], request: Request, average: float) -> list[tuple[Store, Hit]]:
-    """Fuse, decay, sort, deduplicate, and read the rest. `average` is the mean entry length in terms."""
+def _hits(found: Sequence[_Candidates], request: Request, measure: _Measure) -> list[tuple[Store, Hit]]:
+    """Fuse, decay, sort, deduplicate, and read the rest."""
+    average = measure.statistics.average
     # One number per candidate over all stores, so that fusion is independent of stores.
     keys = [(place, doc) for place, one in enumerate(found) for doc in one.signs]
     number = {key: n for n, key in enumerate(keys)}
@@ -402,6 +409,8 @@ def _hits(found: Sequence[_Candidates], request: Request, average: float) -> lis
             with one.store.read() as tx:
                 pairs = reviews.open_of(tx, own)
             distinct = _newer_first(distinct, [(own.get(pair.older_id), own.get(pair.newer_id)) for pair in pairs])
+    best = [(found[keys[n][0]].store, keys[n][1], stored[n]) for n in distinct[: confidence.BEST]]
+    sure = _confidence(best, request.query, measure)
     words_places, vector_places = _places(by_words), _places(by_vector)
     values = {n: (score, before, factor) for score, _, _, n, before, factor in scored}
     hits = []
@@ -423,11 +432,20 @@ def _hits(found: Sequence[_Candidates], request: Request, average: float) -> lis
                     agent=store.agent,
                     similar=others,
                     state=stored[n].state_at(request.now if request.filters.as_of is None else request.filters.as_of),
+                    confidence=sure,
                     why=why,
                 ),
             )
         )
     return hits
+
+
+def _confidence(best: Sequence[tuple[Store, int, Entry]], query: str, measure: _Measure) -> float:
+    """Return the confidence of a recall from its best hits. A recall by vectors alone has not looked its words up."""
+    if measure.words:
+        return confidence.of_entries([measure.held(store, doc) for store, doc, _ in best], measure.statistics.idf)
+    words = text.query_terms(query)
+    return confidence.of_entries([_held(entry, words) for _, _, entry in best], [1.0] * len(words))
 
 
 def _grouped(

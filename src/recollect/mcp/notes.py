@@ -34,6 +34,7 @@ from recollect.mcp.tool import Actions, checked, tool
 from recollect.memory import Memory
 from recollect.model.entry import Entry, Scope
 from recollect.model.operation import Alias, Remove, Rename, Write
+from recollect.model.recall import UNANSWERED
 
 __all__ = [
     "TOOLS",
@@ -84,11 +85,12 @@ NOTE: Actions = {
 
 @with_config(STRICT)
 class MemoryResult(TypedDict):
-    """What the tool `memory` gives: an id after remember, results after recall."""
+    """What the tool `memory` gives: an id after remember, results after recall, a confidence if they answer nothing."""
 
     ok: bool
     id: NotRequired[str]
     results: NotRequired[list[HitView]]
+    confidence: NotRequired[float]
 
 
 @with_config(STRICT)
@@ -180,7 +182,8 @@ def memory(
 
     Recall before you answer anything that may depend on earlier sessions: preferences of the user, decisions,
     conventions, names, how something is done here. Remember what will still matter in a later session, one fact at a
-    time, as soon as you learn it. Forget what turned out to be wrong.
+    time, as soon as you learn it. Forget what turned out to be wrong. A recall with a `confidence` found nothing that
+    answers the query, only the nearest.
 
     Examples: {"action": "recall", "query": "when do we deploy?"} and {"action": "remember", "content": "We deploy on
     Tuesdays, never on Fridays.", "tags": ["deploy"]}
@@ -212,7 +215,10 @@ def memory(
         as_of=as_of,
         include_past=bool(include_past),
     )
-    return {"ok": True, "results": hit_views(hits, past=bool(include_past or as_of))}
+    found: MemoryResult = {"ok": True, "results": hit_views(hits, past=bool(include_past or as_of))}
+    if hits and hits[0].confidence < UNANSWERED:
+        found["confidence"] = round(hits[0].confidence, 2)
+    return found
 
 
 def memory_query(

@@ -7,7 +7,7 @@ from typing import TypeVar
 from recollect import names
 from recollect.errors import Invalid
 
-__all__ = ["count", "member", "members", "optional_name"]
+__all__ = ["count", "member", "members", "optional_name", "share"]
 
 MAX_COUNT = 2**63 - 1
 """The largest integer of both databases."""
@@ -42,3 +42,10 @@ def count(value: object, what: str) -> int:
 def optional_name(value: object, what: str) -> str | None:
     """Return a valid name, or None for None."""
     return None if value is None else names.name(value, what)
+
+
+def share(value: object, what: str) -> float:
+    """Return a number from 0 to 1; raise Invalid otherwise."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise Invalid(f"{what}, from 0 to 1; not {value!r}")
+    return float(value)

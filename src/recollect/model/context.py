@@ -21,6 +21,7 @@ __all__ = [
     "RECOVERY",
     "TASKS",
     "TITLE",
+    "UNANSWERED_LINE",
     "Context",
     "Item",
     "OrientationDocument",
@@ -39,7 +40,8 @@ PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, NOTES, RECOVERY = HEADINGS = (
     "Relevant Notes",
     "Recovering previous session",
 )
-_RESERVED = frozenset(map(fencing.skeleton, (TITLE, ORIENTATION, *HEADINGS)))
+UNANSWERED_LINE = "No stored decision, lesson or note answers this command."
+_RESERVED = frozenset(map(fencing.skeleton, (TITLE, ORIENTATION, UNANSWERED_LINE, *HEADINGS)))
 _ORIGINS = frozenset(map(fencing.skeleton, Origin))
 _DAY = 86_400_000
 
@@ -113,6 +115,8 @@ class Context:
     """Number of items dropped to stay within the budget."""
     failed: tuple[str, ...] = field(default=())
     """Parts that could not be read, with the reason; the other parts are present."""
+    answered: bool = True
+    """False if no decision, lesson or note answers the command; the text says so in one line, unless it is empty."""
 
     @property
     def recovering(self) -> bool:

@@ -248,6 +248,9 @@ class Turn:
     snippet: str
     before: tuple[Event, ...] = ()
     after: tuple[Event, ...] = ()
+    confidence: float = 0.0
+    """Confidence of the search, the same for all its hits: the probability that its first ten hits hold an answer.
+    `Conversation.find` does not set it."""
 
     @property
     def speaker(self) -> str:

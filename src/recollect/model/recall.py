@@ -4,7 +4,10 @@ from dataclasses import dataclass
 
 from recollect.model.entry import Entry, State
 
-__all__ = ["Accesses", "Hit", "Why"]
+__all__ = ["UNANSWERED", "Accesses", "Hit", "Why"]
+
+UNANSWERED = 0.25
+"""Below this confidence nothing found answers the query; it keeps 95% of the questions that have an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,4 +52,6 @@ class Hit:
     """Ids of other entries found that are close in meaning but differ in content, newest first."""
     state: State = State.CURRENT
     """Whether the entry holds, at the time of the recall or of its `as_of`."""
+    confidence: float = 0.0
+    """Confidence of the recall, the same for all its hits: the probability that its first ten hits hold an answer."""
     why: Why | None = None

@@ -115,6 +115,7 @@ class ConversationSearch(ConversationQuery):
     since: BodyMoment | None = None
     until: BodyMoment | None = None
     meaning: Annotated[StrictBool, Field(description="Whether to search by vectors as well as by words.")] = True
+    min_confidence: Annotated[float, Field(ge=0, le=1), StrictNumber] = 0.0
 
 
 class NewChannel(Body):
@@ -409,6 +410,7 @@ def search(
     since: Annotated[QueryMoment | None, Query()] = None,
     until: Annotated[QueryMoment | None, Query()] = None,
     meaning: Annotated[bool, Query(description="Whether to search by vectors as well as by words.")] = True,
+    min_confidence: Annotated[float, Query(ge=0, le=1)] = 0.0,
 ) -> list[Turn]:
     """The turns of conversations that answer a question, best first; or one for each conversation."""
     caller.others(target_agent)
@@ -421,6 +423,7 @@ def search(
         since=since,
         until=until,
         meaning=meaning,
+        min_confidence=min_confidence,
     )
     return list(found)
 

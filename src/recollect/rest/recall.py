@@ -73,6 +73,7 @@ class RecallRequest(Body):
     fusion: Literal["weighted", "rrf"] = "weighted"
     prefix: StrictBool = False
     fuzzy: Annotated[float, Field(ge=0, le=1), StrictNumber] = 0.0
+    min_confidence: Annotated[float, Field(ge=0, le=1), StrictNumber] = 0.0
     explain: StrictBool = False
     record: Annotated[StrictBool, Field(description="Whether hits are recorded as used.")] = True
 
@@ -224,6 +225,7 @@ def recall_by_link(
     min_origin: Origin = Origin.EXTERNAL,
     prefix: bool = False,
     fuzzy: Annotated[float, Query(ge=0, le=1)] = 0.0,
+    min_confidence: Annotated[float, Query(ge=0, le=1)] = 0.0,
     explain: bool = False,
 ) -> Response:
     """Recall for links and search as you type, with one value per filter."""
@@ -245,6 +247,7 @@ def recall_by_link(
         min_origin=min_origin,
         prefix=prefix,
         fuzzy=fuzzy,
+        min_confidence=min_confidence,
         explain=explain,
     )
     return _recall(caller, question)

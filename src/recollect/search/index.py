@@ -384,11 +384,14 @@ class Statistics:
         exact: list[list[str]] = []
         self.like: list[list[tuple[float, str]]] = []
         """For each word its expansion terms (prefix and fuzzy matches) with their weights, heaviest first."""
+        self.idf: list[float] = []
+        """For each word the idf of all its spellings and expansion terms together."""
         for spellings in zip(*(look.query for look in looks), strict=True):
             weights = {term: weight for word in spellings for term, weight in _weights(word).items()}
             exact.append([term for term, weight in weights.items() if weight >= 1])
             # The idf of all spellings together, so that an expansion never outweighs the word itself.
             idf = _idf(self.documents, sum(holding[term] for term in weights))
+            self.idf.append(idf)
             like = [(idf * weight, term) for term, weight in weights.items() if weight < 1]
             self.like.append(sorted(like, key=lambda one: -one[0]))
         self.exact = [(weight, term) for weight, _, term in weigh(exact, holding, self.documents)]
@@ -412,6 +415,22 @@ class IndexLookup:
         parts = [(part, _weighted(over, found)) for part, found in self.lists if found]
         average, b = over.average, b_for(over.average)
         return lambda limit: bm25.rank(parts, limit, average, b) if limit > 0 else []
+
+    def held(self, doc: int) -> list[bool]:
+        """Return for each word of the query whether a document holds it, or a term that it was expanded to."""
+        for part, found in self.lists:
+            offset = doc - part.first
+            if 0 <= offset < len(part.lengths):
+                return [any(_holds(found.get(term), offset) for term in _weights(word)) for word in self.query]
+        return [False] * len(self.query)
+
+
+def _holds(postings: "PostingList | None", offset: int) -> bool:
+    if postings is None:
+        return False
+    offsets = postings[0]
+    place = int(offsets.searchsorted(offset))
+    return place < len(offsets) and bool(offsets[place] == offset)
 
 
 def _weighted(over: Statistics, found: "Mapping[str, PostingList]") -> "list[tuple[float, list[PostingList]]]":

@@ -141,13 +141,23 @@ class JournalIndex(index.Segmented):
         live = journal.live + int(np.count_nonzero(tail["conversation"]))
         average = (journal.tokens + int(tail["length"].sum())) / (live or 1) or 1.0
         weighted = index.weigh(words, holding, live)
+        idf = np.zeros(len(words))
+        for weight, place, _ in weighted:
+            idf[place] = weight
         parts = [
             (part, [(weight, place, found[term]) for weight, place, term in weighted if term in found])
             for part, found in lists
             if found
         ]
         return JournalLookup(
-            query=query, words=words, records=records, following=following, names=names, average=average, parts=parts
+            query=query,
+            words=words,
+            records=records,
+            following=following,
+            names=names,
+            average=average,
+            idf=idf,
+            parts=parts,
         )
 
     def check(self, tx: Transaction, journal: Journal) -> list[str]:
@@ -218,6 +228,8 @@ class JournalLookup:
     names: dict[int, str]
     average: float
     """Average length of a turn in terms."""
+    idf: NDArray[np.float64]
+    """Inverse document frequency of each query word."""
     parts: list[tuple[bm25.DocumentRange, list[tuple[float, int, bm25.PostingList]]]]
 
     def allowed(self, since: int | None, until: int | None, conversations: Sequence[int] | None) -> Flags | None:
@@ -233,8 +245,8 @@ class JournalLookup:
 
     def best(
         self, tx: Transaction, limit: int, spans: Sequence[Span], allowed: Flags | None, *, by_conversation: bool
-    ) -> list[tuple[int, float]]:
-        """Return the best allowed turns as (number, score); ties are ordered newest first.
+    ) -> tuple[list[tuple[int, float]], float]:
+        """Return the best allowed turns as (number, score), and the confidence; ties are ordered newest first.
 
         `spans` are sorted nearest first. `by_conversation` returns only the best turn of each conversation.
         """
@@ -251,7 +263,8 @@ class JournalLookup:
         if by_conversation:
             _, first = np.unique(candidates.conversation[order], return_index=True)
             order = order[np.sort(first)]
-        return [(int(seqs[place]), float(scores[place])) for place in order[:limit]]
+        found = [(int(seqs[place]), float(scores[place])) for place in order[:limit]]
+        return found, turns.confidence(question, candidates, self.idf, None if allowed is None else allowed[seqs])
 
     def rank(self, limit: int, allowed: Flags | None = None) -> list[tuple[int, float]]:
         """Return the best allowed turns by BM25 alone, as (number, score)."""

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from recollect import text
 from recollect.search import ranking
+from recollect.search.confidence import of_speakers, of_turns
 
 __all__ = [
     "REACH",
@@ -48,6 +49,8 @@ __all__ = [
 
 REACH = 2
 """Distance in turns up to which a word match counts for other turns."""
+SHARPNESS = 4
+"""Power of a turn's share of the question in its weight for the confidence."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
@@ -301,26 +304,27 @@ def conversations(turns: Turns, scores: Floats) -> list[tuple[int, float]]:
     return list(zip(numbers[order].tolist(), best[order].tolist(), strict=True))
 
 
-def confidence(question: TurnQuery, turns: Turns, idf: Floats) -> float:
-    """Return the confidence that the question has an answer here, from 0 to 1: share × (share / best share)².
+def confidence(question: TurnQuery, turns: Turns, idf: Floats, allowed: Flags | None = None) -> float:
+    """Return the probability that the best turns hold an answer; see `search/confidence.py` for the argument.
 
-    The share is the largest part of the question (its words weighted by `idf`, one value per query word) in a single
-    turn that is not a question itself and is by a speaker the question names. The best share is the same for any
-    speaker: if another speaker said more of it, the question probably names the wrong one. Unlike scores, confidence is
-    comparable between questions. At the threshold that keeps 95% of the answerable questions it rejects 47% of those
-    about the wrong person; the best BM25 score rejects 2%. For a question about something that was never said, it is
-    hardly better than chance.
+    `idf` has one value per query word. Turns that are not `allowed` do not count, nor do questions among people.
     """
     counting = list(question.words)
-    mass = idf[counting].sum()
-    if not mass or not len(turns.asks):
+    weights = idf[counting]
+    telling = ~(turns.asks & (turns.role == Role.PERSON))
+    if allowed is not None:
+        telling &= allowed
+    if not weights.sum() or not telling.any():
         return 0.0
-    share = ((turns.words[counting] > 0) * idf[counting, None]).sum(0) / mass
-    share = np.where(turns.asks & (turns.role == Role.PERSON), 0.0, share)
-    named = _named(question, turns)
-    best = float(share.max())
-    by_them = float(share[named].max()) if named.any() else 0.0 if question.speakers else best
-    return by_them * (by_them / best) ** 2 if best else 0.0
+    held = turns.words[counting] > 0
+    share = weights @ held / weights.sum() * telling
+    asked = share * _named(question, turns) if question.speakers else share
+    best = int(asked.argmax())
+    own = held[:, best] & (asked[best] > 0)
+    if not question.speakers:
+        return of_turns(float(share[best]), int(own.sum()))
+    said = (asked**SHARPNESS).sum() / ((share**SHARPNESS).sum() or 1.0)
+    return of_speakers(bool(own[weights.argmax()]), float(said))
 
 
 class _Neighbours:
