@@ -499,7 +499,7 @@ def _plan_past(tx: Transaction, said: _Said, plan: _ErasurePlan, made: Mapping[s
         entry = made.get(entry_id)
         if entry is None and (tx.one("entries.by_ids", ids=[entry_id]) or not _was_made(tx, said, entry_id)):
             continue  # written on purpose
-        past = erasing.contents_of(tx, entry_id)
+        past = erasing.contents_of(tx, entry_id) - ({entry.content} if entry else set())
         if any(said.quoted_in(line) for content in past for line in content.splitlines()):
             plan.put(entry, entry.content, "earlier texts") if entry else plan.drops.update({entry_id: "trash"})
 
