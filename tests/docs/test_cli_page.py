@@ -112,6 +112,10 @@ def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> Non
                 home.tokens.create("laptop")
             if "restore" in example:
                 mem.forget("deploy day")
+            if "review resolve" in example and location == ".recollect":
+                mem.remember("We do not deploy on Tuesdays")
+                home.jobs.run("review")
+                example = example.replace(" ID ", f" {mem.review.list()[0].id} ")
             if "undo" in example:
                 home.jobs.run("consolidate")
             elif "last" in example:

@@ -443,7 +443,10 @@ def _hits(found: Sequence[_Candidates], request: Request, measure: _Measure) -> 
 def _confidence(best: Sequence[tuple[Store, int, Entry]], query: str, measure: _Measure) -> float:
     """Return the confidence of a recall from its best hits. A recall by vectors alone has not looked its words up."""
     if measure.words:
-        return confidence.of_entries([measure.held(store, doc) for store, doc, _ in best], measure.statistics.idf)
+        statistics = measure.statistics
+        # Among few entries a word that none has would outweigh all the others.
+        idf = statistics.idf if statistics.documents >= confidence.FEW else [1.0] * len(statistics.idf)
+        return confidence.of_entries([measure.held(store, doc) for store, doc, _ in best], idf)
     words = text.query_terms(query)
     return confidence.of_entries([_held(entry, words) for _, _, entry in best], [1.0] * len(words))
 

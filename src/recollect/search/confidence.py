@@ -23,8 +23,10 @@ recognises 2%.
 from collections.abc import Sequence
 from math import exp, log1p
 
-__all__ = ["BEST", "ENTRIES", "SPEAKERS", "TURNS", "of_entries", "of_speakers", "of_turns", "probability"]
+__all__ = ["BEST", "ENTRIES", "FEW", "SPEAKERS", "TURNS", "of_entries", "of_speakers", "of_turns", "probability"]
 
+FEW = 100
+"""Number of entries below which the idf of a word says little."""
 BEST = 3
 """Number of best entries of which one must hold the words."""
 
