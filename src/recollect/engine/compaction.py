@@ -32,7 +32,7 @@ from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
 from recollect.storage.database import Transaction
 
-__all__ = ["WindowLimits", "compact", "due", "summary_turns", "tokens"]
+__all__ = ["SOURCE", "WindowLimits", "compact", "due", "summary_turns", "tokens"]
 
 SOURCE = "compaction"
 
