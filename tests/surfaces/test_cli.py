@@ -83,7 +83,9 @@ def test_the_whole_story_in_json(cli: Command, location: str) -> None:
     assert run("note", "list") == [entry]
     hits = run("recall", "deploy")
     assert isinstance(hits, list)
-    assert [list(hit) for hit in hits] == [["entry", "score", "snippet", "agent", "similar", "state", "why"]]
+    assert [list(hit) for hit in hits] == [
+        ["entry", "score", "snippet", "agent", "similar", "state", "confidence", "why"]
+    ]
     assert hits[0]["entry"] == entry
     renamed = run("note", "rename", "deploy day", "release day")
     assert isinstance(renamed, dict)

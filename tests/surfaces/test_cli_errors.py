@@ -65,7 +65,7 @@ def test_the_code_of_an_error_is_that_of_its_nearest_kind() -> None:
         (5, ["recall", "x", "--target-agent", "ben", "--scope", "channel"], "only the workspace scope of 'ben'"),
         (6, ["--home", "postgresql://127.0.0.1:1/nobody", "note", "list"], "cannot reach postgresql://127.0.0.1:1"),
         (7, ["--home", "broken.db", "note", "list"], "it was truncated"),
-        (8, ["--home", "redis://x", "note", "list"], "redis:// is not a place"),
+        (8, ["--home", "redis://x", "note", "list"], "redis:// is not a supported location"),
         (8, ["--home", "", "note", "list"], "the location is empty"),
         (8, ["recall", "x", "--mode", "vector"], "no embedder is configured"),
         (8, ["backup", "copy.db"], "a name without .db"),

@@ -264,7 +264,7 @@ def test_a_list_of_notes_is_narrowed_down_and_ordered(cli: Command) -> None:
     assert page.err.startswith("there may be more; next page: --after ")
     assert names("--reverse", "--after", page.err.split()[-1]) == names("--reverse", "--after", "alpha") == ["gamma"]
     assert "no entries match" in cli("note", "list", "--since", "2027-01-01").err
-    assert "give the last entry as --after" in cli("note", "list", "--sort", "name", "--before", "beta", code=2).err
+    assert "pass the last entry as --after" in cli("note", "list", "--sort", "name", "--before", "beta", code=2).err
 
 
 def test_the_past_is_searched_in_a_channel_and_a_time_and_the_trash_has_pages(cli: Command) -> None:

@@ -198,7 +198,7 @@ def test_wide_letters_take_two_cells(cli: Command) -> None:
     cli("conversation", "start")
     cli("conversation", "say", "last", "eins", "--speaker", "日本")
     cli("conversation", "say", "last", "zwei", "--speaker", "Anna")
-    assert cli("conversation", "show", "last").lines[1:] == ["  日本  eins", "  Anna  zwei"]
+    assert cli("conversation", "show", "last").lines[1:] == ["  1 日本  eins", "  2 Anna  zwei"]
 
 
 def test_a_pipe_gets_whole_texts_and_short_lists(cli: Command) -> None:
