@@ -242,7 +242,7 @@ def test_a_port_that_is_taken_is_named(cli: Command) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
         ended = cli("serve", "--port", port, code=6)
-    assert f"port {port} of 127.0.0.1 is taken" in ended.err
+    assert f"port {port} of 127.0.0.1 is in use" in ended.err
     assert "--port" in ended.err
 
 
