@@ -68,6 +68,6 @@ def test_what_was_changed_meanwhile_is_never_written_over(location: str, source:
     with recollect.open(source) as one, recollect.open(location) as other:
         one.move_to(other)
         other.agent("ben").remember("my own")
-        with pytest.raises(Conflict, match="the target is not empty, it holds default/ben"):
+        with pytest.raises(Conflict, match="the target is not empty, it contains default/ben"):
             one.move_to(other)
         assert {entry.content for entry in other.agent("ben").list()} > {"my own"}

@@ -204,7 +204,7 @@ def test_a_worker_that_cannot_be_replaced_is_tried_again_while_the_others_go_on(
         first, second = sorted(server.workers())
         (tmp_path / "memory.db").mkdir()  # a home that nobody can open: nothing was written so far
         psutil.Process(first).kill()
-        log = server.log_until("could not start; another one is tried in 2 s")
+        log = server.log_until("could not start; retrying in 2 s")
         assert server.workers() == {second}
         assert server.client.get("/healthz").status_code == 200
         (tmp_path / "memory.db").rmdir()
