@@ -271,7 +271,7 @@ def test_a_memory_moves_to_another_place_and_back_unchanged(full: Home, target: 
 
 def test_nothing_is_moved_into_a_home_that_holds_something(source: Home, target: Home) -> None:
     target.agent("cleo").remember("I was here first")
-    with pytest.raises(Conflict, match="the target is not empty, it holds default/cleo"):
+    with pytest.raises(Conflict, match="the target is not empty, it contains default/cleo"):
         restoring.move(source._place, target._place)
     assert target.agent("ana").list() == []
 

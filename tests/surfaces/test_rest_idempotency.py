@@ -75,7 +75,7 @@ def test_a_key_belongs_to_one_request(server: Server) -> None:
         server.client.post("/v1/channels", json={"name": "tea"}, headers=KEY),
     ):
         assert answer.status_code == 409
-        assert "'7f3a' belongs to another request" in answer.json()["detail"]
+        assert "'7f3a' was used for another request" in answer.json()["detail"]
     assert count(server) == 1
 
 
@@ -102,7 +102,7 @@ def test_a_request_that_failed_and_may_be_done_is_not_done_again(
         assert send(server, {"content": "tea"}, Connection="close").status_code >= 500
     again = send(server, {"content": "tea"})
     assert again.status_code == 409
-    assert "'7f3a' failed, and whether it was done is not known" in again.json()["detail"]
+    assert "'7f3a' failed, and its effect is unknown" in again.json()["detail"]
     assert "send it with a new key" in again.json()["detail"]
     assert count(server) == 1
     assert send(server, {"content": "tea"}, **{"Idempotency-Key": "another"}).status_code == 201

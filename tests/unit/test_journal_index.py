@@ -98,7 +98,14 @@ def test_turns_stand_side_by_side_only_where_nothing_was_said_between_them() -> 
     for seq, conversation, before in ((1, 1, 0), (2, 2, 0), (3, 1, 1), (5, 1, 3), (6, 2, 2), (7, 1, 5)):
         records[seq]["conversation"], records[seq]["before"] = conversation, before
     look = JournalLookup(
-        query="", words=[], records=records, following=np.zeros(12, np.uint32), names={}, average=1.0, parts=[]
+        query="",
+        words=[],
+        records=records,
+        following=np.zeros(12, np.uint32),
+        names={},
+        idf=np.ones(0),
+        average=1.0,
+        parts=[],
     )
     seqs = np.array([1, 2, 3, 6, 7])
     places = dict(zip(seqs.tolist(), look._positions(seqs, np.array([1, 2, 1, 2, 1])).tolist(), strict=True))

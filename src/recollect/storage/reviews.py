@@ -112,9 +112,9 @@ def open_of(tx: Transaction, ids: Iterable[str]) -> list[OpenPair]:
     wanted = list(ids)
     found: dict[str, OpenPair] = {}
     for start in range(0, len(wanted), entries.CHUNK):
-        for pair_id, older, newer, relation, reason in tx.all(
-            "reviews.open_of", ids=wanted[start : start + entries.CHUNK]
-        ):
+        some = wanted[start : start + entries.CHUNK]
+        rows = [*tx.all("reviews.open_older", ids=some), *tx.all("reviews.open_newer", ids=some)]
+        for pair_id, older, newer, relation, reason in rows:
             found[pair_id] = OpenPair(pair_id, older, newer, Relation(relation), reason)
     return [found[pair_id] for pair_id in sorted(found)]
 

@@ -12,10 +12,7 @@ UPDATE reviews SET relation = :relation, reason = :reason WHERE agent = :agent A
 DELETE FROM reviews WHERE agent = :agent AND id = :id AND resolved_at IS NULL
 
 -- name: forget
-DELETE FROM reviews WHERE agent = :agent AND id IN (
-    SELECT id FROM reviews WHERE agent = :agent AND older_id = :entry_id
-    UNION SELECT id FROM reviews WHERE agent = :agent AND newer_id = :entry_id
-)
+DELETE FROM reviews WHERE agent = :agent AND (older_id = :entry_id OR newer_id = :entry_id)
 
 -- name: get
 SELECT id, older_id, newer_id, relation, reason, found_at, resolved_at, resolution
@@ -35,12 +32,13 @@ WHERE agent = :agent AND id < :before AND (CAST(:resolved AS INTEGER) = 1 OR res
     )
 ORDER BY id DESC LIMIT :limit
 
--- name: open_of
-WITH wanted AS (SELECT id FROM entries WHERE agent = :agent AND id IN (:ids*))
+-- name: open_older
 SELECT id, older_id, newer_id, relation, reason FROM reviews
-WHERE agent = :agent AND older_id IN (SELECT id FROM wanted) AND resolved_at IS NULL
-UNION SELECT id, older_id, newer_id, relation, reason FROM reviews
-WHERE agent = :agent AND newer_id IN (SELECT id FROM wanted) AND resolved_at IS NULL
+WHERE agent = :agent AND older_id IN (:ids*) AND resolved_at IS NULL
+
+-- name: open_newer
+SELECT id, older_id, newer_id, relation, reason FROM reviews
+WHERE agent = :agent AND newer_id IN (:ids*) AND resolved_at IS NULL
 
 -- name: resolve
 UPDATE reviews SET resolved_at = :resolved_at, resolution = :resolution WHERE agent = :agent AND id = :id
