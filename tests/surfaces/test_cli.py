@@ -104,7 +104,7 @@ def test_the_whole_story_in_json(cli: Command, location: str) -> None:
     receipt = run("forget", "release day", "--erase", "--yes")
     assert list(receipt) == list(recollect.Receipt.__dataclass_fields__)  # type: ignore[call-overload]
     assert receipt["entry_id"] == entry["id"]  # type: ignore[index]
-    assert run("check") == {"entries": 1, "operations": 8, "events": 0, "findings": []}
+    assert run("check") == {"entries": 1, "operations": 8, "events": 0, "erased": 0, "findings": []}
 
 
 @pytest.mark.parametrize("command", [["remember", "x", "--name", "n"], ["note", "add", "n", "x"]])
