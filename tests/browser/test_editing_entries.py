@@ -279,6 +279,22 @@ def test_a_change_made_far_down_does_not_move_the_list_when_no_feed_tells_of_it(
     assert page.evaluate("document.querySelector('.endless').scrollTop") == place
 
 
+def test_an_entry_forgotten_far_down_leaves_the_list_and_the_rows_stay_in_place(server: Server, visit: Visit) -> None:
+    server.home.agent("default").remember_many([recollect.Add(f"Entry number {number}.") for number in range(90)])
+    page = visit(server)
+    page.locator(".entry-row").first.focus()
+    for _ in range(40):
+        page.keyboard.press("j")
+    assert focused(page) == "row 41"
+    page.keyboard.press("Enter")
+    place = page.evaluate("document.querySelector('.endless').scrollTop")
+    page.get_by_role("button", name="Forget").click()
+    expect(page.get_by_text("Choose an entry to read it.")).to_be_visible()
+    expect(page.locator(".entry-row", has_text="Entry number 49.")).to_have_count(0)
+    assert focused(page) == "row 41"
+    assert page.evaluate("document.querySelector('.endless').scrollTop") == place
+
+
 # The trash, working notes, order, and names
 
 

@@ -57,6 +57,18 @@ def test_the_focus_and_what_was_unfolded_stay_in_the_context(demo: Server, visit
     expect(copy).to_be_focused()
 
 
+def test_the_filters_stand_in_one_line_and_none_is_cut_off(demo: Server, visit: Visit) -> None:
+    page = visit(demo)
+    expect(page.locator(".entry-row").first).to_be_visible()
+    tops = page.locator("#filters > :is(select, input)").evaluate_all("(all) => all.map((one) => one.offsetTop)")
+    assert len(tops) == 6
+    assert len(set(tops)) == 1
+    cut = page.locator("#filters > :is(select, input)").evaluate_all(
+        "(all) => all.filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.ariaLabel)"
+    )
+    assert cut == []
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_machinery_and_the_edges_of_controls_can_be_seen(demo: Server, visit: Visit, scheme: str) -> None:
     talk = demo.home.agent("default").conversations.start(chat_id="seen")

@@ -46,6 +46,15 @@ export class EndlessList {
     this.#draw();
   }
 
+  /** Remove the items with these keys; what is in view stays where it is. */
+  drop(keys) {
+    const left = this.#items.filter((item) => !keys.has(this.key(item))), height = this.#rowHeight();
+    if (left.length === this.#items.length) return;
+    const above = this.#items.slice(0, Math.floor(this.node.scrollTop / height)).filter((item) => keys.has(this.key(item))).length;
+    this.set(left, { ended: this.#ended, keep: true });
+    this.node.scrollTop -= above * height;
+  }
+
   /** Mark the open row. */
   mark(key) {
     this.#current = key;

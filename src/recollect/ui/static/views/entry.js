@@ -26,7 +26,7 @@ export class EntryPane {
   #tie = null; // draws the links of the entry
   #sought = false; // a query was selected here: scroll to its explanation once it is drawn
 
-  /** `why(id)` returns the entry's hit, or the search that did not find it; `closed()` is called on Back, `gone()` once it is forgotten. */
+  /** `why(id)` returns the entry's hit, or the search that did not find it; `closed()` is called on Back, `gone(id)` once it is forgotten. */
   constructor({ why, closed, gone }) {
     this.why = why;
     this.closed = closed;
@@ -179,7 +179,7 @@ export class EntryPane {
     const asked = button("Why this?", () => { this.#explaining = !this.#explaining; this.explain(); }, { "aria-controls": "why", "aria-expanded": "false" });
     const links = h("div"), curve = h("div"), past = h("div");
     set(this.root, h("article", { class: "pane", "aria-label": title(entry) },
-      this.#head(entry, [asked, write && button("Edit", () => this.edit(), { icon: "pencil", key: "e" }), write && this.#validity(entry), write && button("Forget", () => forget(entry, this.gone), { icon: "trash" })]),
+      this.#head(entry, [asked, write && button("Edit", () => this.edit(), { icon: "pencil", key: "e" }), write && this.#validity(entry), write && button("Forget", () => forget(entry, () => this.gone(entry.id)), { icon: "trash" })]),
       write && hasDraft(entry.id) && h("p", { class: "elsewhere", role: "status" }, "You typed something and did not save it. ", button("Go on", () => this.edit(), { kind: "small" })),
       this.#facts(entry), h("div", { class: "why", id: "why", hidden: true }), content, links,
       h("section", {}, h("h2", {}, "Names"), this.#names(entry, write)),

@@ -45,7 +45,7 @@ export class MemoryView {
   constructor(root) {
     this.root = root;
     this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.id, more: () => this.#more(), label: "Entries" });
-    this.pane = new EntryPane({ why: (id) => this.#hits.get(id) ?? this.#searched, closed: () => this.#show(null), gone: () => this.#show(null) });
+    this.pane = new EntryPane({ why: (id) => this.#hits.get(id) ?? this.#searched, closed: () => this.#show(null), gone: (id) => this.#forgotten(id) });
     this.#build();
     this.list.node.addEventListener("scroll", () => { if (this.#stale && this.list.atTop) this.#load({ keep: true }); });
     const timer = setInterval(() => (this.split.isConnected ? this.#look() : clearInterval(timer)), EVERY);
@@ -209,6 +209,12 @@ export class MemoryView {
     if (!id) this.list.back();
   }
 
+  /** Close a forgotten entry and remove its row: a list that is scrolled down is not reloaded. */
+  #forgotten(id) {
+    this.#show(null);
+    this.list.drop(new Set([id]));
+  }
+
   #edit() {
     const focused = this.list.focused();
     if (!may("write") || !(focused || this.#open) || focused?.working || focused?.removed_at || this.#open === NEW) return false;
@@ -249,7 +255,7 @@ export class MemoryView {
       select(KINDS, q.kind, (value) => this.#choose({ kind: value }), { "aria-label": "Kind", "data-name": "kind" }),
       select(SPANS, range, (value) => this.#choose(value === "range" ? { since: new Date(Date.now() - 30 * DAY).toISOString().slice(0, 10), until: "" } : { since: value, until: "" }), { "aria-label": "Time", "data-name": "time" }),
       range === "range" && [dated("since", "From"), dated("until", "To")],
-      select([["", "What holds"], ["1", "With past"]], q.past, (value) => this.#choose({ past: value }), { "aria-label": "Validity", "data-name": "past" }),
+      select([["", "Current"], ["1", "With past"]], q.past, (value) => this.#choose({ past: value }), { "aria-label": "Validity", "data-name": "past" }),
       typed("source", "Source", "sources"), typed("tag", "Tag", "tags"),
       data("sources", this.#known.sources), data("tags", this.#known.tags),
       FILTERS.some((key) => !["q", "in", "category", "sort"].includes(key) && q[key]) && button("Clear", () => this.#choose(Object.fromEntries(FILTERS.map((key) => [key, key === "q" ? q.q : ""]))), { kind: "link" }));
