@@ -145,6 +145,7 @@ StoreQuery = Annotated[
     | Annotated[WorkingQuery, Choice("working")]
     | Annotated[WorkingEventQuery, Choice("hash")],
     Discriminator(_shape),
+    short_tag("store"),
     Field(examples=[{"store": "knowledge", "query": "when do we deploy?"}]),
 ]
 
