@@ -61,6 +61,29 @@ def listening(server: Server, query: str = "", **headers: str) -> Iterator[Liste
         yield Listening(answer.iter_lines())
 
 
+def test_a_pair_for_review_is_published_when_it_is_found_and_when_it_is_resolved(server: Server) -> None:
+    mem = server.home.agent("default")
+    mem.remember("We deploy on Tuesdays")
+    mem.remember("We deploy on Wednesdays")
+    with listening(server) as told:
+        server.home.jobs.run("review")
+        (pair,) = mem.review.list()
+        assert told.next("review").data == {"id": pair.id}
+        mem.review.resolve(pair, "both")
+        assert told.next("review").data == {"id": None}
+
+
+def test_a_pair_for_review_of_another_agent_or_workspace_is_not_published(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory") as home, serving(home) as server, listening(server) as told:
+        mem = home.agent("default")
+        for one in (home.agent("other"), home.agent("default", "elsewhere"), mem):
+            one.remember("We deploy on Tuesdays")
+            one.remember("We deploy on Wednesdays")
+            home.jobs.run("review")
+            assert len(one.review.list()) == 1
+        assert told.next("review").data == {"id": mem.review.list()[0].id}
+
+
 def test_a_write_is_published_as_it_happens_without_its_text(server: Server) -> None:
     mem = server.home.agent("default")
     mem.remember("before")

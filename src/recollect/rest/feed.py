@@ -3,9 +3,10 @@
 A listener costs only a connection: one task per memory with listeners polls for changes twice a second, whichever
 process wrote them, and fans them out; a write through this process wakes it at once. A message id holds three sequence
 numbers (the workspace's operation log, the journal, the account's operation log), so a client that reconnects with the
-last id it saw misses none of these messages and gets none twice; due reminders are sent again on each connection. Each
-listener tracks its own position, because the three logs advance independently. A client that reads too slowly is
-disconnected and resumes by the same rule. Messages carry no content, only what there is to read.
+last id it saw misses none of these messages and gets none twice; due reminders are sent again on each connection, and
+changes of the pairs for review only to those connected. Each listener tracks its own position, because the three logs
+advance independently. A client that reads too slowly is disconnected and resumes by the same rule. Messages carry no
+content, only what there is to read.
 """
 
 import asyncio
@@ -135,6 +136,8 @@ class Source:
         self.position, self.listeners = position, set[Listener]()
         self.due: dict[str, dict[str, Any]] = {}
         """Due reminders by id."""
+        self.pair: str | None = None
+        """The open pair for review that was found last."""
         self.woken = asyncio.Event()
         self._looking = asyncio.Lock()
 
@@ -162,7 +165,7 @@ class Source:
             more = True
             while more:
                 secrets = {listener.secret for listener in self.listeners if listener.secret is not None}
-                bad, news, due = await run_in_threadpool(self._news, self.position, secrets)
+                bad, news, due, pair = await run_in_threadpool(self._news, self.position, secrets)
                 for listener in [one for one in self.listeners if one.secret in bad]:
                     self._leave(listener)
                 self.position, more = news.reached, news.more
@@ -170,13 +173,18 @@ class Source:
                     self._send(event)
                 for one in due.keys() - self.due.keys():
                     self._send(FeedEvent(_message("reminder", due[one])))
-                self.due = due
+                if pair != self.pair:
+                    self._send(FeedEvent(_message("review", {"id": pair})))
+                self.due, self.pair = due, pair
 
-    def _news(self, since: Position, secrets: set[str]) -> tuple[set[str], FeedBatch, dict[str, dict[str, Any]]]:
+    def _news(
+        self, since: Position, secrets: set[str]
+    ) -> tuple[set[str], FeedBatch, dict[str, dict[str, Any]], str | None]:
         memory = self._home.agent(self._agent, self._workspace)
         news = _between(memory, since, _now(memory))
         due = {one.id: _reminder(one) for one in memory.reminders.due(DUE)}
-        return {one for one in secrets if self._home.tokens.check(one) is None}, news, due
+        pair = next((one.id for one in memory.review.list(limit=1)), None)
+        return {one for one in secrets if self._home.tokens.check(one) is None}, news, due, pair
 
     def _send(self, event: FeedEvent) -> None:
         for listener in list(self.listeners):
@@ -264,7 +272,7 @@ async def feed(
     after: Annotated[str | None, Query(pattern=ID, description="The id of the last message received.")] = None,
     last_event_id: Annotated[str | None, Header(pattern=ID, description="The same; browsers send it.")] = None,
 ) -> StreamingResponse:
-    """Changes of a memory as server-sent events: operation, event, reminder, ping, and end before a shutdown."""
+    """Changes of a memory as server-sent events: operation, event, reminder, review, ping, and end at a shutdown."""
     known = last_event_id or after
     feeds: Feeds = request.app.state.feeds
     now = await feeds.now(caller.workspace, caller.agent)
