@@ -209,9 +209,9 @@ def test_a_window_is_full_when_its_size_is_four_fifths_of_the_context(tmp_path: 
     with recollect.open(tmp_path / "memory.db", settings=settings(context_tokens=1_000)) as home:
         conv = home.agent("ana").conversations.start()
         for number in range(4):
-            conv.user(f"{number} " + "word " * 155)  # about 200 tokens
+            conv.user(f"{number} " + "word " * 225)  # about 200 tokens
         assert markers(conv) == []
-        conv.assistant("word " * 160)
+        conv.assistant("word " * 235)
         assert len(markers(conv)) == 1
         assert len(conv.window()) < 5
         before = len(markers(conv))
@@ -223,7 +223,7 @@ def test_a_window_is_full_when_its_size_is_four_fifths_of_the_context(tmp_path: 
 
 @pytest.mark.parametrize("what", ["instructions", "identity", "skills"])
 def test_what_stands_before_the_window_leaves_less_room_for_it(tmp_path: Path, what: str) -> None:
-    long = "word " * 640  # about 800 tokens of 1,000
+    long = "word " * 930  # about 800 tokens of 1,000
     given: dict[str, Any] = {
         "instructions": long,
         "identity": {"SOUL.md": long},

@@ -17,6 +17,7 @@ from recollect import ConfigError, FixedClock, Home, Invalid, Memory, NotFound, 
 from recollect.config import EmbedderSettings
 from recollect.engine import context as module
 from recollect.engine.context import HEADINGS
+from recollect.text import estimate_tokens
 
 WORDS = Settings(embedder=EmbedderSettings(kind="none"))
 
@@ -57,7 +58,7 @@ def test_the_sections_stand_in_their_order_with_date_and_source(filled: Memory) 
         "---\n"
     )
     assert [section.name for section in found.sections] == list(FIXED)
-    assert found.tokens == -(-len(found.text) // 4)
+    assert found.tokens == estimate_tokens(found.text)
     assert (found.recovering, found.dropped, found.failed) == (True, 0, ())
     assert filled.context("deploy the shop") == found
 

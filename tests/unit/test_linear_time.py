@@ -64,6 +64,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "terms": text.analyse,
     "sentences": text.sentences,
     "comparison": text.normalise,
+    "tokens": text.estimate_tokens,
     "concepts": concept_tags,
     "insights": lambda content: extractive.insights([content], wide=True),
     "summary": lambda content: extractive.summarise([content], 2_000),

@@ -11,7 +11,6 @@ from recollect import text as text_module
 from recollect.text import (
     ANALYSIS_VERSION,
     analyse,
-    estimate_tokens,
     normalise,
     query_terms,
     sentences,
@@ -582,12 +581,7 @@ def test_sentences_are_trimmed_and_lose_nothing_but_space(text: str) -> None:
     assert "".join("".join(found).split()) == "".join(text.split())
 
 
-# Tokens and comparison
-
-
-@pytest.mark.parametrize(("length", "tokens"), [(0, 0), (1, 1), (4, 1), (5, 2), (400, 100), (401, 101)])
-def test_tokens_are_a_quarter_of_the_characters_rounded_up(length: int, tokens: int) -> None:
-    assert estimate_tokens("x" * length) == tokens
+# Comparison
 
 
 @pytest.mark.parametrize("same", ["Ação  Straße", " ação\nSTRASSE ", "Ac\u0327a\u0303o strasse", "ａção\u00a0straße"])

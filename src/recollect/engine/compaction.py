@@ -200,8 +200,7 @@ def _groups(window: Sequence[Event]) -> list[list[Event]]:
 
 def tokens(event: Event) -> int:
     """Estimate the tokens of an event in a prompt."""
-    called = sum(len(call["function"]["arguments"]) + len(call["function"]["name"]) for call in event.tool_calls)
-    return text.estimate_tokens(event.content) + -(-called // 4)
+    return sum(map(text.estimate_tokens, [event.content, *event.called]))
 
 
 def _told(event: Event, *, calls: bool) -> str:
