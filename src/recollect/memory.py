@@ -306,7 +306,7 @@ class Memory:
         expires.
 
         With `erase=True` the text is removed permanently, also from the trash: from every table, index, log and free
-        page. The receipt lists what was removed and verified.
+        page, with the former values that `upsert` kept. The receipt lists what was removed and verified.
 
         Raises Stale if `if_version` is given and the entry has another version; with `erase=True`, NotFound if there is
         no such entry.
@@ -335,6 +335,7 @@ class Memory:
                     job_stores=[Store(one.database, SHARED) for one in self._entries.stores],
                     elsewhere=self._left_in_files,
                 )
+                self._later.wake(store)
                 return self._without_answers(receipt)
         raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
 
@@ -583,7 +584,7 @@ class Memory:
 
     def empty_trash(self) -> int:
         """Permanently remove the text of everything in the trash; return the number of entries. Cannot be undone."""
-        return sum(tidying.empty_trash(store) for store in self._entries.stores)
+        return sum(tidying.empty_trash(store, self._clock.now()) for store in self._entries.stores)
 
     def accesses(self, name_or_id: str) -> Accesses:
         """Return when recalls found an entry, for which queries, and its relevance over time.

@@ -13,6 +13,7 @@ __all__ = [
     "NAME_LENGTH",
     "SEGMENT_LENGTH",
     "as_segment",
+    "id_prefix",
     "is_blank",
     "is_id",
     "name",
@@ -66,6 +67,12 @@ class _Ids:
 
 new_id = _Ids().next
 """Return a new UUIDv7 for a time in UTC milliseconds."""
+
+
+def id_prefix(moment: int) -> str:
+    """Return the prefix of ids created at a time in UTC milliseconds."""
+    written = f"{max(moment, 0):012x}"
+    return f"{written[:8]}-{written[8:]}"
 
 
 def is_id(text: str) -> bool:

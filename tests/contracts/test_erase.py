@@ -534,3 +534,129 @@ def test_the_error_of_a_job_that_quotes_an_erased_entry_is_blanked(
         assert any("[erased]" in one for one in told)
         assert [one.removed for one in receipt.removed if one.place == "errors of jobs"] >= [3]
         assert not [line for line in receipt.remaining if "table job" in line]
+
+
+# What upserts replaced
+
+
+def upserted(mem: Memory, clock: recollect.FixedClock, *numbers: int) -> recollect.Entry:
+    """A note whose content was replaced by an upsert for each number."""
+    for number in numbers:
+        clock.advance(1_000)
+        entry = mem.upsert("password", f"the password is {token(number)}")
+    return entry
+
+
+def logged_or_living(location: str) -> bytes:
+    """Everything that the entries and the log hold, as bytes."""
+    return str([rows(location, table, "ana") for table in ("entries", "operations")]).encode()
+
+
+def test_erasing_a_note_erases_the_values_that_upserts_replaced(
+    home: Home, clock: recollect.FixedClock, location: str, tmp_path: Path
+) -> None:
+    mem = home.agent("ana")
+    mem.remember("the password of the shed is on the door")
+    entry = upserted(mem, clock, 1, 2, 3)
+    former = [one for one in mem.list(include_past=True) if one.superseded_by == entry.id]
+    mem.forget(former[0].id)  # one of them is in the trash
+    mem.recall(f"is {token(1)} the password?", include_past=True)
+    home.flush()
+    words = [token(1), token(2), token(3)]
+    receipt = mem.forget("password", erase=True)
+    assert receipt.entry_id == entry.id
+    assert figures(receipt)["entries"] == 1
+    assert figures(receipt)["former values"] == 2
+    assert figures(receipt)["questions"] == 1
+    assert [line for line in receipt.remaining if "out of reach" not in line] == []
+    assert left_of(words, in_tables(location)) == []
+    if not location.startswith("postgresql"):
+        assert left_of(words, on_disk(location)) == []
+    assert [one.content for one in mem.list(include_past=True)] == ["the password of the shed is on the door"]
+    assert mem.trash() == []
+    assert home.check().findings == ()
+    home.export(tmp_path / "export.jsonl")
+    assert left_of(words, (tmp_path / "export.jsonl").read_bytes()) == []
+
+
+def test_erasing_a_note_leaves_the_notes_that_it_superseded_and_reports_them(
+    mem: Memory, clock: recollect.FixedClock, location: str
+) -> None:
+    first = upserted(mem, clock, 1, 2)
+    clock.advance(1_000)
+    second = mem.supersede("password", secret(3))
+    receipt = mem.forget("password", erase=True)
+    assert receipt.entry_id == second.id
+    assert "former values" not in figures(receipt)
+    assert [line for line in receipt.remaining if "superseded" in line] == [
+        f"entry {first.id}, which it superseded, is an entry of its own and was not changed; erase it by its id"
+    ]
+    assert left_of([token(1), token(2), token(3)], in_tables(location)) == [token(1), token(2)]
+    assert figures(mem.forget(first.id, erase=True))["former values"] == 1
+    assert left_of([token(1), token(2), token(3)], in_tables(location)) == []
+
+
+def test_erasing_one_former_value_keeps_the_note_and_its_other_values(
+    home: Home, clock: recollect.FixedClock, location: str
+) -> None:
+    mem = home.agent("ana")
+    entry = upserted(mem, clock, 1, 2, 3)
+    (former,) = [one for one in mem.list(include_past=True) if token(1) in one.content]
+    receipt = mem.forget(former.id, erase=True)
+    assert [(one.place, one.rewritten) for one in receipt.rewritten] == [("earlier texts", 1)]
+    assert [line for line in receipt.remaining if "out of reach" not in line] == []
+    assert left_of([token(1), token(2), token(3)], in_tables(location)) == [token(2), token(3)]
+    assert (mem.get("password").id, mem.get("password").version) == (entry.id, entry.version)
+    assert [hit.entry.content for hit in mem.recall(token(3))] == [entry.content]
+    assert sorted(one.content for one in mem.list(include_past=True)) == [
+        f"the password is {token(2)}",
+        f"the password is {token(3)}",
+    ]
+    assert home.check().findings == ()
+
+
+def test_an_imported_former_value_is_erased_with_its_note(
+    home: Home, clock: recollect.FixedClock, location: str, tmp_path: Path
+) -> None:
+    with recollect.open(tmp_path / "other.db", clock=clock) as other:
+        upserted(other.agent("ana"), clock, 1, 2)
+        other.export(tmp_path / "export.jsonl")
+    mem = home.agent("ana")
+    mem.remember("it has rows already, so the file is merged")
+    home.import_(tmp_path / "export.jsonl")
+    assert left_of([token(1), token(2)], in_tables(location)) == [token(1), token(2)]
+    mem.forget("password", erase=True)
+    assert left_of([token(1), token(2)], in_tables(location)) == []
+
+
+def test_emptying_the_trash_removes_the_former_values_of_what_was_in_it(
+    home: Home, clock: recollect.FixedClock, location: str
+) -> None:
+    mem = home.agent("ana")
+    mem.upsert("port", "8080")
+    clock.advance(1_000)
+    mem.upsert("port", "8081")
+    entry = upserted(mem, clock, 1, 2, 3)
+    mem.forget("password")
+    assert mem.restore("password").id == entry.id
+    assert len(mem.list(include_past=True)) == 5
+    mem.forget("password")
+    assert mem.empty_trash() == 1
+    assert left_of([token(1), token(2), token(3)], logged_or_living(location)) == []
+    assert sorted(one.content for one in mem.list(include_past=True)) == ["8080", "8081"]
+    assert home.check().findings == ()
+
+
+def test_what_has_expired_from_the_trash_takes_its_former_values_along(
+    home: Home, clock: recollect.FixedClock, location: str
+) -> None:
+    mem = home.agent("ana")
+    upserted(mem, clock, 1, 2)
+    mem.forget("password")
+    clock.advance(400 * 86_400_000)
+    home.jobs.run("retain", dry_run=True)
+    assert left_of([token(1), token(2)], logged_or_living(location)) == [token(1), token(2)]
+    home.jobs.run("retain")
+    assert left_of([token(1), token(2)], logged_or_living(location)) == []
+    assert mem.list(include_past=True) == []
+    assert home.check().findings == ()

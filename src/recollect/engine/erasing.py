@@ -2,7 +2,7 @@
 
 A removed entry can be restored, because the log keeps its text. Erasing clears the entry's log, removes its terms from
 the tail and every segment of the index, blanks recorded queries and errors of jobs that quote it, scrubs the freed
-space, and then searches what is left for the text.
+space, and then searches what is left for the text. The former values that upserts kept of a note are erased with it.
 
 A query can leak a text without quoting it: "is hunter2qz the password?" contains the one word that matters. So a query
 is also blanked if it shares a *rare* word with the text: one that no other living entry of the agent contains. The same
@@ -13,14 +13,18 @@ belong to something else, such as a conversation, are reported and left alone.
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain
 
 from recollect import text
+from recollect.concepts import concept_tags
+from recollect.engine import superseding
 from recollect.engine.agent_store import Store, Work, document
-from recollect.engine.remember import apply
+from recollect.engine.remember import apply, put_back
 from recollect.errors import Corrupt, NotFound, RecollectError
+from recollect.model.entry import Entry
 from recollect.model.operation import Remove
-from recollect.model.report import Erased, Receipt
+from recollect.model.report import Erased, Receipt, Rewritten
 from recollect.storage import entries, reviews
 from recollect.storage.columns import COLUMNS
 from recollect.storage.database import Transaction
@@ -76,15 +80,24 @@ def erase(
         entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
         if entry_id is None:
             raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
-        known = _labels(tx, entry_id) | contents_of(tx, entry_id)
+        former = superseding.former_values(tx, entry_id, trash=True)
+        known = _of_all(contents_of, tx, [entry_id, *former]) | _of_all(_labels, tx, [entry_id, *former])
     stores = existing(store, beside)
-    common = common_terms(stores, terms_of(known), [entry_id])
+    common = common_terms(stores, terms_of(known), [entry_id, *former])
     with store.write() as work:
         tx = work.tx
-        contents = contents_of(tx, entry_id)
-        texts = contents | _labels(tx, entry_id) | known
-        talks = _conversations(tx, entry_id)
+        former = superseding.former_values(tx, entry_id, trash=True)  # an upsert may have kept one meanwhile
+        ids = [entry_id, *former]
+        contents = _of_all(contents_of, tx, ids)
+        texts = contents | _of_all(_labels, tx, ids) | known
+        talks = sorted(_of_all(_conversations, tx, ids))
+        replaced = [other for other, _ in entries.superseded(tx, entry_id) if other not in former]
+        note = _note_of(tx, entry_id, contents)
         removed = purge(work, entry_id, actor=actor, now=now, if_version=if_version)
+        removed = _with_former(removed, [purge(work, one, actor=actor, now=now) for one in former])
+        if note is not None:
+            purge(work, note.id, actor=actor, now=now)
+            put_back(work, note, actor, now)
         sweep_vectors(tx)
         traces = Traces.of(contents, common, labels=texts)
         asked = traces.blank(tx)
@@ -100,18 +113,53 @@ def erase(
     verified = ["entries", "operation log", *([] if rows else ["every table"]), *tidied.verified]
     remaining = [
         *(f"entry {other} contains some of the same words and was not changed" for other in sorted(same)),
+        *(
+            f"entry {other}, which it superseded, is an entry of its own and was not changed; erase it by its id"
+            for other in replaced
+        ),
         *(f"the conversation {talk} that it comes from, its journal and summaries, was not changed" for talk in talks),
         *rows,
-        *elsewhere([entry_id], traces.probes),
+        *elsewhere(ids, traces.probes),
         *tidied.remaining,
     ]
     return Receipt(
         entry_id=entry_id,
         at=now,
         removed=(*removed, *tidied.removed),
+        rewritten=(Rewritten(place="earlier texts", rewritten=1),) if note is not None else (),
         verified=tuple(verified),
         remaining=tuple(remaining),
     )
+
+
+def _of_all(texts: Callable[[Transaction, str], set[str]], tx: Transaction, ids: Iterable[str]) -> set[str]:
+    """Return what a function finds for any of the entries."""
+    return {found for entry_id in ids for found in texts(tx, entry_id)}
+
+
+def _with_former(removed: Sequence[Erased], former: Sequence[Sequence[Erased]]) -> list[Erased]:
+    """Return what was removed with an entry and with its former values, by place."""
+    figures = {one.place: one.removed for one in removed}
+    if former:
+        figures["former values"] = len(former)
+    for one in chain.from_iterable(former):
+        if one.place not in ("entries", "names"):
+            figures[one.place] = figures.get(one.place, 0) + one.removed
+    return [Erased(place=place, removed=count) for place, count in figures.items()]
+
+
+def _note_of(tx: Transaction, entry_id: str, contents: Set[str]) -> Entry | None:
+    """Return the note that an entry is a former value of, if only earlier texts of the note, in its log, contain it."""
+    found = tx.one("entries.by_ids", ids=[entry_id])
+    removal = None if found else entries.last_removal(tx, entry_id)
+    before = dict(zip(COLUMNS, found, strict=True)) if found else removal.before if removal else {}
+    note_id, closed_at = before.get("superseded_by"), before.get("closed_at")
+    if note_id is None or closed_at is None or not superseding.is_former_value(tx, entry_id, closed_at):
+        return None
+    note = entries.get(tx, note_id)
+    if note is None or note.content in contents or contents.isdisjoint(contents_of(tx, note_id)):
+        return None
+    return replace(note, concept_tags=concept_tags(note.content))  # they are those of its first content
 
 
 def existing(store: Store, beside: Sequence[Store]) -> list[Store]:
@@ -261,9 +309,9 @@ def _labels(tx: Transaction, entry_id: str) -> set[str]:
     return set(_logged(tx, entry_id, "name", "alias", "tags", "context"))
 
 
-def _conversations(tx: Transaction, entry_id: str) -> list[str]:
+def _conversations(tx: Transaction, entry_id: str) -> set[str]:
     """Return the conversations that an entry comes from."""
-    return sorted(set(_logged(tx, entry_id, "conversation_id")))
+    return set(_logged(tx, entry_id, "conversation_id"))
 
 
 def common_terms(stores: Sequence[Store], terms: Iterable[str], beside: Sequence[str]) -> set[str]:

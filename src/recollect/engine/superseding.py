@@ -11,14 +11,26 @@ from typing import Any
 
 from recollect import names
 from recollect.clock import iso
+from recollect.concepts import concept_tags
 from recollect.engine import remember
 from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Denied, Invalid
 from recollect.model.entry import Entry, Origin
 from recollect.model.operation import Add, Remove, Revision
 from recollect.storage import entries, reviews
+from recollect.storage.database import Transaction
 
-__all__ = ["close_for", "keep_past", "must_be_open", "reopen", "retract", "successor_draft", "supersede"]
+__all__ = [
+    "close_for",
+    "former_values",
+    "is_former_value",
+    "keep_past",
+    "must_be_open",
+    "reopen",
+    "retract",
+    "successor_draft",
+    "supersede",
+]
 
 
 def successor_draft(old: Entry, draft: Add) -> Add:
@@ -139,7 +151,7 @@ def reopen(work: Work, target: str, *, actor: str, now: int) -> Entry | None:
         before = entries.superseded(work.tx, found)
         if not before:
             return None
-        old = remember.find(work, before[0])
+        old = remember.find(work, before[0][0])
     closing = _closing(work, old.entry.id)
     if closing is not None and closing.after.get("review"):
         return _reopen_pair(work, old.entry.id, str(closing.after["review"]), actor, now)
@@ -225,6 +237,7 @@ def keep_past(work: Work, target: str, content: str, *, actor: str, now: int) ->
         seq=work.counters.entries,
         name=None,
         aliases=(),
+        concept_tags=concept_tags(old.content),
         created_at=old.valid_from or old.created_at,
         valid_until=now,
         superseded_by=old.id,
@@ -233,6 +246,22 @@ def keep_past(work: Work, target: str, content: str, *, actor: str, now: int) ->
     )
     remember.store(work, past, now)
     remember.log(work, "add", past.id, actor, now, after=entries.snapshot(past))
+
+
+def is_former_value(tx: Transaction, entry_id: str, closed_at: int) -> bool:
+    """Return whether a superseded entry is a former value that an upsert kept: it was created and closed at once, so
+    no operation has closed it.
+    """
+    if not entry_id.startswith(names.id_prefix(closed_at)):
+        return False
+    logged = entries.revisions(tx, entry_id, legible=True)
+    return not any(revision.operation == "write" and revision.after.get("closed_at") for revision in logged)
+
+
+def former_values(tx: Transaction, note_id: str, *, trash: bool = False) -> list[str]:
+    """Return the ids of the former values of a note, newest first; with `trash`, then those in the trash."""
+    found = [*entries.superseded(tx, note_id), *(entries.removed_superseded(tx, note_id) if trash else ())]
+    return [entry_id for entry_id, closed_at in found if is_former_value(tx, entry_id, closed_at)]
 
 
 def must_be_open(entry: Entry) -> None:

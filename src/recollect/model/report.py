@@ -68,7 +68,7 @@ class Receipt:
     events: tuple[int, ...] = ()
     """Sequence numbers of the erased turns. They stay in the journal as tombstones: number and hashes without text."""
     rewritten: tuple[Rewritten, ...] = ()
-    """What quoted an erased turn among other things, and was made again without it."""
+    """What contained the erased text among other things, and was made again without it."""
     erased_before: int = 0
     """Number of the turns that an earlier call had erased already."""
     dry_run: bool = False

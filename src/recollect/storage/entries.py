@@ -39,6 +39,7 @@ __all__ = [
     "of_rows",
     "record",
     "removed_id",
+    "removed_superseded",
     "rename",
     "revision_rows",
     "revisions",
@@ -190,9 +191,15 @@ def set_made_from(tx: Transaction, entry: Entry) -> None:
     tx.run("entries.set_made_from", **{name: values[name] for name in ("id", "origin", "evidence", "updated_at")})
 
 
-def superseded(tx: Transaction, successor: str) -> list[str]:
-    """Return the ids of the entries that this one replaced, newest first."""
-    return [entry_id for (entry_id,) in tx.all("entries.superseded", successor=successor)]
+def superseded(tx: Transaction, successor: str) -> list[tuple[str, int]]:
+    """Return the ids of the entries that this one replaced, and when, newest first."""
+    return [(entry_id, closed_at) for entry_id, closed_at in tx.all("entries.superseded", successor=successor)]
+
+
+def removed_superseded(tx: Transaction, successor: str) -> list[tuple[str, int]]:
+    """Return the ids of the entries in the trash that this one replaced, and when, last removed first."""
+    rows = tx.all("operations.removed_superseded", needle=f'"superseded_by":{_json(successor)}')
+    return [(entry_id, json.loads(before)["closed_at"]) for entry_id, before in rows]
 
 
 def move(tx: Transaction, entry_id: str, doc: int) -> None:

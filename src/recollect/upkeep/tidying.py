@@ -6,10 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from recollect import names
 from recollect.clock import LAST
 from recollect.compat.figures import CHECKPOINTS_CLEANED, CONVERSATIONS_TRIMMED, ENTRIES_MERGED, compaction
-from recollect.engine import conversation_search, embedding, ending
-from recollect.engine.agent_store import PAGE, Store, document, every
+from recollect.engine import conversation_search, embedding, ending, erasing, superseding
+from recollect.engine.agent_store import PAGE, Store, Work, document, every
 from recollect.engine.agent_store import reindex as build_index
 from recollect.errors import Conflict, Corrupt, RecollectError
 from recollect.model.entry import Category
@@ -110,7 +111,7 @@ def age(job_run: JobRun, store: Store) -> None:
 def _clear(job_run: JobRun, store: Store, before: int) -> None:
     """Move to the trash the entries of scope `conversation` that no ending will clear."""
     job_run.count("cleared", 0)
-    last, written = "", _first_id(before)
+    last, written = "", names.id_prefix(before)
     while True:
         with job_run.step(store) as step:
             rows = step.tx.all("tidying.left_over", after=last, written=written, before=before, limit=BATCH)
@@ -138,31 +139,36 @@ def retain(job_run: JobRun, store: Store) -> None:
     job_run.count("expired", 0)
     while rows:
         with job_run.step(store) as step:
-            rows = _expire(step.tx, trash, job_run.jobs, rows[-1])
+            rows = _expire(step.work, trash, job_run.jobs, rows[-1], job_run.now)
         job_run.count("expired", len(rows))
     with job_run.step(store) as step:
         job_run.count("reminders", step.tx.run("reminders.expire", before=trash))
     _forget_runs(job_run, store, trash)
 
 
-def empty_trash(store: Store) -> int:
+def empty_trash(store: Store, now: int) -> int:
     """Delete the text of all entries in the trash, also of those that a job removed; return how many."""
     rows, emptied = [0] if store.exists() else [], 0
     while rows:
         with store.write() as work:
-            rows = _expire(work.tx, LAST, ("",), rows[-1])
+            rows = _expire(work, LAST, ("",), rows[-1], now)
         emptied += len(rows)
     return emptied
 
 
-def _expire(tx: Transaction, before: int, kept: Sequence[str], after: int) -> list[int]:
-    """Delete the text of a batch of entries removed before a moment, except by an actor in `kept`.
+def _expire(work: Work, before: int, kept: Sequence[str], after: int, now: int) -> list[int]:
+    """Delete the text of a batch of entries removed before a moment, except by an actor in `kept`, with their former
+    values.
 
     Return the sequence numbers of their removals, all greater than `after`; empty if there are no more.
     """
-    rows = [seq for (seq,) in tx.all("tidying.expired", before=before, jobs=kept, after=after, limit=BATCH)]
+    found = work.tx.all("tidying.expired", before=before, jobs=kept, after=after, limit=BATCH)
+    rows = [seq for seq, _, _ in found]
     # The rows stay as tombstones: sequence numbers have no gaps, and the history shows that there was an entry.
-    tx.run("tidying.expire", seqs=rows)
+    work.tx.run("tidying.expire", seqs=rows)
+    for _, entry_id, actor in found:
+        for former in superseding.former_values(work.tx, entry_id):
+            erasing.purge(work, former, actor=actor, now=now)
     return rows
 
 
@@ -173,13 +179,7 @@ def _forget_runs(job_run: JobRun, store: Store, before: int) -> None:
         with store.database.write(RUNS) as tx:
             job_run.count("runs", tx.run("upkeep.runs_expire", before=before))
     with job_run.step(store) as step:
-        step.tx.run("upkeep.changes_expire", before=_first_id(before))
-
-
-def _first_id(moment: int) -> str:
-    """Return the prefix of ids created at a moment."""
-    written = f"{max(moment, 0):012x}"
-    return f"{written[:8]}-{written[8:]}"
+        step.tx.run("upkeep.changes_expire", before=names.id_prefix(before))
 
 
 def reindex(job_run: JobRun, store: Store) -> None:

@@ -13,7 +13,7 @@ UPDATE entries SET {entry_closing}, updated_at = :updated_at, doc = :doc WHERE a
 UPDATE entries SET origin = :origin, evidence = :evidence, updated_at = :updated_at WHERE agent = :agent AND id = :id
 
 -- name: superseded
-SELECT id FROM entries WHERE agent = :agent AND superseded_by = :successor ORDER BY closed_at DESC, id DESC
+SELECT id, closed_at FROM entries WHERE agent = :agent AND superseded_by = :successor ORDER BY closed_at DESC, id DESC
 
 -- name: adjust
 UPDATE entries SET {entry_bookkeeping} WHERE agent = :agent AND id = :id

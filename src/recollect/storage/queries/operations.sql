@@ -26,6 +26,15 @@ WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <
     )
 ORDER BY seq DESC LIMIT :limit
 
+-- name: removed_superseded
+SELECT entry_id, before FROM operations
+WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <> before
+    AND NOT EXISTS (
+        SELECT 1 FROM operations AS later
+        WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
+    )
+ORDER BY seq DESC
+
 -- name: erase
 UPDATE operations SET before = NULL, after = NULL WHERE agent = :agent AND seq IN (
     SELECT seq FROM operations WHERE agent = :agent AND entry_id = :entry_id

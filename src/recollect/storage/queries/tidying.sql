@@ -31,7 +31,7 @@ ORDER BY entries.id LIMIT :limit
 -- Entries in the trash, except those that a job removed. If an agent has the name of a job, its removals never expire.
 -- In two steps, because SQLite would otherwise scan the whole log.
 -- name: expired
-SELECT seq FROM operations
+SELECT seq, entry_id, actor FROM operations
 WHERE agent = :agent AND at < :before AND before IS NOT NULL AND actor NOT IN (:jobs*)
     AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND operation = 'remove' AND seq > :after)
     AND NOT EXISTS (
