@@ -371,7 +371,8 @@ class Memory:
         """Restore a forgotten entry with its id, under its old name or under `name`; or make an entry hold again that
         was superseded or retracted. What superseded it goes to the trash.
 
-        Raises NotFound if no such entry is in the trash or closed, and Conflict if the name is taken.
+        Raises NotFound if no such entry is in the trash or closed, and Conflict if the name is taken, or if it is a
+        former value that an upsert replaced: upsert that content again.
         """
         target = names.name(name_or_id, "name or id")
         return (None if name else self._entries.reopen(target)) or self._entries.restore(target, name)

@@ -110,6 +110,38 @@ def test_restore_undoes_a_retraction(mem: Memory, clock: FixedClock) -> None:
     assert contents(mem.recall("deploy")) == ["We deploy on Tuesdays"]
 
 
+def test_restore_leaves_a_note_that_was_upserted_as_it_is(mem: Memory, clock: FixedClock) -> None:
+    mem.upsert("staging port", "5432")
+    clock.advance(DAY)
+    note = mem.upsert("staging port", "5433")
+    (former,) = [entry for entry in mem.list(include_past=True) if entry.superseded_by == note.id]
+    with pytest.raises(NotFound, match="nothing in the trash"):
+        mem.restore("staging port")
+    with pytest.raises(Conflict, match=f"upsert that content again.*{note.id}"):
+        mem.restore(former.id)
+    assert mem.get("staging port") == note
+    assert mem.get(former.id) == former
+    mem.forget(former.id)
+    assert mem.restore(former.id).closed_at == former.closed_at
+    mem.forget("staging port")
+    assert mem.restore("staging port").id == note.id
+    assert mem.trash() == []
+
+
+def test_restore_undoes_the_supersession_of_a_note_that_was_upserted(mem: Memory, clock: FixedClock) -> None:
+    mem.upsert("staging port", "5432")
+    clock.advance(DAY)
+    note = mem.upsert("staging port", "5433")
+    clock.advance(DAY)
+    mem.supersede("staging port", "5434")
+    clock.advance(DAY)
+    mem.upsert("staging port", "5435")
+    assert (mem.restore("staging port").id, mem.get("staging port").content) == (note.id, "5433")
+    assert [one.entry.content for one in mem.trash()] == ["5435"]
+    mem.retract("staging port")
+    assert mem.restore("staging port").content == "5433"
+
+
 def test_remember_can_supersede(mem: Memory) -> None:
     old = mem.remember("We use npm", category="decisions")
     new = mem.remember("We use pnpm", supersedes=old.id, name="package manager")

@@ -50,8 +50,6 @@ class Model:
     trash: dict[str, Note] = field(default_factory=dict)
     log: dict[str, list[str]] = field(default_factory=dict)
     erased: set[str] = field(default_factory=set)
-    replaced: set[str] = field(default_factory=set)
-    """Entries with a content that replaced another one by an upsert."""
 
     def find(self, target: str) -> str:
         for entry_id, note in self.living.items():
@@ -238,8 +236,6 @@ class MemoryMachine(RuleBasedStateMachine):
         if owner is None:
             self.made(entry, Note(content, "note", "workspace", "long_term", now, now, key, tags=tags))
         else:
-            if content != self.model.living[owner].content:
-                self.model.replaced.add(owner)
             self.model.write(key, content, tags or None, now)
 
     @rule(place=places)
@@ -254,8 +250,6 @@ class MemoryMachine(RuleBasedStateMachine):
             with pytest.raises(NotFound):
                 self.mem.restore(target, name=name)
             return
-        if target in self.model.living and target in self.model.replaced:
-            return  # it would restore the value before an upsert, which the model does not keep
         self.both(
             lambda: self.mem.restore(target, name=name),
             lambda: self.model.restore(target, name, self.clock.now()),
@@ -264,8 +258,6 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(name=names)
     def restore_by_name(self, name: str) -> None:
         scopes = {note.scope for note in self.model.trash.values() if name in (note.name, *note.aliases)}
-        if self.model.owner(name) in self.model.replaced:
-            return  # it would restore the value before an upsert, which the model does not keep
         if len(scopes) < 2:  # else it depends on where each scope is kept
             self.both(lambda: self.mem.restore(name), lambda: self.model.restore(name, None, self.clock.now()))
 

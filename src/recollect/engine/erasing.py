@@ -91,7 +91,7 @@ def erase(
         contents = _of_all(contents_of, tx, ids)
         texts = contents | _of_all(_labels, tx, ids) | known
         talks = sorted(_of_all(_conversations, tx, ids))
-        replaced = [other for other, _ in entries.superseded(tx, entry_id) if other not in former]
+        replaced = superseding.replaced_by(tx, entry_id)
         note = _note_of(tx, entry_id, contents)
         removed = purge(work, entry_id, actor=actor, now=now, if_version=if_version)
         removed = _with_former(removed, [purge(work, one, actor=actor, now=now) for one in former])

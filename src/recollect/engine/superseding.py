@@ -27,6 +27,7 @@ __all__ = [
     "keep_past",
     "must_be_open",
     "reopen",
+    "replaced_by",
     "retract",
     "successor_draft",
     "supersede",
@@ -141,17 +142,23 @@ def retract(work: Work, target: str, *, actor: str, now: int, why: str | None = 
 def reopen(work: Work, target: str, *, actor: str, now: int) -> Entry | None:
     """Undo a retraction or a supersession; return the entry that holds again, None if there is nothing to undo.
 
-    The successor goes to the trash, and its names return. Raises Conflict if the successor was replaced itself.
+    The successor goes to the trash, and its names return. Raises Conflict if the successor was replaced itself, and for
+    a former value, which no operation closed.
     """
     found = entries.find(work.tx, target)
     if found is None:
         return None
     old = remember.find(work, found)
     if old.entry.closed_at is None:
-        before = entries.superseded(work.tx, found)
+        before = replaced_by(work.tx, found)
         if not before:
             return None
-        old = remember.find(work, before[0][0])
+        old = remember.find(work, before[0])
+    elif old.entry.superseded_by is not None and is_former_value(work.tx, found, old.entry.closed_at):
+        raise Conflict(
+            f"entry {found} is a former value, which an upsert replaced; to make it hold again, upsert that content "
+            f"again (the note is {old.entry.superseded_by})"
+        )
     closing = _closing(work, old.entry.id)
     if closing is not None and closing.after.get("review"):
         return _reopen_pair(work, old.entry.id, str(closing.after["review"]), actor, now)
@@ -208,7 +215,7 @@ def _reopen_pair(work: Work, target: str, review: str, actor: str, now: int) -> 
         )
         _close(work, found, opened, actor, now)
         _take_names(work, remember.find(work, entry_id), name, aliases, actor, now)
-        if winner is not None and winner.entry.id not in pair and not entries.superseded(work.tx, winner.entry.id):
+        if winner is not None and winner.entry.id not in pair and not replaced_by(work.tx, winner.entry.id):
             remember.apply(work, Remove(winner.entry.id), actor=actor, now=now)
     reviews.resolve(work.tx, review, None, None)
     return remember.find(work, target).entry
@@ -246,6 +253,12 @@ def keep_past(work: Work, target: str, content: str, *, actor: str, now: int) ->
     )
     remember.store(work, past, now)
     remember.log(work, "add", past.id, actor, now, after=entries.snapshot(past))
+
+
+def replaced_by(tx: Transaction, entry_id: str) -> list[str]:
+    """Return the ids of the entries that were closed because this one holds instead, newest first."""
+    former = set(former_values(tx, entry_id))
+    return [other for other, _ in entries.superseded(tx, entry_id) if other not in former]
 
 
 def is_former_value(tx: Transaction, entry_id: str, closed_at: int) -> bool:

@@ -28,7 +28,8 @@ ORDER BY seq DESC LIMIT :limit
 
 -- name: removed_superseded
 SELECT entry_id, before FROM operations
-WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <> before
+WHERE agent = :agent AND replace(before, :needle, '') <> before
+    AND seq IN (SELECT seq FROM operations WHERE agent = :agent AND operation = 'remove')
     AND NOT EXISTS (
         SELECT 1 FROM operations AS later
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
