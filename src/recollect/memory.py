@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 
 from recollect import names
 from recollect.channels import Channels
-from recollect.clock import LAST, Clock, Moment, milliseconds
+from recollect.clock import LAST, Clock, Moment
 from recollect.compat import store_tools
 from recollect.config import ConversationSettings
 from recollect.conversation import Conversation, ConversationServices
@@ -23,6 +23,7 @@ from recollect.engine import (
     context,
     erasing,
     erasing_turns,
+    listing,
     numbering,
     project,
     provenance,
@@ -44,7 +45,7 @@ from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.filters import Filters
 from recollect.model.history import ConversationInfo, Recovery
-from recollect.model.listing import Cursor, Removed, Sort
+from recollect.model.listing import LONGEST, ListPage, Removed, Sort
 from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
 from recollect.model.provenance import Provenance
 from recollect.model.recall import Accesses, Hit
@@ -54,8 +55,7 @@ from recollect.providers.base import LanguageModel
 from recollect.reminders import Reminders
 from recollect.review import Review
 from recollect.search.ranking import DecayConfig
-from recollect.storage import entries, history, listing
-from recollect.storage.counters import Counters
+from recollect.storage import entries, history
 from recollect.upkeep import dreaming, tidying
 from recollect.vault.git import close_message
 from recollect.vault.identity import identity_files
@@ -67,9 +67,7 @@ __all__ = ["SHARED", "HomeServices", "Memory", "claiming", "search_notes", "with
 
 BATCH = 1_000
 TRIES = 3
-MODES = ("hybrid", "keyword", "vector")
 _log = logging.getLogger("recollect.memory")
-FUSIONS = ("weighted", "rrf")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,11 +421,6 @@ class Memory:
         the workspace scope, and ConfigError if `mode` is `vector` and there is no embedder.
         """
         self._look()
-        if mode not in MODES:
-            raise Invalid(f"unknown recall mode: {mode!r}; it is one of {', '.join(MODES)}")
-        if fusion not in FUSIONS:
-            raise Invalid(f"unknown fusion: {fusion!r}; it is one of {', '.join(FUSIONS)}")
-        query = names.plain("query", query, lines=True)
         conversation, channel = self._within(conversation, channel)
         now = self._clock.now()
         filters = Filters.checked(
@@ -447,27 +440,29 @@ class Memory:
         )
         request = Request(
             query=query,
-            limit=checks.count(limit, "hits"),
+            limit=limit,
             mode=mode,
             filters=filters,
             fusion=fusion,
             decay=self._decay,
             now=now,
             prefix=prefix,
-            fuzzy=checks.share(fuzzy, "fuzzy is how much of a word may differ"),
-            min_confidence=checks.share(min_confidence, "min_confidence is a probability"),
+            fuzzy=fuzzy,
+            min_confidence=min_confidence,
             explain=explain,
             duplicates=self._duplicates,
-        )
+        ).checked()
         other = access_policy.other_agent(self._workspace, target_agent)
         if other is not None:
             store = self._other(other)
             self._look(other)
-            narrowed = access_policy.of_another(self._workspace, other, filters, call="recall", query=query, now=now)
+            narrowed = access_policy.of_another(
+                self._workspace, other, filters, call="recall", query=request.query, now=now
+            )
             return [hit for _, hit in recall([store], replace(request, filters=narrowed))]
         found = recall(self._entries.readable, request)
         if record:
-            self._signals.record(self.agent, query, [(store, hit.entry.id) for store, hit in found], now)
+            self._signals.record(self.agent, request.query, [(store, hit.entry.id) for store, hit in found], now)
         return [hit for _, hit in found]
 
     def get(self, name_or_id: str) -> Entry:
@@ -518,19 +513,7 @@ class Memory:
         Raises Invalid if a value is unknown, malformed, or a cursor of another sort order.
         """
         self._look()
-        limit, sort = checks.count(limit, "entries"), checks.member(Sort, sort, "sort")
-        if not isinstance(descending, bool | None):
-            raise Invalid(f"descending is True or False, not {descending!r}")
-        down = sort is not Sort.NAME if descending is None else descending
-        place = None
-        if isinstance(after, Entry):
-            place = Cursor.of(after, sort)
-        elif after is not None:
-            place = Cursor.read(names.plain("cursor", after), sort)
-        if before is not None:
-            if place is not None or sort is not Sort.CREATED or not down:
-                raise Invalid("`before` is for lists with the newest first; pass the last entry as `after` instead")
-            place = Cursor.of(before, sort) if isinstance(before, Entry) else Cursor(milliseconds(before), "")
+        page = ListPage.checked(sort=sort, descending=descending, limit=limit, before=before, after=after)
         filters = Filters.checked(
             kinds=None if kind is None else [kind],
             category=None if category is None else [category],
@@ -546,11 +529,7 @@ class Memory:
             current_at=None if include_past else self._clock.now(),
             min_origin=min_origin,
         )
-        found: list[Entry] = []
-        for store in self._entries.stores:
-            with store.read() as tx:
-                found += listing.page(tx, sort, down, filters, place, min(limit, 1_000_000))
-        return listing.merged(found, sort, down)[:limit]
+        return listing.page(self._entries.stores, page, filters)
 
     def numbers(self, category: Category | str) -> dict[str, int]:
         """Return the number of each note in a category, by id: the number used in vault files and on dashboards.
@@ -569,19 +548,9 @@ class Memory:
 
         If the account is a store of its own, its removals follow those of the workspace and have negative numbers.
         """
-        limit, end = (
-            min(checks.count(limit, "entries"), 1_000_000),
-            LAST if before is None else _number(before, "before"),
-        )
-        found: Sequence[Removed] = []
-        if end > 0:
-            with self._workspace.read() as tx:
-                found = listing.trash(tx, end, limit)
-        if self._account is not self._workspace and len(found) < limit:
-            with self._account.read() as tx:
-                more = listing.trash(tx, LAST if end > 0 else -end, limit - len(found))
-            found = [*found, *(replace(one, seq=-one.seq) for one in more)]
-        return found
+        limit = min(checks.count(limit, "entries"), LONGEST)
+        end = LAST if before is None else _number(before, "before")
+        return listing.trash(self._entries.stores, end, limit)
 
     def empty_trash(self) -> int:
         """Permanently remove the text of everything in the trash; return the number of entries. Cannot be undone."""
@@ -602,20 +571,14 @@ class Memory:
         With `account=True`, return those of the account, whose log has its own numbers. In a single file there is one
         log for both, the workspace's; the log of the account is empty there, so that no operation is listed twice.
         """
-        seq, limit = _number(after, "after"), min(checks.count(limit, "operations"), 1_000_000)
+        seq, limit = _number(after, "after"), min(checks.count(limit, "operations"), LONGEST)
         store = self._log(account)
-        if store is None:
-            return []
-        with store.read() as tx:
-            return entries.logged_after(tx, seq, limit)
+        return [] if store is None else listing.operations(store, seq, limit)
 
     def last_change(self, *, account: bool = False) -> int:
         """Return the sequence number of the last operation in the log, 0 if it is empty. Cheap enough to poll."""
         store = self._log(account)
-        if store is None:
-            return 0
-        with store.read() as tx:
-            return Counters.get(tx).operations
+        return 0 if store is None else listing.last_operation(store)
 
     def _log(self, account: bool) -> Store | None:
         """Return the store that holds the log; None for the account if it has no log of its own."""
@@ -627,14 +590,7 @@ class Memory:
         Raises NotFound if there is and was no such entry.
         """
         self._look()
-        target = names.name(name_or_id, "name or id")
-        for find in (entries.find, entries.removed_id):
-            for store in self._entries.stores:
-                with store.read() as tx:
-                    known = find(tx, target)
-                    if known is not None:
-                        return entries.revisions(tx, known)
-        raise NotFound(f"nothing is or was remembered under {target!r}")
+        return listing.history(self._entries.stores, names.name(name_or_id, "name or id"))
 
     def provenance(self, name_or_id: str) -> Provenance:
         """Return where an entry comes from: the tree of what it was made from, down to the turns of conversations.

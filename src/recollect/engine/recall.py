@@ -18,10 +18,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from recollect import text
+from recollect import names, text
 from recollect.engine import access_policy, embedding
 from recollect.engine.agent_store import Store, document, reindex
 from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
+from recollect.model import checks
 from recollect.model.entry import Category, Entry, Scope
 from recollect.model.filters import Filters
 from recollect.model.recall import Hit, Why
@@ -38,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LIMIT", "QUERY_LENGTH", "Request", "query_vector", "recall", "recall_each"]
 
+MODES = ("hybrid", "keyword", "vector")
+FUSIONS = ("weighted", "rrf")
 LIMIT = 1_000
 """Maximum number of hits of one recall."""
 QUERY_LENGTH = 10_000
@@ -79,6 +82,20 @@ class Request:
     min_confidence: float = 0.0
     duplicates: str = "words"
     """Which hits are dropped: near-identical texts (`words`), or all that are close to a better hit (`cosine`)."""
+
+    def checked(self) -> "Request":
+        """Return the request with the values of a caller validated. Raises Invalid."""
+        if self.mode not in MODES:
+            raise Invalid(f"unknown recall mode: {self.mode!r}; it is one of {', '.join(MODES)}")
+        if self.fusion not in FUSIONS:
+            raise Invalid(f"unknown fusion: {self.fusion!r}; it is one of {', '.join(FUSIONS)}")
+        return replace(
+            self,
+            query=names.plain("query", self.query, lines=True),
+            limit=checks.count(self.limit, "hits"),
+            fuzzy=checks.share(self.fuzzy, "fuzzy is how much of a word may differ"),
+            min_confidence=checks.share(self.min_confidence, "min_confidence is a probability"),
+        )
 
 
 @dataclass(slots=True)

@@ -5,12 +5,16 @@ import json
 from dataclasses import dataclass
 from enum import StrEnum
 
-from recollect.clock import LAST
+from recollect.clock import LAST, Moment, milliseconds
 from recollect.errors import Invalid
+from recollect.model import checks
 from recollect.model.entry import Entry
 from recollect.names import plain
 
-__all__ = ["Cursor", "Removed", "Sort"]
+__all__ = ["Cursor", "ListPage", "Removed", "Sort"]
+
+LONGEST = 1_000_000
+"""Maximum number of entries in one page."""
 
 
 class Sort(StrEnum):
@@ -71,6 +75,43 @@ def _fits(key: object, sort: Sort) -> bool:
         return key is None or isinstance(key, str)
     number = isinstance(key, int | float) if sort is Sort.IMPORTANCE else isinstance(key, int)
     return number and not isinstance(key, bool) and -1 <= key <= LAST + 1  # type: ignore[operator]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListPage:
+    """One page of a list: the sort order, the cursor that it follows, and its length."""
+
+    sort: Sort
+    descending: bool
+    limit: int
+    after: Cursor | None = None
+    """None for the first page."""
+
+    @classmethod
+    def checked(
+        cls,
+        *,
+        sort: Sort | str,
+        descending: bool | None,
+        limit: int,
+        before: Moment | Entry | None,
+        after: Entry | str | None,
+    ) -> "ListPage":
+        """Return the page with every value validated. Raises Invalid."""
+        order = checks.member(Sort, sort, "sort")
+        if not isinstance(descending, bool | None):
+            raise Invalid(f"descending is True or False, not {descending!r}")
+        down = order is not Sort.NAME if descending is None else descending
+        place = None
+        if isinstance(after, Entry):
+            place = Cursor.of(after, order)
+        elif after is not None:
+            place = Cursor.read(plain("cursor", after), order)
+        if before is not None:
+            if place is not None or order is not Sort.CREATED or not down:
+                raise Invalid("`before` is for lists with the newest first; pass the last entry as `after` instead")
+            place = Cursor.of(before, order) if isinstance(before, Entry) else Cursor(milliseconds(before), "")
+        return cls(sort=order, descending=down, limit=min(checks.count(limit, "entries"), LONGEST), after=place)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

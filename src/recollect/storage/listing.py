@@ -7,7 +7,7 @@ from typing import Any
 from recollect.clock import LAST
 from recollect.model.entry import Category, Entry
 from recollect.model.filters import Filters
-from recollect.model.listing import Cursor, Removed, Sort
+from recollect.model.listing import Cursor, ListPage, Removed, Sort
 from recollect.names import NAME_LENGTH
 from recollect.storage import entries
 from recollect.storage.columns import filter_values
@@ -20,11 +20,10 @@ _AFTER_ALL = "\U0010ffff" * (NAME_LENGTH + 1)
 """Greater than every name."""
 
 
-def page(
-    tx: Transaction, sort: Sort, descending: bool, filters: Filters, after: Cursor | None, limit: int
-) -> list[Entry]:
-    """Return the entries that follow the cursor, or the first page."""
-    after = after or _start(sort, descending)
+def page(tx: Transaction, wanted: ListPage, filters: Filters) -> list[Entry]:
+    """Return the entries of a page."""
+    sort, descending, limit = wanted.sort, wanted.descending, wanted.limit
+    after = wanted.after or _start(sort, descending)
     values = filter_values(filters) | {"conversation": filters.conversation, "channel": filters.channel}
     values["tag"] = json.dumps(filters.tags[0], ensure_ascii=False) if filters.tags else None
     found: list[Entry] = []
@@ -52,12 +51,13 @@ def trash(tx: Transaction, before: int, limit: int) -> list[Removed]:
     ]
 
 
-def merged(found: Sequence[Entry], sort: Sort, descending: bool) -> list[Entry]:
-    """Merge entries of several stores into one sorted list."""
-    if sort is not Sort.NAME:
-        return sorted(found, key=lambda entry: _key(entry, sort), reverse=descending)
-    named = sorted((one for one in found if one.name is not None), key=lambda one: one.name or "", reverse=descending)
-    return named + sorted((one for one in found if one.name is None), key=lambda one: one.id)
+def merged(found: Sequence[Entry], wanted: ListPage) -> list[Entry]:
+    """Merge entries of several stores into one page."""
+    down = wanted.descending
+    if wanted.sort is not Sort.NAME:
+        return sorted(found, key=lambda entry: _key(entry, wanted.sort), reverse=down)[: wanted.limit]
+    named = sorted((one for one in found if one.name is not None), key=lambda one: one.name or "", reverse=down)
+    return (named + sorted((one for one in found if one.name is None), key=lambda one: one.id))[: wanted.limit]
 
 
 def _key(entry: Entry, sort: Sort) -> tuple[Any, str]:
