@@ -64,6 +64,7 @@ WHOLE = {
     "listing.importance_up",
     # They look at the trash, newest first.
     "operations.removed_name",
+    "operations.removed_superseded",
     "vault.removed",
     # The record of jobs is short, and erasing is rare.
     "upkeep.changes_forget",
