@@ -1,8 +1,12 @@
-"""The command line as its users run it: a process of its own, with arguments, an environment and three streams."""
+"""The command line as its users run it: a process of its own, with arguments, an environment and three streams.
+
+Most commands are forked from a process that has the imports done (see `fork_server`), the others start from nothing.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import functools
 import json
 import os
 import pty
@@ -10,14 +14,22 @@ import signal
 import struct
 import subprocess
 import sys
+import tempfile
 import termios
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from surfaces.fork_server import READ_AT_START, ForkServer
+
 import recollect
 
 UNWANTED = ("RECOLLECT_", "PYTHON", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES", "TERM", "TTY_")
+SERVERS = {"mcp", "serve"}
+"""Commands that run until they are stopped: always programs of their own."""
+PIPE_SIZE = 65_536
+"""How much can be written to a pipe before anything is read from it."""
 
 
 @dataclass(frozen=True)
@@ -56,18 +68,32 @@ class Command:
         self.folder = folder
 
     def __call__(self, *args: str | bytes, stdin: bytes = b"", code: int = 0, **changes: str) -> Ended:
-        ended = subprocess.run(
-            [sys.executable, "-m", "recollect", *args],
-            input=stdin,
-            capture_output=True,
-            cwd=self.folder,
-            env=environment(**changes),
-            check=False,
+        fresh = (
+            not SERVERS.isdisjoint(args)
+            or len(stdin) > PIPE_SIZE
+            or any(name.startswith(READ_AT_START) for name in changes)
         )
-        result = Ended(ended.returncode, ended.stdout, ended.stderr.decode())
+        result = (self.run if fresh else self.fork)(args, stdin, environment(**changes))
         assert "Traceback" not in result.err, result.err
         assert result.code == code, result
         return result
+
+    def run(self, args: Sequence[str | bytes], stdin: bytes, environ: dict[str, str]) -> Ended:
+        """Run the command as a new program."""
+        words = [sys.executable, "-m", "recollect", *args]
+        ended = subprocess.run(words, input=stdin, capture_output=True, cwd=self.folder, env=environ, check=False)
+        return Ended(ended.returncode, ended.stdout, ended.stderr.decode())
+
+    def fork(self, args: Sequence[str | bytes], stdin: bytes, environ: dict[str, str]) -> Ended:
+        """Run the command in a fork of a process that has its imports done."""
+        read, write = os.pipe()
+        os.write(write, stdin)
+        os.close(write)
+        with os.fdopen(read), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            code = _fork_server().start(args, self.folder, environ, [read, out.fileno(), err.fileno()]).wait()
+            out.seek(0)
+            err.seek(0)
+            return Ended(code, out.read(), err.read().decode())
 
     def start(self, *args: str) -> subprocess.Popen[bytes]:
         """The command, still running."""
@@ -89,24 +115,22 @@ class Command:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.write(ours, keys)
-        with subprocess.Popen(
-            [sys.executable, "-m", "recollect", *args],
-            stdin=theirs,
-            stdout=theirs,
-            stderr=theirs,
-            cwd=self.folder,
-            env=environment(**changes),
-        ) as process:
-            os.close(theirs)
-            sent = b""
-            while block := _read(ours):
-                sent += block
-                if interrupt_at is not None and interrupt_at in sent:
-                    process.send_signal(signal.SIGINT)
-                    os.write(ours, b"\x04")  # a signal that comes just before a read is seen when the read ends
-                    interrupt_at = None
+        process = _fork_server().start(args, self.folder, environment(**changes), [theirs] * 3)
+        os.close(theirs)
+        sent = b""
+        while block := _read(ours):
+            sent += block
+            if interrupt_at is not None and interrupt_at in sent:
+                os.kill(process.pid, signal.SIGINT)
+                os.write(ours, b"\x04")  # a signal that comes just before a read is seen when the read ends
+                interrupt_at = None
         os.close(ours)
-        return process.returncode, sent.decode().replace("\r\n", "\n")
+        return process.wait(), sent.decode().replace("\r\n", "\n")
+
+
+@functools.cache
+def _fork_server() -> ForkServer:
+    return ForkServer(environment())
 
 
 def _read(terminal: int) -> bytes:
