@@ -100,14 +100,14 @@ Object = Annotated[dict[ObjectKey, JsonValue], Field(max_length=KEYS), FewKeys]
 
 
 class ConversationQuery(Body):
-    """What to look for in a conversation."""
+    """A search in one conversation."""
 
     query: Annotated[QueryText, Field(examples=["when do we deploy?"])]
     limit: Annotated[int, Field(ge=0, le=1_000, description="How many at most."), StrictNumber] = 10
 
 
 class ConversationSearch(ConversationQuery):
-    """What to look for, and in which conversations."""
+    """A search over conversations."""
 
     unit: Literal["turn", "conversation"] = "turn"
     target_agent: Annotated[AgentName | None, Field(description="Search another agent's past conversations.")] = None
@@ -142,14 +142,14 @@ class NewConversation(Body):
 
 
 class ToolFunction(BaseModel):
-    """What a model calls, and with what."""
+    """The name and arguments of a tool call."""
 
     name: ShortText
     arguments: EventText | Object = "{}"
 
 
 class ToolCall(BaseModel):
-    """A tool call as OpenAI's messages have it."""
+    """A tool call in the format of OpenAI messages."""
 
     id: ShortText
     type: Literal["function"] = "function"
@@ -157,7 +157,7 @@ class ToolCall(BaseModel):
 
 
 class ShortToolCall(ToolFunction):
-    """A tool call without the frame."""
+    """A tool call as name and arguments only."""
 
     id: ShortText
 
@@ -176,14 +176,14 @@ class _EventBody(Body):
 
 
 class UserMsg(_EventBody):
-    """What a user said."""
+    """A message of a user."""
 
     type: Literal[EventType.USER]
     content: SpokenText
 
 
 class ModelOutput(_EventBody):
-    """What a model answered, with the tools that it called. Without calls it says something."""
+    """A message of a model, with its tool calls. Without tool calls its text must not be empty."""
 
     type: Literal[EventType.MODEL]
     content: EventText
@@ -191,7 +191,7 @@ class ModelOutput(_EventBody):
 
 
 class ToolResult(_EventBody):
-    """What a tool returned; its call must be there."""
+    """The result of a tool call that is in the journal."""
 
     type: Literal[EventType.TOOL]
     content: EventText
@@ -199,7 +199,7 @@ class ToolResult(_EventBody):
 
 
 class Instruction(_EventBody):
-    """What the system says in between."""
+    """A system message."""
 
     type: Literal[EventType.INSTRUCTION]
     content: SpokenText
@@ -219,7 +219,7 @@ AnyEvent = Annotated[
 
 
 class SavedMessage(BaseModel):
-    """A message as OpenAI has it, or one with `text`. What else it holds is left out."""
+    """A message in the format of OpenAI, or one with `text`. Other keys are ignored."""
 
     role: Literal["user", "assistant", "agent", "tool", "system", "developer"]
     content: EventText | Annotated[list[EventText | Object], FIRST_ERROR, Field(max_length=1_000)] | None = None
@@ -236,7 +236,7 @@ class SavedMessage(BaseModel):
 
 
 class SavedMessages(Body):
-    """A talk as its client has it, whole or its end. Only what is new in it is appended."""
+    """The messages of a client, all or the last ones. Only new messages are appended."""
 
     messages: Annotated[list[SavedMessage], FIRST_ERROR, Field(max_length=20_000)]
     lane: Lane = Lane.EDGE
@@ -266,13 +266,13 @@ class Skill(Body):
 
 
 class PromptContext(BaseModel):
-    """What /v1/context gave."""
+    """A response of /v1/context."""
 
     text: EventText
 
 
 class Prompt(Body):
-    """What goes into a prompt besides the conversation."""
+    """The parts of a prompt besides the conversation."""
 
     lane: Lane = Lane.EDGE
     instructions: EventText | None = None
@@ -285,19 +285,19 @@ class Prompt(Body):
 
 
 class LastEvent(BaseModel):
-    """The number of the last event."""
+    """The sequence number of the last event."""
 
     seq: int
 
 
 class LaneBody(Body):
-    """Which lane is meant."""
+    """The lane of a request."""
 
     lane: Lane = Lane.EDGE
 
 
 class NewFact(Body):
-    """Something to keep word for word."""
+    """A fact to keep verbatim."""
 
     key: Annotated[ShortText, Field(max_length=200)]
     value: Annotated[str, Field(max_length=1_000, pattern=NO_NUL)]
@@ -316,7 +316,7 @@ Reference = Annotated[str, Field(max_length=64, pattern=r"^([0-9a-f]{64}|[0-9A-Z
 
 
 class MemoryDelta(Body):
-    """What changes in a summary document. Removals come before additions."""
+    """Changes of a summary document. Removals are applied before additions."""
 
     mode: Literal["append", "overwrite"] = "append"
     summary_update: Annotated[str, Field(max_length=16_000, pattern=NO_NUL)] | None = None
@@ -329,7 +329,7 @@ class MemoryDelta(Body):
 
 
 class WrappedDelta(Body):
-    """A delta as a model writes it."""
+    """A delta in the form that models write."""
 
     memory_delta: MemoryDelta
 
@@ -367,7 +367,7 @@ def channels(caller: Reader) -> Page[Channel]:
 
 @router.post("/channels", status_code=201, tags=["channels"])
 def create_channel(new: NewChannel, caller: Writer) -> Channel:
-    """Make a channel."""
+    """Create a channel."""
     return caller.memory.channels.create(new.name, new.description)
 
 
@@ -383,7 +383,7 @@ def conversations(
     limit: PageLimit = 100,
     cursor: ListCursor = None,
 ) -> Page[ConversationInfo]:
-    """Conversations, newest first; archived ones only when asked for."""
+    """Conversations, newest first; archived ones only on request."""
     found = caller.memory.conversations.list(
         include_archived, channel=channel, chat_id=chat_id, limit=limit, before=cursor
     )
@@ -392,7 +392,7 @@ def conversations(
 
 @router.post("/conversations", status_code=201)
 def start(new: NewConversation, caller: Writer, response: Response) -> ConversationInfo:
-    """Begin a conversation. Those that fell silent long ago are ended first."""
+    """Start a conversation. Stale conversations are ended first."""
     info = caller.memory.conversations.start(**dict(new)).info
     response.headers["Location"] = f"/v1/conversations/{info.ref_code}"
     return info
@@ -412,7 +412,7 @@ def search(
     meaning: Annotated[bool, Query(description="Whether to search by vectors as well as by words.")] = True,
     min_confidence: Annotated[float, Query(ge=0, le=1)] = 0.0,
 ) -> list[Turn]:
-    """The turns of conversations that answer a question, best first; or one for each conversation."""
+    """Search the turns of conversations; best first, or the best of each conversation."""
     caller.others(target_agent)
     found = caller.memory.conversations.search(
         q,
@@ -430,14 +430,14 @@ def search(
 
 @router.post("/conversations/search")
 def search_at_length(wanted: ConversationSearch, caller: Reader) -> list[Turn]:
-    """The same for questions that are too long for an address."""
+    """The same for queries that are too long for a URL."""
     caller.others(wanted.target_agent)
     return list(caller.memory.conversations.search(**dict(wanted)))
 
 
 @router.post("/conversations/end-stale")
 def end_stale(caller: Writer) -> list[Ended]:
-    """End the conversations in which nothing has happened for too long."""
+    """End stale conversations: those without events for the configured time."""
     return list(caller.memory.conversations.end_stale())
 
 
@@ -449,20 +449,20 @@ def journal(
     ] = 0,
     limit: PageLimit = 100,
 ) -> Page[Event]:
-    """What happened in any conversation of the agent, in order; `next` is what to give as `after`."""
+    """The events of all conversations of the agent, in order. Pass `next` as `after` for the next page."""
     found = caller.memory.conversations.journal(after, limit=limit)
     return page(found, limit, str(found[-1].seq) if found else None)
 
 
 @router.get("/events/last")
 def last_event(caller: Reader) -> LastEvent:
-    """The number of the last event, 0 before the first: quick, to be asked often."""
+    """The sequence number of the last event, 0 if there is none. Cheap enough to poll."""
     return LastEvent(seq=caller.memory.conversations.last_event())
 
 
 @router.get("/recovery")
 def recovery(caller: Reader) -> Recovery | None:
-    """Where the agent was when it stopped: its last messages and summaries. Null after seven days."""
+    """The last messages and summaries of an interrupted session; null after seven days."""
     return caller.memory.recover()
 
 
@@ -478,14 +478,14 @@ def detail(
         int, Query(ge=0, le=sys.maxsize, description="Sequence number before the first event to return.")
     ] = 0,
 ) -> list[Event]:
-    """Everything that happened in a conversation; of another agent's only in one that has ended."""
+    """All events of a conversation; of another agent only if the conversation has ended."""
     caller.others(target_agent)
     return list(caller.memory.conversations.detail(ref, target_agent=target_agent, limit=limit, after=after))
 
 
 @router.get("/conversations/{ref}")
 def get(conversation: ReadableConversation) -> ConversationInfo:
-    """Everything about a conversation but what was said in it."""
+    """A conversation without its events."""
     return conversation.info
 
 
@@ -520,7 +520,7 @@ def events(
     limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(pattern=r"^[0-9]{1,18}$", description="`next` of the previous page.")] = None,
 ) -> Page[Event]:
-    """What happened, in order; with `before` newest first, from the end if that number is higher than any."""
+    """Events in order; with `before`, newest first from the event before that number."""
     place = None if cursor is None else int(cursor)
     if before is None:
         found = list(conversation.events(after if place is None else place, limit=limit))
@@ -536,7 +536,7 @@ def events(
     responses={200: {"model": list[Event], "description": "Nothing of it was new."}},
 )
 def append(conversation: WritableConversation, sent: Annotated[AppendBody, Carried()]) -> Response:
-    """Append one event, several together, or what is new in a list of messages. They are on disk when the answer comes.
+    """Append an event, several, or the new ones of a list of messages. The write is durable when the response is sent.
 
     A client may send its whole list of messages again and again: what is known already is not appended twice.
     """
@@ -569,13 +569,13 @@ def erase_event(
 
 @router.get("/conversations/{ref}/find")
 def find(conversation: ReadableConversation, q: SearchQuery, limit: HitLimit = 10) -> list[Turn]:
-    """The turns of this conversation that hold the words of a question, best first."""
+    """Search the turns of this conversation by words, best first."""
     return conversation.find(q, limit=limit)
 
 
 @router.post("/conversations/{ref}/find")
 def find_at_length(conversation: ReadableConversation, wanted: ConversationQuery) -> list[Turn]:
-    """The same for questions that are too long for an address."""
+    """The same for queries that are too long for a URL."""
     return conversation.find(wanted.query, limit=wanted.limit)
 
 
@@ -584,7 +584,7 @@ def find_at_length(conversation: ReadableConversation, wanted: ConversationQuery
 
 @router.get("/conversations/{ref}/window")
 def window(conversation: ReadableConversation, lane: Lane = Lane.EDGE) -> list[Event]:
-    """The events of a lane that no archive stands for."""
+    """The window of a lane: events that are not compacted."""
     return conversation.window(lane)
 
 
@@ -603,37 +603,37 @@ def messages(conversation: ReadableConversation, prompt: Prompt | None = None) -
 
 @router.get("/conversations/{ref}/replay")
 def replay(conversation: ReadableConversation, lane: Lane = Lane.EDGE) -> list[dict[str, Any]]:
-    """What is left of a lane's past: the text of its latest archive, then the window."""
+    """The latest archive of a lane, then its window."""
     return conversation.replay(lane)
 
 
 @router.get("/conversations/{ref}/summary")
 def summary(conversation: ReadableConversation, lane: Lane = Lane.EDGE) -> SummaryDocument:
-    """What stands for everything that has left a lane's window."""
+    """The summary document of a lane, which covers the events that left its window."""
     return conversation.summary(lane)
 
 
 @router.post("/conversations/{ref}/summary/delta")
 def apply_delta(conversation: WritableConversation, change: SummaryChange) -> SummaryDocument:
-    """Change a summary document; a delta that is wrong in any part changes nothing."""
+    """Change a summary document. An invalid delta changes nothing."""
     return conversation.apply_delta(change.lane, change.delta.model_dump(exclude_unset=True))
 
 
 @router.post("/conversations/{ref}/compact")
 def compact(conversation: WritableConversation, which: LaneBody | None = None) -> Compacted | None:
-    """Let an archive stand for what was said before the newest user message; null when there is nothing to do."""
+    """Compact a lane: archive the events before the newest user message. Null if there is nothing to compact."""
     return conversation.compact((which or LaneBody()).lane)
 
 
 @router.post("/conversations/{ref}/checkpoint", status_code=204)
 def checkpoint(conversation: WritableConversation) -> None:
-    """Save where it stands, so that /v1/recovery finds it for seven days from now."""
+    """Save a checkpoint, which /v1/recovery returns for seven days."""
     conversation.checkpoint()
 
 
 @router.get("/conversations/{ref}/checkpoint")
 def saved(conversation: ReadableConversation) -> Recovery | None:
-    """Its checkpoint: its last messages and summaries as they were saved last. Null if none is kept."""
+    """The checkpoint of the conversation: its last messages and summaries; null if there is none."""
     return conversation.saved
 
 
@@ -642,17 +642,17 @@ def saved(conversation: ReadableConversation) -> Recovery | None:
 
 @router.post("/conversations/{ref}/idle", status_code=204)
 def idle(conversation: WritableConversation) -> None:
-    """Say that it has ended, and do nothing else."""
+    """Mark the conversation as ended without running the ending."""
     conversation.idle()
 
 
 @router.post("/conversations/{ref}/archive", status_code=204)
 def archive(conversation: WritableConversation) -> None:
-    """Put it away: it leaves the usual lists."""
+    """Archive the conversation: default lists no longer show it."""
     conversation.archive()
 
 
 @router.post("/conversations/{ref}/end")
 def end(conversation: WritableConversation) -> Ended:
-    """End it: summary, hand-off, decisions and lessons, chunks; its own entries are cleared."""
+    """End the conversation: store summary, hand-off, decisions, lessons and chunks; clear its own entries."""
     return conversation.end()

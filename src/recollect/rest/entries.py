@@ -82,7 +82,7 @@ class NewEntry(body_of(Add, *OF_KIND)):  # type: ignore[misc]
 
 
 class NewEntryOfKind(body_of(Add)):  # type: ignore[misc]
-    """A new entry of any kind; an archive or a chunk says which part of the journal it stands for."""
+    """A new entry of any kind; an archive or a chunk names the part of the journal that it covers."""
 
 
 class NewEntries(Body):
@@ -92,11 +92,11 @@ class NewEntries(Body):
 
 
 class EntryChanges(body_of(Write)):  # type: ignore[misc]
-    """What is to be different about an entry; what is not given stays. An empty category or context is taken away."""
+    """Changes of an entry. Omitted fields stay; an empty category or context is removed."""
 
 
 class KnowledgeBody(Body):
-    """What is known under a key."""
+    """The knowledge stored under a key."""
 
     content: Content
     tags: Tags = ()
@@ -109,13 +109,13 @@ class NameBody(Body):
 
 
 class RestoreBody(Body):
-    """Under which name an entry comes back; its old one if none is given."""
+    """The name of a restored entry, by default its old one."""
 
     name: Name | None = None
 
 
 class SupersedeBody(Body):
-    """What holds instead of an entry, since when, and why."""
+    """The successor of an entry, since when it holds, and why."""
 
     content: Content
     since: BodyMoment | None = None
@@ -130,7 +130,7 @@ class RetractBody(Body):
 
 
 class EntryLinks(BaseModel):
-    """The entries that an entry links to, those that link to it, and the links that lead nowhere."""
+    """The links of an entry, its backlinks, and its links without a target."""
 
     out: list[Entry]
     back: list[Entry]
@@ -138,19 +138,19 @@ class EntryLinks(BaseModel):
 
 
 class EmptiedTrash(BaseModel):
-    """How many entries in the trash lost their text."""
+    """The number of entries whose text was removed."""
 
     emptied: int
 
 
 class LastChange(BaseModel):
-    """The number of the last change."""
+    """The sequence number of the last operation."""
 
     seq: int
 
 
 class AddBody(NewEntryOfKind):
-    """Make an entry."""
+    """Add an entry."""
 
     op: Literal["add"]
 
@@ -164,7 +164,7 @@ class RenameBody(Body):
 
 
 class AliasBody(Body):
-    """Bind one more name to an entry."""
+    """Add an alias to an entry."""
 
     op: Literal["alias"]
     target: Name
@@ -222,7 +222,7 @@ def list_entries(
     limit: PageLimit = 100,
     cursor: PageCursor = None,
 ) -> Response:
-    """Entries, newest first or by another field. The cursor goes with the sort and the filters of its page."""
+    """Entries, newest first or in another sort order. A cursor is valid for the sort order and filters of its page."""
     found = caller.memory.list(
         kind=kind,
         category=category,
@@ -248,20 +248,20 @@ def list_entries(
 
 @router.post("/entries", status_code=201, response_model=Entry)
 def remember(draft: NewEntry, caller: Writer) -> Response:
-    """Remember something. It is on disk when the answer comes."""
+    """Store a note. The write is durable when the response is sent."""
     return _made(caller.memory.remember(**dict(draft)))
 
 
 @router.post("/entries/batch", status_code=201, response_model=Page[Entry])
 def remember_many(drafts: NewEntries, caller: Writer) -> Response:
-    """Remember many things. All are checked before the first is written."""
+    """Store many entries. All are validated before the first is written."""
     made = caller.memory.remember_many([Add(**dict(draft)) for draft in drafts.entries])
     return json_response({"items": made, "next": None}, 201)
 
 
 @router.post("/operations", response_model=Entry, responses=described(412))
 def apply(operation: AnyOperation, caller: Writer, if_match: IfMatch = None) -> Response:
-    """Apply one operation: add, rename, alias, write or remove. The entry afterwards; a removed one as it was."""
+    """Apply one operation: add, rename, alias, write or remove. Returns the entry after it; for remove, before it."""
     given = dict(operation)
     made = OPERATIONS[given.pop("op")](**given)
     if isinstance(made, Add):
@@ -308,7 +308,7 @@ def forget(
 
 @router.put("/entries/{key}/knowledge", response_model=Entry, responses=described(412))
 def upsert(key: InPath, knowledge: KnowledgeBody, caller: Writer, if_match: IfMatch = None) -> Response:
-    """Write what is known under a key: made if it is new, rewritten if it is there. With If-Match it is not made."""
+    """Create the note named `key`, or replace its content. With If-Match it must exist."""
     version = _version(caller, key, if_match)
     if if_match is not None and version is None:
         version = caller.memory.get(key).version
@@ -329,7 +329,7 @@ def retract(name_or_id: InPath, caller: Writer, reason: RetractBody | None = Non
 
 @router.get("/entries/{name_or_id}/history", response_model=Page[Revision])
 def history(name_or_id: InPath, caller: Reader) -> Response:
-    """What was done to an entry, oldest first; also to one that was forgotten."""
+    """The operations on an entry, oldest first; also for a forgotten entry."""
     return json_response({"items": caller.memory.history(name_or_id), "next": None})
 
 
@@ -341,13 +341,13 @@ def provenance(name_or_id: InPath, caller: Reader) -> Response:
 
 @router.get("/entries/{name_or_id}/links", response_model=EntryLinks)
 def links(name_or_id: InPath, caller: Reader) -> Response:
-    """The [[links]] of an entry to others, those of others to it, and those that lead nowhere."""
+    """The [[links]] of an entry, its backlinks, and its links without a target."""
     return json_response(caller.memory.links(name_or_id))
 
 
 @router.get("/entries/{name_or_id}/accesses", response_model=Accesses)
 def accesses(name_or_id: InPath, caller: Reader) -> Response:
-    """When an entry was found by recalls, by which queries, and how it faded in between."""
+    """When recalls found an entry, for which queries, and its relevance over time."""
     return json_response(caller.memory.accesses(name_or_id))
 
 
@@ -359,13 +359,13 @@ def rename(name_or_id: InPath, naming: NameBody, caller: Writer, if_match: IfMat
 
 @router.post("/entries/{name_or_id}/aliases", response_model=Entry, responses=described(412))
 def alias(name_or_id: InPath, naming: NameBody, caller: Writer, if_match: IfMatch = None) -> Response:
-    """Bind one more name to an entry."""
+    """Add an alias to an entry."""
     return _apply(caller, Alias(name_or_id, naming.name), if_match)
 
 
 @router.post("/entries/{name_or_id}/restore", response_model=Entry)
 def restore(name_or_id: InPath, caller: Writer, back: RestoreBody | None = None) -> Response:
-    """Bring a forgotten entry back, under its old name or another; or make a closed entry hold again."""
+    """Restore a forgotten entry, under its old name or another; or reopen a superseded or retracted one."""
     return _one(caller.memory.restore(name_or_id, name=back.name if back else None))
 
 
@@ -375,14 +375,14 @@ def trash(
     limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(pattern=r"^-?[0-9]{1,15}$", description="`next` of the previous page.")] = None,
 ) -> Response:
-    """What was forgotten and can be restored, newest first."""
+    """Forgotten entries that can be restored, newest first."""
     found = caller.memory.trash(limit=limit, before=None if cursor is None else int(cursor))
     return json_response({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
 
 
 @router.delete("/trash")
 def empty_trash(caller: Writer) -> EmptiedTrash:
-    """Remove the text of everything in the trash for good."""
+    """Permanently remove the text of everything in the trash."""
     return EmptiedTrash(emptied=caller.memory.empty_trash())
 
 
@@ -395,14 +395,14 @@ def changes(
     limit: PageLimit = 100,
     account: OfAccount = False,
 ) -> Response:
-    """What was done to the entries of this workspace, in order; `next` is what to give as `after`."""
+    """The operations on entries of this workspace, in order. Pass `next` as `after` for the next page."""
     found = caller.memory.changes(after, limit=limit, account=account)
     return json_response({"items": found, "next": str(found[-1].seq) if len(found) == limit else None})
 
 
 @router.get("/changes/last")
 def last_change(caller: Reader, account: OfAccount = False) -> LastChange:
-    """The number of the last change, 0 before the first: quick, to be asked often."""
+    """The sequence number of the last operation, 0 if there is none. Cheap enough to poll."""
     return LastChange(seq=caller.memory.last_change(account=account))
 
 

@@ -28,20 +28,20 @@ USUAL = RunRequest()
 
 @router.get("/jobs")
 def jobs(caller: Admin) -> Page[JobStatus]:
-    """How each job stands, in each workspace that the caller is in charge of."""
+    """The status of each job, in each workspace where the caller is an administrator."""
     found = caller.home.jobs.status()
     return Page(items=[one for one in found if caller.may(Right.ADMIN, one.workspace, ANY)])
 
 
 @router.post("/jobs/run-due")
 def run_due(caller: Owner) -> Page[Run]:
-    """Run what is due, and tell what it did."""
+    """Run the jobs that are due; returns their reports."""
     return Page(items=caller.home.jobs.run_due())
 
 
 @router.post("/jobs/{name}/run")
 def run(name: Name, caller: Anyone, order: RunRequest = USUAL) -> Run:
-    """Run a job now, due or not; the answer tells what it did to which entry and why."""
+    """Run a job now, due or not. The report lists each change with its entry and reason."""
     caller.must(Right.ADMIN, order.workspace or ANY, ANY)
     return caller.home.jobs.run(name, dry_run=order.dry_run, workspace=order.workspace)
 
@@ -50,19 +50,19 @@ def run(name: Name, caller: Anyone, order: RunRequest = USUAL) -> Run:
 def runs(
     caller: Owner, job: Annotated[Name | None, Query()] = None, limit: Annotated[PageLimit, Query()] = 20
 ) -> Page[Run]:
-    """The latest runs with everything they did, newest first."""
+    """The latest runs with their changes, newest first."""
     return Page(items=caller.home.jobs.runs(job, limit=limit))
 
 
 @router.post("/runs/{run_id}/undo")
 def undo(run_id: Name, caller: Owner) -> Run:
-    """Reverse what a run did to entries, as a whole. What was changed again since stays as it is now."""
+    """Undo the changes of a run, all or none. Entries that were changed since stay as they are."""
     return caller.home.jobs.undo(run_id)
 
 
 @router.post("/compact", dependencies=[Depends(local_only)])
 def compact(caller: Owner) -> dict[str, Any]:
-    """Tidy in five steps: checkpoints, extract, shelve, reindex, and files of older layouts; six figures tell.
+    """Run the five maintenance steps: checkpoints, extract, shelve, reindex, and files of older layouts.
 
     From the server's own machine only.
     """
@@ -71,5 +71,5 @@ def compact(caller: Owner) -> dict[str, Any]:
 
 @router.get("/compact")
 def last_compaction(caller: Owner) -> dict[str, Any] | None:
-    """What the last tidying gave; null before the first one."""
+    """The report of the last maintenance run; null before the first."""
     return caller.home.last_compaction()

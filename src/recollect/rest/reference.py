@@ -20,7 +20,7 @@ VERBS = ("get", "post", "put", "patch", "delete")
 
 @router.get("/docs", response_class=HTMLResponse)
 async def reference(request: Request) -> HTMLResponse:
-    """Every route: what it does, what it takes, what it may answer."""
+    """All routes with their parameters, bodies and responses."""
     return HTMLResponse("\n".join(_page(request.app.openapi())), headers=HEADERS)
 
 

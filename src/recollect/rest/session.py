@@ -26,7 +26,7 @@ class Login(Body):
 
 
 class Session(BaseModel):
-    """Who is asking, and what they may do where."""
+    """The caller and its rights."""
 
     name: str | None = Field(description="The token's name; null if none is required and none was sent.")
     workspace: str = Field(description="The workspace, or * for all.")
@@ -65,7 +65,7 @@ async def log_out() -> Response:
 
 @router.get("/session", response_model=Session)
 async def who_am_i(request: Request, caller: Anyone) -> Response:
-    """Who is asking, and what they may do where."""
+    """The caller and its rights."""
     return _session(request, caller.token)
 
 

@@ -79,5 +79,5 @@ class _OfWorker(Collector):
 
 @router.get("/version")
 async def version() -> dict[str, Any]:
-    """Which version of recollect answers."""
+    """The version of recollect."""
     return {"name": "recollect", "version": recollect.__version__}

@@ -50,7 +50,7 @@ FileName = Annotated[
 
 
 class CheckRequest(Body):
-    """Whether to mend what is found."""
+    """Whether to repair what is found."""
 
     repair: Annotated[StrictBool, Field(description="Rebuild derived data: the index, and names without an entry.")] = (
         False
@@ -58,7 +58,7 @@ class CheckRequest(Body):
 
 
 class CheckResult(BaseModel):
-    """Figures, and findings; none when all is well."""
+    """Counts and findings; no findings if everything is intact."""
 
     ok: bool
     entries: int
@@ -68,13 +68,13 @@ class CheckResult(BaseModel):
 
 
 class BackfillLimit(Body):
-    """How much at once."""
+    """The maximum number of entries."""
 
     limit: Annotated[int, Field(ge=1, le=100_000, description="How many entries at most."), StrictNumber] = 1_000
 
 
 class Embedded(BaseModel):
-    """How many entries got a vector."""
+    """The number of entries that got a vector."""
 
     embedded: int
 
@@ -84,7 +84,7 @@ LOOK, SOME = CheckRequest(), BackfillLimit()
 
 @router.get("/export", response_class=StreamingResponse, responses={200: LINES})
 def export(caller: Owner, vectors: bool = False) -> Response:
-    """Everything as JSON Lines, while others go on writing. An import restores it, on either database."""
+    """Export everything as JSON Lines, without blocking writers. An import restores it, on either database."""
 
     def write(folder: Path) -> Path:
         caller.home.export(folder / "memory.jsonl", include_vectors=vectors)
@@ -95,7 +95,7 @@ def export(caller: Owner, vectors: bool = False) -> Response:
 
 @router.get("/backup", response_class=StreamingResponse, responses={200: FILE})
 def backup(caller: Owner) -> Response:
-    """A copy that can be opened, as of one moment: a .db for a single file, else a .zip of a directory."""
+    """A consistent copy that can be opened: a .db of a single file, or a .zip of a directory."""
     return _sent(lambda folder: _copied(caller.home, folder), "application/octet-stream")
 
 
@@ -110,7 +110,7 @@ async def import_(
     dry_run: bool = False,
     name: FileName | None = None,
 ) -> Imported:
-    """Take in an export, or another system's file, which is the body as it is; the same one again adds nothing.
+    """Import an export, or a file of another system, sent as the body. Importing it again adds nothing.
 
     An export says itself whose it is. What another system wrote goes to the agent, except where it names agents.
     """
@@ -144,7 +144,7 @@ async def import_(
 
 @router.post("/check")
 def check(caller: Owner, order: CheckRequest = LOOK) -> CheckResult:
-    """Verify files, entries, names, log and index of everything here; mend what is derived, if asked to."""
+    """Verify files, entries, names, logs and indexes; with `repair`, rebuild what is derived."""
     found = caller.home.check(repair=order.repair)
     return CheckResult(
         ok=found.ok,
@@ -163,7 +163,7 @@ def backfill(caller: Owner, most: BackfillLimit = SOME) -> Embedded:
 
 @router.post("/reembed")
 def reembed(caller: Owner) -> Embedded:
-    """Make the vectors of every entry with this server's embedder, where they are not its own already.
+    """Compute the vectors of all entries that are not of this server's embedder.
 
     It can be broken off and asked for again at any time, and recall works throughout.
     """
@@ -172,7 +172,7 @@ def reembed(caller: Owner) -> Embedded:
 
 @router.post("/flush", status_code=204)
 def flush(caller: Owner) -> None:
-    """Write the recall signals that are waiting."""
+    """Write pending recall signals."""
     caller.home.flush()
 
 

@@ -54,7 +54,7 @@ class VaultCommit(BaseModel):
 
 
 class VaultHistory(BaseModel):
-    """The newest commits, newest first; the difference from the oldest of them to the newest, if it was asked for."""
+    """Commits, newest first, and on request the difference from the oldest to the newest of them."""
 
     commits: list[VaultCommit]
     diff: str | None = None
@@ -99,7 +99,7 @@ def checkpoint(caller: Writer, given: CheckpointNote = NOTHING) -> Any:
 
 @router.get("/history", response_model=VaultHistory)
 def history(caller: Reader, limit: Annotated[PageLimit, Query()] = 10, diff: bool = False) -> Any:
-    """The commits of the agent's files, newest first; none when git is off."""
+    """The commits of the agent's files, newest first; empty if git is off."""
     return caller.home.vault(caller.workspace).history(caller.agent, limit, diff)
 
 
@@ -109,7 +109,7 @@ def instructions(
     caller: Reader,
     host_project: Annotated[str | None, Query(max_length=4_096, pattern=r"^[^\x00-\x1f]+$")] = None,
 ) -> Instructions:
-    """What to tell an agent that writes the files itself. Where tokens are asked for, the folder is just `vault`."""
+    """Instructions for an agent that writes the files itself. If tokens are required, the folder is `vault`."""
     folder = "vault" if request.app.state.needs_token else None
     text = caller.home.vault(caller.workspace).instructions(caller.agent, host_project, folder=folder)
     return Instructions(instructions=text)
@@ -117,7 +117,7 @@ def instructions(
 
 @router.post("/migrate", dependencies=[Depends(local_only)])
 def migrate(request: Request, caller: Anyone) -> Imported:
-    """Take in files of an older layout that lie in the folder. Doing it again changes nothing.
+    """Import files of an older layout in the folder. Repeating it changes nothing.
 
     From the server's own machine only.
     """
