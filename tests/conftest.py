@@ -35,6 +35,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes seconds of processor time; left out by --quick")
+    config.addinivalue_line("markers", "unprepared: on PostgreSQL, begins with a database without any schema")
     if config.getoption("quick"):
         settings.load_profile("quick")
 
@@ -93,8 +94,12 @@ def prepared_database(postgres_server: Server) -> str:
 
 @pytest.fixture
 def postgres_url(postgres_server: Server, request: pytest.FixtureRequest) -> Iterator[str]:
-    """A new database for one test: with empty schemas for `ana` if the test takes `mem`, without any schema if not."""
-    template = request.getfixturevalue("prepared_database") if "mem" in request.fixturenames else "template0"
+    """A new database for one test, without any schema; with empty ones for `ana` if it is the test's `location`.
+
+    A test of what is in a database before the first write is marked `unprepared`.
+    """
+    prepared = "location" in request.fixturenames and not request.node.get_closest_marker("unprepared")
+    template = request.getfixturevalue("prepared_database") if prepared else "template0"
     url = postgres_server.fresh_database(template)
     yield url
     postgres_server.drop_database(url)

@@ -212,6 +212,7 @@ def test_a_revocation_by_another_process_is_seen_within_five_seconds(
     assert home.tokens.check(secret) is None
 
 
+@pytest.mark.unprepared
 def test_tokens_belong_to_the_home_and_no_agent_sees_them(home: Home) -> None:
     home.tokens.create("laptop")
     for name in ("ana", "_shared"):

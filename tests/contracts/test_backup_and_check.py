@@ -123,6 +123,7 @@ def test_an_existing_target_is_refused_and_stays(home: Home, location: str, copy
         assert [entry.content for entry in second.agent("ana").list()] == ["first"]
 
 
+@pytest.mark.unprepared
 def test_a_memory_that_is_not_there_yet_has_no_backup(home: Home, copy: Path) -> None:
     with pytest.raises(NotFound, match="nothing to back up"):
         home.backup(copy)

@@ -183,6 +183,7 @@ def test_bad_input_is_invalid_and_changes_nothing_that_is_there(mem: Memory, loc
     assert refusals(mem, INVALID, lambda: tables(location)) == []
 
 
+@pytest.mark.unprepared
 @pytest.mark.parametrize("what", ["agent", "workspace"])
 def test_an_agent_or_workspace_that_is_no_safe_word_is_invalid_and_creates_nothing(
     home: Home, location: str, tmp_path: Path, what: str

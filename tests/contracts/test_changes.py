@@ -400,6 +400,7 @@ def test_a_memory_names_its_profiles(mem: Memory) -> None:
         mem.context("deploy", profile=profile)
 
 
+@pytest.mark.unprepared
 def test_a_home_lists_the_agents_of_a_workspace(home: Home) -> None:
     assert home.agents() == []
     home.agent("ben").remember("x")

@@ -26,6 +26,7 @@ def messages(*texts: str) -> list[dict[str, Any]]:
 # Channels
 
 
+@pytest.mark.unprepared
 def test_there_is_a_default_channel_before_anything_was_written(home: Home, location: str) -> None:
     channels = home.agent("ana").channels
     assert [(one.name, one.is_default, one.workspace) for one in channels.list()] == [("general", True, "default")]

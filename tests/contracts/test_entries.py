@@ -213,6 +213,7 @@ def test_an_entry_that_is_not_there_is_not_found(mem: Memory) -> None:
     assert mem.list() == []
 
 
+@pytest.mark.unprepared
 def test_opening_and_reading_create_nothing(location: str, tmp_path: Path) -> None:
     with recollect.open(location) as home:
         mem = home.agent("ana")

@@ -577,6 +577,7 @@ def test_a_memory_folder_is_imported_once(home: Home, memory_folder: Path, clock
     assert bring(home, memory_folder).skipped == ("dev.md", "ux.md")
 
 
+@pytest.mark.unprepared
 def test_a_dry_run_changes_neither_memory_nor_files(home: Home, memory_folder: Path) -> None:
     done = bring(home, memory_folder, dry_run=True)
     assert done.dry_run

@@ -137,6 +137,7 @@ def test_a_second_run_changes_nothing(opened: Open) -> None:
     assert [run.id for run in home.jobs.runs()] == [second.id, first.id]
 
 
+@pytest.mark.unprepared
 def test_status_tells_how_a_job_stands(opened: Open, clock: FixedClock) -> None:
     def work(shift: JobRun, store: Store) -> None:
         clock.advance(90)
@@ -422,6 +423,7 @@ def test_the_trouble_of_one_agent_does_not_keep_the_others_waiting(
     assert len(home.jobs.runs()[0].changes) == 2
 
 
+@pytest.mark.unprepared
 @pytest.mark.parametrize("location", ["directory", "postgres"], indirect=True)  # a file has one workspace
 def test_a_workspace_that_cannot_be_used_does_not_keep_the_others_waiting(opened: Open) -> None:
     ran: list[str] = []
@@ -670,6 +672,7 @@ def test_with_nothing_due_a_look_takes_a_few_queries_and_no_write(
     assert (sorted(many), writes) == (sorted(few), [])
 
 
+@pytest.mark.unprepared
 def test_where_nothing_is_stored_nothing_is_made(opened: Open) -> None:
     ran: list[str] = []
     home = opened(counted("age", ran))

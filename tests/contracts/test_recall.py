@@ -418,6 +418,7 @@ def test_what_is_not_knowledge_of_another_agent_is_denied(home: Home) -> None:
         ana.recall("apple", target_agent="../ben")
 
 
+@pytest.mark.unprepared
 def test_an_agent_that_only_read_anothers_memory_is_part_of_the_home(home: Home) -> None:
     home.agent("ben").remember("apple knowledge", name="apple")
     ana = home.agent("ana")

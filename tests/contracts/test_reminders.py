@@ -248,6 +248,7 @@ def test_a_cancelled_reminder_is_gone(reminders: Reminders, clock: FixedClock) -
     assert not reminders.cancel(done)
 
 
+@pytest.mark.unprepared
 def test_what_is_not_there_is_answered_with_no_and_nothing_is_made(location: str) -> None:
     with recollect.open(location) as home:
         reminders = Reminders(rows_of(home), SystemClock())

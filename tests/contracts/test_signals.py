@@ -308,6 +308,7 @@ def test_recalls_of_many_threads_are_all_recorded(home: Home, mem: Memory) -> No
     assert mem.get("apple").access_count == 80
 
 
+@pytest.mark.unprepared
 @pytest.mark.parametrize("workspace", ["default", "project"])
 def test_a_workspace_that_was_deleted_stays_deleted(home: Home, location: str, workspace: str) -> None:
     if location.endswith(".db") and workspace != "default":

@@ -21,6 +21,7 @@ def of(home: Home, agent: str, workspace: str | None = "default") -> AgentStats:
     return found
 
 
+@pytest.mark.unprepared
 def test_a_home_with_nothing_in_it_has_figures(home: Home) -> None:
     stats = home.stats()
     assert (stats.schema, stats.bytes, stats.agents) == (migrations()[-1].number, 0, ())
@@ -29,6 +30,7 @@ def test_a_home_with_nothing_in_it_has_figures(home: Home) -> None:
         home.stats("a/b")
 
 
+@pytest.mark.unprepared
 def test_every_agent_is_counted_by_itself(home: Home, clock: FixedClock) -> None:
     ana, ben = home.agent("ana"), home.agent("ben")
     ana.remember("We deploy on Tuesdays", name="deploy day", category="decisions", source="retrospective")

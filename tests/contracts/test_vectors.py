@@ -720,6 +720,7 @@ def test_mode_vector_is_an_error_while_all_vectors_are_another_model_s(location:
         assert found(mem, "apple") == ["red apple"]
 
 
+@pytest.mark.unprepared
 def test_reembedding_moves_everything_to_the_new_model(location: str, small: None) -> None:
     contents = [f"text {number}" for number in range(70)]
     with recollect.open(location, embedder=FaultyEmbedder()) as home:

@@ -116,6 +116,7 @@ def test_a_backup_of_a_single_file_is_a_file_that_opens(filled: Server, tmp_path
         assert copy.check().ok
 
 
+@pytest.mark.unprepared
 @pytest.mark.parametrize("location", ["directory", "postgres"], indirect=True)
 def test_any_other_backup_is_a_packed_directory_that_opens(location: str, tmp_path: Path) -> None:
     with recollect.open(location) as home, serving(home) as server:
