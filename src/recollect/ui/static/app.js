@@ -1,6 +1,6 @@
 // The frame: session, selected memory, routing, keyboard shortcuts, theme, and the feed from the server.
 
-import { ask, events as network, get, may, page, who } from "./api.js";
+import { ask, events as network, get, latest, may, page, who } from "./api.js";
 import { button, dialog, dropUndos, failed, field, h, icon, keepFocus, kept, many, select, set, tick, toast, undo, waiting } from "./dom.js";
 import { Feed } from "./feed.js";
 import { go, href, read, standard } from "./route.js";
@@ -9,18 +9,21 @@ import { ConversationsView } from "./views/conversations.js";
 import { leaving } from "./views/form.js";
 import { MemoryView } from "./views/memory.js";
 import { RemindersView } from "./views/reminders.js";
+import { ReviewView, waitingPairs } from "./views/review.js";
 import { UpkeepView } from "./views/upkeep.js";
 
 const VIEWS = {
   memory: ["Memory", MemoryView],
   conversations: ["Conversations", ConversationsView],
+  review: ["Review", ReviewView],
   context: ["Context", ContextView],
   reminders: ["Reminders", RemindersView],
   upkeep: ["Upkeep", UpkeepView],
 };
 const KEYS = [["/", "Search"], ["j  ↓", "Next in the list"], ["k  ↑", "Previous in the list"], ["Enter", "Open it"], ["Esc", "Back to the list"], ["e", "Edit the entry"], ["n", "New entry"],
-  ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g x", "Context preview"], ["g r", "Reminders"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
+  ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g v", "Review"], ["1  2", "The older is right, the newer replaces it"], ["3  4", "Keep both, merge"], ["g x", "Context preview"], ["g r", "Reminders"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
 const BATCH = 120; // milliseconds during which changes are batched
+const COUNTED = 100; // pairs for review that are counted
 const MINUTE = 60_000;
 const RETRY = 2_000; // milliseconds until a failed start is retried
 const NO_COOKIE = "The token is good, but the browser did not keep the cookie. Allow cookies for this page; where a proxy brings TLS, open it over HTTPS.";
@@ -89,7 +92,7 @@ function start(found, refused) {
   history.replaceState(null, "", refused ? href([first]) : href([first, ...parts], rest));
   document.body.classList.remove("outside");
   frame();
-  feed.open({ restart: true });
+  follow();
   route();
 }
 
@@ -104,6 +107,9 @@ async function memories() {
 function clear() {
   leaving();
   dropUndos();
+  clearTimeout(counting);
+  newest(async () => {}); // discard a pending count
+  tallied("");
   view = null;
   set(main, waiting());
 }
@@ -158,7 +164,7 @@ function choose(change) {
   kept.set("agent", who.agent);
   clear();
   keepFocus(tools, frame);
-  feed.open({ restart: true });
+  follow();
   const address = href([read().view]);
   if (address === location.hash) route(); // same address: no hashchange event
   else go(address);
@@ -203,7 +209,7 @@ function dot() {
 
 function frame() {
   const views = Object.entries(VIEWS).filter(([key]) => key !== "upkeep" || (may("admin") && who.everybody));
-  set(document.getElementById("nav"), views.map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text))));
+  set(document.getElementById("nav"), views.map(([key, [text]]) => h("a", { href: href([key]), "data-view": key }, icon(key), h("span", {}, text), key === "review" && h("span", { class: "tally", id: "tally" }, tally))));
   set(tools, dot(),
     (workspaces.length > 1 || !workspaces.includes(who.workspace)) && workspaces.length > 0 && select(among(workspaces, who.workspace), who.workspace, chooseWorkspace, { "aria-label": "Workspace", title: "Workspace", ...opened }),
     select(among(agents, who.agent), who.agent, (agent) => choose({ agent }), { "aria-label": "Agent", title: "Agent", ...opened }),
@@ -242,7 +248,7 @@ function route() {
     clear();
     Object.assign(who, { agent, workspace });
     keepFocus(tools, frame);
-    feed.open({ restart: true });
+    follow();
   }
   if (feed.beginning) return void feed.beginning.then(() => { if (!choosing()) route(); });
   if (known !== name || !view) {
@@ -268,6 +274,32 @@ function theme() {
 
 function help() {
   dialog("Keys", () => h("dl", { class: "keys" }, KEYS.map(([keys, text]) => h("div", {}, h("dt", {}, keys.split(/ +/).map((key) => h("kbd", {}, key))), h("dd", {}, text)))));
+}
+
+/** Follow the memory that is shown from now on. */
+function follow() {
+  feed.open({ restart: true });
+  count();
+}
+
+// The number of pairs that wait for review
+
+const newest = latest();
+let tally = "", counting = null;
+
+/** Count the pairs of the memory that is shown, after a pause during which more may change. */
+function count() {
+  clearTimeout(counting);
+  counting = setTimeout(async () => {
+    const found = await newest((signal) => get("/v1/review", { limit: COUNTED }, signal)).catch(() => null);
+    if (found) tallied(waitingPairs(page(found)));
+  }, BATCH);
+}
+
+function tallied(text) {
+  tally = text;
+  const place = document.getElementById("tally");
+  if (place) place.textContent = text;
 }
 
 // Changes by other clients
@@ -320,12 +352,18 @@ async function reminded({ id }) {
 }
 
 const feed = new Feed((kind, data) => {
-  if (kind === "late") return void soon([]);
+  if (kind === "late") return void (count(), soon([]));
+  if (kind === "review") {
+    count();
+    if (name === "review") soon([]);
+    return;
+  }
   if (kind === "reminder") {
     if (name === "reminders") soon([]);
     return void reminded(data);
   }
   clearTimeout(own);
+  if (kind === "operation") count();
   soon([data]);
 }, (state, before) => {
   offline.hidden = state === "live";
@@ -336,6 +374,7 @@ const feed = new Feed((kind, data) => {
     toast("Connected again.");
     for (const one of document.querySelectorAll(".problem[data-away]")) one.hidden = true;
     others();
+    count();
     if (session) view ? view.refresh() : choosing() ? chooseWorkspace(who.workspace) : route();
   }
 }, async () => { // an expired token leads to the login, a different one to a memory that it has access to
@@ -353,7 +392,7 @@ const feed = new Feed((kind, data) => {
 // The page's own writes come back through the feed. If not (connection lost, or a reminder), refresh after a delay.
 network.addEventListener("changed", () => {
   clearTimeout(own);
-  own = setTimeout(() => soon([]), 600);
+  own = setTimeout(() => { count(); soon([]); }, 600);
 });
 network.addEventListener("login", () => { if (session) login(); });
 
@@ -366,7 +405,7 @@ addEventListener("keydown", (event) => {
   if (document.querySelector("dialog[open]") || document.body.classList.contains("outside")) return;
   const typing = event.target.closest?.("input, textarea, select, [contenteditable]");
   if (typing) return;
-  const jump = went && { m: "memory", c: "conversations", x: "context", r: "reminders", u: "upkeep" }[event.key];
+  const jump = went && { m: "memory", c: "conversations", v: "review", x: "context", r: "reminders", u: "upkeep" }[event.key];
   went = event.key === "g";
   const done = jump ? (go(href([jump])), true)
     : event.key === "/" ? (view?.focusSearch?.(), true)

@@ -40,6 +40,7 @@ export function set(node, ...children) {
 const ICONS = {
   memory: "M4 6h16M4 12h16M4 18h10",
   conversations: "M4 5h16v11H9l-5 4z",
+  review: "M4 5h7v14H4zM13 5h7v14h-7M6 9h3M15 9h3M6 13h3M15 13h3",
   context: "M7 4h10v16H7zM10 8h4M10 12h4M10 16h2",
   reminders: "M6 17V11a6 6 0 0 1 12 0v6l1.5 1.5h-15zM10 21h4M12 5V3",
   upkeep: "M4 19V9M10 19V5M16 19v-7M22 19H2",

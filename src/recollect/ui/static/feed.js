@@ -2,7 +2,7 @@
 
 import { address, events as network } from "./api.js";
 
-const KINDS = ["operation", "event", "reminder", "ping"];
+const KINDS = ["operation", "event", "reminder", "review", "ping"];
 const WAITS = [1_000, 2_000, 5_000, 10_000];
 const SILENCE = 40_000; // milliseconds without an event after which the connection counts as lost: the server pings every 15 seconds
 const PATIENCE = 1_000; // milliseconds to wait for the feed before the page is shown without it

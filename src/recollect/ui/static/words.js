@@ -70,22 +70,39 @@ export function excerpt(text, wanted, width = 240) {
 // Differences
 
 const LONGEST = 6_000;
+const WORDS = new Intl.Segmenter(undefined, { granularity: "word" });
 
-/** Diff two texts: [kind, text] with kind "same", "gone" or "new". By words; by lines if long. */
+/** Split a text into words, spaces and signs, also where no spaces stand between words. */
+const split = (text) => Array.from(WORDS.segment(text), (one) => one.segment);
+
+/** Return how many characters two texts share at their beginning, up to a space. */
+function shared(before, after, at, most) {
+  let length = 0;
+  while (length < most && before[at(before, length)] === after[at(after, length)]) length++;
+  while (length > 0 && !/\s/.test(before[at(before, length - 1)])) length--;
+  return length;
+}
+
+/** Diff two texts: [kind, text] with kind "same", "gone" or "new". By words; by sentences and lines if much differs. */
 export function difference(before, after) {
-  let a = before.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
-  let b = after.match(/[\p{L}\p{N}_]+|\s+|[^\p{L}\p{N}_\s]/gu) ?? [];
-  if (a.length + b.length > LONGEST) [a, b] = [before.split(/(?<=\n)/), after.split(/(?<=\n)/)];
+  const most = Math.min(before.length, after.length), head = shared(before, after, (text, index) => index, most);
+  const tail = shared(before, after, (text, index) => text.length - 1 - index, most - head);
+  const parts = compared(before.slice(head, before.length - tail), after.slice(head, after.length - tail));
+  return joined([["same", before.slice(0, head)], ...parts, ["same", before.slice(before.length - tail)]].filter(([, text]) => text));
+}
+
+function compared(before, after) {
+  let [a, b] = before.length + after.length > LONGEST * 10 ? [[], []] : [split(before), split(after)];
+  if (!a.length !== !before.length || !b.length !== !after.length || a.length + b.length > LONGEST) [a, b] = [before, after].map((text) => text.split(/(?<=\n|[.!?。！？]\s?)/u));
   let start = 0;
   while (start < a.length && start < b.length && a[start] === b[start]) start++;
   let end = 0;
   while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++;
-  const parts = [
+  return [
     ...a.slice(0, start).map((text) => ["same", text]),
     ...middle(a.slice(start, a.length - end), b.slice(start, b.length - end)),
     ...a.slice(a.length - end).map((text) => ["same", text]),
   ];
-  return joined(parts);
 }
 
 /** Myers' shortest edit script; texts with too little in common are replaced as a whole. */
@@ -151,14 +168,29 @@ function joined(parts) {
   return made;
 }
 
+/** Shorten a long unchanged stretch of a diff. */
+function shortened(text, first, last) {
+  if (text.length < 240) return text;
+  const head = first ? "" : text.slice(0, between(text, 90)).replace(/\s\S{0,30}$/u, ""), tail = last ? "" : text.slice(between(text, text.length - 90)).replace(/^\S{0,30}\s/u, "");
+  return [head, h("span", { class: "cut" }, " … "), tail];
+}
+
+/** Return two texts as nodes, each with the words in <mark> that the other one does not have. */
+export function sides(before, after) {
+  const parts = difference(before, after);
+  return [["gone", before], ["new", after]].map(([own, whole]) => {
+    const shown = parts.filter(([kind]) => kind === "same" || kind === own);
+    return shown.map(([kind, text], index) => (kind === own ? h("mark", { class: own }, text.length > LONGEST ? [text.slice(0, between(text, LONGEST)), " …"] : text)
+      : whole.length < 1_000 ? text : shortened(text, index === 0, index === shown.length - 1)));
+  });
+}
+
 /** Return the diff of two texts as nodes; long unchanged stretches are shortened. */
 export function diffNodes(before, after) {
   const parts = difference(before, after);
   return h("div", { class: "diff" }, parts.map(([kind, text], index) => {
     if (kind === "gone") return h("del", {}, text);
     if (kind === "new") return h("ins", {}, text);
-    if (text.length < 240) return text;
-    const head = index === 0 ? "" : text.slice(0, between(text, 90)), tail = index === parts.length - 1 ? "" : text.slice(between(text, text.length - 90));
-    return [head, h("span", { class: "cut" }, " … "), tail];
+    return shortened(text, index === 0, index === parts.length - 1);
   }));
 }

@@ -10,7 +10,7 @@ const DOES = {
   checkpoints: "removes checkpoints that are too old", extract: "keeps decisions and lessons of conversations", shelve: "makes one summary of many old notes",
   embed: "makes vectors that are missing", consolidate: "promotes, merges and prunes short-term notes", dream: "lets what matters grow into MEMORY.md",
   age: "moves old conversations to long-term memory", retain: "empties what is past its time from the trash", reminders: "delivers what is due",
-  reindex: "compares the index with the entries", vacuum: "gives back free room",
+  review: "proposes notes that may not both hold", reindex: "compares the index with the entries", vacuum: "gives back free room",
 };
 
 export class UpkeepView {
