@@ -5,13 +5,16 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import re
+import shlex
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from docs.pages import PAGES, ROOT, Block, anchors, blocks, links, shows
-from surfaces.command import environment
+from surfaces.command import environment, fork_server
 from surfaces.server import serving
 
 import recollect
@@ -65,14 +68,25 @@ def run_console(block: Block, folder: Path, where: str) -> None:
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
     for command, expected in block.commands():
-        shell = ["sh", "-c", command]
-        output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "stdin": subprocess.DEVNULL, "text": True}
-        done = subprocess.run(shell, cwd=folder, env=environment(PATH=path), check=False, **output)
-        assert done.returncode == 0, f"{where}: $ {command}\n{done.stdout}"
+        code, output = run_command(command, folder, environment(PATH=path))
+        assert code == 0, f"{where}: $ {command}\n{output}"
         if expected:
-            assert shows(expected, done.stdout), (
-                f"{where}: $ {command}\n{done.stdout}\nis not what is shown:\n{expected}"
-            )
+            assert shows(expected, output), f"{where}: $ {command}\n{output}\nis not what is shown:\n{expected}"
+
+
+def run_command(command: str, folder: Path, environ: dict[str, str]) -> tuple[int, str]:
+    """Return the exit code of a command and everything it wrote. One without anything for a shell to do is forked."""
+    with tempfile.TemporaryFile() as output, open(os.devnull) as nothing:
+        if command.startswith("recollect ") and not re.search(r"[$&*;<>|`\\]", command):
+            streams = [nothing.fileno(), output.fileno(), output.fileno()]
+            code = fork_server().start(shlex.split(command)[1:], folder, environ, streams).wait()
+        else:
+            shell = ["sh", "-c", command]
+            code = subprocess.run(
+                shell, cwd=folder, env=environ, stdin=nothing, stdout=output, stderr=output
+            ).returncode
+        output.seek(0)
+        return code, output.read().decode()
 
 
 @pytest.mark.parametrize(

@@ -90,7 +90,7 @@ class Command:
         os.write(write, stdin)
         os.close(write)
         with os.fdopen(read), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            code = _fork_server().start(args, self.folder, environ, [read, out.fileno(), err.fileno()]).wait()
+            code = fork_server().start(args, self.folder, environ, [read, out.fileno(), err.fileno()]).wait()
             out.seek(0)
             err.seek(0)
             return Ended(code, out.read(), err.read().decode())
@@ -115,7 +115,7 @@ class Command:
         ours, theirs = pty.openpty()
         fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
         os.write(ours, keys)
-        process = _fork_server().start(args, self.folder, environment(**changes), [theirs] * 3)
+        process = fork_server().start(args, self.folder, environment(**changes), [theirs] * 3)
         os.close(theirs)
         sent = b""
         while block := _read(ours):
@@ -129,7 +129,8 @@ class Command:
 
 
 @functools.cache
-def _fork_server() -> ForkServer:
+def fork_server() -> ForkServer:
+    """The server of this process that forks commands."""
     return ForkServer(environment())
 
 
