@@ -21,8 +21,6 @@ from recollect.engine import (
     access_policy,
     ageing,
     context,
-    erasing,
-    erasing_turns,
     listing,
     numbering,
     project,
@@ -39,28 +37,28 @@ from recollect.engine.embedding import EmbeddingQueue
 from recollect.engine.entries import Entries
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
+from recollect.erasure import Erasure
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model import checks
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.filters import Filters
-from recollect.model.history import ConversationInfo, Recovery
+from recollect.model.history import Recovery
 from recollect.model.listing import LONGEST, ListPage, Removed, Sort
 from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
 from recollect.model.provenance import Provenance
 from recollect.model.recall import Accesses, Hit
-from recollect.model.report import Erased, Receipt
+from recollect.model.report import Receipt
 from recollect.model.vault import SyncReport
 from recollect.providers.base import LanguageModel
 from recollect.reminders import Reminders
 from recollect.review import Review
 from recollect.search.ranking import DecayConfig
-from recollect.storage import entries, history
-from recollect.upkeep import dreaming, tidying
+from recollect.storage import history
+from recollect.upkeep import tidying
 from recollect.vault.git import close_message
 from recollect.vault.identity import identity_files
 from recollect.vault.links import Links, links
-from recollect.vault.remains import remains
 from recollect.vault.sync import Vault
 
 __all__ = ["SHARED", "HomeServices", "Memory", "claiming", "search_notes", "without_project"]
@@ -124,7 +122,7 @@ class Memory:
                 background=shared.background,
                 identity=partial(identity_files, folder),
             ),
-            erase=self._erase_turns,
+            erase=lambda *turns: self._erasure.turns(self._entries.stores, *turns),
             on_end=self._closed,
         )
         self.channels = Channels(other(SHARED), place, shared.clock)
@@ -132,10 +130,19 @@ class Memory:
         self.reminders = Reminders(workspace, shared.clock)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._model, self._profiles, self._lifetime = shared.model, shared.profiles, shared.lifetime
-        self._later = shared.later
-        self._forget_answers, self._duplicates = shared.forget_answers, shared.duplicates
+        self._later, self._duplicates = shared.later, shared.duplicates
         self.profiles = tuple(sorted(shared.profiles))
-        self._folder, self._vault = None if folder is None else folder.parent, vault
+        self._vault = vault
+        self._erasure = Erasure(
+            agent=agent,
+            clock=shared.clock,
+            signals=shared.signals,
+            later=shared.later,
+            folder=None if folder is None else folder.parent,
+            vault=vault,
+            read_edits=self._look,
+            forget_answers=shared.forget_answers,
+        )
         self._entries = Entries(workspace, account, other(SHARED), shared.clock, shared.later)
         self.review = Review(self._entries, shared.clock)
 
@@ -316,54 +323,7 @@ class Memory:
             except NotFound:
                 return False
             return True
-        self._entries.require_unprotected([], [target])
-        self._look()  # an edit that has not been read yet would bring the text back
-        self._signals.flush()  # a query that is not recorded yet may quote it
-        for store in self._entries.stores:
-            with store.read() as tx:
-                known = entries.find(tx, target) or entries.removed_id(tx, target)
-            if known is not None:
-                receipt = erasing.erase(
-                    store,
-                    known,
-                    actor=self.agent,
-                    now=self._clock.now(),
-                    if_version=_text(if_version, "version"),
-                    beside=[other for other in self._entries.stores if other is not store],
-                    job_stores=[Store(one.database, SHARED) for one in self._entries.stores],
-                    elsewhere=self._left_in_files,
-                )
-                self._later.wake(store)
-                return self._without_answers(receipt)
-        raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
-
-    def _erase_turns(self, info: ConversationInfo, seqs: Sequence[int] | None, dry_run: bool) -> Receipt:
-        """Erase events of a conversation; all of them if `seqs` is None."""
-        if not dry_run:
-            self._look()  # an edit that has not been read yet would bring the text back
-        self._signals.flush()
-        receipt = erasing_turns.erase(
-            self._workspace,
-            info,
-            seqs,
-            actor=self.agent,
-            now=self._clock.now(),
-            dry_run=dry_run,
-            beside=[self._account],
-            job_stores=[Store(one.database, SHARED) for one in self._entries.stores],
-            elsewhere=self._left_in_files,
-        )
-        if dry_run:
-            return receipt
-        self._later.wake(self._workspace)
-        return self._without_answers(receipt)
-
-    def _without_answers(self, receipt: Receipt) -> Receipt:
-        """Forget the stored answers to requests, which may quote what was erased; return the completed receipt."""
-        answers, left = self._forget_answers()
-        gone = [Erased(place="answers to requests", removed=answers)] if answers else []
-        remaining = tuple(dict.fromkeys((*receipt.remaining, *left)))
-        return replace(receipt, removed=(*receipt.removed, *gone), remaining=remaining)
+        return self._erasure.entry(self._entries, target, _text(if_version, "version"))
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
         """Restore a forgotten entry with its id, under its old name or under `name`; or make an entry hold again that
@@ -735,19 +695,6 @@ class Memory:
                 vault.record(self.agent, *close_message(conversation, self.agent))
         except (RecollectError, OSError) as error:
             _log.warning("the vault does not show what a conversation left: %s", error)
-
-    def _left_in_files(self, erased: Sequence[str], pieces: Sequence[str]) -> Sequence[str]:
-        """Remove erased entries, given by id, from the vault's files; return the places where their text remains."""
-        if self._folder is None:
-            return ()
-        try:
-            if (vault := self._vault()) is not None:
-                vault.flush()
-            for entry_id in erased:
-                dreaming.leave_out(self._folder, self.agent, entry_id)
-            return list(remains(self._folder, self.agent, pieces, self._clock))
-        except (RecollectError, OSError) as error:
-            return [f"the files in {self._folder} may hold it, and could not be looked through: {error}"]
 
 
 def without_project(memory: Memory) -> Memory:

@@ -38,6 +38,7 @@ FLOORS: list[set[str]] = [
         "channels",
         "conversation",
         "conversations",
+        "erasure",
         "scratchpad",
         "reminders",
         "review",

@@ -135,6 +135,14 @@ class Entries:
                     return store
         raise self._missing(target)
 
+    def holder_or_trash(self, target: str) -> Store | None:
+        """Return the store of an entry with this name, alias or id, living or in the trash; None if there is none."""
+        for store in self.stores:
+            with store.read() as tx:
+                if entries.find(tx, target) or entries.removed_id(tx, target):
+                    return store
+        return None
+
     def apply(self, operation: Operation, if_version: str | None) -> Entry:
         """Apply a checked operation; return the resulting entry."""
         operation = self._claimed(operation) if isinstance(operation, Add) else operation
