@@ -2,6 +2,7 @@
 
     .venv/bin/python bench/truth.py ../shared/bench            # with the local embedder
     .venv/bin/python bench/truth.py ../shared/bench --embedder none
+    .venv/bin/python bench/truth.py ../shared/bench --facts seen
     .venv/bin/python bench/truth.py ../shared/bench --notes 10000
 
 Facts and corrections are stored between turns of LoCoMo, the fact 60 days before its correction. A question counts as
@@ -111,6 +112,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="the folder of the question sets")
     parser.add_argument("--embedder", default="local", choices=["local", "none"])
+    parser.add_argument("--facts", nargs="+", default=["seen", "unseen"], help="which facts; rules are tuned on `seen`")
     parser.add_argument("--turns", type=int, default=2_000, help="turns of LoCoMo to store as background")
     parser.add_argument("--notes", type=int, help="measure the review of this many notes instead")
     given = parser.parse_args()
@@ -118,9 +120,8 @@ def main() -> None:
         cost(turns(given.folder, given.notes), given.notes, given.embedder)
         return
     background = turns(given.folder, given.turns)
-    for name in ("seen", "unseen"):
-        if (HERE / f"{name}.txt").exists():
-            report(HERE / f"{name}.txt", background, given.embedder)
+    for name in given.facts:
+        report(HERE / f"{name}.txt", background, given.embedder)
 
 
 if __name__ == "__main__":

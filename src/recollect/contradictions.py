@@ -1,27 +1,32 @@
 """Compare two statements: does the newer one contradict, update or repeat the older one? Pure, and without a model.
 
-The argument. A correction is nearly always the same sentence with one thing changed: a negation, a value, a state, the
-order of two names. So the words of both sentences are aligned, and the rules look only at the words that differ. If
-little is shared, or if two independent things differ ("room 3 has 5 seats", "room 4 has 6 seats"), the sentences are
-about different things, and there is nothing to report. A finding is a suggestion for review; no rule here may remove
-anything.
+The argument. A correction is about the same thing as what it corrects, and says of it something that cannot hold at the
+same time. What a sentence is about are its content words, without endings and without words that say little (be, get,
+only): its topic. Each word of a topic has a weight, by default 1; a caller that knows how rare words are passes its
+own. If the topics agree, one difference decides: a negation, an opposite, a word that ends or changes something ("no
+longer", "moved to"), another value of the same type (number, weekday, month, name), or two words that changed places.
+The weaker the sign, the more of the topics must agree. Without any sign, both sentences must be equal except for one
+place. If two independent things differ ("room 3 has 5 seats", "room 4 has 6 seats"), the sentences are about different
+things. A finding is a suggestion for review; no rule here may remove anything.
 
-The word lists are data: English, Portuguese, German and Spanish. Japanese, Chinese and Korean are compared character by
-character, by names, numbers and negations.
+The word lists are in `contradiction_words`. Japanese, Chinese and Korean are compared character by character, by names,
+numbers, negations and changes.
 """
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
 from functools import lru_cache
 from itertools import product
+from typing import NamedTuple
 
+from recollect import contradiction_words as lists
 from recollect.text import few_marks, sentences
 
-__all__ = ["Difference", "Relation", "compare"]
+__all__ = ["Difference", "Relation", "Weight", "compare", "topic"]
 
 
 class Relation(StrEnum):
@@ -42,282 +47,129 @@ class Difference:
     newer: tuple[str, ...] = ()
 
 
-def _set(written: str) -> frozenset[str]:
-    return frozenset(written.split())
-
-
 LONGEST = 60
 """Words of a sentence that are compared; a longer sentence is not a single statement."""
 MOST_SENTENCES = 12
 """Sentences of a text that are compared."""
 
-# All words are written folded: lower case, without accents and apostrophes.
-_NEGATIONS = _set("""
-    not no never cannot without neither nor none nobody nothing
-    dont doesnt didnt isnt arent wasnt werent wont cant couldnt shouldnt wouldnt hasnt havent hadnt mustnt neednt
-    nao nunca jamais nenhum nenhuma ninguem nada sem
-    nicht kein keine keinen keiner keinem keines nie niemals ohne nichts niemand
-    ningun ninguna ninguno nadie sin jamas
-    ne pas aucun aucune non mai
-""")
-_ENDINGS = _set("longer anymore mehr mais ya ja plus mas more any")
-"""Words that, next to a negation, say that something was true before: no longer, nicht mehr, já não, ya no."""
-_CHANGES = tuple(
-    re.compile(rf"\b(?:{pattern})\b")
-    for pattern in (
-        r"no longer|not any ?more|instead of|instead|moved (?:to|from)|(?:has|have|was|were) moved|switched (?:to|from)"
-        r"|(?:changed|changes) (?:to|from)|replaced (?:by|with)|replaces|renamed to|rescheduled|postponed"
-        r"|from now on|as of|used to|formerly|now",
-        r"nao \w+ mais|ja nao|em vez d[eao]s?|ao inves d[eao]s?|(?:mudou|mudamos|mudaram) (?:para|de)"
-        r"|passou a|passamos a|passa a|trocamos|trocou|substituid[oa]s? por|foi movid[oa]|a partir de|agora|adiad[oa]",
-        r"nicht mehr|kein\w* \w+ mehr|statt|anstatt|anstelle|verlegt|verschoben|umgezogen|gewechselt|wechselt"
-        r"|ersetzt|umbenannt|ab sofort|ab jetzt|von nun an|jetzt|nun|inzwischen|mittlerweile",
-        r"ya no|en lugar de|en vez de|se (?:mudo|movio|cambio|traslado) a|cambiamos (?:a|de)|cambio (?:a|de)|paso a"
-        r"|pasamos a|reemplazad[oa]s? por|sustituid[oa]s? por|desde ahora|a partir de|ahora|aplazad[oa]|pospuest[oa]",
-    )
-)
-_FUNCTION = _set("""
-    a an the this that these those of to in on at by for from with and or is are was were be been being am do does did
-    has have had will would shall should can could may might must it its we our us i my me you your they their he his
-    she her as so then now just still also already there here any more longer anymore instead
-    o os as um uma uns umas de do da dos das em no na nos nas por para pelo pela com e ou que se ao aos foi foram era
-    ser ja agora ele ela eles elas nos nosso nossa meu minha seu sua mais ainda
-    der die das den dem des ein eine einen einem einer eines und oder in im an am auf aus bei beim mit nach von vom zu
-    zum zur fur ist sind war waren wird werden wurde wurden hat haben es er sie wir ihr unser unsere mein meine sein
-    seine jetzt nun noch schon auch mehr statt
-    el la los las un unos unas del al en con y o que se es son esta estan fue fueron era ser lo su sus nuestro nuestra
-    mi ahora ya mas tambien aun
-""")
-_DEFINITE = _set("the o a os as der die das den dem el la los las our nosso nossa unser unsere nuestro nuestra")
-_PORTUGUESE = _set("nao um uma em ao os da dos pelo pela sao na com seu sua")
-"""Words of Portuguese, where `no` is not a negation."""
-_GREETINGS = _set("""
-    hey hi hello thanks thank wow oh yeah yes ok okay congrats congratulations bye please sorry woohoo
-    oi ola obrigado obrigada hallo danke bitte hola gracias adios
-""")
-"""First words of sentences that state nothing."""
-_AND = _set("and or with e ou com und oder mit y o con & / ,")
-_OPPOSITES = """
-    open closed/close/shut | on off | online offline | succeed/succeeded/success/passed/passes fail/failed/fails/failure
-    works/working/work/worked broken/fails/failing | enabled/enable/enables disabled/disable/disables
-    allowed/allow/allows/permitted forbidden/forbid/denied/deny/denies/prohibited/banned | up down | true false | yes no
-    active inactive | public private | before after
-    increase/increased/increases/rises/rose decrease/decreased/decreases/falls/fell
-    always never | accepted/accept/accepts rejected/reject/rejects/declined | approved rejected/refused/declined
-    available unavailable | full empty | with without | above below | left right | morning evening/afternoon
-    mandatory/required/compulsory optional/voluntary | like/likes/love/loves hate/hates/dislike/dislikes | fast slow
-    safe unsafe | possible impossible | high low | early late | remote onsite/office | single married | hot cold
-    done/finished/completed/complete pending/unfinished/incomplete | started stopped | running stopped | gained lost
-    bought sold | locked unlocked | connected disconnected | visible hidden | included excluded
-    free paid | for against
-    vegetarian carnivore | odd even | cheap expensive | synchronous asynchronous | internal external | noon midnight
-    aberto/aberta/abertos/abertas fechado/fechada/fechados/fechadas | ligado/ligada desligado/desligada | abre fecha
-    funcionou/funciona/passou falhou/falha/quebrou | sucesso falha/fracasso | ativo/ativa inativo/inativa
-    ativado/ativada desativado/desativada | sempre nunca | permitido/permitida proibido/proibida
-    aceito/aceita/aceitou recusado/recusada/recusou/rejeitou | aprovado/aprovada rejeitado/rejeitada/reprovado/reprovada
-    publico/publica privado/privada | antes depois | obrigatorio/obrigatoria opcional | disponivel indisponivel
-    gosta/adora/gosto odeia/detesta/detesto | cheio/cheia vazio/vazia | com sem | manha noite/tarde | rapido lento
-    remoto presencial | solteiro/solteira casado/casada | alto/alta baixo/baixa | concluido/concluida pendente
-    offen/geoffnet/auf geschlossen/zu | an aus | ein aus | eingeschaltet ausgeschaltet
-    erfolgreich/gelungen/bestanden fehlgeschlagen/gescheitert | funktioniert/lauft kaputt/versagt/scheitert
-    aktiv inaktiv | aktiviert deaktiviert | immer nie/niemals | erlaubt/gestattet verboten/untersagt
-    angenommen/akzeptiert abgelehnt/verworfen | genehmigt abgelehnt | offentlich privat | vor nach | vorher nachher
-    pflicht/verpflichtend/obligatorisch optional/freiwillig | verfugbar unverfugbar | mag/liebt hasst | voll leer
-    mit ohne | morgens abends | schnell langsam | ledig verheiratet | hoch niedrig | fertig/erledigt offen
-    verbunden getrennt | gekauft verkauft | gesperrt entsperrt/freigegeben | sicher unsicher
-    abierto/abierta cerrado/cerrada | abre cierra | encendido/encendida apagado/apagada | exito fracaso/error
-    funciona/funciono/paso falla/fallo | activo/activa inactivo/inactiva | activado/activada desactivado/desactivada
-    siempre nunca/jamas | permitido/permitida prohibido/prohibida | aceptado/aceptada/acepto rechazado/rechazada/rechazo
-    aprobado/aprobada rechazado/rechazada/suspendido | publico/publica privado/privada | antes despues
-    obligatorio/obligatoria opcional | disponible ocupado/ocupada | gusta/encanta odia/detesta | lleno/llena vacio/vacia
-    con sin | manana noche/tarde | rapido/rapida lento/lenta | remoto presencial | soltero/soltera casado/casada
-"""
-
-
-def _pairs(written: str) -> frozenset[frozenset[str]]:
-    pairs = (pair.split() for line in written.strip().splitlines() for pair in line.split("|"))
-    return frozenset(
-        frozenset((one, other))
-        for first, second in _by_two(pairs)
-        for one, other in product(first.split("/"), second.split("/"))
-    )
-
-
-def _by_two(pairs: Iterator[list[str]]) -> Iterator[tuple[str, str]]:
-    for words in pairs:
-        yield from zip(words[::2], words[1::2], strict=True)
-
-
-_OPPOSITE = _pairs(_OPPOSITES)
-_WEEKDAYS = _set("""
-    monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
-    sundays mon tue wed thu fri sat sun weekday weekdays weekend weekends
-    segunda terca quarta quinta sexta sabado domingo segundas tercas quartas quintas sextas sabados domingos
-    segunda-feira terca-feira quarta-feira quinta-feira sexta-feira
-    segundas-feiras tercas-feiras quartas-feiras quintas-feiras sextas-feiras
-    montag dienstag mittwoch donnerstag freitag samstag sonntag montags dienstags mittwochs donnerstags freitags
-    samstags sonntags lunes martes miercoles jueves viernes lundi mardi mercredi jeudi vendredi samedi dimanche
-""")
-_MONTHS = _set("""
-    january february march april may june july august september october november december jan feb mar apr jun jul aug
-    sep sept oct nov dec janeiro fevereiro marco abril maio junho julho agosto setembro outubro novembro dezembro
-    januar februar marz mai juni juli oktober dezember enero febrero marzo mayo junio julio septiembre octubre noviembre
-    diciembre
-""")
-_NUMBERS = _set("""
-    zero one two three four five six seven eight nine ten eleven twelve twenty thirty forty fifty hundred thousand once
-    twice first second third fourth fifth half double
-    um dois duas tres quatro cinco sete oito nove dez onze doze vinte trinta cem mil primeiro segundo terceiro
-    primeira terceira metade
-    eins zwei drei vier funf sechs sieben acht neun zehn elf zwolf zwanzig dreissig hundert tausend erste zweite dritte
-    erster zweiter dritter ersten zweiten dritten
-    uno dos cuatro seis siete ocho nueve diez once doce veinte treinta cien primero tercero primera segunda tercera
-""")
-_UNITS = _set("""
-    second seconds minute minutes hour hours day days week weeks month months quarter quarters year years ms s min h
-    byte bytes kb mb gb tb kib mib gib tib hz mhz ghz km m cm mm mile miles kg g lb lbs ton tons eur euro euros usd
-    dollar dollars gbp pounds percent % degrees celsius fahrenheit daily weekly monthly quarterly yearly annually hourly
-    segundo segundos minuto minutos hora horas dia dias semana semanas mes meses ano anos diario semanal mensal anual
-    trimestral reais real diariamente semanalmente mensalmente
-    sekunde sekunden minuten stunde stunden tag tage tagen woche wochen monat monate monaten jahr jahre jahren taglich
-    wochentlich monatlich jahrlich prozent
-    dolares diariamente semanalmente mensualmente mensual anos
-""")
-_TYPES = (("weekday", _WEEKDAYS), ("month", _MONTHS), ("number", _NUMBERS), ("unit", _UNITS))
+_TYPES = (("weekday", lists.WEEKDAYS), ("month", lists.MONTHS), ("number", lists.NUMBERS), ("unit", lists.UNITS))
+_VALUES = ("number", "weekday", "month")
+"""Types of words that are values: they are no part of a topic."""
+_NO_TOPIC = lists.FUNCTION | lists.LIGHT | lists.NEGATIONS
 
 _TOKEN = re.compile(
     r"\d+(?:[-.:/,]\d+)*%?|[^\W\d_]+(?:['\u2019][^\W\d_]+)*(?:[-_.][^\W_]+)*\d*(?:[+#]+)?|[%&/,]|[^\w\s]", re.UNICODE
 )
 _EAST_ASIAN = re.compile("[\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff]")
 _HIRAGANA = re.compile("[\u3040-\u309f]")
-_EAST_ASIAN_NEGATIONS = (
-    "ない",
-    "ません",
-    "なかった",
-    "不",
-    "没",
-    "無",
-    "无",
-    "未",
-    "勿",
-    "않",
-    "없",
-    "못",
-    "안 ",
-    "아니",
-)
-_EAST_ASIAN_CHANGES = (
-    "もう",
-    "変更",
-    "代わり",
-    "今は",
-    "改为",
-    "不再",
-    "现在",
-    "搬到",
-    "이제",
-    "더 이상",
-    "대신",
-    "변경",
-)
 _LIST_MARK = re.compile(r"^\s*(?:[-*+]|\d+[.)])\s+(?:\[[ xX]\]\s+)?")
-_SILENT = frozenset("'\"`.,;:!?…()[]{}*_-–—。、！？「」『』・")
+_ADDRESS = re.compile(r"^[\w'\u2019]+(?: [\w'\u2019]+){0,5}, +[A-Z][a-z]+[ .!]*$")
+"""A short sentence that ends with the name of a person it is said to: "no problem, John"."""
+_SILENT = frozenset("'\"`.,;:!?…()[]{}*_-–—。、！？，「」『』・¿¡")
+_ENDING = re.compile(
+    "(?:ings?|ed|ies|es|s|e|y"
+    "|ado|ada|ados|adas|idos?|idas?|amos|emos|imos|ando|endo|aram|eram|iram|ou|ar|er|ir|am|em|ais|oes|ao|a|o|as|os|eza"
+    "|aron|ieron|ora|or|en|em|ern|ung|ungen|t|te|ten|st|n|in|innen)$"
+)
+_STEM = 4
+"""Letters that remain of a word without its ending, at least."""
+_ROOT = 6
+"""Letters of a word that are compared."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
+class _Word(NamedTuple):
     written: str
     folded: str
+    root: str
+    """The word without its ending, so that its forms are equal."""
+    kind: str
+    """Its type: number, weekday, month, unit, name or word."""
+    content: bool
+    """Whether it says something by itself; a letter as a label does, such as team A."""
     first: bool
     """Whether it is the first word of its sentence, where a capital says nothing."""
 
-    @property
-    def content(self) -> bool:
-        if len(self.written) == 1 and self.written.isupper() and not self.first:
-            return True  # a letter as a label, such as team A
-        return self.folded not in _FUNCTION and _HIRAGANA.fullmatch(self.folded) is None
 
-    @property
-    def kind(self) -> str:
-        """The type of the word: number, weekday, month, unit, name or word."""
-        if self.folded[0].isdigit():
-            return "number"
-        for name, words in _TYPES:
-            if self.folded in words:
-                return name
-        capital = self.written[0].isupper() and not self.first
-        identifier = any(character.isdigit() or character in "_./+#" for character in self.written)
-        return "name" if capital or identifier or (len(self.written) == 1 and self.written.isupper()) else "word"
+def _kind(written: str, folded: str, *, first: bool) -> str:
+    if folded[0].isdigit():
+        return "number"
+    for name, words in _TYPES:
+        if folded in words:
+            return name
+    capital = written[0].isupper() and not first and folded not in ("i", "im", "ive", "ill", "id")
+    identifier = any(character.isdigit() or character in "_./+#" for character in written)
+    return "name" if capital or identifier else "word"
 
 
-@dataclass(frozen=True, slots=True)
-class _Change:
-    """One place where two sentences differ."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Statement:
+    """A sentence as words, and what the rules ask about it. It is prepared once and compared with several others."""
 
-    older: tuple[_Word, ...]
-    newer: tuple[_Word, ...]
-
-    @property
-    def content(self) -> tuple[tuple[_Word, ...], tuple[_Word, ...]]:
-        return _content(self.older), _content(self.newer)
-
-
-@dataclass(frozen=True, slots=True)
-class _Aligned:
-    """Two sentences, the places where they differ, and the number of content words they share."""
-
-    older: tuple[_Word, ...]
-    newer: tuple[_Word, ...]
-    changes: tuple[_Change, ...]
-    shared: int
-
-    def difference(self, relation: Relation, reason: str) -> Difference:
-        return Difference(
-            relation,
-            reason,
-            tuple(word.written for change in self.changes for word in change.older),
-            tuple(word.written for change in self.changes for word in change.newer),
-        )
+    words: tuple[_Word, ...]
+    """Its words, without the name of a person it is said to."""
+    folds: tuple[str, ...]
+    """All its words."""
+    topic: Mapping[str, _Word]
+    """Its content words by their root, without values and without the words that announce a change."""
+    roots: frozenset[str]
+    subject: str
+    """The root of the first word of its topic."""
+    opposites: frozenset[str]
+    """The opposites of its words."""
+    values: Mapping[str, frozenset[str]]
+    """Its numbers, weekdays and months."""
+    negations: frozenset[str]
+    ended: str | None
+    """The words that say that something ended."""
+    changed: str | None
+    """The words that say that something changed."""
+    hinted: str | None
+    """The words that may say so: now, new."""
+    east_asian: bool
 
 
-def compare(older: str, newer: str) -> Difference | None:
+Weight = Callable[[str], float]
+"""How much a folded word says about what a text is about, from 0 to 1."""
+
+
+def _equal(word: str) -> float:
+    return 1.0
+
+
+def compare(older: str, newer: str, weight: Weight = _equal) -> Difference | None:
     """Return the relation of a newer text to an older one, or None if they are about different things.
 
     Texts of several sentences are compared sentence by sentence, and the first difference is returned.
     """
     firsts, seconds = _statements(older), _statements(newer)
     if firsts and [one.folds for one in firsts] == [other.folds for other in seconds]:
-        return Difference(Relation.REPEATS, "both say the same")
-    alike = ((one, other) for one, other in product(firsts, seconds) if one.folds != other.folds and _alike(one, other))
-    found = (_compare(one.words, other.words) for one, other in alike)
+        said = sum(weight(word.folded) for one in firsts for word in one.words if word.content)
+        return Difference(Relation.REPEATS, "both say the same") if said >= REPEATED else None
+    pairs = (_Pair(one, other, weight) for one, other in product(firsts, seconds) if _related(one, other))
+    found = (rule(pair) for pair in pairs for rule in _RULES)
     return next((difference for difference in found if difference is not None), None)
 
 
-@dataclass(frozen=True, slots=True)
-class _Statement:
-    """A sentence as words, with the sets by which unrelated sentences are told apart before they are aligned."""
+def topic(text: str) -> frozenset[str]:
+    """Return the folded words of a text that the weights are needed of."""
+    return frozenset(word.folded for one in _statements(text) for word in one.words if word.content)
 
-    words: tuple[_Word, ...]
-    folds: list[str]
-    keys: frozenset[str]
-    content: frozenset[str]
+
+def _related(one: _Statement, other: _Statement) -> bool:
+    """Return whether two topics have several words in common, or the subject of the older one."""
+    common = one.roots & other.roots
+    return (len(common) > 1 or one.subject in common) and one.folds != other.folds
 
 
 @lru_cache(maxsize=2_048)  # a note is compared with several neighbours
 def _statements(text: str) -> tuple[_Statement, ...]:
     lines = (_LIST_MARK.sub("", line) for line in sentences(few_marks(text))[:MOST_SENTENCES])
-    found = (tuple(_words(line)) for line in lines if not line.endswith(("?", "\uff1f")))
+    found = ((line, tuple(_words(line))) for line in lines if not line.endswith(("?", "\uff1f")))
     return tuple(
-        _Statement(words, _folds(words), frozenset(map(_key, words)), frozenset(map(_key, _content(words))))
-        for words in found
-        if 0 < len(words) <= LONGEST and words[0].folded not in _GREETINGS
+        _statement(words, addressed=_ADDRESS.match(line) is not None)
+        for line, words in found
+        if 0 < len(words) <= LONGEST and words[0].folded not in lists.GREETINGS
     )
-
-
-def _alike(one: _Statement, other: _Statement) -> bool:
-    """Return whether at least half of the content of the shorter sentence is in the other one, as every rule needs."""
-    common = max(len(one.content & other.keys), len(one.keys & other.content))
-    return common > 0 and 2 * common >= min(len(one.content), len(other.content))
 
 
 def _words(sentence: str) -> Iterator[_Word]:
@@ -327,98 +179,190 @@ def _words(sentence: str) -> Iterator[_Word]:
         pieces = _EAST_ASIAN.findall(token) if _EAST_ASIAN.search(token) else [token]
         for piece in pieces:
             if piece not in _SILENT:
-                yield _Word(piece, _folded(piece), first)
+                yield _word(piece, first=first)
                 first = False
 
 
+def _word(written: str, *, first: bool) -> _Word:
+    folded = _folded(written)
+    kind = _kind(written, folded, first=first)
+    label = kind == "name" and len(written) == 1
+    content = label or (folded not in lists.FUNCTION and _HIRAGANA.fullmatch(folded) is None)
+    return _Word(written, folded, _root(folded), kind, content, first)
+
+
 def _folded(word: str) -> str:
-    plain = unicodedata.normalize("NFKD", word.casefold())
+    if word.isascii():
+        return word.lower().replace("'", "") or word
     if _EAST_ASIAN.search(word):
         return unicodedata.normalize("NFKC", word)
+    plain = unicodedata.normalize("NFKD", word.casefold())
     return "".join(c for c in plain if not unicodedata.combining(c) and c not in "'\u2019") or word
 
 
-def _folds(words: Sequence[_Word]) -> list[str]:
-    return [word.folded for word in words]
-
-
-def _compare(older: tuple[_Word, ...], newer: tuple[_Word, ...]) -> Difference | None:
-    pair = _align(older, newer)
-    found = (rule(pair) for rule in (_negation, _swap, _opposite, _announced, _value))
-    return next((difference for difference in found if difference is not None), None)
-
-
-def _align(older: tuple[_Word, ...], newer: tuple[_Word, ...]) -> _Aligned:
-    matcher = SequenceMatcher(None, [_key(word) for word in older], [_key(word) for word in newer], autojunk=False)
-    changes, shared = [], 0
-    for tag, start, end, other_start, other_end in matcher.get_opcodes():
-        if tag == "equal":
-            shared += len(_content(older[start:end]))
-        else:
-            changes.append(_Change(older[start:end], newer[other_start:other_end]))
-    return _Aligned(older, newer, tuple(changes), shared)
-
-
-def _key(word: _Word) -> str:
-    """Return the word without the -s of a plural or of a verb."""
-    return word.folded[:-1] if len(word.folded) > 4 and word.folded.endswith("s") else word.folded
-
-
-def _content(words: Sequence[_Word]) -> tuple[_Word, ...]:
-    return tuple(word for word in words if word.content)
-
-
-def _negation(pair: _Aligned) -> Difference | None:
-    """One sentence negates, the other does not, and nothing else differs."""
-    portuguese = not _PORTUGUESE.isdisjoint(_folds(pair.older + pair.newer))
-    negations = _NEGATIONS - {"no"} if portuguese else _NEGATIONS
-    before, after = (_negates(words, negations) for words in (pair.older, pair.newer))
-    if before == after:
-        return None
-    if pair.shared < 1:
-        return None
-    rest = max(
-        sum(word.folded not in _NEGATIONS for change in pair.changes for word in change.content[side])
-        for side in (0, 1)
+def _statement(words: tuple[_Word, ...], *, addressed: bool) -> _Statement:
+    folds = tuple(word.folded for word in words)
+    words = words[:-1] if addressed else words
+    east_asian = any(_EAST_ASIAN.search(word.written) for word in words)
+    if east_asian:
+        joined = "".join(folds)
+        negations = frozenset(mark for mark in lists.EAST_ASIAN_NEGATIONS if mark in joined)
+        ended, changed = (
+            next((mark for mark in marks if mark in joined), None)
+            for marks in (lists.EAST_ASIAN_ENDED, lists.EAST_ASIAN_CHANGED)
+        )
+        hinted = None
+    else:
+        joined = " ".join(folds)
+        negations = lists.NEGATIONS.intersection(folds)
+        ended, changed, hinted = (
+            None if match is None else match.group()
+            for match in (pattern.search(joined) for pattern in (lists.ENDED, lists.CHANGED, lists.HINTED))
+        )
+    cues = {word for cue in (ended, changed, hinted) if cue for word in (cue if east_asian else cue.split())}
+    topic = {word.root: word for word in words if _is_topic(word) and word.folded not in cues}
+    return _Statement(
+        words=words,
+        folds=folds,
+        topic=topic,
+        roots=frozenset(topic),
+        subject=next(iter(topic), ""),
+        opposites=frozenset().union(*(lists.OPPOSITES[word] for word in folds if word in lists.OPPOSITES)),
+        values={kind: frozenset(word.folded for word in words if _is_value(word, kind)) for kind in _VALUES},
+        negations=negations,
+        ended=ended,
+        changed=changed,
+        hinted=hinted,
+        east_asian=east_asian,
     )
-    if rest > (pair.shared >= 4):
+
+
+def _is_topic(word: _Word) -> bool:
+    return word.content and word.kind not in _VALUES and (word.folded not in _NO_TOPIC or word.kind == "name")
+
+
+def _is_value(word: _Word, kind: str) -> bool:
+    """Return whether a word is a value. Short ones such as sat, sun and may are words as well, unless capitalised."""
+    if word.kind != kind:
+        return False
+    return kind == "number" or len(word.folded) > 3 or (word.written[0].isupper() and not word.first)
+
+
+@lru_cache(maxsize=16_384)
+def _root(folded: str) -> str:
+    if len(folded) <= _STEM:
+        return folded
+    if folded.endswith(("xes", "ches", "shes", "sses")):
+        folded = folded[:-2]
+    for _ in range(2):
+        match = _ENDING.search(folded, _STEM)
+        folded = folded if match is None else folded[: match.start()]
+    return folded[:_ROOT]
+
+
+SHORT = 12
+"""Words of a sentence that says little more than where something is."""
+PLAIN = 1.3
+"""Common weight of two sentences that differ in an ordinary word."""
+REPEATED = 1.0
+"""Weight of the words of a text that may be called repeated: "take care" is not."""
+EQUAL = 0.85
+"""Share from which two topics are nearly equal; then half of the common weight suffices."""
+OTHER_SUBJECT = 0.6
+"""Least share of two topics that begin with different words."""
+CHARACTER = 0.5
+"""Weight of a Japanese, Chinese or Korean character, of which a word has about two."""
+
+
+class _Pair:
+    """Two sentences, and how far their topics agree."""
+
+    def __init__(self, older: _Statement, newer: _Statement, weight: Weight) -> None:
+        self.older, self.newer = older, newer
+        self.shared = older.roots & newer.roots
+        self.lost = [word for root, word in older.topic.items() if root not in self.shared]
+        self.gained = [word for root, word in newer.topic.items() if root not in self.shared]
+        self.east_asian = older.east_asian and newer.east_asian
+        scale = CHARACTER if self.east_asian else 1.0
+        self.common = scale * sum(
+            min(weight(older.topic[root].folded), weight(newer.topic[root].folded)) for root in self.shared
+        )
+        """Weight of the words that both have."""
+        self._weights = [{word: scale * weight(word.folded) for word in side} for side in (self.lost, self.gained)]
+
+    def agree(self, share: float, common: float, without: Sequence[_Word] = ()) -> bool:
+        """Return whether the common words have a share of the weight of each topic, and a weight of their own.
+
+        `without` are words that are compared otherwise. If neither sentence begins with a common word, their subjects
+        differ, and they must have more in common.
+        """
+        if not self.common:
+            return False
+        if self.shared.isdisjoint((self.older.subject, self.newer.subject)):
+            share = max(share, OTHER_SUBJECT)
+        rest = max(sum(one for word, one in side.items() if word not in without) for side in self._weights)
+        agreement = self.common / (self.common + rest)
+        return agreement >= share and self.common >= (common / 2 if agreement >= EQUAL else common)
+
+    def replaced(self) -> list[_Word]:
+        """Return the heaviest word that only one sentence has, of each: what a change is mostly about."""
+        count = 2 if self.east_asian else 1
+        return [word for side in self._weights for word in sorted(side, key=side.__getitem__)[-count:]]
+
+    def difference(self, relation: Relation, reason: str) -> Difference:
+        """Return a finding with the words that differ."""
+        older, newer = set(self.older.folds), set(self.newer.folds)
+        return Difference(
+            relation,
+            reason,
+            tuple(word.written for word in self.older.words if word.folded not in newer),
+            tuple(word.written for word in self.newer.words if word.folded not in older),
+        )
+
+    def exchanged(self, kind: str | None, older: Sequence[_Word], newer: Sequence[_Word]) -> Difference:
+        """Return the finding that words of one kind were replaced; None if they are ordinary words."""
+        one, other = (("" if self.east_asian else " ").join(word.written for word in side) for side in (older, newer))
+        reason = f"{f'the {kind}' if kind else 'it'} changed from {one} to {other}"
+        return self.difference(Relation.CONTRADICTS, reason)
+
+
+def _negation(pair: _Pair) -> Difference | None:
+    """One sentence negates, the other does not."""
+    before, after = pair.older.negations, pair.newer.negations
+    if "no" in before | after and _is_portuguese(pair):
+        before, after = before - {"no"}, after - {"no"}
+    if bool(before) == bool(after) or not pair.agree(0.5, 0.9):
         return None
-    if after and _ends(pair.newer):
+    if after and pair.newer.ended:
         return pair.difference(Relation.UPDATES, "the newer one says that the older one no longer holds")
     return pair.difference(Relation.CONTRADICTS, f"the {'newer' if after else 'older'} one negates the other")
 
 
-def _negates(words: Sequence[_Word], negations: Set[str]) -> bool:
-    if _is_east_asian(words):
-        text = "".join(word.written for word in words)
-        return any(mark.strip() in text for mark in _EAST_ASIAN_NEGATIONS)
-    return not negations.isdisjoint(_folds(words))
+def _is_portuguese(pair: _Pair) -> bool:
+    return not lists.PORTUGUESE.isdisjoint(pair.older.folds + pair.newer.folds)
 
 
-def _ends(words: Sequence[_Word]) -> bool:
-    return not _ENDINGS.isdisjoint(_folds(words))
-
-
-def _is_east_asian(words: Sequence[_Word]) -> bool:
-    return any(_EAST_ASIAN.search(word.written) for word in words)
-
-
-def _swap(pair: _Aligned) -> Difference | None:
-    """Both sentences have the same words, and two of them have changed places."""
-    older, newer = _content(pair.older), _content(pair.newer)
+def _swap(pair: _Pair) -> Difference | None:
+    """Both sentences have the same content words, and two of them have changed places."""
+    older, newer = (_in_order(one) for one in (pair.older, pair.newer))
     if len(older) != len(newer):
         return None
-    moved = [place for place, (one, other) in enumerate(zip(older, newer, strict=True)) if one.folded != other.folded]
+    keys, other_keys = ([word.root for word in side] for side in (older, newer))
+    moved = [place for place, (one, other) in enumerate(zip(keys, other_keys, strict=True)) if one != other]
     if len(moved) != 2:
         return None
     first, second = moved
     one, other = older[first], older[second]
-    if (one.folded, other.folded) != (newer[second].folded, newer[first].folded) or not _comparable(one, other):
+    if (keys[first], keys[second]) != (other_keys[second], other_keys[first]) or not _comparable(one, other):
         return None
-    between = pair.older[pair.older.index(one) + 1 : pair.older.index(other)]
-    if between and all(word.folded in _AND for word in between):
+    between = pair.older.words[pair.older.words.index(one) + 1 : pair.older.words.index(other)]
+    if between and all(word.folded in lists.AND for word in between):
         return None
     return pair.difference(Relation.CONTRADICTS, f"{one.written} and {other.written} have changed places")
+
+
+def _in_order(statement: _Statement) -> list[_Word]:
+    return [word for word in statement.words if word.content and (word.kind in _VALUES or word.root in statement.topic)]
 
 
 def _comparable(one: _Word, other: _Word) -> bool:
@@ -427,72 +371,152 @@ def _comparable(one: _Word, other: _Word) -> bool:
     return len(kinds) == 1 or (kinds == {"name", "word"} and any(word.first for word in (one, other)))
 
 
-def _opposite(pair: _Aligned) -> Difference | None:
-    """A word was replaced by its opposite, and at most one other word differs."""
-    if pair.shared < 1 or any(len(side) > 2 for change in pair.changes for side in change.content):
+def _opposite(pair: _Pair) -> Difference | None:
+    """One sentence has the opposite of a word of the other."""
+    if pair.older.opposites.isdisjoint(pair.newer.folds):
         return None
-    for change in pair.changes:
-        for one, other in product(change.older, change.newer):
-            if frozenset((one.folded, other.folded)) in _OPPOSITE:
-                reason = f"{one.written} and {other.written} are opposites"
-                return pair.difference(Relation.CONTRADICTS, reason)
+    known = set(pair.older.folds) & set(pair.newer.folds)
+    sides = ([word for word in one.words if word.folded not in known] for one in (pair.older, pair.newer))
+    for one, other in product(*sides):
+        if other.folded in lists.OPPOSITES.get(one.folded, ()) and pair.agree(0.4, 0.7, (one, other)):
+            return pair.difference(Relation.CONTRADICTS, f"{one.written} and {other.written} are opposites")
     return None
 
 
-def _announced(pair: _Aligned) -> Difference | None:
-    """The newer sentence announces a change of what the older one is about."""
-    said = _announcement(pair.newer)
-    if said is None or _announcement(pair.older) is not None:
+def _ended(pair: _Pair) -> Difference | None:
+    """The newer sentence says that something ended."""
+    said = pair.newer.ended
+    if said is None or pair.older.ended is not None or not pair.agree(0.35, 0.7):
         return None
-    known, said_now = {_key(word) for word in _content(pair.older)}, {_key(word) for word in pair.newer}
-    common = len(known & said_now)
-    if not common or 2 * common < len(known):
+    return pair.difference(Relation.UPDATES, f"the newer one says that something ended: {said}")
+
+
+def _changed(pair: _Pair) -> Difference | None:
+    """The newer sentence announces a change of what the older one is about."""
+    said = pair.newer.changed or pair.newer.hinted
+    if said is None or said in (pair.older.changed, pair.older.hinted):
+        return None
+    share, common = (0.45, 0.7) if pair.newer.changed else (0.6, 1.0)
+    if not pair.agree(share, common, pair.replaced()):
         return None
     return pair.difference(Relation.UPDATES, f"the newer one announces a change: {said}")
 
 
-def _announcement(words: Sequence[_Word]) -> str | None:
-    if _is_east_asian(words):
-        text = "".join(word.written for word in words)
-        return next((mark for mark in _EAST_ASIAN_CHANGES if mark.replace(" ", "") in text), None)
-    text = " ".join(_folds(words))
-    found = (pattern.search(text) for pattern in _CHANGES)
-    return next((match.group() for match in found if match is not None), None)
-
-
-def _value(pair: _Aligned) -> Difference | None:
-    """One value of an otherwise equal sentence differs."""
-    replaced = [change for change in pair.changes if all(change.content)]
-    added = [change for change in pair.changes if change not in replaced and any(change.content)]
-    extra = sum(len(side) for change in added for side in change.content)
-    if len(replaced) != 1 or extra > (pair.shared >= 4):
+def _value(pair: _Pair) -> Difference | None:
+    """One number, weekday or month differs, or the number and the month of a date."""
+    changed = {kind: pair.older.values[kind] ^ pair.newer.values[kind] for kind in _VALUES}
+    kinds = [kind for kind in _VALUES if changed[kind]]
+    one_of_each = all(
+        len(changed[kind] & side.values[kind]) == 1 for kind in kinds for side in (pair.older, pair.newer)
+    )
+    if not one_of_each or kinds not in _DATES or not pair.agree(0.35, 0.7):
         return None
-    older, newer = replaced[0].content
+    older, newer = (
+        [word for word in side.words if word.kind == kinds[-1] and word.folded in changed[kinds[-1]]]
+        for side in (pair.older, pair.newer)
+    )
+    return pair.exchanged(kinds[-1], older[:1], newer[:1])
+
+
+_DATES = (["number"], ["weekday"], ["month"], ["number", "month"])
+"""Kinds of values that may differ together."""
+
+
+def _name(pair: _Pair) -> Difference | None:
+    """Another name stands in a sentence about the same."""
+    before, after = ([word for word in words if _may_be_name(word)] for words in (pair.lost, pair.gained))
+    if not before or not after or all(word.first for word in (*before, *after)):
+        return None
+    if not pair.agree(0.6, 1.0, (*before, *after)) or _other_subject(pair, before[0]):
+        return None
+    return pair.exchanged("name", before, after)
+
+
+def _may_be_name(word: _Word) -> bool:
+    return word.kind == "name" or (word.first and word.written[0].isupper())
+
+
+def _other_subject(pair: _Pair, changed: _Word) -> bool:
+    """Return whether only the subject differs, of something that can be true of many: Ana likes tea, Ben likes tea."""
+    start = pair.older.words.index(changed)
+    if any(word.content for word in pair.older.words[:start]):
+        return False
+    return lists.DEFINITE.isdisjoint(pair.older.folds[start + 1 :])
+
+
+def _place(pair: _Pair) -> Difference | None:
+    """Both sentences say where the same thing is, and the place differs."""
+    if max(len(pair.older.words), len(pair.newer.words)) > SHORT or pair.common < 0.8:
+        return None
+    before, after = _located(pair.older, pair.lost), _located(pair.newer, pair.gained)
+    if len(before) < len(pair.lost) and len(after) < len(pair.gained):  # two verbs: works in, lives in
+        return None
+    if not 0 < len(before) <= 2 or not 0 < len(after) <= 3 or not pair.agree(0.45, 0.8, (*before, *after)):
+        return None
+    return pair.exchanged("place", before, after)
+
+
+def _located(statement: _Statement, words: Sequence[_Word]) -> list[_Word]:
+    """Return those of the words that stand after a preposition before a place."""
+    start = next((place for place, folded in enumerate(statement.folds) if folded in lists.PLACES), LONGEST)
+    return [word for word in words if statement.words.index(word) > start]
+
+
+def _plain(pair: _Pair) -> Difference | None:
+    """One place of an otherwise equal sentence differs."""
+    if not pair.agree(0.3, 0.9):
+        return None
+    places, shared = _aligned(pair)
+    replaced = [(older, newer) for older, newer in places if older and newer]
+    extra = sum(len(older) + len(newer) for older, newer in places if not (older and newer))
+    if len(replaced) != 1 or extra > (shared >= 4):
+        return None
+    ((older, newer),) = replaced
     size, kind = max(len(older), len(newer)), _common_kind(older, newer)
-    east_asian = _is_east_asian(older) and _is_east_asian(newer)
-    if size > (4 if east_asian else 3):
+    if shared < size or size > (4 if pair.east_asian else 3):
         return None
-    if not east_asian and kind is None and (pair.shared < 2 or pair.shared * 2 < size * 3):
+    if not pair.east_asian and (_other_subject(pair, older[0]) or (kind is None and not _specific(pair, shared, size))):
         return None
-    if pair.shared < size or (not east_asian and _other_subject(pair, replaced[0])):
+    return pair.exchanged(kind, older, newer)
+
+
+def _specific(pair: _Pair, shared: int, size: int) -> bool:
+    """Return whether sentences in which ordinary words differ have enough in common."""
+    return pair.common >= PLAIN and shared >= 2 and shared * 2 >= size * 3
+
+
+def _slot(pair: _Pair) -> Difference | None:
+    """The newer sentence has all words of the older one except for one, in another order or with more words."""
+    if pair.common < PLAIN or len(pair.shared) < 2 or pair.older.values != pair.newer.values:
         return None
-    one, other = (_joined(side, east_asian) for side in (older, newer))
-    return pair.difference(Relation.CONTRADICTS, f"{f'the {kind}' if kind else 'it'} changed from {one} to {other}")
+    if len(pair.lost) != 1 or not 0 < len(pair.gained) <= 3 or not pair.agree(0.7, 0.9, pair.replaced()):
+        return None
+    return None if _other_subject(pair, pair.lost[0]) else pair.exchanged(None, pair.lost, pair.gained)
+
+
+_RULES = (_swap, _negation, _opposite, _ended, _changed, _value, _name, _place, _plain, _slot)
+"""All rules, the surest first."""
+
+
+def _aligned(pair: _Pair) -> tuple[list[tuple[tuple[_Word, ...], tuple[_Word, ...]]], int]:
+    """Return the places where content words differ, and how many content words stand in the same order."""
+    older, newer = pair.older.words, pair.newer.words
+    matcher = SequenceMatcher(None, [word.root for word in older], [word.root for word in newer], autojunk=False)
+    places, shared = [], 0
+    for tag, start, end, other_start, other_end in matcher.get_opcodes():
+        one, other = _content(older[start:end]), _content(newer[other_start:other_end])
+        if tag == "equal":
+            shared += len(one)
+        elif one or other:
+            places.append((one, other))
+    return places, shared
+
+
+def _content(words: Sequence[_Word]) -> tuple[_Word, ...]:
+    return tuple(word for word in words if word.content)
 
 
 def _common_kind(older: Sequence[_Word], newer: Sequence[_Word]) -> str | None:
     """Return the kind of value that both sides have, such as number or weekday; None if they are ordinary words."""
     kinds = {word.kind for word in older} & {word.kind for word in newer} - {"word"}
     return min(kinds, default=None)
-
-
-def _other_subject(pair: _Aligned, change: _Change) -> bool:
-    """Return whether only the subject differs, of something that can be true of many: Ana likes tea, Ben likes tea."""
-    start = pair.older.index(change.older[0])
-    if _content(pair.older[:start]):
-        return False
-    return _DEFINITE.isdisjoint(word.folded for word in pair.older[start + len(change.older) :])
-
-
-def _joined(words: Sequence[_Word], east_asian: bool) -> str:
-    return ("" if east_asian else " ").join(word.written for word in words)

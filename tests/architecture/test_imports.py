@@ -23,6 +23,7 @@ FLOORS: list[set[str]] = [
         "text",
         "fencing",
         "concepts",
+        "contradiction_words",
         "contradictions",
         "validity",
         "config",

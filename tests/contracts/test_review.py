@@ -130,7 +130,7 @@ def test_an_interrupted_run_continues_where_it_stopped(
     for number in range(6):
         mem.remember(f"Team {'ABCDEF'[number]} meets on Mondays in the blue room")
     whole = review._keep
-    monkeypatch.setattr(review, "compare", lambda older, newer: Difference(Relation.CONTRADICTS, "for the test"))
+    monkeypatch.setattr(review, "compare", lambda *given: Difference(Relation.CONTRADICTS, "for the test"))
     calls: list[int] = []
 
     def failing(*given: object) -> None:

@@ -9,14 +9,16 @@ each pair that a rule proposes, up to a budget per run and never inside a transa
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
+from math import log
 
 from recollect import fencing, names, text
-from recollect.contradictions import Relation, compare
+from recollect.contradictions import Relation, Weight, compare, topic
 from recollect.engine.agent_store import Store
 from recollect.errors import ConfigError, Unavailable
 from recollect.model.entry import Scope
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
-from recollect.search.index import Statistics
+from recollect.search.index import Index, Statistics
 from recollect.storage import entries, reviews
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
@@ -33,6 +35,12 @@ DEEPEST = 512
 """Documents that are searched for them; others may be closed, or no notes."""
 QUERY_LENGTH = 600
 """Characters of a note by which its neighbours are searched."""
+FEW = 1_000
+"""Notes that a store counts as, at least, when the weights of words are computed."""
+MOST_WORDS = 200_000
+"""Words whose weights are kept."""
+QUERY_WORDS = 12
+"""Its rarest words, by which they are searched."""
 COMPARED_OPERATIONS = ("add", "write", "rename")
 QUESTION_SECONDS = 20.0
 NEITHER = "neither"
@@ -53,10 +61,11 @@ def review(job_run: JobRun, store: Store) -> None:
     if waiting:
         with job_run.step(store):  # opening it rebuilds an index of another version of the text analysis
             pass
+    rarity = _Rarity(store.index)
     while waiting:
         with job_run.read(store) as tx:
             waiting = reviews.written_after(tx, reviews.progress(tx), BATCH)
-            found = _Comparison(tx, store, job_run.now).pairs(waiting) if waiting else []
+            found = _Comparison(tx, store, job_run.now, rarity).pairs(waiting) if waiting else []
         confirmed = [_confirmed(job_run, pair) for pair in found]
         if waiting:
             with job_run.step(store) as step:
@@ -92,11 +101,47 @@ class _Compared:
     """The id of the unresolved pair that they are already."""
 
 
+class _Rarity:
+    """How rare words are in a store. Each is looked up once per run.
+
+    A small store is treated as if it had FEW notes: there every word is rare, and none says little because two notes
+    share it.
+    """
+
+    def __init__(self, index: Index) -> None:
+        self._index, self._notes = index, FEW
+        self._held: dict[str, int] = {}
+        self._weights: dict[str, float] = {}
+
+    def learn(self, tx: Transaction, counters: Counters, words: Iterable[Sequence[str]]) -> None:
+        """Look up the spellings of words that are not known yet."""
+        if len(self._held) > MOST_WORDS:
+            self._held.clear()
+            self._weights.clear()
+        self._notes = max(counters.live, FEW)
+        new = list({term for word in words for term in word if term not in self._held})
+        self._held |= {**dict.fromkeys(new, 0), **self._index.holding(tx, counters, new)}
+
+    def rarest(self, words: Sequence[Sequence[str]], count: int) -> list[Sequence[str]]:
+        """Return the rarest of the words, which must be known."""
+        return sorted(words, key=self._holding)[:count]
+
+    def weight(self, word: str) -> float:
+        """Return 1 for a word of one note, 0 for a word of every note. Its spellings must be known."""
+        if word not in self._weights:
+            held = max(map(self._holding, (text.query_terms(word))), default=0)
+            self._weights[word] = log(self._notes / max(held, 1)) / log(self._notes)
+        return self._weights[word]
+
+    def _holding(self, word: Sequence[str]) -> int:
+        return max(self._held[term] for term in word)
+
+
 class _Comparison:
     """Compares notes of one store with their neighbours. A note is read once."""
 
-    def __init__(self, tx: Transaction, store: Store, now: int) -> None:
-        self._tx, self._index, self._now = tx, store.index, now
+    def __init__(self, tx: Transaction, store: Store, now: int, rarity: _Rarity) -> None:
+        self._tx, self._index, self._now, self._rarity = tx, store.index, now, rarity
         self._counters = Counters.get(tx)
         self._read: dict[int, _Note | None] = {}
 
@@ -106,15 +151,16 @@ class _Comparison:
         known = {frozenset((one.older_id, one.newer_id)): one for one in reviews.open_of(self._tx, ids)}
         written = self._notes(ids)
         partners = {note.id: note for note in self._notes({other for pair in known for other in pair})}
-        done: set[frozenset[str]] = set()
-        found = []
+        queries = {note.id: text.query_terms(note.statement[:QUERY_LENGTH]) for note in written}
+        self._rarity.learn(self._tx, self._counters, chain.from_iterable(queries.values()))
+        near: dict[frozenset[str], tuple[_Note, _Note]] = {}
         for note in written:
             listed = (partners.get(one.other(note.id)) for pair, one in known.items() if note.id in pair)
-            for other in (*self._neighbours(note), *filter(None, listed)):
-                pair = frozenset((note.id, other.id))
-                if pair not in done:
-                    done.add(pair)
-                    found.append(_compared(note, other, known.get(pair)))
+            for other in (*self._neighbours(note, queries[note.id]), *filter(None, listed)):
+                near.setdefault(frozenset((note.id, other.id)), (note, other))
+        said = {word for both in near.values() for note in both for word in topic(note.statement)}
+        self._rarity.learn(self._tx, self._counters, chain.from_iterable(map(text.query_terms, said)))
+        found = [_compared(note, other, known.get(pair), self._rarity.weight) for pair, (note, other) in near.items()]
         return [one for one in found if one.relation is not None or one.known is not None]
 
     def _notes(self, ids: Iterable[str]) -> list[_Note]:
@@ -141,9 +187,8 @@ class _Comparison:
         rows = self._tx.all("names.of", ids=ids) if ids else ()
         return {entry_id: name for entry_id, name, canonical in rows if canonical}
 
-    def _neighbours(self, note: _Note) -> list[_Note]:
-        words = text.query_terms(note.statement[:QUERY_LENGTH])
-        look = self._index.look(self._tx, self._counters, words)
+    def _neighbours(self, note: _Note, words: Sequence[Sequence[str]]) -> list[_Note]:
+        look = self._index.look(self._tx, self._counters, self._rarity.rarest(words, QUERY_WORDS))
         ranking, depth = look.ranking(Statistics([look])), 2 * NEIGHBOURS
         while True:
             ranked = [doc for doc, _ in ranking(depth) if doc != note.doc]
@@ -160,11 +205,12 @@ def _note(row: Row, name: str | None) -> _Note:
     return _Note(entry_id, doc, content, statement, created_at, ("" if place is None else scope, place))
 
 
-def _compared(note: _Note, other: _Note, known: OpenPair | None) -> _Compared:
+def _compared(note: _Note, other: _Note, known: OpenPair | None, weight: Weight) -> _Compared:
     older, newer = sorted((note, other), key=lambda one: (one.created_at, one.id))
-    difference = compare(older.statement, newer.statement)
-    if difference is None and any(one.content == one.statement for one in (older, newer)):
-        difference = compare(older.content, newer.content)  # two names may be those of two things
+    difference = compare(older.statement, newer.statement, weight)
+    named = [one.content != one.statement for one in (older, newer)]
+    if difference is None and any(named) and not all(named):  # two names may be those of two things
+        difference = compare(older.content, newer.content, weight)
     identity = None if known is None else known.id
     if difference is None:
         return _Compared(older, newer, None, "", identity)
