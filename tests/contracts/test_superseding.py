@@ -78,6 +78,32 @@ def test_a_date_in_the_text_sets_the_validity_and_the_entry_shows_it(mem: Memory
     assert mem.get(stated.id) == stated
 
 
+@pytest.mark.parametrize("rewrite", ["write", "upsert"])
+def test_a_validity_read_from_a_text_goes_with_that_text(
+    mem: Memory, home: Home, clock: FixedClock, rewrite: str
+) -> None:
+    mem.upsert("freeze", "The code freeze lasts until Friday")
+
+    def put(content: str) -> recollect.Entry:
+        if rewrite == "upsert":
+            return mem.upsert("freeze", content)
+        return mem.apply(recollect.Write("freeze", content=content))
+
+    lifted = put("The code freeze is over")
+    assert (lifted.valid_until, lifted.validity_inferred) == (None, False)
+    again = put("The code freeze lasts until Friday")
+    assert again.valid_until == 1_767_398_400_000  # the end of 2026-01-02
+    assert again.validity_inferred
+    given = mem.apply(recollect.Write("freeze", valid_until=clock.now() + 30 * DAY))
+    assert (given.valid_until, given.validity_inferred) == (clock.now() + 30 * DAY, False)
+    kept = put("The code freeze lasts until Saturday")
+    assert (kept.valid_until, kept.validity_inferred) == (given.valid_until, False)
+    assert mem.get("freeze") == kept
+    clock.advance(10 * DAY)
+    assert [hit.entry.name for hit in mem.recall("code freeze", limit=1)] == ["freeze"]
+    assert not home.check().findings
+
+
 def test_upsert_keeps_the_old_value_as_superseded(mem: Memory, clock: FixedClock) -> None:
     first = mem.upsert("staging port", "5432")
     clock.advance(DAY)

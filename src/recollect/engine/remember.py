@@ -208,6 +208,7 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
     if not changes:
         return entry
     content = changes.get("content", entry.content)
+    changes |= _validity_changes(entry, changes, now)
     written = replace(entry, **changes, updated_at=now, content_hash=entries.content_hash(content))
     must_be_in_order(written.valid_from, written.valid_until)
     doc = index_again(work, old, written) if {"content", "tags"} & changes.keys() else old.doc
@@ -225,6 +226,24 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
         after=changes,
     )
     return written
+
+
+def _validity_changes(entry: Entry, changes: Mapping[str, Any], now: int) -> dict[str, Any]:
+    """Return how a write changes an inferred validity: a new content states another, a given bound replaces it."""
+    bounds = ("valid_from", "valid_until")
+    if "content" not in changes or entry.kind is not Kind.NOTE:
+        replaced = entry.validity_inferred and any(name in changes for name in bounds)
+        return {"validity_inferred": False} if replaced else {}
+    free = [
+        name for name in bounds if name not in changes and (entry.validity_inferred or getattr(entry, name) is None)
+    ]
+    stated = _stated(changes["content"], now)
+    wanted = {name: stated.get(name) for name in free}
+    start = wanted.get("valid_from", changes.get("valid_from", entry.valid_from))
+    if start is not None and (wanted.get("valid_until") or start + 1) <= start:
+        wanted["valid_until"] = None  # the text speaks of a time before this value held
+    wanted["validity_inferred"] = any(wanted.values())
+    return {name: value for name, value in wanted.items() if value != getattr(entry, name)}
 
 
 def set_made_from(work: Work, target: str, fields: Mapping[str, Any], *, actor: str, now: int) -> Entry:

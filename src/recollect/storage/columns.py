@@ -13,12 +13,15 @@ from recollect.model.entry import Category, Entry, SetBy, fields_set_by
 from recollect.model.filters import Filters
 from recollect.model.operation import WRITABLE
 
-__all__ = ["BOOKKEEPING", "COLUMNS", "PARTS", "filter_values", "from_columns", "from_json", "to_columns"]
+__all__ = ["BOOKKEEPING", "COLUMNS", "PARTS", "WRITTEN", "filter_values", "from_columns", "from_json", "to_columns"]
 
 COLUMNS = (*model.COLUMNS, "doc")
 """Columns of a complete row, in the order in which every query returns them: the entry's, and its document number."""
 BOOKKEEPING = fields_set_by(SetBy.UPKEEP)
 """Fields that change outside the five operations."""
+
+WRITTEN = (*WRITABLE, "validity_inferred", "updated_at", "content_hash", "doc")
+"""Columns that a write sets."""
 
 
 def _assigned(*columns: str) -> str:
@@ -28,7 +31,7 @@ def _assigned(*columns: str) -> str:
 PARTS: Mapping[str, str] = {
     "entry_columns": ", ".join(COLUMNS),
     "entry_values": ", ".join(f":{column}" for column in COLUMNS),
-    "entry_written": _assigned(*WRITABLE, "updated_at", "content_hash", "doc"),
+    "entry_written": _assigned(*WRITTEN),
     "entry_bookkeeping": _assigned(*BOOKKEEPING),
     # COALESCE keeps the planner off the index over categories, which is slower for these queries.
     "entry_filters": """COALESCE(category, '') IN (:categories*) AND COALESCE(scope, '') IN (:scopes*)

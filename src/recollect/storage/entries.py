@@ -10,9 +10,9 @@ from typing import Any
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry, Scope
 from recollect.model.filters import Filters
-from recollect.model.operation import WRITABLE, Revision
+from recollect.model.operation import Revision
 from recollect.names import is_id
-from recollect.storage.columns import BOOKKEEPING, COLUMNS, filter_values, from_columns, from_json, to_columns
+from recollect.storage.columns import BOOKKEEPING, COLUMNS, WRITTEN, filter_values, from_columns, from_json, to_columns
 from recollect.storage.database import Row, Transaction
 
 __all__ = [
@@ -170,7 +170,7 @@ def insert(tx: Transaction, entry: Entry, doc: int, used_at: int | None = None) 
 def update(tx: Transaction, entry: Entry, doc: int) -> None:
     """Store the fields that a write may change."""
     values = to_columns(entry, doc)
-    tx.run("entries.update", **{name: values[name] for name in ("id", *WRITABLE, "updated_at", "content_hash", "doc")})
+    tx.run("entries.update", **{name: values[name] for name in ("id", *WRITTEN)})
 
 
 def adjust(tx: Transaction, entry: Entry) -> None:
