@@ -19,12 +19,12 @@ from recollect.conversation import Conversation, ConversationServices
 from recollect.conversations import Conversations
 from recollect.engine import (
     access_policy,
-    ageing,
     context,
     listing,
     numbering,
     project,
     provenance,
+    relevance_curve,
     remember,
 )
 from recollect.engine.access_policy import SHARED
@@ -523,7 +523,7 @@ class Memory:
         """
         self._signals.flush()
         store, entry = self._entries.holder(names.name(name_or_id, "name or id"))
-        return ageing.accesses(store, entry, self._decay, self._clock.now())
+        return relevance_curve.accesses(store, entry, self._decay, self._clock.now())
 
     def changes(self, after: int = 0, *, limit: int = 100, account: bool = False) -> Sequence[Revision]:
         """Return the operations on entries of this workspace with a sequence number greater than `after`, in order.
