@@ -13,7 +13,7 @@ Visit = Callable[..., Page]
 
 VIEWS = [
     *("#/memory?q=deploy", "#/memory/web%20shop", "#/memory/deploy%20day", "#/memory/entry/new", "#/memory?in=trash"),
-    *("#/memory?agent=nobody", "#/conversations", "#/context?command=refund&budget=150", "#/reminders"),
+    *("#/memory?agent=nobody", "#/conversations", "#/review", "#/context?command=refund&budget=150", "#/reminders"),
     "#/upkeep",
 ]
 LOOK = (Path(__file__).parent / "look.js").read_text(encoding="utf-8")

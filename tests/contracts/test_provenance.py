@@ -33,6 +33,7 @@ def test_a_decision_leads_to_the_turn_in_which_the_user_stated_it(mem: Memory, c
         who="user",
         at=said.created_at,
         conversation=conv.ref_code,
+        seq=said.seq,
         text=f"{DECISION} Is that clear?",
     )
 

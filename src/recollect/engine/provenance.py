@@ -116,6 +116,7 @@ class _Reading:
             who=event.speaker or event.role,
             at=event.created_at,
             conversation=self._ref_code(event.conversation_id),
+            seq=event.seq,
             text=_beginning(event.content),
             gone=event.erased_at is not None,
         )

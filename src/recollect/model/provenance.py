@@ -21,6 +21,8 @@ class Provenance:
     at: int | None = None
     conversation: str | None = None
     """The ref code of the conversation."""
+    seq: int | None = None
+    """The number of a turn in the journal."""
     name: str | None = None
     text: str = ""
     """The beginning of its text."""

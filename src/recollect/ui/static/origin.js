@@ -10,9 +10,10 @@ const NOUN = { user: "the user said", agent: "the agent wrote", tool: "a tool re
 export const mayReplace = (origin, other) => TRUSTED_LAST.indexOf(origin) <= TRUSTED_LAST.indexOf(other);
 
 /** Return what an origin did, after "what": "what a tool reported". */
-export const what = (origin) => NOUN[origin] ?? origin;
+export const originClause = (origin) => NOUN[origin] ?? origin;
+
+/** True if neither the user nor the agent stated it. */
+export const isOuter = (origin) => origin === "tool" || origin === "external";
 
 /** Create the words for an origin; what came from a tool or from outside is marked. */
-export function said(origin) {
-  return h("span", { class: origin === "tool" || origin === "external" ? "badge outer" : null }, SAID[origin] ?? origin);
-}
+export const originWords = (origin) => h("span", { class: isOuter(origin) ? "badge outer" : null }, SAID[origin] ?? origin);

@@ -4,9 +4,11 @@ import { ask, entry as at, get, may, page } from "../api.js";
 import { askText, button, dialog, field, failed, h, keepFocus, many, moment, number, set, time, toast, waiting } from "../dom.js";
 import { markdown } from "../markdown.js";
 import { decayCurve, whyPicture } from "../pictures.js";
+import { originWords } from "../origin.js";
 import { go, href } from "../route.js";
 import { diffNodes } from "../words.js";
 import { FIELDS, called, entryForm, explained, forget, forgetting, hasDraft, restore, reversed, shown, stateOf, tellChange } from "./form.js";
+import { trail } from "./provenance.js";
 
 const DID = { add: "Made", write: "Changed", rename: "Renamed", alias: "Got one more name", remove: "Forgotten", restore: "Restored", erase: "Erased" };
 const LIFETIMES = { conversation: "the conversation", short_term: "short term", mid_term: "mid term", long_term: "long term" };
@@ -130,7 +132,7 @@ export class EntryPane {
         if (error.status === 404) removal = await this.#removal(id);
       }
     }
-    const parts = found ? ["links", "accesses", "history"].map((part) => get(`${at(id)}/${part}`)) : [], all = Promise.allSettled(parts);
+    const parts = found ? ["links", "accesses", "history", "provenance"].map((part) => get(`${at(id)}/${part}`)) : [], all = Promise.allSettled(parts);
     const again = this.root.querySelector("article") !== null;
     if (again) await all; // keep the current content until everything is loaded
     if (turn !== this.#turn) return;
@@ -171,19 +173,19 @@ export class EntryPane {
       h("h1", { tabindex: -1 }, title(entry)), h("div", { class: "actions" }, actions));
   }
 
-  #draw(linked, accesses, revisions) {
+  #draw(linked, accesses, revisions, sources) {
     const entry = this.#entry, write = may("write");
     let broken = new Set(), tied = null;
     const text = () => markdown(entry.content, { name: (name) => (broken.has(name) ? null : href(["memory", name])) });
     const content = h("div", { class: "content" }, text());
     const asked = button("Why this?", () => { this.#explaining = !this.#explaining; this.explain(); }, { "aria-controls": "why", "aria-expanded": "false" });
-    const links = h("div"), curve = h("div"), past = h("div");
+    const links = h("div"), curve = h("div"), past = h("div"), made = h("div");
     set(this.root, h("article", { class: "pane", "aria-label": title(entry) },
       this.#head(entry, [asked, write && button("Edit", () => this.edit(), { icon: "pencil", key: "e" }), write && this.#validity(entry), write && button("Forget", () => forget(entry, () => this.gone(entry.id)), { icon: "trash" })]),
       write && hasDraft(entry.id) && h("p", { class: "elsewhere", role: "status" }, "You typed something and did not save it. ", button("Go on", () => this.edit(), { kind: "small" })),
       this.#facts(entry), h("div", { class: "why", id: "why", hidden: true }), content, links,
       h("section", {}, h("h2", {}, "Names"), this.#names(entry, write)),
-      this.#origin(entry),
+      this.#origin(entry, made),
       h("section", {}, h("h2", {}, "How present it is"), curve),
       past));
     this.explain();
@@ -201,6 +203,7 @@ export class EntryPane {
     const missing = (node) => (error) => own(node, h("p", { class: "problem" }, error.message, " ", button("Try again", () => this.#load(), { kind: "link" })));
     linked.then(tie).catch(missing(links));
     accesses.then((found) => own(curve, [decayCurve(found), this.#recalledBy(found)])).catch(missing(curve));
+    sources.then((found) => own(made, trail(found))).catch(missing(made));
     revisions.then((found) => own(past, this.#history(page(found).items))).catch(missing(past));
   }
 
@@ -229,7 +232,7 @@ export class EntryPane {
       stateOf(entry) !== "current" && fact("State", [stateOf(entry), entry.superseded_by && [" by ", h("a", { href: href(["memory", entry.superseded_by]) }, "this entry")]]),
       entry.valid_from && fact("Holds since", time(entry.valid_from)),
       entry.valid_until && fact(stateOf(entry) === "current" ? "Holds until" : "Held until", time(entry.valid_until)),
-      fact("Said by", entry.origin),
+      fact("Origin", originWords(entry.origin)),
       fact("Written", time(entry.created_at)),
       entry.updated_at !== entry.created_at && fact("Changed", time(entry.updated_at)),
       fact("Importance", [h("meter", { min: 0, max: 1, value: entry.importance, "aria-hidden": "true" }), ` ${number(entry.importance, 2)}`]),
@@ -287,13 +290,13 @@ export class EntryPane {
         button("Add an alias", () => change("One more name", "Alias", "aliases", "", "Add"), { kind: "small" })));
   }
 
-  #origin(entry) {
-    const said = entry.conversation_id && h("a", { href: href(["conversations", entry.conversation_id, ...(entry.first_event ? [String(entry.first_event)] : [])]) },
+  #origin(entry, made) {
+    const turns = entry.conversation_id && h("a", { href: href(["conversations", entry.conversation_id, ...(entry.first_event ? [String(entry.first_event)] : [])]) },
       entry.first_event ? "the turns that it stands for" : "its conversation");
     return h("section", {}, h("h2", {}, "Where it comes from"),
-      h("p", {}, "Written by ", h("strong", {}, entry.source), " on ", moment(entry.created_at),
-        entry.channel_id && [", in the channel ", h("strong", {}, entry.channel_id)], said && [". See ", said], "."),
-      entry.context && h("p", { class: "quote" }, entry.context));
+      h("p", {}, originWords(entry.origin), ". Written by ", h("strong", {}, entry.source), " on ", moment(entry.created_at),
+        entry.channel_id && [", in the channel ", h("strong", {}, entry.channel_id)], turns && [". See ", turns], "."),
+      entry.context && h("p", { class: "quote" }, entry.context), made);
   }
 
   #links({ out, back, broken }) {

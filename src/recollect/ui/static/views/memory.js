@@ -3,6 +3,7 @@
 import { Problem, ask as send, conversation, get, latest, may, page, post } from "../api.js";
 import { ago, ask, button, h, icon, many, select, set, slowly, time, toast } from "../dom.js";
 import { EndlessList } from "../list.js";
+import { isOuter, originWords } from "../origin.js";
 import { go, href } from "../route.js";
 import { excerpt, holds, marked, needles } from "../words.js";
 import { EntryPane } from "./entry.js";
@@ -26,7 +27,7 @@ const SCOPES = [["", "Any scope"], ["workspace", "Workspace"], ["account", "Acco
 function slim(entry, more = {}) {
   return { id: entry.id, name: entry.name, content: entry.content.slice(0, 600), category: entry.category, kind: entry.kind,
     scope: entry.scope, tags: entry.tags ?? [], source: entry.source, created_at: entry.created_at, updated_at: entry.updated_at,
-    importance: entry.importance, conversation_id: entry.conversation_id, state: stateOf(entry), ...more };
+    importance: entry.importance, conversation_id: entry.conversation_id, origin: entry.origin, state: stateOf(entry), ...more };
 }
 
 export class MemoryView {
@@ -487,6 +488,7 @@ export class MemoryView {
       item.kind !== "note" && h("span", { class: "badge" }, item.kind === "archive" ? "Archive" : "Chunk"),
       item.scope !== "workspace" && h("span", { class: "badge" }, item.scope[0].toUpperCase() + item.scope.slice(1)),
       item.state && item.state !== "current" && h("span", { class: "badge" }, item.state[0].toUpperCase() + item.state.slice(1)),
+      isOuter(item.origin) && originWords(item.origin),
       item.tags.slice(0, 4).map((tag) => h("span", { class: "tag" }, `#${tag}`)),
     ];
     const body = [

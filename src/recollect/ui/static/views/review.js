@@ -2,7 +2,7 @@
 
 import { ask, entry as at, get, latest, may, page, post } from "../api.js";
 import { button, dialog, failed, field, h, moment, set, toast, waiting } from "../dom.js";
-import { mayReplace, said, what } from "../origin.js";
+import { mayReplace, originClause, originWords } from "../origin.js";
 import { href } from "../route.js";
 import { sides } from "../words.js";
 import { explained } from "./form.js";
@@ -113,7 +113,7 @@ export class ReviewView {
         mayReplace(newer.origin, older.origin) && action("newer", "The newer replaces the older", "The older note is closed and kept as past", "strong"),
         action("both", "Keep both", "Both stay, and the pair is not proposed again"),
         button("Merge…", () => this.#merge(pair), { key: "4", title: "One new note replaces both", "data-name": "merge" })),
-      refused && h("p", { class: "hint" }, `What ${what(refused[0].origin)} cannot replace what ${what(refused[1].origin)}. If it is right, merge: then you say it.`));
+      refused && h("p", { class: "hint" }, `What ${originClause(refused[0].origin)} cannot replace what ${originClause(refused[1].origin)}. If it is right, merge: then you say it.`));
   }
 
   async #resolve(pair, resolution) {
@@ -185,7 +185,7 @@ function side(label, entry, text) {
   const dates = [["Holds since", entry.valid_from], ["Holds until", entry.valid_until]].filter(([, when]) => when), name = `the ${label.toLowerCase()} note`;
   return h("section", { class: "side-of", "aria-label": label }, h("h2", {}, label, " ", h("a", { class: "size", href: href(["memory", entry.id]), "aria-label": `Open ${name}` }, entry.name ?? "Open")),
     h("div", { class: "diff", tabindex: 0, role: "group", "aria-label": `Text of ${name}` }, text),
-    h("p", { class: "hint" }, said(entry.origin), ` on ${moment(entry.created_at)}`, !["agent", "user"].includes(entry.source) && [", by ", h("bdi", {}, entry.source)], ".",
+    h("p", { class: "hint" }, originWords(entry.origin), ` on ${moment(entry.created_at)}`, !["agent", "user"].includes(entry.source) && [", by ", h("bdi", {}, entry.source)], ".",
       dates.map(([when, day]) => ` ${when} ${moment(day)}${entry.validity_inferred ? ", read from the text" : ""}.`)));
 }
 
