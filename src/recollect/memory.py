@@ -221,29 +221,38 @@ class Memory:
             made += self._entries.add(batch)
         return made
 
-    def upsert(self, key: str, content: str, *, tags: Iterable[str] = (), if_version: str | None = None) -> Entry:
+    def upsert(
+        self,
+        key: str,
+        content: str,
+        *,
+        tags: Iterable[str] = (),
+        origin: Origin | str | None = None,
+        if_version: str | None = None,
+    ) -> Entry:
         """Create the note named `key`, or replace its content. Empty `tags` leave the tags of an existing note
         unchanged.
 
-        With `if_version` the note must exist and have that version.
+        `origin` says who states the content, by default the agent. With `if_version` the note must exist and have that
+        version.
 
-        Raises Stale if the note has another version, NotFound if `if_version` is given and there is no such note, and
-        Conflict if the key is the name or id of an archive, a chunk or a hand-off.
+        Raises Stale if the note has another version, NotFound if `if_version` is given and there is no such note,
+        Conflict if the key is the name or id of an archive, a chunk or a hand-off, and Denied if the origin of the note
+        is more trusted than `origin`.
         """
         key, tags = names.name(key, "key"), TAGS.check(tags, "tags")
-        add = Add(content, name=key, tags=tags, lifetime=Lifetime.LONG_TERM)
+        add = Add(content, name=key, tags=tags, origin=origin, lifetime=Lifetime.LONG_TERM)
         for _ in range(TRIES):  # others may make and forget it in between
             with suppress(NotFound):
-                known = remember.knowledge(self._entries.holder(key)[1])
-                return self._replace(known.id, content, tags, if_version)
+                return self._replace(key, add, if_version)
             if if_version is None:
                 with suppress(Conflict):
                     return self.apply(add)
-        known = remember.knowledge(self._entries.holder(key)[1])
-        return self._replace(known.id, content, tags, if_version)
+        return self._replace(key, add, if_version)
 
-    def _replace(self, entry_id: str, content: str, tags: Sequence[str], if_version: str | None) -> Entry:
-        write = checked(Write(entry_id, content=content, tags=tags or None))
+    def _replace(self, key: str, new: Add, if_version: str | None) -> Entry:
+        known = remember.knowledge(self._entries.holder(key)[1])
+        write = checked(Write(known.id, content=new.content, tags=new.tags or None, origin=new.origin))
         assert isinstance(write, Write)
         return self._entries.replace_value(write, _text(if_version, "version"))
 
@@ -287,7 +296,8 @@ class Memory:
         With `if_version` the entry must have that `version`.
 
         Raises NotFound if there is no such entry, Conflict if a name is taken, Stale if the entry has another version,
-        and Invalid if a value is malformed. Nothing is changed then.
+        Denied if a `Write` replaces a content of a more trusted origin, and Invalid if a value is malformed. Nothing is
+        changed then.
         """
         if_version = _text(if_version, "version")
         operation = self._draft(operation) if isinstance(operation, Add) else checked(operation)

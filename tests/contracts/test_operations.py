@@ -183,7 +183,7 @@ def test_an_entry_whose_name_has_the_form_of_an_id_comes_back_by_that_name(mem: 
 def test_a_write_replaces_the_fields_given_and_keeps_the_others(mem: Memory, clock: FixedClock) -> None:
     made = mem.remember("8080", name="port", tags=["a"], context="c", category="tasks", importance=0.1, source="user")
     clock.advance(1)
-    written = mem.apply(Write("port", content="9090"))
+    written = mem.apply(Write("port", content="9090", origin="user"))
     assert (written.content, written.tags, written.context, written.category) == ("9090", ("a",), "c", "tasks")
     assert (written.importance, written.source, written.created_at) == (0.1, "user", made.created_at)
     assert written.updated_at == made.updated_at + 1

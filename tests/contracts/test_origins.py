@@ -15,12 +15,15 @@ from recollect import (
     EventType,
     FixedClock,
     Home,
+    Invalid,
     Memory,
     Origin,
     Profile,
     Settings,
+    Write,
 )
 from recollect.engine.origins import made_from_events
+from recollect.engine.remember import set_made_from
 from recollect.model.entry import Kind
 
 DAY = 86_400_000
@@ -237,6 +240,79 @@ def test_nothing_supersedes_what_is_more_trusted(mem: Memory, clock: FixedClock,
                 supersede()
         assert mem.get("deploy day").content == "We deploy on Tuesdays"
         assert mem.get("deploy day").origin is old
+
+
+@pytest.mark.parametrize("old", list(Origin))
+@pytest.mark.parametrize("new", list(Origin))
+def test_no_other_content_takes_the_place_of_what_is_more_trusted(
+    mem: Memory, clock: FixedClock, old: Origin, new: Origin
+) -> None:
+    allowed = list(Origin).index(new) <= list(Origin).index(old)
+    for name, replace_content in {
+        "by upsert": lambda: mem.upsert("by upsert", "We deploy on Wednesdays", origin=new),
+        "by write": lambda: mem.apply(Write("by write", content="We deploy on Wednesdays", origin=new)),
+    }.items():
+        note = mem.remember("We deploy on Tuesdays", name=name, origin=old)
+        clock.advance(DAY)
+        if allowed:
+            assert (replace_content().origin, mem.get(name).content) == (new, "We deploy on Wednesdays")
+        else:
+            with pytest.raises(Denied, match="cannot supersede"):
+                replace_content()
+            assert mem.get(name) == note
+    former = [entry.origin for entry in mem.list(include_past=True) if entry.superseded_by]
+    assert former == ([old] if allowed else [])
+
+
+def test_an_agent_upserts_its_own_notes_and_confirms_those_of_the_user(mem: Memory) -> None:
+    assert mem.upsert("port", "8080").origin is Origin.AGENT
+    assert mem.upsert("port", "8081").origin is Origin.AGENT
+    assert mem.upsert("port", "8082", origin="user").origin is Origin.USER
+    said = mem.get("port")
+    assert mem.upsert("port", "8082") == mem.apply(Write("port", content="8082")) == said  # nothing is replaced
+    assert mem.upsert("port", "8082", origin="tool", tags=["net"]).origin is Origin.USER
+    with pytest.raises(Denied):
+        mem.upsert("port", "8083")
+    with pytest.raises(Denied):
+        mem.apply(Write("port", content="8083"))
+    assert mem.apply(Write("port", importance=0.9)).origin is Origin.USER
+    assert mem.apply(Write("port", content="8083", source="user")).content == "8083"
+    with pytest.raises(Invalid, match="content"):
+        mem.apply(Write("port", origin="user"))
+    with pytest.raises(Invalid, match="origin"):
+        mem.upsert("port", "8084", origin="nobody")
+
+
+def test_a_text_that_is_edited_in_a_file_of_the_vault_is_the_users(tmp_path: Path, clock: FixedClock) -> None:
+    with recollect.open(tmp_path / "home", clock=clock) as home:
+        mem = home.agent("ana")
+        for name, origin in (("tuesdays", "agent"), ("fridays", "user")):
+            mem.remember(f"We deploy on {name}", name=name, category="decisions", origin=origin)
+        mem.remember("We test on mondays", name="mondays", category="decisions", origin="agent")
+        home.vault().sync()
+        (file,) = (tmp_path / "home").rglob("decisions.md")
+        file.write_text(file.read_text().replace("We deploy", "We always deploy"))
+        found = {entry.name: (entry.content, entry.origin) for entry in mem.list()}
+        assert found == {
+            "tuesdays": ("We always deploy on tuesdays", Origin.USER),
+            "fridays": ("We always deploy on fridays", Origin.USER),
+            "mondays": ("We test on mondays", Origin.AGENT),
+        }
+
+
+def test_an_import_leaves_what_is_more_trusted_as_it_is(home: Home, mem: Memory, tmp_path: Path) -> None:
+    file = tmp_path / "memory.jsonl"
+    entity = '{"type": "entity", "name": "Acme", "entityType": "firm", "observations": ["It ships on %s"]}'
+    for day in ("Tuesdays", "Wednesdays"):
+        file.write_text(entity % day)
+        home.import_(file, agent="ana")
+    assert "Wednesdays" in mem.get("Acme").content
+    with mem._workspace.write() as work:
+        set_made_from(work, "Acme", {"origin": "user"}, actor="import", now=mem.get("Acme").updated_at)
+    file.write_text(entity % "Fridays")
+    done = home.import_(file, agent="ana")
+    assert "Wednesdays" in mem.get("Acme").content
+    assert any("left as it is" in remark for remark in done.remarks)
 
 
 def test_imported_notes_are_external_and_name_the_import(home: Home, mem: Memory, tmp_path: Path) -> None:

@@ -52,3 +52,11 @@ def test_less_trusted_origins_are_left_out_and_cannot_replace(cli: Command) -> N
     assert "cannot supersede" in cli("note", "supersede", "door", "The door is blue", "--origin", "tool", code=5).err
     assert cli("remember", "x", "--valid-from", "2026-05-02", "--valid-until", "2026-03-02", code=2).err
     assert cli("remember", "x", "--origin", "nobody", code=2).err
+
+
+def test_another_text_takes_the_place_of_what_the_user_said_only_as_the_users(cli: Command) -> None:
+    cli("remember", "The door is red", "--name", "door", "--origin", "user")
+    for command in ("upsert", "write"):
+        assert "cannot supersede" in cli("note", command, "door", f"The door is {command}", code=5).err
+        cli("note", command, "door", f"The door is {command}", "--origin", "user")
+        assert cli("note", "show", "door", "--json").json["content"] == f"The door is {command}"

@@ -50,3 +50,22 @@ def test_a_model_cannot_replace_what_the_user_said_by_what_a_tool_said(home: Hom
 
     run_story(server(home), story)
     assert home.agent("ana").get("deploy day").content == "Deploys: Tuesdays"
+
+
+def test_a_model_replaces_the_content_of_what_the_user_said_only_in_the_users_name(home: Home) -> None:
+    home.agent("ana").remember("5432", name="port", origin="user")
+
+    async def story(agent: Agent) -> None:
+        change = {"op": "update", "key": "port", "content": "5433"}
+        assert "cannot supersede" in await agent.refused("memory_upsert", **change)
+        written = {"action": "write", "target": "port", "content": "5433"}
+        assert "cannot supersede" in await agent.refused("memory_note", **written)
+        await agent("memory_upsert", **change, origin="user")
+        assert home.agent("ana").get("port").content == "5433"
+        await agent("memory_note", **(written | {"content": "5434"}), origin="user")
+        await agent("memory_upsert", op="insert", key="host", content="staging")
+        await agent("memory_upsert", op="update", key="host", content="production")
+
+    run_story(server(home), story)
+    found = {entry.name: (entry.content, entry.origin) for entry in home.agent("ana").list()}
+    assert found == {"port": ("5434", "user"), "host": ("production", "agent")}

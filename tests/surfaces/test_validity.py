@@ -104,6 +104,32 @@ def test_a_conditional_upsert_keeps_the_old_value(server: Server) -> None:
     assert rest.put("/v1/entries/x/knowledge", json={"content": "1"}, headers={"If-Match": "*"}).status_code == 404
 
 
+def test_rest_and_the_client_replace_no_content_that_is_more_trusted(server: Server, remote: RemoteMemory) -> None:
+    rest = server.client
+    said = rest.post("/v1/entries", json={"content": "5432", "name": "port", "origin": "user"}).json()
+    for method, path, body in (
+        ("PUT", "entries/port/knowledge", {"content": "5433"}),
+        ("PATCH", "entries/port", {"content": "5433"}),
+        ("PATCH", "entries/port", {"content": "5433", "origin": "tool"}),
+        ("POST", "operations", {"op": "write", "target": "port", "content": "5433"}),
+        ("POST", "upsert", {"op": "update", "key": "port", "content": "5433"}),
+    ):
+        answer = rest.request(method, f"/v1/{path}", json=body)
+        assert (answer.status_code, path) == (403, path)
+    with pytest.raises(Denied):
+        remote.upsert("port", "5433")
+    assert rest.get("/v1/entries", params={"include_past": True}).json()["items"] == [said]
+    assert rest.patch("/v1/entries/port", json={"origin": "user"}).status_code == 422
+    for value, (method, path, body) in {
+        "5433": ("PUT", "entries/port/knowledge", {}),
+        "5434": ("PATCH", "entries/port", {}),
+        "5435": ("POST", "upsert", {"op": "update", "key": "port"}),
+    }.items():
+        assert rest.request(method, f"/v1/{path}", json={**body, "content": value, "origin": "user"}).status_code == 200
+        assert (remote.get("port").content, remote.get("port").origin) == (value, "user")
+    assert remote.upsert("port", "5436", origin="user").content == "5436"
+
+
 def test_the_client_has_the_calls_of_the_library(remote: RemoteMemory, clock: FixedClock) -> None:
     clock.set(milliseconds(MARCH))
     old = remote.remember("We deploy on Tuesdays", name="deploy day", origin="user", evidence=["event:7"])

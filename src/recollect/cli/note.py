@@ -111,11 +111,13 @@ def write(
     ] = None,
     no_category: Annotated[bool, typer.Option("--no-category", help="Remove its category.")] = False,
     no_context: Annotated[bool, typer.Option("--no-context", help="Remove its context.")] = False,
+    origin: OriginOption = None,
 ) -> None:
     """Replace a note's text, or only the given fields. Earlier values stay in its history."""
     content = None if text is None else text_of(text)
     wanted, why = "" if no_category else category, "" if no_context else context
-    apply(call, "wrote", Write(target, content, tags=tag, category=wanted, context=why, importance=importance))
+    changes = Write(target, content, tags=tag, category=wanted, context=why, importance=importance, origin=origin)
+    apply(call, "wrote", changes)
 
 
 @app.command(epilog=examples("note supersede 'deploy day' 'We deploy on Wednesdays' --why 'the team asked'"))
@@ -302,10 +304,12 @@ def restore(
 
 @app.command(epilog=examples("note upsert 'staging port' 8081"))
 @for_agent
-def upsert(call: Invocation, key: NameArgument, text: TextArgument, tag: TagOption = None) -> None:
+def upsert(
+    call: Invocation, key: NameArgument, text: TextArgument, tag: TagOption = None, origin: OriginOption = None
+) -> None:
     """Create the note with this name, or replace its text."""
     with call.memory() as mem:
-        entry = mem.upsert(key, text_of(text), tags=tag or ())
+        entry = mem.upsert(key, text_of(text), tags=tag or (), origin=origin)
     print_entry(call, "wrote", entry)
 
 

@@ -158,7 +158,8 @@ def update(changed: ChangedVaultEntry, caller: Anyone) -> VaultEntryResult:
     memory = _memory(caller, changed.agentId, Right.WRITE)
     note = _note(memory, changed.category, changed.id)
     tags = _tags(changed.content) or None if changed.tags is None else changed.tags
-    written = memory.apply(Write(note.id, content=changed.content, tags=tags))
+    # A dashboard is used by a person, whose edit counts as one in a file of the vault.
+    written = memory.apply(Write(note.id, content=changed.content, tags=tags, origin=caller.origin))
     return VaultEntryResult(entry=_shown(memory, changed.category, [written])[0])
 
 

@@ -10,7 +10,7 @@ from recollect import names
 from recollect.clock import iso
 from recollect.engine import conversation_search, remember
 from recollect.errors import Denied, Invalid, NotFound
-from recollect.model.entry import Entry, Kind, Lifetime
+from recollect.model.entry import Entry, Kind, Lifetime, Origin
 from recollect.model.history import Event, EventType
 from recollect.model.operation import Remove
 
@@ -78,7 +78,13 @@ def query(
 
 
 def upsert(
-    memory: "Memory", op: str, key: str | None = None, content: str | None = None, tags: Iterable[str] = ()
+    memory: "Memory",
+    op: str,
+    key: str | None = None,
+    content: str | None = None,
+    tags: Iterable[str] = (),
+    *,
+    origin: Origin | str | None = None,
 ) -> dict[str, Any]:
     """Write knowledge: {"ok": True, "id": …, "created": …}. `insert` with an existing key updates it."""
     if op not in OPERATIONS:
@@ -91,16 +97,16 @@ def upsert(
     if key is None:
         if op == "update":
             raise Invalid("an update needs the key of what it updates")
-        made = memory.remember(text, tags=tags, lifetime=Lifetime.LONG_TERM)
+        made = memory.remember(text, tags=tags, origin=origin, lifetime=Lifetime.LONG_TERM)
         return {"ok": True, "id": made.id, "created": True}
     try:
         known = remember.knowledge(memory.get(key))
-        made = memory.upsert(key, text, tags=tags, if_version=known.version)
+        made = memory.upsert(key, text, tags=tags, origin=origin, if_version=known.version)
         return {"ok": True, "id": made.id, "created": False}
     except NotFound:
         if op == "update":
             raise
-    return {"ok": True, "id": memory.upsert(key, text, tags=tags).id, "created": True}
+    return {"ok": True, "id": memory.upsert(key, text, tags=tags, origin=origin).id, "created": True}
 
 
 def compact(conversation: "Conversation", lane: str = "edge") -> dict[str, Any]:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Entries"]
 
 Result = TypeVar("Result")
+Statement = TypeVar("Statement", bound=Add | Write)
 BoundNames = Mapping[str, tuple[str, bool]]
 """Names bound in the other store: the entry's id, and whether the name is canonical."""
 
@@ -64,9 +65,11 @@ class Entries:
         limited._origin = origin
         return limited
 
-    def _claimed(self, draft: Add) -> Add:
-        """Return the draft with an origin that the caller may claim. Raises Denied if it names a more trusted one."""
-        if self._origin.at_least(remember.origin_of(draft)):
+    def _claimed(self, draft: Statement) -> Statement:
+        """Return a draft or a write with an origin that the caller may claim. Raises Denied if it names a more trusted
+        one.
+        """
+        if self._origin.at_least(remember.origin_of(draft)) or draft.content is None:
             return draft
         if draft.origin is not None:
             raise Denied(f"this token may not write what the {draft.origin} said; its origin is {self._origin}")
@@ -145,7 +148,7 @@ class Entries:
 
     def apply(self, operation: Operation, if_version: str | None) -> Entry:
         """Apply a checked operation; return the resulting entry."""
-        operation = self._claimed(operation) if isinstance(operation, Add) else operation
+        operation = self._claimed(operation) if isinstance(operation, Add | Write) else operation
         bound = [operation.name] if isinstance(operation, Add | Rename | Alias) and operation.name else []
         self.require_unprotected(bound, [] if isinstance(operation, Add) else [operation.target])
         store = self._home_of(operation) if isinstance(operation, Add) else self._place_of(operation.target)
@@ -297,16 +300,19 @@ class Entries:
 
     def replace_value(self, write: Write, if_version: str | None) -> Entry:
         """Apply a checked write of a new content, and keep the old content as a superseded entry."""
-        assert write.content is not None
+        write = self._claimed(write)
+        content = write.content
+        assert content is not None
         self.require_unprotected([], [write.target])
         store = self._place_of(write.target)
         embedding.compare_models(store)
-        (vector,) = embedding.at_once(store, [write.content])
+        (vector,) = embedding.at_once(store, [content])
         with store.write() as work:
             now, old = self._clock.now(), remember.find(work, write.target).entry
-            if old.content != write.content:
+            if old.content != content:
                 remember.must_be_unchanged(work, write, if_version)
-                superseding.keep_past(work, old.id, write.content, actor=store.agent, now=now)
+                write = superseding.with_origin(work, write)
+                superseding.keep_past(work, old.id, content, actor=store.agent, now=now)
                 write = replace(write, valid_from=now)
             entry = self._apply(store, work, write, if_version, vector)
         if vector is None:
@@ -344,6 +350,9 @@ class Entries:
         vector: "NDArray[np.float32] | None",
     ) -> Entry:
         before = work.counters.operations
+        if isinstance(operation, Write) and operation.content is not None:
+            remember.must_be_unchanged(work, operation, if_version)
+            operation = superseding.with_origin(work, operation)
         entry = remember.apply(work, operation, actor=store.agent, now=self._clock.now(), if_version=if_version)
         if vector is not None and work.counters.operations > before:
             embedding.attach(store, work, entry, vector)

@@ -143,9 +143,9 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
     return entry
 
 
-def origin_of(add: Add) -> Origin:
-    """Return the origin of a draft: the given one, or that of its source."""
-    return Origin.of_source(add.source) if add.origin is None else Origin(add.origin)
+def origin_of(stated: Add | Write) -> Origin:
+    """Return the origin of a draft or of a new content: the given one, or that of its source."""
+    return Origin.of_source(stated.source or "agent") if stated.origin is None else Origin(stated.origin)
 
 
 def _stated(content: str, at: int) -> dict[str, Any]:

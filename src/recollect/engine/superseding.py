@@ -16,7 +16,7 @@ from recollect.engine import remember
 from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Denied, Invalid
 from recollect.model.entry import Entry, Origin
-from recollect.model.operation import Add, Remove, Revision
+from recollect.model.operation import Add, Remove, Revision, Write
 from recollect.storage import entries, reviews
 from recollect.storage.database import Transaction
 
@@ -31,6 +31,7 @@ __all__ = [
     "retract",
     "successor_draft",
     "supersede",
+    "with_origin",
 ]
 
 
@@ -112,9 +113,22 @@ def close_for(
 def _must_be_trusted(origin: Origin, old: Entry, target: str) -> None:
     if not origin.at_least(old.origin):
         raise Denied(
-            f"{target!r} was stated by the {old.origin}; what comes from {origin} cannot supersede it. "
-            "Remember it beside, and let the user decide"
+            f"{old.name or target!r} was stated by the {old.origin}; what comes from {origin} cannot supersede it. "
+            f"Remember it beside, and let the user decide; if it comes from the {old.origin}, give that as its origin"
         )
+
+
+def with_origin(work: Work, write: Write) -> Write:
+    """Return a write with the origin of its content, if that is another one than the entry has.
+
+    Raises Denied if the entry is of a more trusted origin.
+    """
+    old = remember.find(work, write.target).entry
+    if write.content is None or write.content == old.content:
+        return replace(write, origin=None)
+    origin = remember.origin_of(write)
+    _must_be_trusted(origin, old, write.target)
+    return replace(write, origin=origin)
 
 
 def _take_names(

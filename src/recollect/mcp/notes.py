@@ -68,7 +68,7 @@ NOTE: Actions = {
     ),
     "supersede": (("target", "content"), ("valid_from", "why", "origin")),
     "retract": (("target",), ("why",)),
-    "write": (("target",), ("content", "tags", "context", "category", "importance")),
+    "write": (("target",), ("content", "tags", "context", "category", "importance", "origin")),
     "rename": (("target", "name"), ()),
     "alias": (("target", "name"), ()),
     "remove": (("target",), ()),
@@ -296,6 +296,7 @@ def memory_upsert(
     key: Annotated[Line | None, Field(description='The name of the fact, for example "staging database port".')] = None,
     content: Annotated[LongText | None, Field(description="For insert and update: the fact as it is now.")] = None,
     tags: TagList | None = None,
+    origin: OriginArgument | None = None,
 ) -> UpsertResult:
     """Keep knowledge under a key, so that there is exactly one current value: insert, update or delete it.
 
@@ -304,7 +305,7 @@ def memory_upsert(
 
     Example: {"op": "insert", "key": "staging database port", "content": "5433"}
     """
-    done = store_tools.upsert(request_context().writing(), op, key, content, tags or ())
+    done = store_tools.upsert(request_context().writing(), op, key, content, tags or (), origin=origin)
     return {"ok": True, "id": done["id"], "created": done["created"]}
 
 
@@ -471,7 +472,15 @@ def memory_note(
             made = mem.retract(wanted, why=why)
         case "write":
             made = mem.apply(
-                Write(wanted, content=content, tags=tags, context=context, category=category, importance=importance)
+                Write(
+                    wanted,
+                    content=content,
+                    tags=tags,
+                    context=context,
+                    category=category,
+                    importance=importance,
+                    origin=origin,
+                )
             )
         case _:
             made = _renamed(mem, action, wanted, name)

@@ -86,6 +86,9 @@ class Write:
     source: str | None = None
     valid_from: Moment | None = None
     valid_until: Moment | None = None
+    origin: Origin | str | None = None
+    """Who states the new content; the entry gets this origin with it. None derives it from the source, as in `Add`. A
+    content of a more trusted origin is not replaced."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,11 +175,13 @@ def must_be_in_order(valid_from: object, valid_until: object) -> None:
 def _checked_write(write: Write) -> Write:
     given = {rule: value for rule in _WRITE if (value := getattr(write, rule.name)) is not None}
     if not given:
-        raise Invalid(f"a write needs something to write: {', '.join(WRITABLE[:-1])} or {WRITABLE[-1]}")
+        raise Invalid(f"a write needs something to write: {', '.join(WRITABLE[:-2])} or {WRITABLE[-2]}")
     found = {
         rule.name: value if rule.clears and value == "" else rule.check(value, rule.name)
         for rule, value in given.items()
     }
+    if write.origin is not None and write.content is None:
+        raise Invalid("an origin says who states a content; pass the content as well")
     return replace(write, target=_target(write.target), **found)
 
 

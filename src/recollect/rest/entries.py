@@ -100,6 +100,7 @@ class KnowledgeBody(Body):
 
     content: Content
     tags: Tags = ()
+    origin: Origin | None = None
 
 
 class NameBody(Body):
@@ -312,7 +313,7 @@ def upsert(key: InPath, knowledge: KnowledgeBody, caller: Writer, if_match: IfMa
     version = _version(caller, key, if_match)
     if if_match is not None and version is None:
         version = caller.memory.get(key).version
-    return _one(caller.memory.upsert(key, knowledge.content, tags=knowledge.tags, if_version=version))
+    return _one(caller.memory.upsert(key, **dict(knowledge), if_version=version))
 
 
 @router.post("/entries/{name_or_id}/supersede", status_code=201, response_model=Entry)

@@ -157,6 +157,7 @@ class InsertKnowledge(Body):
     key: Name | None = None
     content: Content
     tags: Tags = ()
+    origin: Origin | None = None
 
 
 class UpdateKnowledge(Body):
@@ -166,6 +167,7 @@ class UpdateKnowledge(Body):
     key: Name
     content: Content
     tags: Tags = ()
+    origin: Origin | None = None
 
 
 class DeleteKnowledge(Body):

@@ -291,7 +291,13 @@ class Merge:
         content = None if block.content == clean(entry.content) else block.content
         tags = _meant(block.tags, entry.tags)
         category = None if entry.category is self.category else self.category
-        write = Write(entry.id, content=content, tags=None if tags == entry.tags else tags, category=category)
+        write = Write(
+            entry.id,
+            content=content,
+            tags=None if tags == entry.tags else tags,
+            category=category,
+            origin=None if content is None else Origin.USER,
+        )
         if content is not None or write.tags is not None or category is not None:
             try:
                 entry = self._apply(checked(write))

@@ -347,9 +347,10 @@ def _plan(one: _Agent, tx: Transaction, add: Add, taken: Collection[str]) -> _Pl
     entry = entries.get(tx, bound[0])
     if entry is None or entry.content == add.content:
         return _Plan(None, one.there)
-    if entries.revisions(tx, entry.id)[-1].actor != ACTOR:
+    origin = remember.origin_of(add)
+    if entries.revisions(tx, entry.id)[-1].actor != ACTOR or not origin.at_least(entry.origin):
         return _Plan(None, one.there, f"{add.name!r} has another text here, and was left as it is")
-    write = checked(Write(entry.id, content=add.content, tags=add.tags or None))
+    write = checked(Write(entry.id, content=add.content, tags=add.tags or None, origin=origin))
     assert isinstance(write, Write)
     return _Plan(write, one.changed)
 

@@ -45,7 +45,10 @@ export function explained(error) {
 }
 
 /** Return the patch that restores the previous values; an empty string removes a category or context. */
-export const reversed = (fields, was) => Object.fromEntries(fields.map((field) => [field, was[field] ?? ""]));
+export const reversed = (fields, was) => stated(Object.fromEntries(fields.map((field) => [field, was[field] ?? ""])));
+
+/** Return a patch in which a new content is the user's: the user edits this page. */
+const stated = (patch) => ("content" in patch ? { ...patch, origin: "user" } : patch);
 
 /** Show a toast for a change of these fields, with an undo. */
 export function tellChange(text, id, fields, was, etag) {
@@ -180,7 +183,7 @@ export function entryForm({ entry, etag, saved, left }) {
       drafts.delete(key);
       return left();
     }
-    const { body: now, etag: made } = await ask("PATCH", at(entry.id), { body, etag: known });
+    const { body: now, etag: made } = await ask("PATCH", at(entry.id), { body: stated(body), etag: known });
     drafts.delete(key);
     tellChange("Saved.", entry.id, Object.keys(body), before, made);
     saved(now, made);
