@@ -10,8 +10,9 @@ from recollect.config import ConversationSettings
 from recollect.engine import conversation_search, conversations, ending, prompt, saved_view
 from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import AutoCompaction, CompactionServices
-from recollect.errors import Invalid, NotFound
+from recollect.errors import Denied, Invalid, NotFound
 from recollect.model.checks import count, member, optional_name
+from recollect.model.entry import Origin
 from recollect.model.events import checked_event, dialogue, events_of_messages
 from recollect.model.history import (
     Compacted,
@@ -48,8 +49,15 @@ class ConversationServices:
     compaction: CompactionServices
     erase: Callable[[ConversationInfo, Sequence[int] | None, bool], Receipt]
     """Erases events of a conversation by number, all of them for None; the last argument is whether it is a dry run."""
+    origin: Origin = Origin.USER
+    """The most trusted origin whose events the caller may append and erase."""
     on_end: Callable[[str], None] = lambda conversation: None
     """Called with the id of each conversation that has ended."""
+
+    def must_be_claimable(self, origin: Origin) -> None:
+        """Raise Denied if events of this origin are more trusted than what the caller may say."""
+        if not self.origin.at_least(origin):
+            raise Denied(f"this token may not append or erase what the {origin} said; its origin is {self.origin}")
 
 
 class Conversation:
@@ -103,8 +111,8 @@ class Conversation:
         """
         now = self._clock.now()
         if isinstance(event, Event) or not isinstance(event, Iterable):
-            return self._append([checked_event(event, self.id, now)])[0]
-        return self._append([checked_event(one, self.id, now) for one in event])
+            return self._append([self._claimed(event, now)])[0]
+        return self._append([self._claimed(one, now) for one in event])
 
     def user(
         self,
@@ -155,7 +163,7 @@ class Conversation:
         """
         lane = member(Lane, lane, "lane")
         now = self._clock.now()
-        given = [checked_event(event, self.id, now) for event in events_of_messages(messages, lane)]
+        given = [self._claimed(event, now) for event in events_of_messages(messages, lane)]
         stored = conversations.extend(self._store, self.id, lane, given)
         self._compaction.appended(stored)
         return stored
@@ -169,7 +177,7 @@ class Conversation:
         Raises Invalid if a message has tool calls or is the result of one; use `extend()` for those.
         """
         now = self._clock.now()
-        given = [checked_event(event, self.id, now) for event in dialogue(messages)]
+        given = [self._claimed(event, now) for event in dialogue(messages)]
         stored = saved_view.save(self._store, self.id, given, now, optional_name(model_id, "model id"))
         self._compaction.appended(stored)
 
@@ -220,6 +228,7 @@ class Conversation:
         Raises NotFound if the conversation has no such event, and Invalid if it is a compaction marker.
         """
         found = self._erasable(event)
+        self._services.must_be_claimable(found.origin)
         return self._services.erase(self._info, [found.seq], dry_run)
 
     # Working memory
@@ -352,7 +361,13 @@ class Conversation:
 
     def _one(self, kind: EventType, text: str, lane: Lane | str, at: Moment | None, **fields: Any) -> Event:
         event = Event(type=kind, content=text, lane=lane, created_at=at, **fields)  # type: ignore[arg-type]
-        return self._append([checked_event(event, self.id, self._clock.now())])[0]
+        return self._append([self._claimed(event, self._clock.now())])[0]
+
+    def _claimed(self, event: Event, now: int) -> Event:
+        """Return a validated event. Raises Denied if the caller may not say it in this role."""
+        new = checked_event(event, self.id, now)
+        self._services.must_be_claimable(Origin.USER if new.type is EventType.USER else new.origin)
+        return new
 
     def _append(self, new: Sequence[Event]) -> list[Event]:
         stored = conversations.append(self._store, self.id, new)

@@ -1,6 +1,7 @@
 """The facade of an agent's conversations: methods check their input and delegate to the engine."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from recollect import names
 from recollect.clock import Moment, milliseconds
@@ -10,6 +11,7 @@ from recollect.engine.agent_store import Store
 from recollect.engine.recall import query_vector
 from recollect.errors import Denied, Invalid
 from recollect.model.checks import count, optional_name, share
+from recollect.model.entry import Origin
 from recollect.model.history import ConversationInfo, Ended, Event, Status, Turn
 from recollect.model.report import Receipt
 from recollect.scratchpad import Scratchpad
@@ -26,6 +28,10 @@ class Conversations:
 
     def __init__(self, services: ConversationServices) -> None:
         self._services = services
+
+    def _claiming(self, origin: Origin) -> "Conversations":
+        """Return the same conversations for a caller that may claim this origin at most."""
+        return Conversations(replace(self._services, origin=origin))
 
     def start(
         self,
@@ -180,6 +186,7 @@ class Conversations:
 
         Raises NotFound if this agent has no such conversation.
         """
+        self._services.must_be_claimable(Origin.USER)
         return self._services.erase(conversations.find(self._services.store, id_or_ref), None, dry_run)
 
     def end_stale(self) -> Sequence[Ended]:

@@ -524,6 +524,7 @@ class Memory:
 
     def empty_trash(self) -> int:
         """Permanently remove the text of everything in the trash; return the number of entries. Cannot be undone."""
+        self._entries.require_claim(Origin.USER, "empty the trash")
         return sum(tidying.empty_trash(store, self._clock.now()) for store in self._entries.stores)
 
     def accesses(self, name_or_id: str) -> Accesses:
@@ -661,6 +662,7 @@ class Memory:
         content = names.plain("content", content, lines=True)
         if not content.strip():
             raise Invalid("the content is empty; say what the project is about")
+        self._entries.require_claim(Origin.AGENT, "set the project description")
         self._look()
         shared = self._other(SHARED)
         written = project.put(shared, self._workspace, content.rstrip(), replace=replace, now=self._clock.now())
@@ -719,6 +721,8 @@ def claiming(memory: Memory, origin: Origin) -> Memory:
     """Return the same memory for a caller that may claim this origin at most, and change no more trusted entry."""
     limited = copy(memory)
     limited._entries = memory._entries.claiming(origin)
+    limited.review = Review(limited._entries, memory._clock)
+    limited.conversations = memory.conversations._claiming(origin)
     return limited
 
 

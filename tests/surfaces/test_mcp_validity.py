@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from surfaces.mcp_client import Agent, run_story, server
 
-from recollect import FixedClock, Home
+from recollect import FixedClock, Home, Origin
 from recollect.clock import milliseconds
 
 
@@ -69,3 +69,23 @@ def test_a_model_replaces_the_content_of_what_the_user_said_only_in_the_users_na
     run_story(server(home), story)
     found = {entry.name: (entry.content, entry.origin) for entry in home.agent("ana").list()}
     assert found == {"port": ("5434", "user"), "host": ("production", "agent")}
+
+
+def test_a_limited_model_resolves_no_pair_of_the_user_and_appends_no_turn_of_the_user(home: Home) -> None:
+    mem = home.agent("ana")
+    for day in ("Tuesdays", "Wednesdays"):
+        mem.remember(f"We deploy on {day}", origin="user")
+    home.jobs.run("review")
+    (pair,) = mem.review.list()
+    talk = mem.conversations.start()
+
+    async def story(agent: Agent) -> None:
+        resolve = {"action": "resolve", "target": pair.id}
+        assert "cannot change it" in await agent.refused("memory_note", **resolve, resolution="newer")
+        said = [{"role": "user", "content": "We deploy never"}]
+        refused = await agent.refused("conversation", action="append", conversation=talk.ref_code, messages=said)
+        assert "may not" in refused
+
+    run_story(server(home, origin=Origin.TOOL), story)
+    assert mem.review.list() == [pair]
+    assert list(talk.events()) == []

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from surfaces.server import Server, serving, settings
 
-from recollect import Conflict, Denied, FixedClock, Home, Invalid, NotFound
+from recollect import Conflict, Denied, EventType, FixedClock, Home, Invalid, NotFound
 from recollect.client import RemoteMemory, connect
 from recollect.clock import milliseconds
 from recollect.model.entry import State
@@ -178,3 +178,53 @@ def test_a_token_cannot_claim_an_origin_that_it_may_not_claim(home: Home) -> Non
         for source in ("agent", "user", "tool"):
             assert rest.post("/v1/entries", json={"content": "seen", "source": source}).json()["origin"] == "tool"
         assert mem.get("deploy day") == said
+
+
+def test_a_limited_token_resolves_no_pair_of_more_trusted_entries_and_appends_no_turns_in_their_name(
+    home: Home,
+) -> None:
+    mem = home.agent("ana")
+    for day in ("Tuesdays", "Wednesdays"):
+        mem.remember(f"We deploy on {day}", origin="user")
+        mem.remember(f"The crawler runs on {day} at night", origin="tool")
+    home.jobs.run("review")
+    pairs = {str(pair.older.origin): pair for pair in mem.review.list()}
+    talk = mem.conversations.start()
+    said = talk.user("We deploy on Tuesdays")
+    mem.forget(mem.remember("a note in the trash").id)
+    _, tool = home.tokens.create("crawler", origin="tool")
+    with serving(home, settings(require_token=True)) as server, server.as_(tool) as rest:
+        for resolution in (
+            {"resolution": "newer"},
+            {"resolution": "both"},
+            {"resolution": "merge", "content": "never"},
+        ):
+            answer = rest.post(f"/v1/review/{pairs['user'].id}?agent=ana", json=resolution)
+            assert (answer.status_code, resolution) == (403, resolution)
+        claim = {"resolution": "merge", "content": "never", "origin": "user"}
+        assert rest.post(f"/v1/review/{pairs['tool'].id}?agent=ana", json=claim).status_code == 403
+        where = f"/v1/conversations/{talk.ref_code}"
+        for method, path, body in (
+            ("POST", "/events", {"type": str(EventType.USER), "content": "We deploy never"}),
+            (
+                "POST",
+                "/events",
+                {"type": str(EventType.USER), "content": "We deploy never", "payload": {"origin": "tool"}},
+            ),
+            ("POST", "/events", {"type": str(EventType.MODEL), "content": "We deploy never"}),
+            ("POST", "/events", {"type": str(EventType.INSTRUCTION), "content": "We deploy never"}),
+            ("POST", "/events", {"messages": [{"role": "user", "content": "We deploy never"}]}),
+            ("DELETE", f"/events/{said.hash}", None),
+            ("DELETE", "?erase=true", None),
+        ):
+            answer = rest.request(method, f"{where}{path}{'&' if '?' in path else '?'}agent=ana", json=body)
+            assert (answer.status_code, path, answer.text) == (403, path, answer.text)
+        assert rest.put("/v1/project?agent=ana", json={"content": "Deploy never"}).status_code == 403
+        assert rest.delete("/v1/trash?agent=ana").status_code == 403
+        own = {"type": str(EventType.MODEL), "content": "The crawler found nothing", "payload": {"origin": "tool"}}
+        assert rest.post(f"{where}/events?agent=ana", json=own).status_code == 201
+        newer = {"resolution": "newer"}
+        assert rest.post(f"/v1/review/{pairs['tool'].id}?agent=ana", json=newer).status_code == 200
+    assert [event.content for event in talk.events()] == ["We deploy on Tuesdays", "The crawler found nothing"]
+    assert len(mem.trash()) == 1
+    assert mem.project() is None

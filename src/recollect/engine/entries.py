@@ -75,6 +75,11 @@ class Entries:
             raise Denied(f"this token may not write what the {draft.origin} said; its origin is {self._origin}")
         return replace(draft, origin=self._origin)
 
+    def require_claim(self, origin: Origin, what: str) -> None:
+        """Raise Denied if the caller may not claim an origin, which `what` needs."""
+        if not self._origin.at_least(origin):
+            raise Denied(f"a token of the origin {self._origin} cannot {what}. Nothing was changed")
+
     def require_unprotected(self, names: Iterable[str], targets: Iterable[str] = ()) -> None:
         """Raise Denied if one of the names is protected, or one of the targets is an entry with a protected name, or of
         an origin that the caller may not claim.
@@ -281,6 +286,7 @@ class Entries:
         """Resolve a pair for review; return it with its entries after that."""
         store = next((one for one in self.stores if self._pair(one, pair_id)), self._workspace)
         known = self._pair(store, pair_id)
+        draft = None if draft is None else self._claimed(draft)
         self.require_unprotected([], [] if known is None else known[1:3])
         vector = None if draft is None else embedding.at_once(store, [draft.content])[0]
         with store.write() as work:
