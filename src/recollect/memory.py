@@ -273,7 +273,7 @@ class Memory:
         Raises NotFound if there is no such entry, Conflict if it was superseded or retracted already, and Denied if
         its origin is more trusted than `origin`.
         """
-        return self._supersede(name_or_id, Add(content, valid_from=since, origin=origin), _reason(why))
+        return self._supersede(name_or_id, Add(content, valid_from=since, origin=origin), checks.reason(why))
 
     def _supersede(self, target: str, draft: Add, why: str | None) -> Entry:
         checked_draft = checked(draft)
@@ -288,7 +288,7 @@ class Memory:
 
         Raises NotFound if there is no such entry, and Conflict if it was superseded or retracted already.
         """
-        return self._entries.retract(names.name(name_or_id, "name or id"), _reason(why))
+        return self._entries.retract(names.name(name_or_id, "name or id"), checks.reason(why))
 
     def apply(self, operation: Operation, *, if_version: str | None = None) -> Entry:
         """Apply one operation and return the entry after it; for a `Remove`, the entry before it.
@@ -768,11 +768,6 @@ def _number(value: object, what: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int):
         raise Invalid(f"{what} is the number of an operation, not {value!r}")
     return max(min(value, LAST), -LAST)
-
-
-def _reason(why: object) -> str | None:
-    """Validate the reason of a change: text of any number of lines."""
-    return None if why is None else names.plain("why", why, lines=True)
 
 
 def _text(value: object, what: str) -> str | None:

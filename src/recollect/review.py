@@ -7,7 +7,7 @@ from recollect.clock import Clock
 from recollect.engine import reviewing
 from recollect.engine.entries import Entries
 from recollect.errors import Invalid
-from recollect.model.checks import count, member
+from recollect.model.checks import count, member, reason
 from recollect.model.entry import Origin
 from recollect.model.operation import Add, checked
 from recollect.model.review import Resolution, ReviewPair
@@ -66,7 +66,7 @@ class Review:
             )
         draft = None if content is None else checked(Add(content, origin=origin))
         assert draft is None or isinstance(draft, Add)
-        return self._entries.resolve(_identity(pair), chosen, draft, None if why is None else names.plain("why", why))
+        return self._entries.resolve(_identity(pair), chosen, draft, reason(why))
 
 
 def _identity(pair: ReviewPair | str) -> str:

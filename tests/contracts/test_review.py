@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
+from traces import in_tables, left_of
 
 import recollect
 from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound, Relation, ReviewPair
@@ -314,13 +315,60 @@ def test_a_pair_disappears_with_its_entries(home: Home, mem: Memory, clock: Fixe
         mem.review.resolve(pair.id, "newer")
 
 
-def test_an_erased_word_stays_in_no_pair_and_no_record(home: Home, mem: Memory, clock: FixedClock) -> None:
+def test_an_erased_word_stays_in_no_pair_and_no_record(
+    home: Home, mem: Memory, clock: FixedClock, location: str
+) -> None:
     mem.remember("The code of the gate is Xylophon")
     clock.advance(DAY)
     mem.remember("The code of the gate is Marimba")
     pair = found(home, mem)
+    assert "Xylophon" in pair.reason
     receipt = mem.forget(pair.older.id, erase=True)
-    assert not [line for line in receipt.remaining if "word that only this entry had" in line]
+    assert not [line for line in receipt.remaining if "word that only the erased text had" in line]
+    assert left_of(["Xylophon"], in_tables(location)) == []
+    with pytest.raises(NotFound, match="erased entry takes its pairs along"):
+        mem.review.resolve(pair.id, "newer")
+
+
+def test_a_pair_of_erased_turns_quotes_none_of_their_words(home: Home, mem: Memory, clock: FixedClock) -> None:
+    talk = mem.conversations.start()
+    talk.user("When do we deploy?")
+    said = talk.assistant("We decided to deploy on Wednesdays, because the team is complete then.")
+    talk.end()
+    clock.advance(DAY)
+    mem.remember("We decided to deploy on Tuesdays, because the team is complete then.", category="decisions")
+    pair = found(home, mem)
+    assert "Wednesdays" in pair.reason
+    receipt = talk.erase(said)
+    assert ("review", 1) in [(one.place, one.removed) for one in receipt.removed]
+    with pytest.raises(NotFound, match="erased entry takes its pairs along"):
+        mem.review.resolve(pair.id, "newer")
+    home.jobs.run("review")
+    assert mem.review.list(include_resolved=True) == []
+
+
+def test_a_pair_whose_entry_is_erased_while_a_model_is_asked_is_not_stored(location: str, clock: FixedClock) -> None:
+    class Erasing(Asked):
+        def complete(self, *args: object, **more: object) -> object:
+            home.agent("ana").forget(secret.id, erase=True)
+            return super().complete(*args, **more)  # type: ignore[arg-type]
+
+    with recollect.open(location, clock=clock, model=Erasing('{"relation": "contradicts"}')) as home:
+        mem = home.agent("ana")
+        mem.remember("The password of the printer is hunter1")
+        clock.advance(DAY)
+        secret = mem.remember("The password of the printer is hunter2")
+        assert home.jobs.run("review").figures["found"] == 0
+        assert mem.review.list(include_resolved=True) == []
+        assert left_of(["hunter2"], in_tables(location)) == []
+
+
+def test_the_reason_of_a_resolution_may_have_several_lines(home: Home, mem: Memory, clock: FixedClock) -> None:
+    deploys(mem, clock)
+    pair = found(home, mem)
+    why = "asked the team:\n- Tuesdays are full\n- Wednesdays are not"
+    mem.review.resolve(pair, "newer", why=why)
+    assert mem.history(pair.older.id)[-1].after["why"] == why
 
 
 def test_bad_resolutions_change_nothing(home: Home, mem: Memory, clock: FixedClock) -> None:

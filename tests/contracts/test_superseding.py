@@ -174,6 +174,19 @@ def test_remember_can_supersede(mem: Memory) -> None:
     assert (mem.get(old.id).superseded_by, new.name, new.category) == (new.id, "package manager", "decisions")
 
 
+def test_nothing_supersedes_across_the_account_and_a_workspace(mem: Memory, home: Home) -> None:
+    here = mem.remember("We use npm", name="package manager")
+    everywhere = mem.remember("I like tabs", name="indentation", scope="account")
+    with pytest.raises(Invalid, match="leave the scope out"):
+        mem.remember("We use pnpm", supersedes="package manager", scope="account")
+    with pytest.raises(Invalid, match="leave the scope out"):
+        mem.remember("I like spaces", supersedes="indentation", scope="channel", channel="ops")
+    assert {entry.id for entry in mem.list(include_past=True)} == {here.id, everywhere.id}
+    assert mem.remember("I like spaces", supersedes="indentation").scope == "account"
+    assert mem.remember("We use pnpm", supersedes="package manager", scope="channel", channel="ops").scope == "channel"
+    assert mem.get("indentation").content == "I like spaces"
+
+
 def test_bad_input_changes_nothing(mem: Memory, home: Home, clock: FixedClock) -> None:
     old = mem.remember("We deploy on Tuesdays", name="deploy day", origin="user")
     for wrong, error in (

@@ -90,7 +90,7 @@ class VaultMachine(RuleBasedStateMachine):
     def write(self, data: st.DataObject, rest: str) -> None:
         chosen = data.draw(st.sampled_from(sorted(self.living)))
         word, content = self.text(rest)
-        self.mem.apply(Write(chosen, content=content))
+        self.mem.apply(Write(chosen, content=content, origin="user"))
         self.living[chosen] = (word, self.living[chosen][1])
 
     @precondition(lambda self: self.living)

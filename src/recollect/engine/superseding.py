@@ -15,7 +15,7 @@ from recollect.concepts import concept_tags
 from recollect.engine import remember
 from recollect.engine.agent_store import Work
 from recollect.errors import Conflict, Denied, Invalid
-from recollect.model.entry import Entry, Origin
+from recollect.model.entry import Entry, Origin, Scope
 from recollect.model.operation import Add, Remove, Revision, Write
 from recollect.storage import entries, reviews
 from recollect.storage.database import Transaction
@@ -63,6 +63,11 @@ def supersede(work: Work, target: str, draft: Add, *, actor: str, now: int, why:
     must_be_open(old.entry)
     remember.knowledge(old.entry)
     _must_be_trusted(remember.origin_of(draft), old.entry, target)
+    if (draft.scope is Scope.ACCOUNT) is not (old.entry.scope is Scope.ACCOUNT):  # they may be in two databases
+        raise Invalid(
+            f"an entry of the scope {draft.scope} cannot supersede {old.entry.name or target!r}, which has the scope "
+            f"{old.entry.scope}; leave the scope out, or retract that one and remember this one by itself"
+        )
     since = draft.valid_from if isinstance(draft.valid_from, int) else now
     if old.entry.valid_from is not None and since <= old.entry.valid_from:
         raise Invalid(

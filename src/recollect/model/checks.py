@@ -7,7 +7,7 @@ from typing import TypeVar
 from recollect import names
 from recollect.errors import Invalid
 
-__all__ = ["count", "member", "members", "optional_name", "share"]
+__all__ = ["count", "member", "members", "optional_name", "reason", "share"]
 
 MAX_COUNT = 2**63 - 1
 """The largest integer of both databases."""
@@ -42,6 +42,11 @@ def count(value: object, what: str) -> int:
 def optional_name(value: object, what: str) -> str | None:
     """Return a valid name, or None for None."""
     return None if value is None else names.name(value, what)
+
+
+def reason(why: object) -> str | None:
+    """Return the reason of a change, text of any number of lines; None for None."""
+    return None if why is None else names.plain("why", why, lines=True)
 
 
 def share(value: object, what: str) -> float:

@@ -8,7 +8,7 @@ from recollect.model.entry import Origin
 from recollect.model.review import Resolution, ReviewPair
 from recollect.rest.caller import Reader, Writer
 from recollect.rest.idempotency import Route
-from recollect.rest.types import Body, Content, InPath, Page, PageLimit, ShortText, page
+from recollect.rest.types import Body, Content, InPath, Page, PageLimit, page
 
 __all__ = ["ResolveBody", "router"]
 
@@ -25,7 +25,7 @@ class ResolveBody(Body):
     resolution: Resolution
     content: Content | None = None
     origin: Origin | None = None
-    why: ShortText | None = None
+    why: Content | None = None
 
 
 @router.get("")

@@ -217,11 +217,22 @@ def _compared(note: _Note, other: _Note, known: OpenPair | None, weight: Weight)
     return _Compared(older, newer, difference.relation, difference.reason, identity)
 
 
+def _unchanged(tx: Transaction, pair: _Compared) -> bool:
+    """Return whether both notes still have the contents that were compared. One that was erased meanwhile must not be
+    quoted; one that was changed is compared again.
+    """
+    notes = (pair.older, pair.newer)
+    found = entries.stored(tx, [note.id for note in notes])
+    return all(note.id in found and found[note.id].entry.content == note.content for note in notes)
+
+
 def _keep(step: Step, pair: _Compared) -> None:
     """Store a pair; update or remove it if it is known already."""
     if pair.relation is None:
         if pair.known is not None:
             reviews.drop(step.tx, pair.known)
+        return
+    if not _unchanged(step.tx, pair):
         return
     identity = pair.known or names.new_id(step.job_run.now)
     stored = OpenPair(identity, pair.older.id, pair.newer.id, pair.relation, pair.reason)
