@@ -30,6 +30,7 @@ __all__ = [
     "DecaySettings",
     "DreamSettings",
     "EmbedderSettings",
+    "EncryptionSettings",
     "GitSettings",
     "ModelSettings",
     "RecallSettings",
@@ -209,6 +210,16 @@ class VaultSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class EncryptionSettings:
+    """Where the key of an encrypted SQLite home comes from; the key itself is no setting."""
+
+    key_file: str | None = None
+    """Path of a file that contains the key."""
+    key_command: str | None = None
+    """Command that prints the key, started without a shell."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
     """Address and limits of `recollect serve`."""
 
@@ -282,6 +293,7 @@ class Settings:
     upkeep: UpkeepSettings = field(default_factory=UpkeepSettings)
     git: GitSettings = field(default_factory=GitSettings)
     vault: VaultSettings = field(default_factory=VaultSettings)
+    encryption: EncryptionSettings = field(default_factory=EncryptionSettings)
     server: ServerSettings = field(default_factory=ServerSettings)
     profiles: Mapping[str, Profile] = field(default_factory=lambda: dict(PROFILES))
     """Profiles of contexts by name: [profiles.NAME] in the file."""
@@ -325,13 +337,26 @@ class Settings:
                 given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
                 raise ConfigError(f"{path} cannot be read: {error}") from error
-            for table, name in ((given, "home"), (given.get("vault"), "folder")):
+            paths = ((given, "home"), (given.get("vault"), "folder"), (given.get("encryption"), "key_file"))
+            for table, name in paths:
                 if isinstance(table, dict) and name in table:
                     table[name] = _beside(path, table[name])
+            if named is None and path == Path(FILE):
+                _refuse_command(given)
         _refuse_unknown(environ)
         result = _filled(cls, given, environ, "RECOLLECT", str(path or FILE))
         assert isinstance(result, Settings)
         return result
+
+
+def _refuse_command(given: Mapping[str, Any]) -> None:
+    """Reject a key command in the file of the current folder: whoever wrote it could run a program by it."""
+    table = given.get("encryption")
+    if isinstance(table, Mapping) and "key_command" in table:
+        raise ConfigError(
+            f"key_command in ./{FILE} is not run, because the file of a folder may be written by others; move it to "
+            f"~/.recollect/{FILE}, or set RECOLLECT_ENCRYPTION_KEY_COMMAND"
+        )
 
 
 def _tables(value: object) -> Mapping[str, Any]:

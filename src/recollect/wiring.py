@@ -24,7 +24,9 @@ from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
 from recollect.storage.files import new_folder, sync_folder
+from recollect.storage.sqlite.conversion import convert, counted_forms
 from recollect.storage.sqlite.database import SqliteDatabase
+from recollect.storage.sqlite.encryption import EncryptionKey, Form
 from recollect.transfer.archive import expanded, file_errors
 from recollect.transfer.copying import copy_folder
 
@@ -32,8 +34,12 @@ __all__ = [
     "Directory",
     "Server",
     "SingleFile",
+    "change_key",
+    "encrypted_files",
     "is_single_file",
+    "key_of",
     "open_home",
+    "open_key_file",
     "program",
     "project",
     "shown",
@@ -67,7 +73,7 @@ def open_home(
     where = os.fspath(location) if location is not None else settings.home
     folder = vault or settings.vault.folder
     return Home(
-        _place(where),
+        _place(where, key_of(settings)),
         clock or SystemClock(),
         embedder or _embedder(settings),
         _decay(settings),
@@ -158,13 +164,60 @@ def _embedder(settings: Settings) -> Embedder | None:
     return LocalEmbedder() if chosen.kind == "local" or (chosen.kind == "auto" and installed()) else None
 
 
-def _place(where: str) -> "Directory | SingleFile | Server":
+def key_of(settings: Settings) -> EncryptionKey | None:
+    """Return the key that the settings name, if any. It is read when it is first used."""
+    chosen = settings.encryption
+    if chosen.key_file is not None and chosen.key_command is not None:
+        raise ConfigError("[encryption] has a key_file and a key_command; remove one of them")
+    if chosen.key_command is not None:
+        return EncryptionKey.from_command(chosen.key_command)
+    return None if chosen.key_file is None else EncryptionKey.from_file(expanded(chosen.key_file))
+
+
+def open_key_file(settings: Settings) -> Path | None:
+    """Return the key file if other users of this machine may read it."""
+    chosen = settings.encryption.key_file
+    if chosen is None or os.name != "posix":
+        return None
+    path = expanded(chosen)
+    try:
+        return path if path.stat().st_mode & 0o077 else None
+    except OSError:
+        return None
+
+
+def encrypted_files(location: str) -> tuple[int, int]:
+    """Return how many files of a home are encrypted, and how many are not; on PostgreSQL there are none."""
+    place = None if "://" in location else _place(location)
+    forms = counted_forms([] if place is None or isinstance(place, Server) else place.files())
+    return forms[Form.ENCRYPTED], forms[Form.PLAIN]
+
+
+def change_key(location: str, old: EncryptionKey | None, new: EncryptionKey | None) -> tuple[int, int]:
+    """Give every file of a home the key `new`, or none; return how many were changed, and how many there are.
+
+    Files that have the new key already are left alone, so that it can be interrupted and repeated. Raises ConfigError
+    if a file has neither key or the location is PostgreSQL, NotFound if nothing is stored there, and Unavailable if
+    another process uses the home.
+    """
+    place = None if "://" in location else _place(location)
+    if place is None or isinstance(place, Server):
+        raise ConfigError("only homes in SQLite files are encrypted here; for PostgreSQL, encrypt the server's disk")
+    files = place.files()
+    if not files:
+        raise NotFound(f"nothing is stored in {shown(location)} yet; with a key in the settings it starts encrypted")
+    if isinstance(place, Directory):
+        place.remove_deleted()
+    return sum([convert(path, old, new) for path in files]), len(files)
+
+
+def _place(where: str, key: EncryptionKey | None = None) -> "Directory | SingleFile | Server":
     if not where.strip() or not _is_plain(where):
         raise ConfigError(
             "the location is empty, holds a NUL byte or is not valid Unicode; give a directory or a path ending in .db"
         )
     if where.startswith(("postgresql://", "postgres://")):
-        return Server(where)
+        return Server(where, key)
     if "://" in where:
         raise ConfigError(
             f"{where.split('://')[0]}:// is not a supported location; pass a directory, a path ending in .db, "
@@ -180,12 +233,12 @@ def _place(where: str) -> "Directory | SingleFile | Server":
     if path.suffix == ".db":
         if stat.S_ISDIR(mode):
             raise ConfigError(f"{path} is a directory; a location that ends in .db must be a file")
-        return SingleFile(path)
+        return SingleFile(path, key)
     if not mode:
         _refuse_misread(path)
     if mode and not stat.S_ISDIR(mode):
         raise ConfigError(f"{path} is a file; a location is a directory, or a file whose name ends in .db")
-    return Directory(path)
+    return Directory(path, key)
 
 
 def _refuse_misread(path: Path) -> None:
@@ -218,8 +271,8 @@ def _is_plain(path: str) -> bool:
 class SingleFile:
     """A home in one file: the workspace `default` and the account."""
 
-    def __init__(self, path: Path) -> None:
-        self._database = SqliteDatabase(path)
+    def __init__(self, path: Path, key: EncryptionKey | None = None) -> None:
+        self._database = SqliteDatabase(path, key)
 
     def account(self) -> Database:
         """Return the file."""
@@ -258,6 +311,10 @@ class SingleFile:
             raise NotFound(f"{self._database.path} does not exist yet; there is nothing to back up")
         self._database.admin.backup(target)
 
+    def files(self) -> list[Path]:
+        """Return the file, once it exists."""
+        return [self._database.path] if self._database.path.exists() else []
+
     def close(self) -> None:
         """Close the file."""
         self._database.admin.close()
@@ -266,9 +323,9 @@ class SingleFile:
 class Directory:
     """A home in a directory: account.db, and workspaces/<name>/memory.db."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._account = SqliteDatabase(path / "account.db")
+    def __init__(self, path: Path, key: EncryptionKey | None = None) -> None:
+        self._path, self._key = path, key
+        self._account = SqliteDatabase(path / "account.db", key)
         self._workspaces: dict[str, SqliteDatabase] = {}
 
     def account(self) -> SqliteDatabase:
@@ -279,7 +336,7 @@ class Directory:
         """Return the workspace's file."""
         found = self._workspaces.get(name)
         return found or self._workspaces.setdefault(
-            name, SqliteDatabase(self._path / "workspaces" / name / "memory.db")
+            name, SqliteDatabase(self._path / "workspaces" / name / "memory.db", self._key)
         )
 
     def workspaces(self) -> list[str]:
@@ -297,7 +354,11 @@ class Directory:
             pass  # another process was first
         except OSError as error:
             raise Unavailable(f"the workspace {workspace} cannot be removed: {error.strerror}; try again") from error
-        for folder in self._path.glob(".*.deleted"):  # also leftovers of a killed process
+        self.remove_deleted()
+
+    def remove_deleted(self) -> None:
+        """Remove the content of deleted workspaces, also what a killed process left."""
+        for folder in self._path.glob(".*.deleted"):
             shutil.rmtree(folder, ignore_errors=True)
 
     def vault(self, workspace: str) -> Path:
@@ -325,6 +386,11 @@ class Directory:
             for vault in self._vaults():
                 copy_folder(vault, aside / vault.relative_to(self._path))
 
+    def files(self) -> list[Path]:
+        """Return the files of the account and of the workspaces, as far as they exist."""
+        found = [self._account.path, *(self.workspace(name).path for name in self.workspaces())]
+        return [path for path in found if path.exists()]
+
     def close(self) -> None:
         """Close every file."""
         for database in (self._account, *self._workspaces.values()):
@@ -334,7 +400,8 @@ class Directory:
 class Server:
     """A home in a PostgreSQL database: a schema per workspace and agent, and one for the account."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, key: EncryptionKey | None = None) -> None:
+        self._key = key
         try:
             from recollect.storage.postgres.database import PostgresDatabase
             from recollect.storage.postgres.schemas import Schemas
@@ -379,7 +446,7 @@ class Server:
     def backup(self, target: Path) -> None:
         """Copy everything into a new directory of SQLite files, a home that opens without a server."""
         with _new_directory(target) as aside:
-            copy = Directory(aside)
+            copy = Directory(aside, self._key)
             databases: list[tuple[Database, SqliteDatabase]] = [(self._account, copy.account())]
             databases += [(self.workspace(name), copy.workspace(name)) for name in self.workspaces()]
             try:

@@ -39,6 +39,7 @@ OTHERS = {
     "storage.schema": "files of the package",
     "storage.files": "databases and their folders",
     "storage.postgres.server": "a pool of connections",
+    "storage.sqlite.encryption": "the key file",
     "storage.sqlite.administration": "the database file, to look for erased text",
     "transfer.archive": "the file that an export or import names",
     "transfer.copying": "the copies that a backup makes",

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import typer
 from docs.pages import ROOT
+from encryption.conftest import python_path
 from surfaces.command import Command, environment
 
 import recollect
@@ -128,7 +129,12 @@ def test_every_example_of_a_help_text_works(example: str, tmp_path: Path) -> Non
     if "<" in words:
         stdin = (tmp_path / words.pop()).read_bytes()
         words.pop()
-    Command(tmp_path)(*words, stdin=stdin, RECOLLECT_EMBEDDER_KIND="local")
+    changes = {"RECOLLECT_EMBEDDER_KIND": "local"}
+    if "crypt" in example:
+        for name in ("key", "new.key"):
+            (tmp_path / name).write_text(f"the content of {name}")
+        changes |= {"PYTHONPATH": python_path(), "RECOLLECT_ENCRYPTION_KEY_FILE": "key"}
+    Command(tmp_path)(*words, stdin=stdin, **changes)
 
 
 def serves(folder: Path, words: list[str]) -> None:

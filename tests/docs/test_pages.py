@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from docs.pages import PAGES, ROOT, Block, anchors, blocks, links, shows
+from encryption.conftest import python_path
 from surfaces.command import environment, fork_server
 from surfaces.server import serving
 
@@ -47,7 +48,7 @@ def test_every_example_of_a_page_does_what_it_says(
             if block.language == "python":
                 run_python(block, namespace, where, {ADDRESS: address, SERVER: server})
             elif block.language == "console":
-                run_console(block, tmp_path, where)
+                run_console(block, tmp_path, where, python_path() if page.name == "encryption.md" else None)
 
 
 def run_python(block: Block, namespace: dict[str, object], where: str, meant: dict[str, str]) -> None:
@@ -61,14 +62,15 @@ def run_python(block: Block, namespace: dict[str, object], where: str, meant: di
     assert output.getvalue().splitlines() == block.printed(), where
 
 
-def run_console(block: Block, folder: Path, where: str) -> None:
+def run_console(block: Block, folder: Path, where: str, modules: str | None = None) -> None:
     program = folder / "bin" / "recollect"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m recollect "$@"\n')
     program.chmod(0o755)
     path = f"{program.parent}{os.pathsep}{os.environ['PATH']}"
+    changes = {"PATH": path} if modules is None else {"PATH": path, "PYTHONPATH": modules}
     for command, expected in block.commands():
-        code, output = run_command(command, folder, environment(PATH=path))
+        code, output = run_command(command, folder, environment(**changes))
         assert code == 0, f"{where}: $ {command}\n{output}"
         if expected:
             assert shows(expected, output), f"{where}: $ {command}\n{output}\nis not what is shown:\n{expected}"

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import tempfile
 import termios
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -64,8 +64,9 @@ def environment(**changes: str) -> dict[str, str]:
 class Command:
     """Runs `recollect ARGS…` in a folder. A traceback fails the test, whatever it is about."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, server: Callable[[], ForkServer] | None = None) -> None:
         self.folder = folder
+        self._server = server or fork_server
 
     def __call__(self, *args: str | bytes, stdin: bytes = b"", code: int = 0, **changes: str) -> Ended:
         fresh = (
@@ -90,7 +91,7 @@ class Command:
         os.write(write, stdin)
         os.close(write)
         with os.fdopen(read), tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-            code = fork_server().start(args, self.folder, environ, [read, out.fileno(), err.fileno()]).wait()
+            code = self._server().start(args, self.folder, environ, [read, out.fileno(), err.fileno()]).wait()
             out.seek(0)
             err.seek(0)
             return Ended(code, out.read(), err.read().decode())

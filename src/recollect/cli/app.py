@@ -12,6 +12,7 @@ from recollect.cli import (
     conversation,
     demo,
     doctor,
+    encryption,
     home,
     hook,
     jobs,
@@ -82,6 +83,7 @@ app.add_typer(review.app, name="review")
 app.add_typer(jobs.app, name="jobs")
 app.add_typer(workspace.app, name="workspace")
 app.add_typer(home.app)
+app.add_typer(encryption.app)
 app.add_typer(stats.app)
 app.add_typer(doctor.app)
 app.add_typer(vault.app, name="vault")

@@ -24,7 +24,7 @@ from recollect.clock import SystemClock
 from recollect.config import Settings, user_file
 from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
 from recollect.home import Home
-from recollect.wiring import shown
+from recollect.wiring import encrypted_files, open_key_file, shown
 
 __all__ = ["HealthCheck", "app"]
 
@@ -94,6 +94,7 @@ def _memory(call: Invocation, deep: bool) -> Iterator[HealthCheck]:
     if call.wrong and "home" not in call.given:
         return  # without settings the location is unknown
     try:
+        yield from _encryption(call)  # first: it says why the memory cannot be opened
         with recollect.open(call.home, settings=call.settings) as home:
             workspaces, where = home.workspaces(), shown(call.home)
             if not workspaces:
@@ -109,7 +110,8 @@ def _memory(call: Invocation, deep: bool) -> Iterator[HealthCheck]:
             if deep:
                 yield from _checked(call, home)
     except ConfigError as error:
-        yield HealthCheck("memory", "bad", str(error), "pass another location with --home; see docs/storage.md")
+        do = "pass another location with --home; see docs/storage.md and docs/encryption.md"
+        yield HealthCheck("memory", "bad", str(error), do)
     except RecollectError as error:
         yield HealthCheck("memory", "bad", str(error), "see docs/storage.md, or restore a backup")
 
@@ -163,6 +165,22 @@ def _disk(location: str) -> Iterator[HealthCheck]:
             yield HealthCheck("disk", "bad", f"only {free / 1e6:,.0f} MB free", "free some space, or writes will fail")
         else:
             yield HealthCheck("disk", "good", f"{free / 1e9:,.0f} GB free")
+
+
+def _encryption(call: Invocation) -> Iterator[HealthCheck]:
+    encrypted, plain = encrypted_files(call.home)
+    if encrypted and plain:
+        says, do = f"{encrypted} of {encrypted + plain} files", _command(call, "encrypt")
+        yield HealthCheck("encrypted", "bad", says, do)
+    elif encrypted:
+        yield HealthCheck("encrypted", "good", f"yes: {counted(encrypted, 'file')}")
+    elif plain:
+        says, do = "no: recollect does not encrypt the files of this home", "optional: see docs/encryption.md"
+        yield HealthCheck("encrypted", "better", says, do)
+    readable = open_key_file(call.settings)
+    if readable is not None:
+        says = f"other users of this machine may read the key file {readable}"
+        yield HealthCheck("encrypted", "better", says, shlex.join(["chmod", "600", str(readable)]))
 
 
 def _meaning(settings: Settings) -> Iterator[HealthCheck]:

@@ -13,7 +13,7 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["alone_in", "new_file", "new_folder", "publish", "sync_folder"]
+__all__ = ["alone_in", "new_file", "new_folder", "publish", "remove_leftovers", "sync_file", "sync_folder"]
 
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{32}\.new", re.DOTALL)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -33,7 +33,7 @@ def new_folder(target: Path) -> Iterator[Path]:
         sync_folder(folder.parent)
     aside = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.new")
     with alone_in(target.parent):  # no other process may remove the folder before it is locked
-        _remove_leftovers(target.parent)
+        remove_leftovers(target.parent)
         aside.mkdir(mode=0o700)
         lock = _lock(aside)
     try:
@@ -69,8 +69,8 @@ def _lock(folder: Path) -> int | None:
     return opened
 
 
-def _remove_leftovers(folder: Path) -> None:
-    """Remove temporary folders left by killed processes; ignore those that cannot be removed."""
+def remove_leftovers(folder: Path) -> None:
+    """Remove temporary folders left by killed processes, inside `alone_in`; ignore those that cannot be removed."""
     for found in list(folder.glob(".*.new")):
         if not _LEFTOVER.fullmatch(found.name) or found.is_symlink() or not found.is_dir():
             continue
@@ -109,6 +109,15 @@ def alone_in(folder: Path) -> Iterator[None]:
     try:
         fcntl.flock(opened, fcntl.LOCK_EX)
         yield
+    finally:
+        os.close(opened)
+
+
+def sync_file(path: Path) -> None:
+    """Sync a file's content to disk. No connection of this process may be open on it: closing releases its locks."""
+    opened = os.open(path, os.O_RDWR)
+    try:
+        os.fsync(opened)
     finally:
         os.close(opened)
 

@@ -12,6 +12,7 @@ from recollect.model.report import Finding
 from recollect.storage.database import Administration, DumpedTables
 from recollect.storage.files import new_file, publish
 from recollect.storage.sqlite.file import SqliteFile, forks
+from recollect.storage.sqlite.opening import open_file
 from recollect.storage.sqlite.transactions import SqliteRead, SqliteWrite
 
 __all__ = ["SqliteAdministration"]
@@ -107,7 +108,7 @@ class SqliteAdministration(Administration):
         if target.exists():
             raise Conflict(f"{target} exists already; choose a new path for the backup, or remove it first")
         with self._file.connection() as source, self._file.errors(target), new_file(target) as aside:
-            copy = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
+            copy = open_file(aside, self._file.key)
             try:
                 # A single step over all pages: the copy is one snapshot, and does not block writers.
                 with copy.backup("main", source, "main") as work:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from recollect.storage.database import Database
 from recollect.storage.sqlite.administration import SqliteAdministration
+from recollect.storage.sqlite.encryption import EncryptionKey
 from recollect.storage.sqlite.file import SqliteFile
 from recollect.storage.sqlite.transactions import SqliteRead, SqliteWrite
 
@@ -13,9 +14,9 @@ __all__ = ["SqliteDatabase"]
 class SqliteDatabase(Database):
     """One SQLite file with recollect's tables. Opening creates nothing; the first write creates the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, key: EncryptionKey | None = None) -> None:
         self.path = path
-        self.file = SqliteFile(path)
+        self.file = SqliteFile(path, key)
         self.admin: SqliteAdministration = SqliteAdministration(self.file)
 
     def read(self, agent: str) -> SqliteRead:

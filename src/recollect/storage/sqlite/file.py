@@ -19,6 +19,7 @@ from recollect.errors import Corrupt, RecollectError, Unavailable
 from recollect.storage.database import Row
 from recollect.storage.files import alone_in
 from recollect.storage.sqlite import opening
+from recollect.storage.sqlite.encryption import EncryptionKey
 from recollect.storage.sqlite.errors import Errors
 from recollect.storage.sqlite.forks import Forks
 from recollect.storage.sqlite.opening import log_state, wal_of
@@ -69,8 +70,8 @@ def give_empty(connection: apsw.Connection) -> None:
 class SqliteFile:
     """One file: its idle connections, and what identifies the file that they are open on."""
 
-    def __init__(self, path: Path) -> None:
-        self.path, self.wal = path, wal_of(path)
+    def __init__(self, path: Path, key: EncryptionKey | None = None) -> None:
+        self.path, self.wal, self.key = path, wal_of(path), key
         self.generation = 0
         self.writing = threading.Lock()
         """Held by the one writer of this process."""
@@ -131,7 +132,7 @@ class SqliteFile:
 
     def create(self) -> None:
         """Create the file, unless another process was first."""
-        opening.create(self.path)
+        opening.create(self.path, self.key)
         self.present()
 
     def take(self) -> tuple[apsw.Connection, int]:
@@ -202,7 +203,7 @@ class SqliteFile:
                 "Start it before there are threads, or with multiprocessing's spawn or forkserver"
             )
         self._log = None
-        return opening.connect(self.path)
+        return opening.connect(self.path, self.key)
 
     def _switch(self, identity: tuple[int, int] | None) -> None:
         """Switch to another file, to none, or reopen the same: close idle connections and start a new generation."""

@@ -13,8 +13,9 @@ import apsw
 from recollect.errors import ConfigError, Corrupt
 from recollect.storage.files import new_file, publish
 from recollect.storage.schema import migrations
+from recollect.storage.sqlite.encryption import EncryptionKey, require_form, unlock
 
-__all__ = ["BUSY_MS", "connect", "create", "empty", "log_state", "require_known_version", "wal_of"]
+__all__ = ["BUSY_MS", "connect", "create", "empty", "log_state", "open_file", "require_known_version", "wal_of"]
 
 APPLICATION_ID = 0x52434C54  # "RCLT"
 BUSY_MS = 30_000
@@ -46,35 +47,53 @@ def log_state(wal: Path) -> tuple[int, int] | None:
     return (found.st_ino, found.st_mtime_ns) if found.st_size else None
 
 
-def connect(path: Path) -> apsw.Connection:
-    """Open an existing file and migrate it; raise Corrupt or ConfigError if it is damaged or not a memory."""
-    size = path.stat().st_size
-    if size < SMALLEST:
-        raise Corrupt(
-            f"{path} is empty ({size} bytes): it was truncated, or is not a recollect memory. "
-            "Restore it from a backup, or remove it to start afresh"
-        )
-    connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE)
+def open_file(path: Path, key: EncryptionKey | None) -> apsw.Connection:
+    """Open a connection to a file and give it the key. Every connection to a file starts here."""
+    flags = apsw.SQLITE_OPEN_READWRITE | apsw.SQLITE_OPEN_URI  # the path is absolute, so that it is no URI itself
+    connection = apsw.Connection(str(path.absolute()), flags=flags)
     try:
         connection.set_busy_timeout(BUSY_MS)
-        for name, value in _EVERY_CONNECTION:
-            connection.pragma(name, value)
-        if connection.pragma("application_id") != APPLICATION_ID:
-            raise ConfigError(
-                f"{path} is an SQLite database, but not a recollect memory; pass the path of another file"
-            )
-        _require_whole(connection, path)
-        _migrate(connection, path)
+        if key is not None:
+            unlock(connection, key)
     except BaseException:
         connection.close(True)
         raise
     return connection
 
 
-def create(path: Path) -> None:
+def connect(path: Path, key: EncryptionKey | None = None) -> apsw.Connection:
+    """Open an existing file and migrate it; raise Corrupt or ConfigError if it is damaged or not a memory."""
+    found = path.stat()
+    if found.st_size < SMALLEST:
+        raise Corrupt(
+            f"{path} is empty ({found.st_size} bytes): it was truncated, or is not a recollect memory. "
+            "Restore it from a backup, or remove it to start afresh"
+        )
+    require_form(path, key)
+    connection = open_file(path, key)
+    try:
+        first = _first_read(connection)
+        # While the first read waited for a lock, the file may have been replaced: see conversion.py.
+        if _is_same(path, found):
+            _require_ours(first, path, key)
+            _require_log(connection, path, key, found)
+        if _is_same(path, found):
+            for name, value in _EVERY_CONNECTION:
+                connection.pragma(name, value)
+            _require_whole(connection, path)
+            _migrate(connection, path)
+            return connection
+    except BaseException:
+        connection.close(True)
+        raise
+    connection.close()
+    return connect(path, key)
+
+
+def create(path: Path, key: EncryptionKey | None = None) -> None:
     """Create the file: build it under a temporary name, then link it into place. The first of two creators wins."""
     with new_file(path) as aside:
-        connection = apsw.Connection(str(aside), flags=apsw.SQLITE_OPEN_READWRITE)
+        connection = open_file(aside, key)
         try:
             for name, value in (*_NEW_FILE, *_EVERY_CONNECTION):
                 connection.pragma(name, value)
@@ -105,6 +124,47 @@ def require_known_version(connection: apsw.Connection, path: Path) -> int:
             f"{migrations()[-1].number}): upgrade recollect to open it; nothing was changed"
         )
     return version
+
+
+def _first_read(connection: apsw.Connection) -> int | apsw.NotADBError:
+    """Return the application id of a file, or the error if its first page makes no sense."""
+    try:
+        found: int = connection.pragma("application_id")
+        return found
+    except apsw.NotADBError as error:
+        return error
+
+
+def _require_ours(first: int | apsw.NotADBError, path: Path, key: EncryptionKey | None) -> None:
+    """Raise ConfigError if the file is no memory, or the key does not fit."""
+    if first == APPLICATION_ID:
+        return
+    if isinstance(first, int):
+        raise ConfigError(f"{path} is an SQLite database, but not a recollect memory; pass the path of another file")
+    if key is None:
+        raise first
+    raise ConfigError(
+        f"{path} cannot be decrypted with the key from {key.source}: it has another key. If a change of keys was "
+        "interrupted, run it again"
+    )
+
+
+def _require_log(connection: apsw.Connection, path: Path, key: EncryptionKey | None, found: os.stat_result) -> None:
+    """Enable the write-ahead log if a conversion was killed after it had left it (see conversion.py)."""
+    if connection.pragma("journal_mode") == "wal":
+        return
+    alone = open_file(path, key)
+    try:
+        alone.pragma("locking_mode", "exclusive")
+        alone.execute("BEGIN EXCLUSIVE; COMMIT")  # keeps the lock, so that nothing replaces the file after the check
+        if _is_same(path, found):
+            alone.pragma("journal_mode", "wal")
+    finally:
+        alone.close()
+
+
+def _is_same(path: Path, found: os.stat_result) -> bool:
+    return os.path.samestat(path.stat(), found)
 
 
 def _require_whole(connection: apsw.Connection, path: Path) -> None:
