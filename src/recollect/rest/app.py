@@ -3,13 +3,14 @@
 import logging
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from functools import cache
 
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from prometheus_client import CollectorRegistry
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 import recollect
 from recollect.clock import SystemClock
@@ -67,6 +68,7 @@ NOUNS = (
     dashboard,
     reference,
 )
+ROUTERS = (*(noun.router for noun in NOUNS), pages.router)
 _log = logging.getLogger("recollect.rest")
 
 
@@ -78,11 +80,10 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
         version=recollect.__version__,
         description=DESCRIPTION.strip(),
         lifespan=_lifespan,
-        responses=errors.described(400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503),
+        routes=_routes(),
         redoc_url=None,
         docs_url=None,
         redirect_slashes=False,
-        generate_unique_id_function=lambda route: f"{[*route.tags, 'page'][0]}_{route.name}",
     )
     app.state.home, app.state.settings, app.state.clock = home, settings, SystemClock()
     app.state.needs_token = settings.server.require_token or not is_loopback(settings.server.host)
@@ -91,10 +92,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.stopping = ShutdownEvent()
     app.state.feeds = feed.Feeds(home, app.state.stopping)
     errors.install(app)
-    routers = [*(noun.router for noun in NOUNS), pages.router]
-    for router in routers:
-        app.include_router(router)
-    app.state.routes = [route for router in routers for route in router.routes]
+    app.state.routes = [route for router in ROUTERS for route in router.routes]
     # `Guard` already checks hosts and origins. Sessions live in one process, so several workers do without them.
     app.state.mcp = McpEndpoint(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
     app.router.routes.append(Route("/mcp", endpoint=app.state.mcp))
@@ -115,6 +113,18 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
             expose_headers=EXPOSED,
         )
     return app
+
+
+@cache
+def _routes() -> list[BaseRoute]:
+    """Return the routes of all nouns. They are the same in every app, and FastAPI takes some time to build one."""
+    together = APIRouter(
+        responses=errors.described(400, 401, 403, 404, 408, 409, 413, 415, 421, 422, 429, 503),
+        generate_unique_id_function=lambda route: f"{[*route.tags, 'page'][0]}_{route.name}",
+    )
+    for router in ROUTERS:
+        together.include_router(router)
+    return together.routes
 
 
 async def _speaker(request: Request) -> Speaker:
