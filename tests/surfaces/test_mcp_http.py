@@ -77,7 +77,7 @@ def by_http(url: str, agent: str, mode: str, story: Story) -> None:
     async def live() -> None:
         headers = {"Authorization": f"Bearer {agent}"}
         async with (
-            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http,
+            httpx2.AsyncClient(headers=headers, trust_env=False, verify=False, timeout=30) as http,
             Client(streamable_http_client(url, http_client=http), mode=mode) as client,
         ):
             await story(Agent(client))

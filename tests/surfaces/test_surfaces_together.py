@@ -26,7 +26,7 @@ def over_mcp(url: str, tool: str, *, mode: str = "2026-07-28", secret: str | Non
     async def ask() -> Any:
         headers = {} if secret is None else {"Authorization": f"Bearer {secret}"}
         async with (
-            httpx2.AsyncClient(headers=headers, trust_env=False, timeout=30) as http,
+            httpx2.AsyncClient(headers=headers, trust_env=False, verify=False, timeout=30) as http,
             Client(streamable_http_client(f"{url}/mcp", http_client=http), mode=mode) as client,
         ):
             return await client.call_tool(tool, arguments)
