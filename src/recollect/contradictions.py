@@ -161,7 +161,7 @@ def _related(one: _Statement, other: _Statement) -> bool:
     return (len(common) > 1 or one.subject in common) and one.folds != other.folds
 
 
-@lru_cache(maxsize=2_048)  # a note is compared with several neighbours
+@lru_cache(maxsize=4_096)  # a note is compared with several neighbours
 def _statements(text: str) -> tuple[_Statement, ...]:
     lines = (_LIST_MARK.sub("", line) for line in sentences(few_marks(text))[:MOST_SENTENCES])
     found = ((line, tuple(_words(line))) for line in lines if not line.endswith(("?", "\uff1f")))
@@ -179,11 +179,12 @@ def _words(sentence: str) -> Iterator[_Word]:
         pieces = _EAST_ASIAN.findall(token) if _EAST_ASIAN.search(token) else [token]
         for piece in pieces:
             if piece not in _SILENT:
-                yield _word(piece, first=first)
+                yield _word(piece, first)
                 first = False
 
 
-def _word(written: str, *, first: bool) -> _Word:
+@lru_cache(maxsize=32_768)  # texts repeat their words
+def _word(written: str, first: bool) -> _Word:
     folded = _folded(written)
     kind = _kind(written, folded, first=first)
     label = kind == "name" and len(written) == 1
@@ -248,7 +249,6 @@ def _is_value(word: _Word, kind: str) -> bool:
     return kind == "number" or len(word.folded) > 3 or (word.written[0].isupper() and not word.first)
 
 
-@lru_cache(maxsize=16_384)
 def _root(folded: str) -> str:
     if len(folded) <= _STEM:
         return folded

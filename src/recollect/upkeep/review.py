@@ -109,28 +109,36 @@ class _Rarity:
     """
 
     def __init__(self, index: Index) -> None:
-        self._index, self._notes = index, FEW
+        self._index = index
         self._held: dict[str, int] = {}
         self._weights: dict[str, float] = {}
 
-    def learn(self, tx: Transaction, counters: Counters, words: Iterable[Sequence[str]]) -> None:
-        """Look up the spellings of words that are not known yet."""
-        if len(self._held) > MOST_WORDS:
+    def tidy(self) -> None:
+        """Forget everything if it has become much."""
+        if len(self._held) + len(self._weights) > MOST_WORDS:
             self._held.clear()
             self._weights.clear()
-        self._notes = max(counters.live, FEW)
+
+    def learn(self, tx: Transaction, counters: Counters, words: Iterable[Sequence[str]]) -> None:
+        """Look up the words, given by their spellings, that are not known yet."""
         new = list({term for word in words for term in word if term not in self._held})
         self._held |= {**dict.fromkeys(new, 0), **self._index.holding(tx, counters, new)}
+
+    def weigh(self, tx: Transaction, counters: Counters, words: Iterable[str]) -> None:
+        """Compute the weights of words that have none yet."""
+        spelled = {word: text.query_terms(word) for word in words if word not in self._weights}
+        self.learn(tx, counters, chain.from_iterable(spelled.values()))
+        notes = max(counters.live, FEW)
+        for word, spellings in spelled.items():
+            held = max(map(self._holding, spellings), default=0)
+            self._weights[word] = log(notes / max(held, 1)) / log(notes)
 
     def rarest(self, words: Sequence[Sequence[str]], count: int) -> list[Sequence[str]]:
         """Return the rarest of the words, which must be known."""
         return sorted(words, key=self._holding)[:count]
 
     def weight(self, word: str) -> float:
-        """Return 1 for a word of one note, 0 for a word of every note. Its spellings must be known."""
-        if word not in self._weights:
-            held = max(map(self._holding, (text.query_terms(word))), default=0)
-            self._weights[word] = log(self._notes / max(held, 1)) / log(self._notes)
+        """Return the weight of a word: 1 if one note has it, 0 if every note has it."""
         return self._weights[word]
 
     def _holding(self, word: Sequence[str]) -> int:
@@ -151,6 +159,7 @@ class _Comparison:
         known = {frozenset((one.older_id, one.newer_id)): one for one in reviews.open_of(self._tx, ids)}
         written = self._notes(ids)
         partners = {note.id: note for note in self._notes({other for pair in known for other in pair})}
+        self._rarity.tidy()
         queries = {note.id: text.query_terms(note.statement[:QUERY_LENGTH]) for note in written}
         self._rarity.learn(self._tx, self._counters, chain.from_iterable(queries.values()))
         near: dict[frozenset[str], tuple[_Note, _Note]] = {}
@@ -158,8 +167,8 @@ class _Comparison:
             listed = (partners.get(one.other(note.id)) for pair, one in known.items() if note.id in pair)
             for other in (*self._neighbours(note, queries[note.id]), *filter(None, listed)):
                 near.setdefault(frozenset((note.id, other.id)), (note, other))
-        said = {word for both in near.values() for note in both for word in topic(note.statement)}
-        self._rarity.learn(self._tx, self._counters, chain.from_iterable(map(text.query_terms, said)))
+        said = {note.statement for both in near.values() for note in both}
+        self._rarity.weigh(self._tx, self._counters, {word for one in said for word in topic(one)})
         found = [_compared(note, other, known.get(pair), self._rarity.weight) for pair, (note, other) in near.items()]
         return [one for one in found if one.relation is not None or one.known is not None]
 
