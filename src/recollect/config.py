@@ -48,7 +48,7 @@ FILE = "recollect.toml"
 PROFILES = {
     "default": Profile(),
     "coding": Profile(budget=3_000, decisions=5, lessons=5),
-    "brief": Profile(budget=500, decisions=1, lessons=1, notes=1, recovery=0),
+    "brief": Profile(budget=500, decisions=1, lessons=1, recovery=0),
 }
 """The built-in profiles."""
 OWN = ("RECOLLECT_CONFIG", "RECOLLECT_CONVERSATION")

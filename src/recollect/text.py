@@ -52,6 +52,7 @@ __all__ = [
     "sentences",
     "snippet",
     "terms",
+    "token_weight",
 ]
 
 ANALYSIS_VERSION: int = 1
@@ -520,7 +521,12 @@ _TOKEN_COSTS = _TokenCosts()
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a language model, within about 10% for prose in the languages above and for code."""
-    return math.ceil(sum(map(_TOKEN_COSTS.__getitem__, _PIECE.findall(text))))
+    return math.ceil(token_weight(text))
+
+
+def token_weight(text: str) -> float:
+    """Return the estimate before it is rounded up: for lines, it adds up to that of the whole text."""
+    return sum(map(_TOKEN_COSTS.__getitem__, _PIECE.findall(text)))
 
 
 def normalise(text: str) -> str:

@@ -25,6 +25,7 @@ FLOORS: list[set[str]] = [
         "concepts",
         "contradiction_words",
         "contradictions",
+        "standing_rules",
         "validity",
         "config",
         "model",

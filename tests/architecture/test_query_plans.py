@@ -53,6 +53,7 @@ WHOLE = {
     "vectors.to_move",
     # They read in the order of a key, and stop early.
     "context.notes",
+    "context.phrase",
     "entries.some",
     "history.newest",
     "reminders.every",

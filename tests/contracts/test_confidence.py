@@ -111,7 +111,7 @@ def test_a_context_says_when_nothing_stored_answers_the_command(mem: Memory) -> 
     for fact in FACTS:
         mem.remember(fact, category="decisions")
     mem.remember("[ ] order chairs", category="tasks")
-    line = "No stored decision, lesson or note answers this command.\n"
+    line = "Nothing stored seems to answer this command.\n"
     for command, answered in ((KNOWN, True), (UNKNOWN, False), ("", True)):
         context = mem.context(command)
         assert (context.answered, context.text.count(line)) == (answered, 0 if answered else 1)

@@ -16,7 +16,7 @@ def test_a_context_is_shown_as_text_as_markdown_and_as_json(cli: Command, locati
         "## MEMORY CONTEXT\nRelevant Decisions:\n- We deploy on Tuesdays (2026-03-02, agent)\n"
         "Relevant Lessons:\n- Never deploy on a Friday (2026-03-03, agent)\n---\n"
     )
-    assert cli(*where, "context", "deploy", "--orient", "--budget", "26").lines == [
+    assert cli(*where, "context", "deploy", "--orient", "--budget", "32").lines == [
         "# Orientation",
         "",
         "## Relevant Decisions",

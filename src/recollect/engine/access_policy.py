@@ -20,10 +20,22 @@ from recollect.model.history import ConversationInfo, Status
 from recollect.storage import history
 from recollect.storage.database import Transaction
 
-__all__ = ["SHARED", "narrowed", "of_another", "other_agent", "participant", "past_of_another", "readable", "shows"]
+__all__ = [
+    "PAST",
+    "SHARED",
+    "narrowed",
+    "of_another",
+    "other_agent",
+    "participant",
+    "past_of_another",
+    "readable",
+    "shows",
+]
 
 SHARED = "_shared"
 """The agent whose entries all agents of a workspace see."""
+PAST = (Status.IDLE, Status.ARCHIVED)
+"""The states of a conversation in which other agents may read it."""
 _SHARED_SCOPES = (Scope.CHANNEL, Scope.WORKSPACE)
 
 _READABLE = (Lifetime.MID_TERM, Lifetime.LONG_TERM)
@@ -90,7 +102,7 @@ def past_of_another(reader: Store, target_agent: str, *, call: str, query: str, 
     """Record a search in another agent's conversations; return the statuses that the reader may see: past ones."""
     with reader.write() as work:
         work.tx.run("access.record", at=now, target_agent=target_agent, call=call, query=query)
-    return (Status.IDLE, Status.ARCHIVED)
+    return PAST
 
 
 def participant(owner: Store, agent: str, id_or_ref: str) -> ConversationInfo:

@@ -1,25 +1,32 @@
 """The block of text that a new session starts with: selected, trimmed to a token budget, and safe to put in a prompt.
 
 The argument. A new session needs what a colleague needs who takes over: what the project is, where the last session
-stopped, decisions and lessons about the task at hand, open tasks. Decisions, lessons and notes are recalled with the
-command as the query, or are the newest if the command is empty; the rest is always the newest. Over budget, notes are
-dropped first, then lessons, decisions and the hand-off, but never the project or a task.
+stopped, decisions and lessons about the task at hand, open tasks, and what was remembered or said about it before.
+Decisions and lessons are recalled with the command as the query, or are the newest if the command is empty; project,
+hand-off and tasks are always the newest. Over budget, lessons are dropped first, then decisions and the hand-off, but
+never the project or a task. The rest of the budget is filled with standing rules, which hold whatever the command is,
+and with the notes and turns that answer it; see `context_filling`.
 
 Memory is data: items enter the block through `Section.lines()`, which fences them (see `recollect.fencing`). Output is
 deterministic, so that a prompt cache stays warm. A section that fails is omitted and listed in `failed`, never raised.
 """
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import TypeVar
 
-from recollect import fencing, text
-from recollect.engine import access_policy, conversations, project
+from recollect import fencing, standing_rules, text
+from recollect.engine import access_policy, context_filling, conversation_search, conversations, project
 from recollect.engine.agent_store import Store
-from recollect.engine.recall import Request, recall, recall_each
+from recollect.engine.context_filling import ContextCandidate
+from recollect.engine.insights import COMPACTED
+from recollect.engine.recall import Request, query_vector, recall, recall_each
 from recollect.errors import Invalid, RecollectError, Unavailable
 from recollect.model.context import (
     DECISIONS,
+    EARLIER,
     HANDOFF,
     HEADINGS,
     LESSONS,
@@ -38,9 +45,10 @@ from recollect.model.context import (
 )
 from recollect.model.entry import Category, Entry, Kind, Origin, Scope, State
 from recollect.model.filters import Filters
-from recollect.model.history import Status
+from recollect.model.history import Lane, Status
 from recollect.model.recall import UNANSWERED, Hit
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
+from recollect.search.duplicates import wording
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries, reviews
 from recollect.storage.database import Row, Transaction
@@ -55,15 +63,34 @@ UNBOXED = 20
 """Maximum number of tasks without a checkbox; tasks are never trimmed."""
 OPEN = "[ ]"
 CHUNK = 500
-TRIMMED = (NOTES, LESSONS, DECISIONS, HANDOFF)
-"""Sections that are trimmed to the budget, in this order."""
+TRIMMED = (LESSONS, DECISIONS, HANDOFF)
+"""Fixed sections that are trimmed to the budget, in this order."""
 NARROWED = (DECISIONS, LESSONS, NOTES)
 """Sections that a model may narrow."""
-NOTES_READ = 20
-"""Number of hits for the command that are searched for notes of account, channel or conversation scope."""
+HANDOFF_SHARE = 0.1
+"""Share of the budget for the hand-off, if there is more to tell than fits; the end of a longer one is kept."""
+UNLIKELY_SHARE = 0.25
+"""Share of the budget for what was found, if it is not likely to answer the command."""
+RULES_SHARE = 0.25
+"""Share of the budget for standing rules and preferences."""
+RULES_READ = 50
+"""Number of entries with words of a rule that are looked at."""
 NOTES_AMONG = 1_000
-"""Number of newest entries that are searched for notes if the command is empty."""
+"""Number of newest entries that are searched for notes by their scope, which no index has."""
+PHRASE_AMONG = 300
+"""Number of newest entries that are searched for a phrase of stop words, which no index has either."""
+TURN_TOKENS = 20
+"""A turn takes this many tokens or more; so many turns are read as a budget could hold."""
+RULE_FRAME = 12
+"""Tokens of the date and source of a rule."""
+FRAME = 8
+"""Tokens of the first and last line of a block."""
+TOLD_LENGTH = 20_000
+"""Number of leading characters of an item that later items are compared with."""
 GATE_SECONDS = 5.0
+_DERIVED = (Category.HANDOFFS, Category.PROJECTS)
+_LABEL = re.compile(r"\A\[?[^\]:]{1,40}\]?: ")
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,49 +137,250 @@ def build(
     """
     if profile.budget < 0:
         raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
-    store = stores[0]
     filters = Filters.checked(conversation=conversation, channel=channel, current_at=now, min_origin=profile.min_origin)
-    reach = _Reach(stores, filters)
     request = Request(
-        query=command, limit=NOTES_READ, mode="hybrid", fusion="weighted", decay=decay, now=now, filters=reach.filters
+        query=command, limit=profile.notes, mode="hybrid", fusion="weighted", decay=decay, now=now, filters=filters
     )
-    failed: list[str] = []
-    hits: list[Hit] = []
+    return _Building(_Reach(stores, filters), shared, profile, request, beside=conversation).context()
 
-    def part(name: str, find: Callable[[], Sequence[Item]]) -> Section:
+
+class _Building:
+    """One context while it is built: what was found for the command, and which parts failed."""
+
+    def __init__(self, reach: _Reach, shared: Store, profile: Profile, request: Request, *, beside: str | None) -> None:
+        self._reach, self._shared, self._profile, self._request = reach, shared, profile, request
+        self._store, self._beside = reach.stores[0], beside
+        self._asked = bool(request.query.strip())
+        self._failed: list[str] = []
+        self._confidences: list[float] = []
+        self._closed: list[str] = []
+
+    def context(self) -> Context:
+        """Select the items, fill the budget and join the sections."""
+        profile, fixed = self._profile, self._fixed()
+        notes, turns = self._notes(fixed), self._turns()
+        searched = self._asked and bool(profile.decisions or profile.lessons or profile.notes or profile.turns)
+        answered = not searched or bool(self._failed) or any(one >= UNANSWERED for one in self._confidences)
+        candidates = context_filling.ranking(notes, turns)
+        rules = self._rules(fixed)
+        whole, left_out = _trimmed(fixed, profile.budget, answered)
+        wanted = [*rules, *(one.items[0] for one in candidates)]
+        if self._room(whole, answered) < sum(text.token_weight(item.text) for item in wanted):
+            whole = _with_shorter_handoff(whole, HANDOFF_SHARE * profile.budget)
+        filling = context_filling.fill(candidates, rules, _told(whole), self._room(whole, answered))
+        sections = _placed(whole, Section(name=NOTES, items=filling.notes), Section(name=EARLIER, items=filling.turns))
+        block = _joined([_lines(section) for section in sections], answered)
+        return Context(
+            text=block,
+            tokens=text.estimate_tokens(block),
+            sections=tuple(section for section in sections if section.items),
+            dropped=left_out + filling.dropped,
+            failed=tuple(self._failed),
+            answered=answered,
+        )
+
+    def _room(self, fixed: Sequence[Section], answered: bool) -> float:
+        """Return how many tokens the fixed sections leave; less if what was found is not likely to answer."""
+        used = text.token_weight(_joined([_lines(section) for section in fixed], answered)) or FRAME
+        left = self._profile.budget - used
+        return left if answered else min(left, UNLIKELY_SHARE * self._profile.budget)
+
+    def _part(self, name: str, find: Callable[[], Sequence[T]]) -> Sequence[T]:
+        """Return what a part finds; nothing, and the reason in `failed`, if it cannot be read."""
         try:
-            items = (item for item in find() if item.operator or item.origin in filters.origins)
-            return Section(name=name, items=tuple(items))
+            return find()
         except (RecollectError, OSError) as error:
-            failed.append(f"{name}: {error}")
-            return Section(name=name, items=())
+            self._failed.append(f"{name}: {error}")
+            return ()
 
-    @cache  # exceptions are not cached, so each section reports the failure
-    def found() -> dict[Category, list[Item]]:
-        limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
-        return _found(reach, request, limits, hits)
+    def _section(self, name: str, find: Callable[[], Sequence[Item]]) -> Section:
+        origins = self._reach.filters.origins
+        items = (item for item in self._part(name, find) if item.operator or item.origin in origins)
+        return Section(name=name, items=tuple(items))
 
-    handoff = part(HANDOFF, lambda: _handoff(store, reach.filters.origins) if profile.handoff else ())
-    sections = [
-        part(PROJECT, lambda: _project(store, shared) if profile.project else ()),
-        handoff,
-        part(DECISIONS, lambda: _in_pairs(reach, found()[Category.DECISIONS]) if profile.decisions else ()),
-        part(LESSONS, lambda: _in_pairs(reach, found()[Category.LESSONS]) if profile.lessons else ()),
-        part(TASKS, lambda: _tasks(reach) if profile.tasks else ()),
-        part(NOTES, lambda: _in_pairs(reach, _notes(reach, request, profile.notes, hits)) if profile.notes else ()),
-        part(RECOVERY, lambda: _recovery(store, profile, now, conversation, handoff.items)),
-    ]
-    searched = bool(command.strip() and (profile.decisions or profile.lessons or profile.notes)) and not failed
-    answered = not searched or any(hit.confidence >= UNANSWERED for hit in hits)
-    sections, dropped, block = _trimmed(sections, profile.budget, answered)
-    return Context(
-        text=block,
-        tokens=text.estimate_tokens(block),
-        sections=tuple(section for section in sections if section.items),
-        dropped=dropped,
-        failed=tuple(failed),
-        answered=answered,
+    def _fixed(self) -> list[Section]:
+        profile, reach, store = self._profile, self._reach, self._store
+
+        @cache  # exceptions are not cached, so each section reports the failure
+        def found() -> dict[Category, list[Item]]:
+            limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
+            return self._categories(limits)
+
+        handoff = self._section(HANDOFF, lambda: _handoff(store, reach.filters.origins) if profile.handoff else ())
+        now = self._request.now
+        return [
+            self._section(PROJECT, lambda: _project(store, self._shared) if profile.project else ()),
+            handoff,
+            self._section(
+                DECISIONS, lambda: _in_pairs(reach, found()[Category.DECISIONS]) if profile.decisions else ()
+            ),
+            self._section(LESSONS, lambda: _in_pairs(reach, found()[Category.LESSONS]) if profile.lessons else ()),
+            self._section(TASKS, lambda: _tasks(reach) if profile.tasks else ()),
+            self._section(RECOVERY, lambda: _recovery(store, profile, now, self._beside, handoff.items)),
+        ]
+
+    def _categories(self, limits: Mapping[Category, int]) -> dict[Category, list[Item]]:
+        """Return the items of each category."""
+        reach, request = self._reach, self._request
+        if not self._asked:
+            return {
+                category: _shortened(reach.newest("context.newest", limit, category=str(category), needle=None))
+                for category, limit in limits.items()
+            }
+        hits = recall_each(reach.stores, replace(request, limit=max(limits.values())), limits)
+        self._confidences += [hit.confidence for found in hits.values() for _, hit in found[:1]]
+        return {category: [_item(hit.entry, _excerpt(hit)) for _, hit in hits[category]] for category in limits}
+
+    def _notes(self, fixed: Sequence[Section]) -> list[ContextCandidate]:
+        """Return the notes that answer the command, with those that wait for review beside them."""
+        if not (self._asked and self._profile.notes):
+            return []
+        # Entries that no longer hold are found, too: turns that state the same are marked.
+        filters = replace(self._reach.filters, kinds=(Kind.NOTE,), current_at=None)
+        request = replace(self._request, filters=filters)
+        hits = [hit for _, hit in self._part(NOTES, lambda: recall(self._reach.stores, request))]
+        current = [hit for hit in hits if hit.entry.state_at(request.now) is State.CURRENT]
+        self._closed += [wording(hit.entry.content) for hit in hits if hit not in current]
+        self._confidences += [hit.confidence for hit in current[:1]]
+        shown = {item.entry_id for section in fixed for item in section.items}
+        unwanted = self._unwanted()
+        values = {
+            hit.entry.id: hit.confidence * hit.score / (current[0].score or 1.0)
+            for hit in current
+            if hit.entry.id not in shown and hit.entry.category not in unwanted and not _is_told_elsewhere(hit.entry)
+        }
+        items = [
+            _item(hit.entry, context_filling.passage(hit.entry.content, request.query))
+            for hit in current
+            if hit.entry.id in values
+        ]
+        found: list[ContextCandidate] = []
+        for item in self._part(NOTES, lambda: _in_pairs(self._reach, items)):
+            value = context_filling.CURATED * values.get(str(item.entry_id), 0.0)
+            if item.beside is not None and found:
+                found[-1] = ContextCandidate(max(found[-1].value, value), (*found[-1].items, item))
+            else:
+                found.append(ContextCandidate(value, (item,)))
+        return [one for one in found if shown.isdisjoint(item.entry_id for item in one.items)]
+
+    def _unwanted(self) -> set[Category]:
+        """Return the categories that the profile leaves out."""
+        limits = {Category.DECISIONS: self._profile.decisions, Category.LESSONS: self._profile.lessons}
+        return {category for category, limit in limits.items() if not limit}
+
+    def _turns(self) -> list[ContextCandidate]:
+        """Return the turns that answer the command: of the agent's own conversations, and of past ones of `_shared`."""
+        if not (self._asked and self._profile.turns):
+            return []
+        return [*self._part(EARLIER, self._turns_found)]
+
+    def _turns_found(self) -> list[ContextCandidate]:
+        query, own = self._request.query, self._store
+        limit = min(self._profile.turns, self._profile.budget // TURN_TOKENS + 10, conversation_search.LIMIT)
+        vector = query_vector(own, query)
+        found: list[ContextCandidate] = []
+        for store in (own,) if own is self._shared else (own, self._shared):
+            statuses = None if store is own else access_policy.PAST
+            inside = _window(store, self._beside) if store is own else ()
+            turns, confidence = conversation_search.ranked(
+                store, query, limit=limit, vector=vector, statuses=statuses, without=inside
+            )
+            self._confidences += [confidence] if turns else []
+            for turn in turns:
+                if turn.event.origin in self._reach.filters.origins:
+                    item = context_filling.turn_item(turn.event, query, self._closed)
+                    value = confidence * turn.score / (turns[0].score or 1.0)
+                    value *= context_filling.OUTDATED if item.outdated else 1.0
+                    found.append(ContextCandidate(value, (item,), turn.event.seq, turn.before))
+        return found
+
+    def _rules(self, fixed: Sequence[Section]) -> list[Item]:
+        """Return standing rules, preferences and notes of the account; without a command, near notes as well."""
+        if not self._profile.notes:
+            return []
+        shown = {item.entry_id for section in fixed for item in section.items}
+        found = {
+            item.entry_id: item
+            for item in self._part(NOTES, lambda: _standing(self._reach, self._request, asked=self._asked))
+            if item.entry_id not in shown
+        }
+        chosen, room = list[Item](), RULES_SHARE * self._profile.budget
+        for item in found.values():
+            room -= text.token_weight(item.text) + RULE_FRAME
+            if room < 0 or len(chosen) == self._profile.notes:
+                break
+            chosen.append(item)
+        return [*self._part(NOTES, lambda: _in_pairs(self._reach, sorted(chosen, key=lambda item: item.at or 0)))]
+
+
+def _standing(reach: _Reach, request: Request, *, asked: bool) -> list[Item]:
+    """Return notes that hold whatever the command is, those of the account first, then the newest first."""
+    scopes = (Scope.ACCOUNT,) if asked else tuple(scope for scope in Scope if scope is not Scope.WORKSPACE)
+    near = replace(reach, filters=replace(reach.filters, scopes=scopes))
+    notes = _shortened(near.newest("context.notes", RULES_READ, among=NOTES_AMONG))
+    phrases = reach.newest("context.phrase", RULES_READ, among=PHRASE_AMONG, needle=standing_rules.PHRASE)
+    filters = replace(reach.filters, kinds=(Kind.NOTE,))
+    hits = recall(
+        reach.stores,
+        replace(request, query=standing_rules.QUERY, mode="keyword", limit=RULES_READ, filters=filters),
     )
+    rules = [
+        _item(hit.entry, hit.entry.content) for _, hit in hits if hit.entry.category not in (Category.TASKS, *_DERIVED)
+    ]
+    stated = [item for item in (*phrases, *rules) if standing_rules.is_rule(item.text)]
+    stated.sort(key=lambda item: (item.at or 0, item.entry_id or ""), reverse=True)
+    return [
+        *notes,
+        *(replace(item, text=context_filling.passage(item.text, standing_rules.QUERY)) for item in stated),
+    ]
+
+
+def _is_told_elsewhere(entry: Entry) -> bool:
+    """Return whether an entry is the project, or a hand-off made from turns, which the journal has."""
+    made = entry.category in _DERIVED and (entry.conversation_id is not None or COMPACTED in entry.tags)
+    return made or entry.name in project.NAMES
+
+
+def _window(store: Store, conversation: str | None) -> set[int]:
+    """Return the numbers of the events that are in the prompt of the conversation already."""
+    if conversation is None:
+        return set()
+    with store.read() as tx:
+        return {event.seq for lane in Lane for event in conversations.window(tx, conversation, lane)[1]}
+
+
+def _told(fixed: Sequence[Section]) -> list[str]:
+    """Return the texts of the fixed sections, without the labels of messages."""
+    texts = [item.text[:TOLD_LENGTH] for section in fixed for item in section.items]
+    return [_LABEL.sub("", line) for one in texts for line in one.splitlines()]
+
+
+def _with_shorter_handoff(sections: Sequence[Section], tokens: float) -> list[Section]:
+    """Return the sections with the end of the hand-off that fits."""
+    return [
+        replace(section, items=tuple(replace(item, text=_ending(item.text, tokens)) for item in section.items))
+        if section.name == HANDOFF
+        else section
+        for section in sections
+    ]
+
+
+def _ending(content: str, tokens: float) -> str:
+    """Return the last lines of a text that fit, at least one; `…` stands for the others."""
+    lines = content.strip().splitlines()
+    kept: list[str] = []
+    for line in reversed(lines):
+        tokens -= text.token_weight(line) + 2
+        if kept and tokens < 0:
+            break
+        kept.append(line)
+    return "\n".join([*(["…"] if len(kept) < len(lines) else []), *reversed(kept)])
+
+
+def _placed(fixed: Sequence[Section], notes: Section, turns: Section) -> list[Section]:
+    """Return all sections in the order of the block."""
+    order = {name: place for place, name in enumerate(HEADINGS)}
+    return sorted([*fixed, notes, turns], key=lambda section: order[section.name])
 
 
 def orient(context: Context, command: str, model: LanguageModel | None) -> OrientationDocument:
@@ -229,35 +457,6 @@ def _handoff(store: Store, origins: Sequence[Origin]) -> list[Item]:
     """Return the newest hand-off; one that upkeep compacted from older ones only if there is no other."""
     with store.read() as tx:
         return _items(tx, tx.all("context.handoffs", origins=[str(origin) for origin in origins]))
-
-
-def _found(
-    reach: _Reach, request: Request, limits: Mapping[Category, int], seen: list[Hit]
-) -> dict[Category, list[Item]]:
-    """Return the items of each category; the hits of the command are added to `seen`."""
-    if not request.query.strip():
-        return {
-            category: _shortened(reach.newest("context.newest", limit, category=str(category), needle=None))
-            for category, limit in limits.items()
-        }
-    hits = recall_each(reach.stores, replace(request, limit=max(limits.values())), limits)
-    seen += [hit for found in hits.values() for _, hit in found]
-    return {category: [_item(hit.entry, _excerpt(hit)) for _, hit in hits[category]] for category in limits}
-
-
-def _notes(reach: _Reach, request: Request, limit: int, seen: list[Hit]) -> list[Item]:
-    """Return notes without a category outside the workspace scope: preferences, and notes of this conversation.
-
-    All notes found for the command are added to `seen`.
-    """
-    scopes = tuple(scope for scope in Scope if scope is not Scope.WORKSPACE)
-    if not request.query.strip():
-        near = replace(reach, filters=replace(reach.filters, scopes=scopes))
-        return _shortened(near.newest("context.notes", limit, among=NOTES_AMONG))
-    hits = recall(reach.stores, replace(request, filters=replace(reach.filters, kinds=(Kind.NOTE,))))
-    seen += [hit for _, hit in hits]
-    chosen = [hit for _, hit in hits if hit.entry.category is None and hit.entry.scope in scopes]
-    return [_item(hit.entry, _excerpt(hit)) for hit in chosen[:limit]]
 
 
 def _in_pairs(reach: _Reach, items: Sequence[Item]) -> list[Item]:
@@ -375,8 +574,8 @@ def _item(entry: Entry, content: str) -> Item:
 # The block
 
 
-def _trimmed(sections: Sequence[Section], budget: int, answered: bool) -> tuple[list[Section], int, str]:
-    """Trim sections to the budget, last items first; return them, the number of items dropped, and the block."""
+def _trimmed(sections: Sequence[Section], budget: int, answered: bool) -> tuple[list[Section], int]:
+    """Trim the fixed sections to the budget, last items first; return them and the number of items dropped."""
     left, dropped = list(sections), 0
     lines = [_lines(section) for section in sections]
     for name in TRIMMED:
@@ -386,7 +585,7 @@ def _trimmed(sections: Sequence[Section], budget: int, answered: bool) -> tuple[
             left[place] = replace(left[place], items=left[place].items[:-gone])
             lines[place] = lines[place][:-gone] if left[place].items else []
             dropped += gone
-    return left, dropped, _joined(lines, answered)
+    return left, dropped
 
 
 def _joined(parts: Sequence[Sequence[str]], answered: bool) -> str:

@@ -7,9 +7,10 @@ Filters are applied before the best are selected, so a filtered search misses no
 """
 
 import logging
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from recollect import text
 from recollect.engine.agent_store import Store
@@ -27,7 +28,20 @@ if TYPE_CHECKING:
 
     from recollect.search.journal import JournalLookup, Span
 
-__all__ = ["LIMIT", "UNITS", "check", "common", "erase", "holding", "keep_up", "rebuild", "search", "within"]
+__all__ = [
+    "LIMIT",
+    "UNITS",
+    "RankedTurn",
+    "check",
+    "common",
+    "erase",
+    "holding",
+    "keep_up",
+    "ranked",
+    "rebuild",
+    "search",
+    "within",
+]
 
 LIMIT = 1_000
 """Maximum number of hits of one search."""
@@ -41,6 +55,16 @@ SPANS = 1_000
 DEEPEST = 4_096
 """The same, if such texts are rare among the vectors of other entries."""
 _log = logging.getLogger("recollect.past")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class RankedTurn:
+    """A turn with its score, and the sequence number of the turn before it in its conversation (0: none)."""
+
+    event: Event
+    score: float
+    before: int
 
 
 def keep_up(store: Store, tx: Transaction, journal: Journal) -> None:
@@ -125,6 +149,46 @@ def search(
             best, confidence = look.best(tx, limit, spans, allowed, by_conversation=unit == "conversation")
             return _hits(tx, look, query, best, confidence) if confidence >= min_confidence else []
 
+    return _by_words_if_damaged(by, vector, words)
+
+
+def ranked(
+    store: Store,
+    query: str,
+    *,
+    limit: int,
+    vector: "NDArray[np.float32] | None",
+    statuses: Collection[Status] | None = None,
+    without: Collection[int] = (),
+) -> tuple[list[RankedTurn], float]:
+    """Return the turns that answer a query, best first, and the confidence; without the events with these numbers."""
+    query = query[:QUERY_LENGTH]
+    words = text.query_terms(query)
+    if limit < 1 or not (words or vector is not None):
+        return [], 0.0
+
+    def by(vector: "NDArray[np.float32] | None") -> tuple[list[RankedTurn], float]:
+        with _reading(store) as (tx, journal):
+            if not journal.events:
+                return [], 0.0
+            look = store.turns.look(tx, journal, query, words)
+            allowed = look.allowed(None, None, _numbers(tx, None, None, statuses), without)
+            spans = _spans(tx, store, vector, journal.events) if vector is not None else []
+            best, confidence = look.best(tx, limit, spans, allowed, by_conversation=False)
+            found = history.events(tx, "events_by_seq", seqs=[seq for seq, _ in best]) if best else []
+            events = {event.seq: event for event in found}
+            turns = [
+                RankedTurn(events[seq], score, int(look.records["before"][seq])) for seq, score in best if seq in events
+            ]
+            return turns, confidence
+
+    return _by_words_if_damaged(by, vector, words)
+
+
+def _by_words_if_damaged(
+    by: "Callable[[NDArray[np.float32] | None], T]", vector: "NDArray[np.float32] | None", words: Sequence[object]
+) -> T:
+    """Search with the vector, or by words alone if the vectors are damaged."""
     try:
         return by(vector)
     except Corrupt as error:

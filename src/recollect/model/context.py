@@ -3,6 +3,7 @@
 Items hold text as stored. `Section.lines()` is the only way from there into a prompt: it fences the text.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 
@@ -12,6 +13,7 @@ from recollect.model.entry import Origin
 
 __all__ = [
     "DECISIONS",
+    "EARLIER",
     "HANDOFF",
     "HEADINGS",
     "LESSONS",
@@ -31,16 +33,17 @@ __all__ = [
 
 TITLE = "MEMORY CONTEXT"
 ORIENTATION = "Orientation"
-PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, NOTES, RECOVERY = HEADINGS = (
+PROJECT, HANDOFF, DECISIONS, LESSONS, TASKS, NOTES, EARLIER, RECOVERY = HEADINGS = (
     "Project",
     "Last Session",
     "Relevant Decisions",
     "Relevant Lessons",
     "Open Tasks",
     "Relevant Notes",
+    "Earlier Conversations",
     "Recovering previous session",
 )
-UNANSWERED_LINE = "No stored decision, lesson or note answers this command."
+UNANSWERED_LINE = "Nothing stored seems to answer this command."
 _RESERVED = frozenset(map(fencing.skeleton, (TITLE, ORIENTATION, UNANSWERED_LINE, *HEADINGS)))
 _ORIGINS = frozenset(map(fencing.skeleton, Origin))
 _DAY = 86_400_000
@@ -56,8 +59,10 @@ class Profile:
     decisions: int = 3
     lessons: int = 2
     tasks: bool = True
-    notes: int = 5
-    """Number of notes without a category, from the account, the channel and the conversation."""
+    notes: int = 50
+    """Maximum number of notes: standing rules and preferences, and what answers the command."""
+    turns: int = 200
+    """Maximum number of turns of earlier conversations that answer the command."""
     recovery: int = 3
     """Number of last messages to include if there is a session to resume."""
     min_origin: Origin = Origin.EXTERNAL
@@ -77,6 +82,15 @@ class Item:
     name: str | None = None
     beside: str | None = None
     """The entry of the item before this one, if both wait for review as a pair; neither is shown alone."""
+    event_id: str | None = None
+    """The event of the journal, if it is a turn of a conversation."""
+    conversation_id: str | None = None
+    speaker: str = ""
+    """Who said a turn: a name, or `user` or `agent`."""
+    follows: bool = False
+    """Whether a turn was said right after that of the item before it."""
+    outdated: bool = False
+    """Whether a turn states what was superseded or retracted since."""
     operator: bool = False
     """True if the operator of the workspace wrote it; such text is trusted and not quoted."""
 
@@ -97,6 +111,8 @@ class Section:
                 return [f"{fencing.quoted(item.text)}{_origin(item)}" for item in self.items]
             case "Recovering previous session":
                 return [_message(*item.text.partition("]: ")) for item in self.items]
+            case "Earlier Conversations":
+                return _turns(self.items)
             case "Open Tasks":
                 return [f"- {fencing.one_line(_unlisted(item.text))}{_origin(item)}" for item in self.items]
             case _:
@@ -116,7 +132,7 @@ class Context:
     failed: tuple[str, ...] = field(default=())
     """Parts that could not be read, with the reason; the other parts are present."""
     answered: bool = True
-    """False if no decision, lesson or note answers the command; the text says so in one line, unless it is empty."""
+    """False if nothing stored answers the command; the text says so in one line, unless it is empty."""
 
     @property
     def recovering(self) -> bool:
@@ -162,6 +178,33 @@ def _named(item: Item) -> str:
 
 def _message(role: str, _: str, said: str) -> str:
     return f"[{fencing.label(role.removeprefix('['))}]: {fencing.one_line(said)}"
+
+
+def _turns(items: Sequence[Item]) -> list[str]:
+    """Render turns: those of one conversation and day form a block that starts with `- ` and ends with its date.
+
+    Each turn is a line of its own, behind a prefix that no text can imitate: `- `, two spaces, or two spaces and `… `
+    where turns are left out.
+    """
+    lines = []
+    for place, item in enumerate(items):
+        begins = place == 0 or not _same_block(items[place - 1], item)
+        ends = place == len(items) - 1 or not _same_block(item, items[place + 1])
+        prefix = "- " if begins else "  " if item.follows else "  … "
+        marks = _turn_marks(item, dated=ends)
+        lines.append(f"{prefix}{fencing.label(item.speaker)}: {fencing.one_line(item.text)}{marks}")
+    return lines
+
+
+def _same_block(item: Item, other: Item) -> bool:
+    return item.conversation_id == other.conversation_id and (item.at or 0) // _DAY == (other.at or 0) // _DAY
+
+
+def _turn_marks(item: Item, *, dated: bool) -> str:
+    foreign = "" if item.origin.at_least(Origin.AGENT) else str(item.origin)
+    date = _date(item.at // _DAY) if dated and item.at is not None else ""
+    parts = [part for part in (date, foreign, "outdated" if item.outdated else "") if part]
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def _unlisted(task: str) -> str:

@@ -9,7 +9,7 @@ a million events reads posting lists and the rows of its hits, and nothing else.
 Imported by the first search or flush and not with the package, because it needs numpy.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -232,8 +232,10 @@ class JournalLookup:
     """Inverse document frequency of each query word."""
     parts: list[tuple[bm25.DocumentRange, list[tuple[float, int, bm25.PostingList]]]]
 
-    def allowed(self, since: int | None, until: int | None, conversations: Sequence[int] | None) -> Flags | None:
-        """Return a mask of the events in this time range and these conversations; None if there is no filter."""
+    def allowed(
+        self, since: int | None, until: int | None, conversations: Sequence[int] | None, without: Collection[int] = ()
+    ) -> Flags | None:
+        """Return a mask of the events in this time range and these conversations, `without` some; None for all."""
         tests = []
         if since is not None:
             tests.append(self.records["at"] >= since)
@@ -241,6 +243,10 @@ class JournalLookup:
             tests.append(self.records["at"] < until)
         if conversations is not None:
             tests.append(np.isin(self.records["conversation"], conversations))
+        if without:
+            others = np.ones(len(self.records), np.bool_)
+            others[[seq for seq in without if seq < len(others)]] = False
+            tests.append(others)
         return np.logical_and.reduce(tests) if tests else None
 
     def best(

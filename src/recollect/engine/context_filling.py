@@ -1,0 +1,230 @@
+"""What fills a context after its fixed sections: notes and turns of conversations, chosen by one ranking.
+
+The argument. The scores of a recall and of a search in conversations have different scales, but each search also has a
+calibrated confidence: the probability that its first hits hold an answer. A candidate's value is its score, relative
+to the best of its list, times the confidence of the list; so a store that answers by its notes is told by its notes,
+and one that answers by what was said is told by that. A note is worth a little more than a turn of the same value,
+because it was written to be kept. The best candidates are taken while the budget lasts; one that is too long is cut at
+sentences, around what was found, or skipped for a shorter one.
+
+Each text is told once: a turn whose sentences were told above, by a note, a decision or the hand-off made from it, is
+left out. A turn that states what an entry stated that was superseded or retracted since is marked, and comes later.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from recollect import text
+from recollect.model.context import EARLIER, NOTES, Item, Section
+from recollect.model.history import Event, EventType
+from recollect.search.duplicates import wording
+
+__all__ = ["ContextCandidate", "Filling", "fill", "passage", "ranking", "turn_item"]
+
+CURATED = 1.15
+"""Factor of a note."""
+OUTDATED = 0.5
+"""Factor of a turn that no longer holds."""
+LEAST = 0.2
+"""A candidate of a smaller value, relative to the best one, is left out."""
+WHOLE = 600
+"""Length in characters up to which a note or a turn is told whole."""
+PASSAGE = 400
+"""Length of the part of a longer one."""
+MISSES = 8
+"""Number of candidates that may be skipped because they are too long for the rest of the budget."""
+SENTENCE = 20
+"""Length in characters from which a sentence counts as told; shorter ones are greetings and thanks."""
+REPEATED = 0.6
+"""Share of a turn's words that were told already from which the turn is left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextCandidate:
+    """An item with its value; a second one is told together with it or not at all."""
+
+    value: float
+    items: tuple[Item, ...]
+    seq: int = 0
+    """Of a turn: its number in the journal, and that of the turn before it."""
+    before: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Filling:
+    """The sections that were filled, and how many candidates found no room."""
+
+    notes: tuple[Item, ...]
+    turns: tuple[Item, ...]
+    dropped: int
+
+
+def ranking(notes: Sequence[ContextCandidate], turns: Sequence[ContextCandidate]) -> list[ContextCandidate]:
+    """Return notes and turns in one order, best first."""
+    found = sorted([*notes, *turns], key=lambda one: -one.value)
+    least = LEAST * found[0].value if found else 0.0
+    return [one for one in found if one.value > least]
+
+
+def fill(candidates: Sequence[ContextCandidate], rules: Sequence[Item], told: Iterable[str], room: float) -> Filling:
+    """Choose the items that fit into `room` tokens. `rules` come first among the notes; `told` are the texts above."""
+    seen = _Told(told)
+    notes: list[Item] = []
+    turns: list[ContextCandidate] = []
+    blocks: set[tuple[str | None, int]] = set()
+    filled: set[str] = set()
+    shown: set[str | None] = set()
+    dropped = misses = 0
+    standing = [ContextCandidate(0.0, pair) for pair in _pairs(rules)]
+    for one in (*standing, *candidates):
+        items = one.items if len(one.items) > 1 else tuple(seen.rest(one.items[0]))
+        if not items or not shown.isdisjoint(item.entry_id for item in items if item.entry_id):
+            continue
+        needed = _new_cost(items, filled, blocks)
+        if needed > room:
+            dropped, misses = dropped + 1, misses + 1
+            if misses > MISSES:
+                break
+            continue
+        room -= needed
+        filled.add(_section(items[0]))
+        seen.add((item.text for item in items), in_parts=not one.seq)
+        if one.seq:
+            turns.append(replace(one, items=items))
+            blocks.add(_block(items[0]))
+        else:
+            notes += items
+            shown |= {item.entry_id for item in items}
+    return Filling(tuple(notes), tuple(_joined(turns)), dropped)
+
+
+def turn_item(event: Event, query: str, outdated: Sequence[str]) -> Item:
+    """Return a turn as an item; `outdated` are wordings of entries that no longer hold."""
+    said = wording(event.content) if outdated else ""
+    return Item(
+        text=passage(event.content, query),
+        at=event.created_at,
+        origin=event.origin,
+        event_id=event.id,
+        conversation_id=event.conversation_id,
+        speaker=event.speaker or ("user" if event.type is EventType.USER else "agent"),
+        outdated=any(one in said for one in outdated),
+    )
+
+
+def passage(content: str, query: str) -> str:
+    """Return a text whole if it is short, else the sentences around what was found, with `…` where it was cut."""
+    content = " ".join(content.split()) if len(content) <= 4 * WHOLE else content.strip()
+    if len(content) <= WHOLE:
+        return content
+    parts = text.sentences(content)
+    words = [set(group) for group in text.query_terms(query)]
+    shares = [sum(not group.isdisjoint(text.analyse(part)) for group in words) for part in parts]
+    best = max(range(len(parts)), key=lambda place: (shares[place], -place))
+    if len(parts[best]) > WHOLE:
+        shown = text.snippet(parts[best], query, PASSAGE)
+        return f"{'' if content.startswith(shown) else '… '}{shown}{'' if content.endswith(shown) else ' …'}"
+    first, last = _around(list(map(len, parts)), best)
+    shown = " ".join(parts[first : last + 1])
+    return f"{'… ' if first else ''}{shown}{' …' if last + 1 < len(parts) else ''}"
+
+
+def _around(sizes: Sequence[int], best: int) -> tuple[int, int]:
+    """Return the first and last of the sentences around the best one that fit into a passage."""
+    first = last = best
+    size, grown = sizes[best], True
+    while grown:
+        grown = False
+        for place in (first - 1, last + 1):
+            if 0 <= place < len(sizes) and size + sizes[place] + 1 <= PASSAGE:
+                first, last, size, grown = min(first, place), max(last, place), size + sizes[place] + 1, True
+    return first, last
+
+
+class _Told:
+    """The sentences that were told."""
+
+    def __init__(self, texts: Iterable[str]) -> None:
+        self._sentences: set[str] = set()
+        self._all = ""
+        self.add(texts)
+
+    def add(self, texts: Iterable[str], *, in_parts: bool = True) -> None:
+        """Add texts that were told; `in_parts` lets each of their sentences count."""
+        for one in texts:
+            self._all += f"\n {wording(one)} "
+            if in_parts:
+                known = map(wording, text.sentences(one))
+                self._sentences.update(part for part in known if len(part) >= SENTENCE)
+
+    def rest(self, item: Item) -> Iterator[Item]:
+        """Yield the item if it says anything new; a turn without the sentences that were told, if they are few."""
+        whole = f" {wording(item.text)} "
+        if not whole.strip() or whole in self._all:
+            return
+        if not item.event_id or not any(part in whole for part in self._sentences):
+            yield item
+            return
+        parts = text.sentences(item.text)
+        new = [part for part in parts if wording(part) not in self._sentences]
+        if 1 - sum(map(len, new)) / sum(map(len, parts)) < REPEATED:
+            yield replace(item, text=_without(parts, self._sentences)) if len(new) < len(parts) else item
+
+
+def _pairs(rules: Iterable[Item]) -> list[tuple[Item, ...]]:
+    """Return the items, each with the one that is shown beside it."""
+    found: list[tuple[Item, ...]] = []
+    for item in rules:
+        if item.beside is not None and found:
+            found[-1] = (*found[-1], item)
+        else:
+            found.append((item,))
+    return found
+
+
+def _without(parts: Sequence[str], told: set[str]) -> str:
+    """Return sentences joined, with one `…` for each run that was told."""
+    shown: list[str] = []
+    for part in parts:
+        if wording(part) not in told:
+            shown.append(part)
+        elif shown[-1:] != ["…"]:
+            shown.append("…")
+    return " ".join(shown)
+
+
+def _joined(turns: Sequence[ContextCandidate]) -> Iterator[Item]:
+    """Yield the turns block by block, that with the best turn first, and in the order of time within a block."""
+    blocks: dict[tuple[str | None, int], list[ContextCandidate]] = {}
+    for one in turns:
+        blocks.setdefault(_block(one.items[0]), []).append(one)
+    for block in blocks.values():
+        last = 0
+        for one in sorted(block, key=lambda one: one.seq):
+            yield replace(one.items[0], follows=bool(last) and one.before == last)
+            last = one.seq
+
+
+def _block(item: Item) -> tuple[str | None, int]:
+    return item.conversation_id, (item.at or 0) // 86_400_000
+
+
+def _cost(item: Item, *, dated: bool) -> float:
+    """Return the tokens of an item's line."""
+    (line,) = Section(name=_section(item), items=(item if dated else replace(item, at=None),)).lines()
+    return text.token_weight(f"{line}\n")
+
+
+def _new_cost(items: Sequence[Item], filled: Collection[str], blocks: Collection[object]) -> float:
+    """Return the tokens that items add, with the heading of their section."""
+    dated = not items[0].event_id or _block(items[0]) not in blocks
+    gap = 0 if dated else 1
+    return sum(_cost(item, dated=dated) + gap for item in items) + _heading_cost(_section(items[0]), filled)
+
+
+def _section(item: Item) -> str:
+    return EARLIER if item.event_id else NOTES
+
+
+def _heading_cost(name: str, filled: Collection[str]) -> float:
+    return 0 if name in filled else text.token_weight(f"{name}:\n")
