@@ -231,3 +231,20 @@ def test_the_key_is_not_in_an_export(cli: EncryptingCommand) -> None:
     cli("--home", "team.db", "remember", SECRET, **KEYED)
     cli("--home", "team.db", "export", "all.jsonl", **KEYED)
     assert KEY not in (cli.folder / "all.jsonl").read_text()
+
+
+def test_a_backup_of_postgresql_is_encrypted_if_there_is_a_key(cli: EncryptingCommand, postgres_url: str) -> None:
+    cli("--home", postgres_url, "remember", SECRET, **KEYED)
+    cli("--home", postgres_url, "backup", "copy", **KEYED)
+    assert not readable(cli.folder)
+    assert "herons" in cli("--home", "copy", "recall", "vault", **KEYED).text
+    assert doctor(cli, postgres_url, **KEYED) == []
+
+
+def test_a_changed_page_is_an_error_and_not_a_wrong_answer(cli: EncryptingCommand) -> None:
+    cli("--home", "team.db", "remember", SECRET, **KEYED)
+    path = cli.folder / "team.db"
+    good = path.read_bytes()
+    for page in range(1, len(good) // 4096, 10):
+        path.write_bytes(good[: page * 4096 + 100] + b"changed!" + good[page * 4096 + 108 :])
+        cli("--home", "team.db", "check", code=7, **KEYED)
