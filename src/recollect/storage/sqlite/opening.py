@@ -6,6 +6,7 @@ from outside, and is rejected instead of being treated as an empty memory.
 """
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 import apsw
@@ -155,10 +156,11 @@ def _require_log(connection: apsw.Connection, path: Path, key: EncryptionKey | N
         return
     alone = open_file(path, key)
     try:
-        alone.pragma("locking_mode", "exclusive")
-        alone.execute("BEGIN EXCLUSIVE; COMMIT")  # keeps the lock, so that nothing replaces the file after the check
-        if _is_same(path, found):
-            alone.pragma("journal_mode", "wal")
+        with suppress(apsw.BusyError):  # others use it; the next connection tries again
+            alone.pragma("locking_mode", "exclusive")
+            alone.execute("BEGIN EXCLUSIVE; COMMIT")  # keeps the lock: nothing replaces the file after the check
+            if _is_same(path, found):
+                alone.pragma("journal_mode", "wal")
     finally:
         alone.close()
 
