@@ -49,6 +49,7 @@ PROFILES = {
     "default": Profile(),
     "coding": Profile(budget=3_000, decisions=5, lessons=5),
     "brief": Profile(budget=500, decisions=1, lessons=1, recovery=0),
+    "prompt": Profile(budget=500, project=False, handoff=False, tasks=False, recovery=0),
 }
 """The built-in profiles."""
 OWN = ("RECOLLECT_CONFIG", "RECOLLECT_CONVERSATION")

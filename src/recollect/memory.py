@@ -610,7 +610,8 @@ class Memory:
         """Return the context block for a new session, within a token budget.
 
         It contains the project description, the last hand-off, decisions and lessons relevant to `command`, open tasks,
-        and the last messages of an interrupted session. It reads the same entries as `recall`. `budget` overrides that
+        standing rules, the notes and the turns of earlier conversations that answer `command`, and the last messages of
+        an interrupted session. It reads the same entries as `recall`. `budget` overrides that
         of the profile.
 
         Raises NotFound if there is no such profile.

@@ -237,7 +237,9 @@ def test_profiles_choose_sections_limits_and_budget(tmp_path: Path) -> None:
         mem.remember("learned to sail", category="lessons")
         assert [section.name for section in mem.context("sail").sections] == ["Project", "Relevant Lessons"]
         assert mem.context("sail", profile="mine").sections == ()
-        with pytest.raises(NotFound, match="there is no profile 'hers'; there are brief, coding, default, mine"):
+        with pytest.raises(
+            NotFound, match="there is no profile 'hers'; there are brief, coding, default, mine, prompt"
+        ):
             mem.context("x", profile="hers")
         with pytest.raises(Invalid):
             mem.context("x", budget=-1)

@@ -1,10 +1,13 @@
 """What fills a context after its fixed sections: rules, notes and turns that answer the command, each told once."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
 
-from recollect import Event, EventType, FixedClock, Home, Memory
+import recollect
+from recollect import Event, EventType, FixedClock, Home, Memory, Origin, Profile, Settings
+from recollect.config import EmbedderSettings
 
 NOTES, EARLIER = "Relevant Notes", "Earlier Conversations"
 WEEKS_AGO = datetime(2025, 11, 20, 9, tzinfo=UTC)
@@ -208,6 +211,24 @@ def test_a_profile_leaves_out_notes_and_turns(told: Memory) -> None:
     assert EARLIER not in {section.name for section in told.context("the sailing boat", budget=0).sections}
 
 
+def test_the_same_reaches_a_prompt_by_every_way(told: Memory) -> None:
+    told.remember("We use pnpm, never npm")
+    question, boat = "where does the sailing boat lie?", "Caroline: The sailing boat lies in Cascais, at pier four."
+    here = told.conversations.start()
+    here.user(question)
+    for text in (
+        told.context(question, conversation=here.id).text,
+        told.orient(question, conversation=here.id).markdown,
+        told.context(question, profile="brief").text,
+        told.context(question, profile="prompt").text,
+    ):
+        assert boat in text
+        assert "- We use pnpm, never npm (" in text
+    messages = here.messages(context=told.context(question, conversation=here.id))
+    assert [boat in message["content"] for message in messages] == [True, False]
+    assert [message["content"].count(question) for message in messages] == [0, 1]
+
+
 # Whose turns
 
 
@@ -231,14 +252,20 @@ def test_past_conversations_of_the_shared_agent_are_told_and_running_ones_are_no
     assert "The sailing boat is stolen." in shared.context("where does the sailing boat lie?").text
 
 
-def test_turns_below_the_least_origin_of_the_profile_are_left_out(mem: Memory) -> None:
-    talk = mem.conversations.start()
-    talk.append(
-        [
-            Event(type=EventType.USER, content="The sailing boat lies in Cascais."),
-            Event(type=EventType.USER, content="The sailing boat is for sale.", payload={"origin": "external"}),
-        ]
-    )
-    talk.archive()
-    found = mem.context("the sailing boat")
-    assert "user: The sailing boat is for sale. (2026-01-01, external)" in found.text
+def test_turns_below_the_least_origin_of_the_profile_are_left_out(location: str, clock: FixedClock) -> None:
+    settings = Settings(embedder=EmbedderSettings(kind="none"), profiles={"default": Profile()})
+    with recollect.open(location, settings=settings, clock=clock) as home:
+        mem = home.agent("ana")
+        talk = mem.conversations.start()
+        talk.append(
+            [
+                Event(type=EventType.USER, content="The sailing boat lies in Cascais."),
+                Event(type=EventType.USER, content="The sailing boat is for sale.", payload={"origin": "external"}),
+            ]
+        )
+        talk.archive()
+        mem.conversations.start().user("Good morning")
+        assert "user: The sailing boat is for sale. (2026-01-01, external)" in mem.context("the sailing boat").text
+    settings = replace(settings, profiles={"default": Profile(min_origin=Origin.AGENT)})
+    with recollect.open(location, settings=settings, clock=clock) as home:
+        assert earlier(home.agent("ana"), "the sailing boat") == ["The sailing boat lies in Cascais."]

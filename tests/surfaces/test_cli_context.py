@@ -30,7 +30,7 @@ def test_a_context_is_shown_as_text_as_markdown_and_as_json(cli: Command, locati
 
 def test_invalid_options_are_reported_in_one_line(cli: Command) -> None:
     told = cli("context", "deploy", "--profile", "nonsense", code=3).err
-    assert told == "recollect: there is no profile 'nonsense'; there are brief, coding, default\n"
+    assert told == "recollect: there is no profile 'nonsense'; there are brief, coding, default, prompt\n"
     assert "0 or more" in cli("context", "deploy", "--budget", "-1", code=2).err
 
 

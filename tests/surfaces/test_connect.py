@@ -728,6 +728,21 @@ def test_a_prompt_gets_the_names_of_notes(desk: Desk) -> None:
     assert "- refunds: theirs" in hook(desk, "user-prompt", prompt="who pays refunds?")
 
 
+def test_a_prompt_gets_the_standing_rules_and_what_was_said_about_it(desk: Desk) -> None:
+    with recollect.open(desk.project / ".recollect") as home:
+        mem = home.agent("default")
+        mem.set_project("A long description. " * 1_000)
+        mem.remember("We use pnpm, never npm")
+        talk = mem.conversations.start()
+        talk.user("The lodash functions that we need are debounce and throttle.", speaker="Rui")
+        talk.archive()
+    for prompt in ("install lodash with the package manager", "what is the weather like?"):
+        assert "- We use pnpm, never npm (" in hook(desk, "user-prompt", prompt=prompt)
+    told = hook(desk, "user-prompt", prompt="which lodash functions do we need?")
+    assert "- Rui: The lodash functions that we need are debounce and throttle. (" in told
+    assert "A long description" not in told
+
+
 def test_each_project_has_a_workspace_of_its_own(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("shop", "boats"):
         (desk.user / name / "src").mkdir(parents=True)

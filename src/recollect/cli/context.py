@@ -37,7 +37,7 @@ def context(
         bool, typer.Option("--orient", help="Print markdown, condensed by the language model if one is configured.")
     ] = False,
 ) -> None:
-    """Print the context of a new session: project, last hand-off, decisions, lessons, open tasks.
+    """Print the context of a new session: project, last hand-off, open tasks, rules, and what answers the command.
 
     Sections that cannot be read are omitted, with the reason on stderr. The exit code is 6 if all of them fail.
     """

@@ -20,7 +20,7 @@ from recollect.cli.output import complain, document
 from recollect.conversation import Conversation
 from recollect.errors import Invalid
 from recollect.memory import Memory
-from recollect.model.context import DECISIONS, LESSONS, NOTES
+from recollect.model.context import DECISIONS, EARLIER, LESSONS, NOTES
 from recollect.model.history import EventType, Status
 
 __all__ = ["app"]
@@ -30,7 +30,7 @@ app = typer.Typer()
 EVENTS = {word: event for event, (word, _) in HOOKS.items()}
 ASIDE = ("isMeta", "isSidechain", "isCompactSummary")
 """Flags of transcript lines that are not part of the conversation between user and model."""
-RELEVANT = (DECISIONS, LESSONS, NOTES)
+RELEVANT = (DECISIONS, LESSONS, NOTES, EARLIER)
 INSERTED = re.compile(
     r"<(/?)(system-reminder|command-(?:name|message|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
     r"|user-prompt-submit-hook|task-notification|new-diagnostics|ide_[a-z_]+)\b"
@@ -71,8 +71,8 @@ def hook(
     """Handle a hook of Claude Code, whose JSON is read from stdin. `recollect connect claude-code` installs the hooks.
 
     A session is stored as the conversation whose chat id is the session id. session-start prints the context,
-    user-prompt prints relevant decisions, lessons and notes, and session-end ends the conversation. Every event
-    appends the new messages of the transcript.
+    user-prompt prints standing rules and relevant decisions, lessons, notes and turns, and session-end ends the
+    conversation. Every event appends the new messages of the transcript.
     """
     try:
         if event not in EVENTS:
@@ -138,11 +138,12 @@ def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> 
 
 
 def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
-    """Return the decisions, lessons and notes relevant to a prompt, fenced as in a context."""
+    """Return standing rules and what is relevant to a prompt, fenced as in a context."""
     if not prompt.strip():
         return ""
-    found = mem.context(prompt, profile="brief", conversation=here.id if here else None)
-    items = [line for section in found.sections if section.name in RELEVANT for line in section.lines()]
+    found = mem.context(prompt, profile="prompt", conversation=here.id if here else None)
+    relevant = RELEVANT if found.answered else (NOTES,)  # the notes have the standing rules
+    items = [line for section in found.sections if section.name in relevant for line in section.lines()]
     return "\n".join(["Remembered, and perhaps of use here:", *items]) if items else ""
 
 

@@ -510,7 +510,8 @@ def memory_context(
     conversation: ConversationRef | None = None,
 ) -> ContextResult:
     """The memory that a new session should start with, as one text within a budget of tokens: the project, the last
-    hand-off, decisions and lessons that bear on the task, open tasks, and where the last session stopped.
+    hand-off, decisions and lessons that bear on the task, open tasks, standing rules, notes and earlier turns that
+    answer it, and where the last session stopped.
 
     Use it once at the beginning of a session or of a new task, before anything else.
 

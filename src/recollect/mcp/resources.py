@@ -81,7 +81,7 @@ def add_resources(server: MCPServer[Any]) -> None:
         name="context",
         title="Context of the project",
         mime_type=MARKDOWN,
-        description="What a new session should know: the project, the last hand-off, decisions, lessons, open tasks.",
+        description="What a new session should know: project, last hand-off, decisions, lessons, open tasks, rules.",
     )
     @_resource
     def context() -> str:
