@@ -12,9 +12,8 @@ belong to something else, such as a conversation, are reported and left alone.
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from itertools import chain
 
 from recollect import text
 from recollect.concepts import concept_tags
@@ -52,6 +51,8 @@ QUESTIONS = (("signals.questions", "signals.unask"), ("access.questions", "acces
 """Statements that list the recorded queries, and those that blank them."""
 ERRORS = (("upkeep.job_errors", "upkeep.job_errors_blank"), ("upkeep.run_errors", "upkeep.run_errors_blank"))
 """Statements that list the recorded errors of jobs, and those that blank them."""
+PLACES = ("entries", "names", "operation log", "index", "record of jobs", "review")
+"""Places from which an entry is removed, in the order of a receipt."""
 INDEXES = ("tail", "postings", "removals", "turn_postings")
 """Tables derived from others."""
 _WORD = re.compile(r"\w+")
@@ -93,10 +94,10 @@ def erase(
         talks = sorted(_of_all(_conversations, tx, ids))
         replaced = superseding.replaced_by(tx, entry_id)
         note = _note_of(tx, entry_id, contents)
-        removed = purge(work, entry_id, actor=actor, now=now, if_version=if_version)
-        removed = _with_former(removed, [purge(work, one, actor=actor, now=now) for one in former])
+        living = tx.one("entries.by_ids", ids=[entry_id]) is not None
+        purged = purge(work, ids, actor=actor, now=now, if_version=if_version)
         if note is not None:
-            purge(work, note.id, actor=actor, now=now)
+            purge(work, [note.id], actor=actor, now=now)
             put_back(work, note, actor, now)
         sweep_vectors(tx)
         traces = Traces.of(contents, common, labels=texts)
@@ -125,7 +126,7 @@ def erase(
     return Receipt(
         entry_id=entry_id,
         at=now,
-        removed=(*removed, *tidied.removed),
+        removed=(*_removed(purged, living, former), *tidied.removed),
         rewritten=(Rewritten(place="earlier texts", rewritten=1),) if note is not None else (),
         verified=tuple(verified),
         remaining=tuple(remaining),
@@ -137,15 +138,12 @@ def _of_all(texts: Callable[[Transaction, str], set[str]], tx: Transaction, ids:
     return {found for entry_id in ids for found in texts(tx, entry_id)}
 
 
-def _with_former(removed: Sequence[Erased], former: Sequence[Sequence[Erased]]) -> list[Erased]:
-    """Return what was removed with an entry and with its former values, by place."""
-    figures = {one.place: one.removed for one in removed}
-    if former:
-        figures["former values"] = len(former)
-    for one in chain.from_iterable(former):
-        if one.place not in ("entries", "names"):
-            figures[one.place] = figures.get(one.place, 0) + one.removed
-    return [Erased(place=place, removed=count) for place, count in figures.items()]
+def _removed(purged: Mapping[str, int], living: bool, former: Sequence[str]) -> list[Erased]:
+    """Return what was removed, for the receipt of an entry with its former values."""
+    own = {"entries": 1} if living else {}
+    kept = {"former values": len(former)} if former else {}
+    rest = {place: count for place, count in purged.items() if place != "entries"}
+    return [Erased(place=place, removed=count) for place, count in (own | kept | rest).items()]
 
 
 def _note_of(tx: Transaction, entry_id: str, contents: Set[str]) -> Entry | None:
@@ -167,20 +165,24 @@ def existing(store: Store, beside: Sequence[Store]) -> list[Store]:
     return [store, *(other for other in beside if other.exists())]
 
 
-def purge(work: Work, entry_id: str, *, actor: str, now: int, if_version: str | None = None) -> list[Erased]:
-    """Remove an entry, living or in the trash, with its text in the log, the index, the record of jobs and reviews."""
-    tx = work.tx
-    removed: list[Erased] = []
-    if tx.one("entries.by_ids", ids=[entry_id]):
-        names = tx.all("names.of", ids=[entry_id])
-        apply(work, Remove(entry_id), actor=actor, now=now, if_version=if_version)
-        removed += [Erased(place="entries", removed=1), Erased(place="names", removed=len(names))]
-    removed.append(Erased(place="operation log", removed=tx.run("operations.erase", entry_id=entry_id)))
-    removed.append(Erased(place="index", removed=work.index.erase(tx, work.counters, entry_id)))
-    noted = tx.run("upkeep.changes_forget", entry_id=entry_id)
-    removed += [Erased(place="record of jobs", removed=noted)] if noted else []
-    paired = reviews.forget(tx, entry_id)  # the reason of a pair quotes both entries
-    return [*removed, Erased(place="review", removed=paired)] if paired else removed
+def purge(work: Work, ids: Sequence[str], *, actor: str, now: int, if_version: str | None = None) -> dict[str, int]:
+    """Remove entries, living or in the trash, with their text in the log, the index, the record of jobs and reviews.
+
+    `if_version` is the version of the first one, if that is living. Return how much was removed, by place.
+    """
+    tx, removed = work.tx, Counter[str]()
+    for entry_id in ids:
+        if tx.one("entries.by_ids", ids=[entry_id]):
+            removed["entries"] += 1
+            removed["names"] += len(tx.all("names.of", ids=[entry_id]))
+            version = if_version if entry_id == ids[0] else None
+            apply(work, Remove(entry_id), actor=actor, now=now, if_version=version)
+        removed["operation log"] += tx.run("operations.erase", entry_id=entry_id)
+        removed["record of jobs"] += tx.run("upkeep.changes_forget", entry_id=entry_id)
+        removed["review"] += reviews.forget(tx, entry_id)  # the reason of a pair quotes both entries
+    removed["index"] = work.index.erase(tx, work.counters, ids)
+    always = {"operation log", "index", *(["names"] if removed["entries"] else [])}
+    return {place: removed[place] for place in PLACES if removed[place] or place in always}
 
 
 def sweep_vectors(tx: Transaction) -> None:

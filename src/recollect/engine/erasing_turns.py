@@ -17,10 +17,12 @@ process that has read the text before compares the tombstones when it writes, an
 
 import json
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from recollect import text
@@ -63,6 +65,9 @@ class _Said:
 
     info: ConversationInfo
     events: tuple[Event, ...]
+    """In order."""
+    seqs: frozenset[int]
+    """Their sequence numbers."""
     whole: bool
     """Whether no event of the conversation keeps its text."""
     traces: Traces
@@ -72,17 +77,13 @@ class _Said:
     """The normalised sentences of the texts."""
 
     @property
-    def seqs(self) -> set[int]:
-        """Sequence numbers of the erased events."""
-        return {event.seq for event in self.events}
-
-    @property
     def references(self) -> set[str]:
         """The erased events as they are listed in the evidence of entries."""
         return {reference for event in self.events for reference in made_from_events([event])["evidence"]}
 
     def covers(self, first: int | None, last: int | None) -> bool:
-        return any((first or 0) <= event.seq <= (last or 0) for event in self.events)
+        place = bisect_left(self.events, first or 0, key=attrgetter("seq"))
+        return place < len(self.events) and self.events[place].seq <= (last or 0)
 
     def quoted_in(self, written: str) -> bool:
         """Return whether a line or sentence quotes the erased text, is a part of it, or shares a rare word with it."""
@@ -230,6 +231,7 @@ def _said(
     said = _Said(
         info=info,
         events=events,
+        seqs=frozenset(event.seq for event in events),
         whole=len(chosen) == len(written),
         traces=Traces.of(contents, set(), most=PIECES),
         corpus="\n".join(map(text.normalise, contents)),
@@ -437,14 +439,9 @@ def _pair(plan: _ErasurePlan, old: Sequence[Entry], parts: Sequence[str], made_f
 def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: Mapping[str, Entry]) -> None:
     """Plan the chunks that cover an erased event, and those that share an event with one of them."""
     own = sorted((one for one in made.values() if one.kind is Kind.CHUNK), key=lambda one: one.seq)
-    affected = [one for one in own if said.covers(one.first_event, one.last_event)]
-    while True:
-        spans = [(one.first_event or 0, one.last_event or 0) for one in affected]
-        more = [one for one in own if any(_overlap(one, first, last) for first, last in spans)]
-        if len(more) == len(affected):
-            break
-        affected = more
-    covered = [event for event in left if any(first <= event.seq <= last for first, last in spans)]
+    spans = [(first, last) for first, last in _joined(own) if said.covers(first, last)]
+    affected = [one for one in own if _within(one.first_event or 0, spans)]
+    covered = [event for event in left if _within(event.seq, spans)]
     for entry, part in zip_longest(affected, ending.chunks(covered)):
         if entry is None:
             plan.adds.append((ending.chunk_draft(said.info, *part), "chunks"))
@@ -456,8 +453,21 @@ def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: M
             plan.put(entry, content, "chunks", **span, **made_from_events(told))
 
 
-def _overlap(chunk: Entry, first: int, last: int) -> bool:
-    return (chunk.first_event or 0) <= last and first <= (chunk.last_event or 0)
+def _joined(chunks: Sequence[Entry]) -> list[tuple[int, int]]:
+    """Return the ranges of events that chunks cover, in order; those that share an event are one range."""
+    joined: list[tuple[int, int]] = []
+    for first, last in sorted((one.first_event or 0, one.last_event or 0) for one in chunks):
+        if joined and first <= joined[-1][1]:
+            joined[-1] = joined[-1][0], max(joined[-1][1], last)
+        else:
+            joined.append((first, last))
+    return joined
+
+
+def _within(seq: int, spans: Sequence[tuple[int, int]]) -> bool:
+    """Return whether an event is in one of the ranges, which are in order."""
+    place = bisect_right(spans, seq, key=itemgetter(0)) - 1
+    return place >= 0 and seq <= spans[place][1]
 
 
 def _plan_note(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[Event], written: Sequence[str]) -> None:
@@ -534,11 +544,8 @@ def _apply(work: Work, store: Store, said: _Said, plan: _ErasurePlan, actor: str
         tx.run("history.closing_set", id=conversation, summary=plan.closing)
     if plan.steps is not None:
         tx.run("history.ending_set", id=conversation, ending=plan.steps)
-    removed = Counter[str]()
-    for entry_id in (*plan.drops, *plan.rewrites):
-        for one in erasing.purge(work, entry_id, actor=actor, now=now):
-            if one.place not in ("entries", "names"):
-                removed[one.place] += one.removed
+    purged = erasing.purge(work, [*plan.drops, *plan.rewrites], actor=actor, now=now)
+    removed = {place: count for place, count in purged.items() if place not in ("entries", "names")}
     for entry, _ in plan.rewrites.values():
         remember.put_back(work, replace(entry, updated_at=now), actor, now)
     for draft, _ in plan.adds:

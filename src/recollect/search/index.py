@@ -63,6 +63,8 @@ DAMAGE = (ValueError, IndexError, KeyError, TypeError)
 """Exceptions that decoding a damaged row can raise."""
 STALE = 0
 """An analysis version that no analyser has: the next search or write rebuilds an index marked with it."""
+LISTED = 500
+"""Longest list per query: PostgreSQL binds one parameter per item."""
 EXPANDED = 32
 """Maximum number of query words to expand, those in no document first; typed queries are short."""
 
@@ -182,12 +184,18 @@ class Index(Segmented):
         if counters.removals % min(TAIL, FOLD) == 0 and counters.analysis != STALE:
             self._tidy(self._fold, tx, counters)
 
-    def erase(self, tx: Transaction, counters: Counters, entry_id: str) -> int:
-        """Purge the postings and tombstones of an entry's removed documents; return the number of rows changed."""
-        cleaned = 0
-        for doc, line in tx.all("index.removals_of", entry_id=entry_id):
-            cleaned += self._purge(tx, counters, doc, list(unpack(line)))
-            cleaned += tx.run("index.removal_drop", doc=doc)
+    def erase(self, tx: Transaction, counters: Counters, ids: Sequence[str]) -> int:
+        """Purge the postings and tombstones of the removed documents of entries; return the number of rows changed."""
+        cleaned, removed = 0, dict[int, Iterable[str]]()
+        for some in _chunks(ids):
+            removed |= {doc: unpack(line) for doc, line in tx.all("index.removals_of", ids=some)}
+            cleaned += tx.run("index.removals_erase", ids=some)
+        for doc in [doc for doc in removed if doc > counters.flushed]:
+            cleaned += tx.run("index.tail_drop", doc=doc)
+        for segment, _, first, size in tx.all("index.segments"):
+            gone = {doc - first: terms for doc, terms in removed.items() if first <= doc < first + size}
+            if gone:
+                cleaned += self._purge(tx, counters, segment, gone)
         counters.layout += 1
         return cleaned
 
@@ -342,30 +350,30 @@ class Index(Segmented):
         if fullest:
             self._rewrite(tx, counters, [segments[fullest[0][0]]])
 
-    def _purge(self, tx: Transaction, counters: Counters, doc: int, terms: list[str]) -> int:
-        """Purge a document from the tail or its segment; return the number of rows changed."""
+    def _purge(self, tx: Transaction, counters: Counters, segment: int, gone: Mapping[int, Iterable[str]]) -> int:
+        """Purge documents, by offset with their terms, from a segment; return the number of rows changed."""
         from recollect.search.segments import without
 
-        if doc > counters.flushed:
-            return tx.run("index.tail_drop", doc=doc)
-        cleaned = 0
-        for segment, _, first, size in tx.all("index.segments"):
-            if first <= doc < first + size:
-                for _, term, data in tx.all("index.postings", segments=[segment], terms=terms):
-                    left = without(data, doc - first)
-                    if left:
-                        tx.run("index.postings_set", segment=segment, term=term, data=left)
-                    else:
-                        tx.run("index.postings_remove", segment=segment, term=term)
-                    cleaned += 1
-                ((blob,),) = tx.all("index.lengths", segment=segment)
-                lengths = array("I", blob)
-                lengths[doc - first] = 0
-                # A new number invalidates caches: processes cache a segment by its number.
-                counters.layout += 1
-                tx.run("index.postings_rename", segment=segment, new=counters.layout)
-                tx.run("index.segment_rename", segment=segment, new=counters.layout, lengths=lengths.tobytes())
-        return cleaned
+        terms = list({term for found in gone.values() for term in found})
+        lists = [row for some in _chunks(terms) for row in tx.all("index.postings", segments=[segment], terms=some)]
+        left = zip(lists, without((data for _, _, data in lists), list(gone)), strict=True)
+        rows = [(term, data) for (_, term, _), data in left]
+        tx.many("index.postings_set", ({"segment": segment, "term": term, "data": data} for term, data in rows if data))
+        tx.many("index.postings_remove", ({"segment": segment, "term": term} for term, data in rows if not data))
+        ((blob,),) = tx.all("index.lengths", segment=segment)
+        lengths = array("I", blob)
+        for offset in gone:
+            lengths[offset] = 0
+        # A new number invalidates caches: processes cache a segment by its number.
+        counters.layout += 1
+        tx.run("index.postings_rename", segment=segment, new=counters.layout)
+        tx.run("index.segment_rename", segment=segment, new=counters.layout, lengths=lengths.tobytes())
+        return len(rows)
+
+
+def _chunks(values: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the values in parts that fit into one query."""
+    return (values[start : start + LISTED] for start in range(0, len(values), LISTED))
 
 
 class Statistics:

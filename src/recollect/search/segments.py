@@ -181,11 +181,14 @@ def merge(
     return lengths.tobytes(), lists()
 
 
-def without(data: bytes, offset: int) -> bytes:
-    """Return a posting list without one document."""
-    docs, counts = _arrays(data)
-    keep = docs != offset
-    return bytes(docs[keep].tobytes() + counts[keep].tobytes())
+def without(lists: Iterable[bytes], offsets: Sequence[int]) -> Iterator[bytes]:
+    """Yield posting lists without some documents."""
+    kept = np.ones(2**16, np.bool_)
+    kept[list(offsets)] = False
+    for data in lists:
+        docs, counts = _arrays(data)
+        keep = kept[docs]
+        yield docs[keep].tobytes() + counts[keep].tobytes()
 
 
 def count_in(data: bytes, offset: int) -> int:

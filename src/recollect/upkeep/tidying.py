@@ -167,7 +167,7 @@ def _expire(work: Work, before: int, kept: Sequence[str], after: int, now: int) 
     # The rows stay as tombstones: sequence numbers have no gaps, and the history shows that there was an entry.
     work.tx.run("tidying.expire", seqs=rows)
     for _, entry_id, actor in found:
-        for former in superseding.former_values(work.tx, entry_id):
+        if former := superseding.former_values(work.tx, entry_id):
             erasing.purge(work, former, actor=actor, now=now)
     return rows
 

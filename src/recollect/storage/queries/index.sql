@@ -68,11 +68,11 @@ SELECT doc FROM removals WHERE agent = :agent AND doc BETWEEN :first AND :last
 -- name: removals_drop
 DELETE FROM removals WHERE agent = :agent AND doc BETWEEN :first AND :last
 
--- name: removal_drop
-DELETE FROM removals WHERE agent = :agent AND doc = :doc
-
 -- name: removals_of
-SELECT doc, terms FROM removals WHERE agent = :agent AND entry_id = :entry_id
+SELECT doc, terms FROM removals WHERE agent = :agent AND entry_id IN (:ids*)
+
+-- name: removals_erase
+DELETE FROM removals WHERE agent = :agent AND entry_id IN (:ids*)
 
 -- name: removals_count
 SELECT count(*) FROM removals WHERE agent = :agent
