@@ -281,7 +281,7 @@ def test_a_change_made_far_down_does_not_move_the_list_when_no_feed_tells_of_it(
 
 def test_an_entry_forgotten_far_down_leaves_the_list_and_the_rows_stay_in_place(server: Server, visit: Visit) -> None:
     server.home.agent("default").remember_many([recollect.Add(f"Entry number {number}.") for number in range(90)])
-    page = visit(server)
+    page = visit(server, allowed=("404",))  # asked for just when it is forgotten
     page.locator(".entry-row").first.focus()
     for _ in range(40):
         page.keyboard.press("j")

@@ -86,6 +86,7 @@ def test_an_entry_shows_all_there_is_to_know_about_it(demo: Server, visit: Visit
 def test_an_entry_made_from_a_conversation_leads_to_its_turns(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/memory?kind=archive")
     page.locator(".entry-row").click()
+    expect(page.locator(".facts .outer")).to_have_text("With results of tools")
     page.get_by_role("link", name="the turns that it stands for").click()
     expect(page.locator(".said.sought")).to_contain_text("Good morning. What is waiting?")
 

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from playwright.sync_api import Page, expect
 from surfaces.server import Server
 
+import recollect
+
 Visit = Callable[..., Page]
 
 
@@ -46,3 +48,18 @@ def test_a_note_is_retracted(server: Server, visit: Visit) -> None:
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("button", name="Retract")).to_be_visible()
     assert [entry.content for entry in memory.list()] == ["Deploys are on Tuesdays"]
+
+
+def test_a_note_retracted_far_down_leaves_the_list_of_what_holds(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember_many([recollect.Add(f"Entry number {number}.") for number in range(60)])
+    page = visit(server)
+    page.locator(".entry-row").first.focus()
+    for _ in range(30):
+        page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    place = page.evaluate("document.querySelector('.endless').scrollTop")
+    page.get_by_role("button", name="Retract").click()
+    expect(page.locator(".facts")).to_contain_text("retracted")
+    expect(page.locator(".entry-row", has_text="Entry number 29.")).to_have_count(0)
+    assert page.evaluate("document.querySelector('.endless').scrollTop") == place > 0

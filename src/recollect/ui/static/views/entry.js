@@ -28,11 +28,12 @@ export class EntryPane {
   #tie = null; // draws the links of the entry
   #sought = false; // a query was selected here: scroll to its explanation once it is drawn
 
-  /** `why(id)` returns the entry's hit, or the search that did not find it; `closed()` is called on Back, `gone(id)` once it is forgotten. */
-  constructor({ why, closed, gone }) {
+  /** `why(id)` returns the entry's hit, or the search that did not find it; `closed()` is called on Back, `gone(id)` once it is forgotten, `past(id)` once it no longer holds. */
+  constructor({ why, closed, gone, past }) {
     this.why = why;
     this.closed = closed;
     this.gone = gone;
+    this.past = past;
   }
 
   /** The id of the entry shown, even if it was requested by name. */
@@ -232,7 +233,7 @@ export class EntryPane {
       stateOf(entry) !== "current" && fact("State", [stateOf(entry), entry.superseded_by && [" by ", h("a", { href: href(["memory", entry.superseded_by]) }, "this entry")]]),
       entry.valid_from && fact("Holds since", time(entry.valid_from)),
       entry.valid_until && fact(stateOf(entry) === "current" ? "Holds until" : "Held until", time(entry.valid_until)),
-      fact("Origin", originWords(entry.origin)),
+      fact("Origin", originWords(entry.origin, entry.kind)),
       fact("Written", time(entry.created_at)),
       entry.updated_at !== entry.created_at && fact("Changed", time(entry.updated_at)),
       fact("Importance", [h("meter", { min: 0, max: 1, value: entry.importance, "aria-hidden": "true" }), ` ${number(entry.importance, 2)}`]),
@@ -248,6 +249,7 @@ export class EntryPane {
       try {
         const { body: made } = await ask("POST", `${at(entry.id)}/${path}`, { body });
         toast(said, { undo: async () => { await ask("POST", `${at(entry.id)}/restore`, { body: {} }); toast("It holds again."); go(href(["memory", entry.id])); } });
+        this.past(entry.id);
         if (made.id === entry.id) this.#load();
         else go(href(["memory", made.id]));
       } catch (error) {
@@ -294,7 +296,7 @@ export class EntryPane {
     const turns = entry.conversation_id && h("a", { href: href(["conversations", entry.conversation_id, ...(entry.first_event ? [String(entry.first_event)] : [])]) },
       entry.first_event ? "the turns that it stands for" : "its conversation");
     return h("section", {}, h("h2", {}, "Where it comes from"),
-      h("p", {}, originWords(entry.origin), ". Written by ", h("strong", {}, entry.source), " on ", moment(entry.created_at),
+      h("p", {}, originWords(entry.origin, entry.kind), ". Stored by ", h("strong", {}, entry.source), " on ", moment(entry.created_at),
         entry.channel_id && [", in the channel ", h("strong", {}, entry.channel_id)], turns && [". See ", turns], "."),
       entry.context && h("p", { class: "quote" }, entry.context), made);
   }

@@ -46,7 +46,7 @@ export class MemoryView {
   constructor(root) {
     this.root = root;
     this.list = new EndlessList({ row: (item) => this.#row(item), key: (item) => item.id, more: () => this.#more(), label: "Entries" });
-    this.pane = new EntryPane({ why: (id) => this.#hits.get(id) ?? this.#searched, closed: () => this.#show(null), gone: (id) => this.#forgotten(id) });
+    this.pane = new EntryPane({ why: (id) => this.#hits.get(id) ?? this.#searched, closed: () => this.#show(null), gone: (id) => this.#forgotten(id), past: (id) => { if (!this.#query.past) this.list.drop(new Set([id])); } });
     this.#build();
     this.list.node.addEventListener("scroll", () => { if (this.#stale && this.list.atTop) this.#load({ keep: true }); });
     const timer = setInterval(() => (this.split.isConnected ? this.#look() : clearInterval(timer)), EVERY);
@@ -488,7 +488,7 @@ export class MemoryView {
       item.kind !== "note" && h("span", { class: "badge" }, item.kind === "archive" ? "Archive" : "Chunk"),
       item.scope !== "workspace" && h("span", { class: "badge" }, item.scope[0].toUpperCase() + item.scope.slice(1)),
       item.state && item.state !== "current" && h("span", { class: "badge" }, item.state[0].toUpperCase() + item.state.slice(1)),
-      isOuter(item.origin) && originWords(item.origin),
+      isOuter(item.origin) && originWords(item.origin, item.kind),
       item.tags.slice(0, 4).map((tag) => h("span", { class: "tag" }, `#${tag}`)),
     ];
     const body = [
