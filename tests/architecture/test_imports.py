@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from sources import parsed
 
 import recollect
 
@@ -107,7 +108,7 @@ def modules(package: Path) -> dict[str, ast.Module]:
         parts = list(path.relative_to(package).with_suffix("").parts)
         if parts[-1] == "__init__":
             parts.pop()
-        found[".".join(parts) or "recollect"] = ast.parse(path.read_text(encoding="utf-8"))
+        found[".".join(parts) or "recollect"] = parsed(path)
     return found
 
 
@@ -235,15 +236,7 @@ def hidden(package: dict[str, ast.Module]) -> list[str]:
 
 
 def asking_the_time(package: dict[str, ast.Module]) -> list[str]:
-    asks = {
-        "time.time",
-        "time.time_ns",
-        "time.monotonic",
-        "time.monotonic_ns",
-        "time.localtime",
-        "time.gmtime",
-        "time.perf_counter",
-    }
+    asks = {"time", "time_ns", "monotonic", "monotonic_ns", "localtime", "gmtime", "perf_counter"}
     calls = {"now", "utcnow", "today"}
     found = []
     for name, module in package.items():
@@ -252,12 +245,10 @@ def asking_the_time(package: dict[str, ast.Module]) -> list[str]:
         for node in ast.walk(module):
             if isinstance(node, ast.ImportFrom) and node.module == "time":
                 found.append(f"{name} takes {', '.join(alias.name for alias in node.names)} from time")
-            if isinstance(node, ast.Attribute):
-                written = ast.unparse(node)
-                if written in asks or (
-                    node.attr in calls and ast.unparse(node.value).split(".")[-1] in ("datetime", "date")
-                ):
-                    found.append(f"{name} asks {written}; only clock may")
+            if isinstance(node, ast.Attribute) and node.attr in asks | calls:
+                of = ast.unparse(node.value)
+                if of == "time" if node.attr in asks else of.split(".")[-1] in ("datetime", "date"):
+                    found.append(f"{name} asks {of}.{node.attr}; only clock may")
     return found
 
 

@@ -18,12 +18,16 @@ SURFACES = ("cli", "rest", "mcp", "ui", "client", "adapters")
 def strings(source: str) -> Iterator[str]:
     """Yield the strings of a module, except its `__all__`, with `*` for each expression of an f-string."""
     module = ast.parse(source)
-    module.body = [node for node in module.body if not ast.unparse(node).startswith("__all__")]
+    module.body = [node for node in module.body if not (isinstance(node, ast.Assign) and is_listing(node))]
     for node in ast.walk(module):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value
         elif isinstance(node, ast.JoinedStr):
             yield "".join(str(part.value) if isinstance(part, ast.Constant) else "*" for part in node.values)
+
+
+def is_listing(node: ast.Assign) -> bool:
+    return any(isinstance(target, ast.Name) and target.id == "__all__" for target in node.targets)
 
 
 def unused(names: Iterable[str], sources: Iterable[str]) -> list[str]:

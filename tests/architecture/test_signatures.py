@@ -5,6 +5,8 @@ from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 
+from sources import parsed
+
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
 MOST = 6
@@ -43,7 +45,7 @@ def too_long(tree: ast.AST) -> Iterator[str]:
 
 
 def test_no_function_or_constructor_takes_more_than_six_positional_arguments() -> None:
-    found = [f"{path.relative_to(ROOT)}: {name}" for path in SOURCES for name in too_long(ast.parse(path.read_text()))]
+    found = [f"{path.relative_to(ROOT)}: {name}" for path in SOURCES for name in too_long(parsed(path))]
     assert found == [], "make the rest keyword-only, or group them in a value"
 
 
@@ -51,7 +53,7 @@ def test_a_class_name_exists_once_and_no_alias_shares_it() -> None:
     places: dict[str, list[str]] = defaultdict(list)
     aliases: list[tuple[str, str]] = []
     for path in SOURCES:
-        tree, where = ast.parse(path.read_text()), str(path.relative_to(ROOT))
+        tree, where = parsed(path), str(path.relative_to(ROOT))
         for node in classes(tree):
             places[node.name].append(where)
         assigned = [node for node in tree.body if isinstance(node, ast.Assign)]

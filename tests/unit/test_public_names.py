@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from sources import parsed
 
 import recollect
 
@@ -27,11 +28,9 @@ def module_names() -> Iterator[str]:
 MODULES = list(module_names())
 
 
-@cache
 def source_of(name: str) -> ast.Module:
     path = PACKAGE.parent.joinpath(*name.split("."))
-    path = path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return parsed(path / "__init__.py" if path.is_dir() else path.with_suffix(".py"))
 
 
 @cache
