@@ -30,7 +30,9 @@ settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--quick", action="store_true", help="skip PostgreSQL and slow tests; 25 examples per property")
+    parser.addoption(
+        "--quick", action="store_true", help="skip slow tests and every location but a file; 25 examples per property"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,20 +43,27 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--quick`, deselect what needs a PostgreSQL server or is marked `slow`."""
+    """With `--quick`, deselect what needs a PostgreSQL server or is marked `slow`, and what also runs on a file."""
     if not config.getoption("quick"):
         return
-    deselected = {item for item in items if needs_postgres(item) or item.get_closest_marker("slow")}
+    deselected = {item for item in items if needs_postgres(item) or item.get_closest_marker("slow") or repeats(item)}
     config.hook.pytest_deselected(items=list(deselected))
     items[:] = [item for item in items if item not in deselected]
 
 
 def needs_postgres(item: pytest.Item) -> bool:
     """True if a test takes the fixture of a server, or is the PostgreSQL variant of a test of several locations."""
-    if not isinstance(item, pytest.Function):
-        return False
-    variants = item.callspec.params.values() if hasattr(item, "callspec") else ()
-    return "postgres_server" in item.fixturenames or any(str(variant) == "postgres" for variant in variants)
+    variants = map(str, parameters(item).values())
+    return "postgres_server" in getattr(item, "fixturenames", ()) or "postgres" in variants
+
+
+def repeats(item: pytest.Item) -> bool:
+    """True if a test is the directory variant of a test of several locations: SQLite again, with the same queries."""
+    return parameters(item).get("location") == "directory"
+
+
+def parameters(item: pytest.Item) -> dict[str, object]:
+    return item.callspec.params if isinstance(item, pytest.Function) and hasattr(item, "callspec") else {}
 
 
 @pytest.fixture(autouse=True)
