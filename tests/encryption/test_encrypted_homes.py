@@ -248,3 +248,25 @@ def test_a_changed_page_is_an_error_and_not_a_wrong_answer(cli: EncryptingComman
     for page in range(1, len(good) // 4096, 10):
         path.write_bytes(good[: page * 4096 + 100] + b"changed!" + good[page * 4096 + 108 :])
         cli("--home", "team.db", "check", code=7, **KEYED)
+
+
+def test_an_erasure_looks_for_left_bytes_in_the_decrypted_pages(cli: EncryptingCommand) -> None:
+    program = (
+        "import recollect\n"
+        "from recollect.storage.sqlite import opening\n"
+        "from recollect.storage.sqlite.administration import SqliteAdministration\n"
+        "opening._EVERY_CONNECTION = (('secure_delete', 'off'),)  # nothing is overwritten\n"
+        "SqliteAdministration.scrub = lambda self, agent: ([], [])\n"
+        "with recollect.open('team.db') as home:\n"
+        "    mem = home.agent('ana')\n"
+        "    entry = mem.remember('the password is seven-blue-herons')\n"
+        "    print(mem.forget(entry.id, erase=True).remaining)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=cli.folder,
+        env=environment(PYTHONPATH=python_path(), **KEYED),
+        capture_output=True,
+        check=True,
+    )
+    assert b"outside of any row" in done.stdout

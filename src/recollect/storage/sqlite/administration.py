@@ -64,16 +64,20 @@ class SqliteAdministration(Administration):
         return [f"file {self._file.path.name}", "free pages", "write-ahead log"], beyond
 
     def in_files(self, words: Sequence[str]) -> set[str]:
-        """Return the words (lowercase) whose bytes are in the file or its log, except words of the schema."""
+        """Return the words (lowercase) whose bytes are in the file or its log, except words of the schema.
+
+        The pages of an encrypted file are searched decrypted, in memory.
+        """
         if not words:
             return set()
         pattern = re.compile(b"|".join(re.escape(word.encode()) for word in words), re.IGNORECASE)
         with self._file.connection() as connection:
             schema = " ".join(str(sql) for (sql,) in connection.execute("SELECT sql FROM sqlite_schema")).lower()
+            found = [] if self._file.key is None else pattern.findall(connection.serialize("main"))
         with self._file.errors(), forks.working():
-            files = self._file.path, self._file.wal
-            found = {word.decode().lower() for path in files for word in _matches(path, pattern)}
-        return {word for word in found if word not in schema}
+            for path in (self._file.path, self._file.wal):
+                found += _matches(path, pattern)
+        return {word for word in (match.decode().lower() for match in found) if word not in schema}
 
     def size(self) -> int:
         """Return the size of the file and its log, in bytes."""
