@@ -6,7 +6,7 @@ which further entries are generated.
 
 import random
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 from math import ceil
@@ -17,14 +17,13 @@ from recollect.conversation import Conversation
 from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.entry import Category, Lifetime, Scope
-from recollect.model.operation import Add, Alias, Operation, Rename, Write
+from recollect.model.operation import Add, Alias, Rename, Write
 
 __all__ = ["HELPER", "fill"]
 
 HOUR = 3_600_000
 DAY = 24 * HOUR
 BATCH = 5_000
-OPERATIONS: Mapping[str, Callable[[str, str], Operation]] = {"write": Write, "rename": Rename, "alias": Alias}
 HELPER = "scout"
 """A second agent, which looks things up for the first."""
 
@@ -65,8 +64,12 @@ def _play(home: Home, workspace: str, memory: Memory, scout: Memory, clock: Fixe
             scout.remember(**fields, source="web")
         case "know", fields:
             memory.upsert(**fields)
-        case ("write" | "rename" | "alias") as kind, {"name": name, **rest}:
-            memory.apply(OPERATIONS[kind](name, *rest.values()))
+        case "write", {"name": name, **changes}:
+            memory.apply(Write(name, **changes))
+        case "rename", {"name": name, "new": new}:
+            memory.apply(Rename(name, new))
+        case "alias", {"name": name, "new": new}:
+            memory.apply(Alias(name, new))
         case "forget", {"name": name}:
             memory.forget(name)
         case "ask", {"query": query}:
