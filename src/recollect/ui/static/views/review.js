@@ -11,6 +11,7 @@ const PAGE = 50;
 const MOST = 1_000; // maximum page size of the server
 const EVERY = 20_000; // polling interval in milliseconds: the feed covers pairs that are found, not every one resolved elsewhere
 const KINDS = { contradicts: "Perhaps a contradiction", updates: "Perhaps an update", repeats: "Perhaps a repetition" };
+const SCROLLS = 1_000; // characters of a text that may need to be scrolled
 const ELSEWHERE = "It was resolved or changed elsewhere meanwhile.";
 const KEYS = { 1: "older", 2: "newer", 3: "both", 4: "merge" };
 
@@ -183,8 +184,8 @@ export class ReviewView {
 /** Create one side of a pair: its text with the differing words marked, its dates and its origin. */
 function side(label, entry, text) {
   const dates = [["Holds since", entry.valid_from], ["Holds until", entry.valid_until]].filter(([, when]) => when), name = `the ${label.toLowerCase()} note`;
-  return h("section", { class: "side-of", "aria-label": label }, h("h2", {}, label, " ", h("a", { class: "size", href: href(["memory", entry.id]), "aria-label": `Open ${name}` }, entry.name ?? "Open")),
-    h("div", { class: "diff", tabindex: 0, role: "group", "aria-label": `Text of ${name}` }, text),
+  return h("section", { class: "side-of", "aria-label": label }, h("h2", {}, label, " ", h("a", { class: "size", href: href(["memory", entry.id]), "aria-label": entry.name ? `${entry.name}, ${name}` : `Open ${name}` }, entry.name ?? "Open")),
+    h("div", { class: "diff", tabindex: entry.content.length > SCROLLS ? 0 : null, role: "group", "aria-label": `Text of ${name}` }, text),
     h("p", { class: "hint" }, originWords(entry.origin), ` on ${moment(entry.created_at)}`, !["agent", "user"].includes(entry.source) && [", by ", h("bdi", {}, entry.source)], ".",
       dates.map(([when, day]) => ` ${when} ${moment(day)}${entry.validity_inferred ? ", read from the text" : ""}.`)));
 }
