@@ -15,6 +15,7 @@ from traces import in_tables, left_of, on_disk, on_server
 import recollect
 from recollect import Conversation, FixedClock, Home, Memory, NotFound, Receipt, Settings
 from recollect.config import GitSettings
+from recollect.engine import ending
 from recollect.search import index
 from recollect.transfer import restoring
 
@@ -396,15 +397,87 @@ def test_an_ending_that_has_read_an_erased_turn_stops_and_can_be_resumed(locatio
     with recollect.open(location, model=model, clock=clock) as home:
         conv, pasted = talk(home.agent("ana"))
         with ThreadPoolExecutor(1) as pool:
-            ending = pool.submit(conv.end)
+            ended = pool.submit(conv.end)
             model.waiting.wait()
             conv.erase(pasted)
             model.go.set()
             with pytest.raises(recollect.Conflict, match="was erased while it was being ended; end it again"):
-                ending.result()
+                ended.result()
         conv.end()
         assert SECRET not in str(in_tables(location))
         assert home.check().findings == ()
+
+
+class Interrupting(FixedClock):
+    """A clock that runs something in another thread, once, when it is asked for the n-th time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left, self.interrupt = 0, lambda: None
+
+    def now(self) -> int:
+        self.left -= 1
+        if self.left == 0:
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(self.interrupt).result()
+        return super().now()
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["two turns", "all turns"])
+def test_an_erasure_between_any_two_steps_of_an_ending_leaves_nothing_behind_and_loses_nothing_else(
+    location: str, monkeypatch: pytest.MonkeyPatch, whole: bool
+) -> None:
+    monkeypatch.setattr(ending, "CHUNKS_PER_STEP", 2)
+    clock = Interrupting()
+    with recollect.open(location, clock=clock) as home:
+        mem = home.agent("ana")
+        for step in range(1, 10):  # as often as an ending asks for the time outside of a transaction
+            conv = mem.conversations.start()
+            said = [
+                turn for n in range(7) for turn in (conv.user(f"zq{step}u{n}x?"), conv.assistant(f"zq{step}a{n}x."))
+            ]
+
+            def erase(conv: Conversation = conv, said: list[recollect.Event] = said) -> None:
+                if whole:
+                    mem.conversations.erase(conv.ref_code)
+                else:
+                    conv.erase(said[2])
+                    conv.erase(said[3])
+
+            clock.left, clock.interrupt = step, erase
+            stopped = False
+            try:
+                conv.end()
+            except recollect.Conflict:
+                stopped = True
+            assert clock.left <= 0
+            if stopped:
+                conv.end()
+            gone = [f"zq{step}{who}{n}x" for who in "ua" for n in (range(7) if whole else [1])]
+            assert left_of(gone, in_tables(location)) == [], step
+            chunks = "\n".join(one.content for one in mem.list(kind="chunk", conversation=conv.id, limit=99))
+            kept = [] if whole else [f"zq{step}{who}{n}x" for who in "ua" for n in (0, 2, 3, 4, 5, 6)]
+            assert {word: chunks.count(word) for word in kept} == dict.fromkeys(kept, 1), step
+        assert home.check().findings == ()
+
+
+def test_an_ending_and_an_erasure_at_the_same_time_leave_nothing_behind(
+    location: str, clock: FixedClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ending, "CHUNKS_PER_STEP", 2)
+    with recollect.open(location, clock=clock) as home, recollect.open(location, clock=clock) as there:
+        mem = home.agent("ana")
+        for number in range(4):
+            conv = mem.conversations.start()
+            said = [conv.user(f"the password number {turn} is zq{number}x{turn}x") for turn in range(30)]
+            with ThreadPoolExecutor(2) as pool:
+                ended = pool.submit(conv.end)
+                erased = pool.submit(there.agent("ana").conversations.erase, conv.ref_code)
+                assert erased.result().events == tuple(event.seq for event in said)
+                assert ended.exception() is None or isinstance(ended.exception(), recollect.Conflict)
+            words = [f"zq{number}x{turn}x" for turn in range(30)]
+            assert left_of(words, in_tables(location)) == []
+            assert home.check().findings == ()
 
 
 def test_what_a_model_made_of_a_turn_is_made_again_without_it(location: str, clock: FixedClock) -> None:

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any
 
 from recollect import names, text
 from recollect.config import ConversationSettings
@@ -39,11 +40,13 @@ __all__ = [
     "end_stale",
     "free_summary_name",
     "handoff_of",
+    "is_half_chunked",
     "stale",
     "summary_archive",
     "summary_parts",
     "talk_of",
     "turns_of",
+    "without_batches",
 ]
 
 CHUNK = 2_000
@@ -393,6 +396,19 @@ def _steps(row: tuple[str, ...] | None) -> set[str]:
 def _chunks_written(done: Iterable[str]) -> int:
     """Return how many chunks the recorded batches have written."""
     return max((int(step.removeprefix(f"{CHUNKED} ")) for step in done if step.startswith(f"{CHUNKED} ")), default=0)
+
+
+def is_half_chunked(tx: Transaction, conversation: str) -> bool:
+    """Return whether an ending has written some batches of chunks, and not all."""
+    done = _steps(tx.one("history.ending", id=conversation))
+    return CHUNKED not in done and _chunks_written(done) > 0
+
+
+def without_batches(recorded: Sequence[Any]) -> list[Any]:
+    """Return the recorded steps without the batches of chunks, unless all are written."""
+    if CHUNKED in recorded:
+        return list(recorded)
+    return [one for one in recorded if not (isinstance(one, str) and one.startswith(f"{CHUNKED} "))]
 
 
 def _insights(store: Store, conversation: str) -> tuple[list[str], list[str]]:

@@ -309,7 +309,10 @@ def _planned(tx: Transaction, said: _Said) -> _ErasurePlan:
     documents = _plan_lanes(tx, said, plan, made)
     _plan_checkpoint(tx, said, plan, documents)
     _plan_closing(tx, said, plan, left, made)
-    _plan_chunks(said, plan, left, made)
+    if ending.is_half_chunked(tx, said.info.id):  # its next run chunks what is left from the beginning
+        plan.drops.update({entry.id: "chunks" for entry in made.values() if entry.kind is Kind.CHUNK})
+    else:
+        _plan_chunks(said, plan, left, made)
     written = [text.normalise(event.content) for event in left]
     for entry in made.values():
         if entry.kind is Kind.NOTE:
@@ -417,7 +420,7 @@ def _plan_closing(
         recorded = json.loads(steps[0])
         kept = [
             [line for line in one if not (said.whole or said.quoted_in(line))] if isinstance(one, list) else one
-            for one in recorded
+            for one in ending.without_batches(recorded)
         ]
         plan.steps = json.dumps(kept, ensure_ascii=False) if kept != recorded else None
     if said.info.closing_summary is None:
