@@ -66,6 +66,42 @@ def test_repetitions_and_updates_are_found_too(home: Home, mem: Memory, clock: F
     assert {pair.kind for pair in mem.review.list()} == {"repeats", "updates"}
 
 
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("The frontend is written in Angular", "We decided to use React instead of Angular"),
+        ("Invoices are sent with Mailgun every Monday", "We moved from Mailgun to Postmark"),
+        ("Builds run on the old Jenkins server", "We replaced Jenkins with GitHub Actions last week"),
+        ("Decidimos usar MySQL para os pedidos", "Decidimos usar PostgreSQL em vez de MySQL"),
+        ("Wir verwenden Slack für Absprachen", "Wir sind von Slack zu Matrix gewechselt"),
+        ("Usamos Trello para las tareas", "Decidimos usar Linear en lugar de Trello"),
+    ],
+)
+def test_a_decision_that_names_what_it_replaces_is_offered_and_not_applied(
+    home: Home, mem: Memory, clock: FixedClock, older: str, newer: str
+) -> None:
+    mem.remember(older, category="decisions")
+    mem.remember("Lunch is at noon", category="decisions")
+    clock.advance(DAY)
+    mem.remember(newer, category="decisions")
+    pair = found(home, mem)
+    assert texts([pair]) == [("updates", older, newer)]
+    assert len(mem.list()) == 3
+    mem.review.resolve(pair, "newer")
+    assert [entry.content for entry in mem.list()] == [newer, "Lunch is at noon"]
+
+
+def test_only_a_decision_about_the_replaced_thing_is_offered(home: Home, mem: Memory, clock: FixedClock) -> None:
+    mem.remember("We write tests with pytest", category="decisions")
+    mem.remember("Angular has a new logo")  # no decision
+    mem.remember("The back office uses Vue instead of Angular", category="decisions")  # replaces it, too
+    clock.advance(DAY)
+    mem.remember("We decided to use React instead of Angular", category="decisions")
+    home.agent("ben").remember("The frontend is written in Angular", category="decisions")
+    home.jobs.run("review")
+    assert [pair.reason for pair in mem.review.list() if "replaces" in pair.reason] == []
+
+
 def test_a_name_is_part_of_what_is_compared(home: Home, mem: Memory, clock: FixedClock) -> None:
     mem.remember("Tuesday", name="deploy day of the shop")
     clock.advance(DAY)
@@ -355,12 +391,12 @@ def test_a_pair_whose_entry_is_erased_while_a_model_is_asked_is_not_stored(locat
 
     with recollect.open(location, clock=clock, model=Erasing('{"relation": "contradicts"}')) as home:
         mem = home.agent("ana")
-        mem.remember("The password of the printer is hunter1")
+        mem.remember("We deploy on Tuesdays")
         clock.advance(DAY)
-        secret = mem.remember("The password of the printer is hunter2")
+        secret = mem.remember("We deploy on Wednesdays")
         assert home.jobs.run("review").figures["found"] == 0
         assert mem.review.list(include_resolved=True) == []
-        assert left_of(["hunter2"], in_tables(location)) == []
+        assert left_of(["Wednesdays"], in_tables(location)) == []
 
 
 def test_the_reason_of_a_resolution_may_have_several_lines(home: Home, mem: Memory, clock: FixedClock) -> None:

@@ -13,10 +13,10 @@ from itertools import chain
 from math import log
 
 from recollect import fencing, names, text
-from recollect.contradictions import Relation, Weight, compare, topic
+from recollect.contradictions import Difference, Relation, Weight, compare, topic
 from recollect.engine.agent_store import Store
 from recollect.errors import ConfigError, Unavailable
-from recollect.model.entry import Scope
+from recollect.model.entry import Category, Scope
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.index import Index, Statistics
 from recollect.storage import entries, reviews
@@ -24,6 +24,7 @@ from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 from recollect.storage.reviews import OpenPair
 from recollect.upkeep.job_run import JobRun, Step
+from recollect.upkeep.replacements import replaced_in
 
 __all__ = ["review"]
 
@@ -87,6 +88,7 @@ class _Note:
     created_at: int
     place: tuple[str, str | None]
     """Notes of a conversation or channel are compared only with others of the same one."""
+    is_decision: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,10 +210,11 @@ class _Comparison:
 
 
 def _note(row: Row, name: str | None) -> _Note:
-    doc, entry_id, content, created_at, scope, conversation, channel = row
+    doc, entry_id, content, created_at, scope, conversation, channel, category = row
     statement = content if name is None or name.casefold() in content.casefold() else f"{name}: {content}"
     place = {Scope.CONVERSATION: conversation, Scope.CHANNEL: channel}.get(scope)
-    return _Note(entry_id, doc, content, statement, created_at, ("" if place is None else scope, place))
+    where = ("" if place is None else scope, place)
+    return _Note(entry_id, doc, content, statement, created_at, where, category == Category.DECISIONS)
 
 
 def _compared(note: _Note, other: _Note, known: OpenPair | None, weight: Weight) -> _Compared:
@@ -220,6 +223,8 @@ def _compared(note: _Note, other: _Note, known: OpenPair | None, weight: Weight)
     named = [one.content != one.statement for one in (older, newer)]
     if difference is None and any(named) and not all(named):  # two names may be those of two things
         difference = compare(older.content, newer.content, weight)
+    if difference is None and older.is_decision and (thing := replaced_in(older.content, newer.content)):
+        difference = Difference(Relation.UPDATES, f"the newer one replaces {thing}")
     identity = None if known is None else known.id
     if difference is None:
         return _Compared(older, newer, None, "", identity)

@@ -57,6 +57,6 @@ SELECT seq, entry_id, operation FROM operations WHERE agent = :agent AND seq > :
 SELECT id, doc FROM entries WHERE agent = :agent AND id IN (:ids*)
 
 -- name: notes
-SELECT doc, id, content, created_at, scope, conversation_id, channel_id FROM entries
+SELECT doc, id, content, created_at, scope, conversation_id, channel_id, category FROM entries
 WHERE agent = :agent AND doc IN (:docs*) AND kind = 'note' AND COALESCE(category, '') <> 'handoffs'
     AND closed_at IS NULL AND (valid_until IS NULL OR valid_until > :now)
