@@ -11,7 +11,7 @@ from recollect.model import checks
 from recollect.model.entry import Entry
 from recollect.names import plain
 
-__all__ = ["Cursor", "ListPage", "Removed", "Sort"]
+__all__ = ["LONGEST", "Cursor", "ListPage", "Removed", "Sort"]
 
 LONGEST = 1_000_000
 """Maximum number of entries in one page."""
