@@ -9,7 +9,7 @@ import typer
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.cli.app import app
+from recollect.cli.app import app, app_with
 from recollect.cli.argv import separate_text
 
 PROGRAM: Any = typer.main.get_command(app)
@@ -49,3 +49,22 @@ def test_any_text_after_a_dash_and_a_space_is_one_argument(
     options = [word for option in (*before, *after) for word in option]
     words = ["remember", *(word for one in before for word in one), text, *(word for one in after for word in one)]
     assert separate_text(PROGRAM, words) == ["remember", *options, "--", text]
+
+
+def described(command: Any, parent: Any) -> list[str]:
+    """The help of a command and of all commands below it."""
+    context = typer.Context(command, parent=typer.Context(parent, info_name="recollect"), info_name=command.name)
+    below = getattr(command, "commands", {}).values()
+    return [command.get_help(context), *(text for one in below for text in described(one, command))]
+
+
+@pytest.mark.parametrize("word", sorted(PROGRAM.commands.keys() - {"demo"}))
+def test_an_app_with_one_command_has_it_as_the_whole_app_has_it(word: str) -> None:
+    reduced: Any = typer.main.get_command(app_with(word))
+    assert len(reduced.commands) < len(PROGRAM.commands) / 2
+    assert described(reduced.commands[word], reduced) == described(PROGRAM.commands[word], PROGRAM)
+
+
+@pytest.mark.parametrize("word", [None, "nonsense", "", "demo"])
+def test_without_a_known_command_and_for_the_demo_the_app_is_whole(word: str | None) -> None:
+    assert app_with(word) is app

@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 import typer
 
-from recollect.cli.app import app
+from recollect.cli.app import app_with
 from recollect.cli.argv import separate_text
 from recollect.cli.exit_codes import exit_code
 from recollect.cli.messages import for_shell
@@ -22,6 +22,8 @@ __all__ = ["main"]
 
 VALUED = ("--home", "--workspace", "--agent")
 """Global options that take a value."""
+HELP = {"-h", "--help"}
+"""Options that may list all commands."""
 LINE = 200
 """Maximum length of the short help of a command."""
 
@@ -71,8 +73,9 @@ def _command(words: Sequence[str]) -> str | None:
 
 def _run() -> int:
     try:
-        program = _listed(typer.main.get_command(app))
-        return program.main(separate_text(program, sys.argv[1:]), prog_name="recollect", standalone_mode=False) or 0
+        words = sys.argv[1:]
+        program = _listed(typer.main.get_command(app_with(None if HELP.intersection(words) else _command(words))))
+        return program.main(separate_text(program, words), prog_name="recollect", standalone_mode=False) or 0
     except RecollectError as error:
         complain(for_shell(str(error)))
         return exit_code(error)

@@ -1,6 +1,7 @@
 """The Typer app `recollect`: its global options and its commands."""
 
-from typing import Annotated
+import copy
+from typing import Annotated, Any
 
 import typer
 
@@ -31,7 +32,7 @@ from recollect.cli import (
 )
 from recollect.cli.invocation import AgentOption, HomeOption, Invocation, JsonOption, WorkspaceOption
 
-__all__ = ["app"]
+__all__ = ["app", "app_with"]
 
 app = typer.Typer(
     name="recollect",
@@ -94,3 +95,24 @@ app.add_typer(mcp.app)
 app.add_typer(connect.app)
 app.add_typer(hook.app)
 app.add_typer(demo.app)
+
+
+def app_with(command: str | None) -> typer.Typer:
+    """Return the app reduced to the group that has this command, or the whole app if none has.
+
+    Typer inspects every command that it builds; this is a quarter of the time of a short command.
+    """
+    groups = [group for group in app.registered_groups if command in _names(group)]
+    if not groups or groups[0].typer_instance is demo.app:  # the demo runs other commands
+        return app
+    reduced = copy.copy(app)
+    reduced.registered_groups = groups
+    return reduced
+
+
+def _names(group: Any) -> set[str]:
+    """Return the words that lead to a group: its name, or those of its commands if it has none."""
+    if isinstance(group.name, str):
+        return {group.name}
+    commands = group.typer_instance.registered_commands
+    return {command.name or command.callback.__name__.replace("_", "-") for command in commands}
