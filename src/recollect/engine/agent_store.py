@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import text
 from recollect.errors import Corrupt
+from recollect.model.context import Item
 from recollect.model.entry import Category, Entry
 from recollect.providers.base import Embedder
 from recollect.search.index import Index
@@ -47,6 +48,8 @@ class Store:
         self.index = Index()
         self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
         """Last event appended here: database generation, sequence number, conversation and hash."""
+        self.standing: tuple[object, tuple[Item, ...]] | None = None
+        """The standing rules of the last context that was built, and what they were found with."""
         self.compared = False
         """Whether the stored vectors are known to match the embedder, or the user was warned that they do not."""
         self._whole: int | None = None

@@ -51,6 +51,7 @@ from recollect.providers.base import LanguageModel, complete, json_object, promp
 from recollect.search.duplicates import wording
 from recollect.search.ranking import DecayConfig
 from recollect.storage import entries, reviews
+from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
 
 __all__ = ["HEADINGS", "build", "orient"]
@@ -79,12 +80,18 @@ NOTES_AMONG = 1_000
 """Number of newest entries that are searched for notes by their scope, which no index has."""
 PHRASE_AMONG = 300
 """Number of newest entries that are searched for a phrase of stop words, which no index has either."""
-TURN_TOKENS = 20
-"""A turn takes this many tokens or more; so many turns are read as a budget could hold."""
+NOTE_TOKENS, TURN_TOKENS = 80, 30
+"""Usual sizes: so many notes and turns are read as the budget could hold, and a few more."""
+CHARACTERS = 4.5
+"""Characters per token, for a comparison that needs no estimate."""
+MARGIN = 3
+"""Tokens that are left free, because the estimates of lines do not add up exactly."""
+MINUTE = 60_000
 RULE_FRAME = 12
 """Tokens of the date and source of a rule."""
-FRAME = 8
+FRAME = text.token_weight(f"## {TITLE}\n---\n")
 """Tokens of the first and last line of a block."""
+NOTICE = text.token_weight(f"{UNANSWERED_LINE}\n")
 TOLD_LENGTH = 20_000
 """Number of leading characters of an item that later items are compared with."""
 GATE_SECONDS = 5.0
@@ -154,20 +161,29 @@ class _Building:
         self._failed: list[str] = []
         self._confidences: list[float] = []
         self._closed: list[str] = []
+        self._current: list[Hit] = []
 
     def context(self) -> Context:
         """Select the items, fill the budget and join the sections."""
-        profile, fixed = self._profile, self._fixed()
-        notes, turns = self._notes(fixed), self._turns()
+        profile = self._profile
+        if self._asked and profile.notes:
+            self._recall_notes()
+        fixed = self._fixed()
+        least = self._least_room(fixed)
+        notes, turns = self._notes(fixed, least), self._turns(least)
         searched = self._asked and bool(profile.decisions or profile.lessons or profile.notes or profile.turns)
         answered = not searched or bool(self._failed) or any(one >= UNANSWERED for one in self._confidences)
         candidates = context_filling.ranking(notes, turns)
         rules = self._rules(fixed)
-        whole, left_out = _trimmed(fixed, profile.budget, answered)
+        whole, left_out, used = _trimmed(fixed, profile.budget, answered)
         wanted = [*rules, *(one.items[0] for one in candidates)]
-        if self._room(whole, answered) < sum(text.token_weight(item.text) for item in wanted):
-            whole = _with_shorter_handoff(whole, HANDOFF_SHARE * profile.budget)
-        filling = context_filling.fill(candidates, rules, _told(whole), self._room(whole, answered))
+        if profile.budget - used < sum(len(item.text) for item in wanted) / CHARACTERS:
+            shorter = _with_shorter_handoff(whole, HANDOFF_SHARE * profile.budget)
+            used += sum(map(_weight, shorter[1:2])) - sum(
+                map(_weight, whole[1:2])
+            )  # the hand-off is the second section
+            whole = shorter
+        filling = context_filling.fill(candidates, rules, _told(whole), self._room(used, answered))
         sections = _placed(whole, Section(name=NOTES, items=filling.notes), Section(name=EARLIER, items=filling.turns))
         block = _joined([_lines(section) for section in sections], answered)
         return Context(
@@ -179,11 +195,15 @@ class _Building:
             answered=answered,
         )
 
-    def _room(self, fixed: Sequence[Section], answered: bool) -> float:
+    def _room(self, used: float, answered: bool) -> float:
         """Return how many tokens the fixed sections leave; less if what was found is not likely to answer."""
-        used = text.token_weight(_joined([_lines(section) for section in fixed], answered)) or FRAME
-        left = self._profile.budget - used
+        left = self._profile.budget - used - MARGIN
         return left if answered else min(left, UNLIKELY_SHARE * self._profile.budget)
+
+    def _least_room(self, fixed: Sequence[Section]) -> float:
+        """Return how many tokens are left at most beside what is never trimmed."""
+        kept = [section for section in fixed if section.name not in TRIMMED]
+        return self._profile.budget - sum(_weight(section) for section in kept) - FRAME
 
     def _part(self, name: str, find: Callable[[], Sequence[T]]) -> Sequence[T]:
         """Return what a part finds; nothing, and the reason in `failed`, if it cannot be read."""
@@ -227,33 +247,45 @@ class _Building:
                 category: _shortened(reach.newest("context.newest", limit, category=str(category), needle=None))
                 for category, limit in limits.items()
             }
-        hits = recall_each(reach.stores, replace(request, limit=max(limits.values())), limits)
-        self._confidences += [hit.confidence for found in hits.values() for _, hit in found[:1]]
-        return {category: [_item(hit.entry, _excerpt(hit)) for _, hit in hits[category]] for category in limits}
+        chosen = {
+            category: [hit for hit in self._current if hit.entry.category is category][:limit]
+            for category, limit in limits.items()
+        }
+        # Few of a category are among the notes that were found, or an entry of another one says the same.
+        rest = {category: limit for category, limit in limits.items() if len(chosen[category]) < limit}
+        if rest and max(rest.values()):
+            hits = recall_each(reach.stores, replace(request, limit=max(rest.values())), rest)
+            chosen |= {category: [hit for _, hit in hits[category]] for category in rest}
+        self._confidences += [hit.confidence for found in chosen.values() for hit in found[:1]]
+        return {category: [_item(hit.entry, _excerpt(hit)) for hit in found] for category, found in chosen.items()}
 
-    def _notes(self, fixed: Sequence[Section]) -> list[ContextCandidate]:
-        """Return the notes that answer the command, with those that wait for review beside them."""
-        if not (self._asked and self._profile.notes):
-            return []
-        # Entries that no longer hold are found, too: turns that state the same are marked.
+    def _recall_notes(self) -> None:
+        """Find the notes for the command; also those that no longer hold, because turns may state the same."""
         filters = replace(self._reach.filters, kinds=(Kind.NOTE,), current_at=None)
-        request = replace(self._request, filters=filters)
+        limit = min(self._profile.notes, self._profile.budget // NOTE_TOKENS + 5)
+        request = replace(self._request, filters=filters, limit=limit)
         hits = [hit for _, hit in self._part(NOTES, lambda: recall(self._reach.stores, request))]
-        current = [hit for hit in hits if hit.entry.state_at(request.now) is State.CURRENT]
-        self._closed += [wording(hit.entry.content) for hit in hits if hit not in current]
-        self._confidences += [hit.confidence for hit in current[:1]]
+        self._current = [hit for hit in hits if hit.entry.state_at(request.now) is State.CURRENT]
+        if len(self._current) < len(hits):
+            holding = {hit.entry.id for hit in self._current}
+            self._closed += [wording(hit.entry.content) for hit in hits if hit.entry.id not in holding]
+        self._confidences += [hit.confidence for hit in self._current[:1]]
+
+    def _notes(self, fixed: Sequence[Section], room: float) -> list[ContextCandidate]:
+        """Return the notes that answer the command, with those that wait for review beside them."""
+        if not self._current or room <= 0:
+            return []
         shown = {item.entry_id for section in fixed for item in section.items}
         unwanted = self._unwanted()
-        values = {
-            hit.entry.id: hit.confidence * hit.score / (current[0].score or 1.0)
-            for hit in current
+        best = self._current[0].score or 1.0
+        chosen = [
+            hit.entry
+            for hit in self._current
             if hit.entry.id not in shown and hit.entry.category not in unwanted and not _is_told_elsewhere(hit.entry)
-        }
-        items = [
-            _item(hit.entry, context_filling.passage(hit.entry.content, request.query))
-            for hit in current
-            if hit.entry.id in values
         ]
+        values = {hit.entry.id: hit.confidence * hit.score / best for hit in self._current}
+        query = self._request.query
+        items = [_item(entry, context_filling.passage(entry.content, query)) for entry in chosen]
         found: list[ContextCandidate] = []
         for item in self._part(NOTES, lambda: _in_pairs(self._reach, items)):
             value = context_filling.CURATED * values.get(str(item.entry_id), 0.0)
@@ -268,15 +300,15 @@ class _Building:
         limits = {Category.DECISIONS: self._profile.decisions, Category.LESSONS: self._profile.lessons}
         return {category for category, limit in limits.items() if not limit}
 
-    def _turns(self) -> list[ContextCandidate]:
+    def _turns(self, room: float) -> list[ContextCandidate]:
         """Return the turns that answer the command: of the agent's own conversations, and of past ones of `_shared`."""
-        if not (self._asked and self._profile.turns):
+        if not (self._asked and self._profile.turns and room > 0):
             return []
-        return [*self._part(EARLIER, self._turns_found)]
+        limit = min(self._profile.turns, int(room // TURN_TOKENS) + 8, conversation_search.LIMIT)
+        return [*self._part(EARLIER, lambda: self._turns_found(limit))]
 
-    def _turns_found(self) -> list[ContextCandidate]:
+    def _turns_found(self, limit: int) -> list[ContextCandidate]:
         query, own = self._request.query, self._store
-        limit = min(self._profile.turns, self._profile.budget // TURN_TOKENS + 10, conversation_search.LIMIT)
         vector = query_vector(own, query)
         found: list[ContextCandidate] = []
         for store in (own,) if own is self._shared else (own, self._shared):
@@ -287,8 +319,8 @@ class _Building:
             )
             self._confidences += [confidence] if turns else []
             for turn in turns:
-                if turn.event.origin in self._reach.filters.origins:
-                    item = context_filling.turn_item(turn.event, query, self._closed)
+                item = context_filling.turn_item(turn.event, query, self._closed)
+                if item.origin in self._reach.filters.origins:
                     value = confidence * turn.score / (turns[0].score or 1.0)
                     value *= context_filling.OUTDATED if item.outdated else 1.0
                     found.append(ContextCandidate(value, (item,), turn.event.seq, turn.before))
@@ -313,8 +345,22 @@ class _Building:
         return [*self._part(NOTES, lambda: _in_pairs(self._reach, sorted(chosen, key=lambda item: item.at or 0)))]
 
 
-def _standing(reach: _Reach, request: Request, *, asked: bool) -> list[Item]:
-    """Return notes that hold whatever the command is, those of the account first, then the newest first."""
+def _standing(reach: _Reach, request: Request, *, asked: bool) -> tuple[Item, ...]:
+    """Return notes that hold whatever the command is, those of the account first, then the newest first.
+
+    They are looked up again after a write, or a minute later, because an entry may expire.
+    """
+    own, written = reach.stores[0], []
+    for store in reach.stores:
+        with store.read() as tx:
+            written.append((tx.generation, Counters.get(tx).operations))
+    key = (tuple(written), replace(reach.filters, current_at=None), request.now // MINUTE, asked)
+    if own.standing is None or own.standing[0] != key:
+        own.standing = key, _standing_found(reach, request, asked=asked)
+    return own.standing[1]
+
+
+def _standing_found(reach: _Reach, request: Request, *, asked: bool) -> tuple[Item, ...]:
     scopes = (Scope.ACCOUNT,) if asked else tuple(scope for scope in Scope if scope is not Scope.WORKSPACE)
     near = replace(reach, filters=replace(reach.filters, scopes=scopes))
     notes = _shortened(near.newest("context.notes", RULES_READ, among=NOTES_AMONG))
@@ -324,15 +370,16 @@ def _standing(reach: _Reach, request: Request, *, asked: bool) -> list[Item]:
         reach.stores,
         replace(request, query=standing_rules.QUERY, mode="keyword", limit=RULES_READ, filters=filters),
     )
+    entries_found = (hit.entry for _, hit in hits)
     rules = [
-        _item(hit.entry, hit.entry.content) for _, hit in hits if hit.entry.category not in (Category.TASKS, *_DERIVED)
+        _item(entry, entry.content)
+        for entry in entries_found
+        if entry.category not in (Category.TASKS, *_DERIVED) and not _is_told_elsewhere(entry)
     ]
     stated = [item for item in (*phrases, *rules) if standing_rules.is_rule(item.text)]
     stated.sort(key=lambda item: (item.at or 0, item.entry_id or ""), reverse=True)
-    return [
-        *notes,
-        *(replace(item, text=context_filling.passage(item.text, standing_rules.QUERY)) for item in stated),
-    ]
+    shortened = (replace(item, text=context_filling.passage(item.text, standing_rules.QUERY)) for item in stated)
+    return (*notes, *shortened)
 
 
 def _is_told_elsewhere(entry: Entry) -> bool:
@@ -351,7 +398,8 @@ def _window(store: Store, conversation: str | None) -> set[int]:
 
 def _told(fixed: Sequence[Section]) -> list[str]:
     """Return the texts of the fixed sections, without the labels of messages."""
-    texts = [item.text[:TOLD_LENGTH] for section in fixed for item in section.items]
+    quoting = (section for section in fixed if section.name not in (PROJECT, TASKS))
+    texts = [item.text[:TOLD_LENGTH] for section in quoting for item in section.items]
     return [_LABEL.sub("", line) for one in texts for line in one.splitlines()]
 
 
@@ -461,12 +509,15 @@ def _handoff(store: Store, origins: Sequence[Origin]) -> list[Item]:
 
 def _in_pairs(reach: _Reach, items: Sequence[Item]) -> list[Item]:
     """Return the items, each followed or preceded by the other one of an open pair for review, the newer one first."""
+    if not items:
+        return []
     others = {item.entry_id: item for item in items}
     partners: dict[str | None, Item] = {}
     for store in reach.stores:
         with store.read() as tx:
             pairs = reviews.open_of(tx, [item.entry_id for item in items if item.entry_id])
-            known = entries.stored(tx, [entry_id for pair in pairs for entry_id in (pair.older_id, pair.newer_id)])
+            ids = [entry_id for pair in pairs for entry_id in (pair.older_id, pair.newer_id)]
+            known = entries.stored(tx, ids) if ids else {}
             for pair in pairs:
                 for entry_id in (pair.older_id, pair.newer_id):
                     other = known.get(pair.other(entry_id))
@@ -574,18 +625,30 @@ def _item(entry: Entry, content: str) -> Item:
 # The block
 
 
-def _trimmed(sections: Sequence[Section], budget: int, answered: bool) -> tuple[list[Section], int]:
-    """Trim the fixed sections to the budget, last items first; return them and the number of items dropped."""
+def _trimmed(sections: Sequence[Section], budget: int, answered: bool) -> tuple[list[Section], int, float]:
+    """Trim the fixed sections to the budget, last items first.
+
+    Return them, the number of items dropped, and the tokens of the block.
+    """
     left, dropped = list(sections), 0
-    lines = [_lines(section) for section in sections]
+    weights = [_weight(section) for section in sections]
+
+    def used() -> float:
+        return sum(weights) + FRAME + (0 if answered else NOTICE) if any(weights) else 0.0
+
     for name in TRIMMED:
         place = next(n for n, section in enumerate(left) if section.name == name)
-        while left[place].items and text.estimate_tokens(_joined(lines, answered)) > budget:
+        while left[place].items and used() > budget:
             gone = 2 if left[place].items[-1].beside is not None else 1
             left[place] = replace(left[place], items=left[place].items[:-gone])
-            lines[place] = lines[place][:-gone] if left[place].items else []
+            weights[place] = _weight(left[place])
             dropped += gone
-    return left, dropped
+    return left, dropped, used() or FRAME
+
+
+def _weight(section: Section) -> float:
+    """Return the tokens of a section."""
+    return text.token_weight("\n".join([*_lines(section), ""])) if section.items else 0.0
 
 
 def _joined(parts: Sequence[Sequence[str]], answered: bool) -> str:

@@ -146,20 +146,21 @@ class _Told:
 
     def __init__(self, texts: Iterable[str]) -> None:
         self._sentences: set[str] = set()
-        self._all = ""
+        self._all, self._last = "", ("", "")
         self.add(texts)
 
     def add(self, texts: Iterable[str], *, in_parts: bool = True) -> None:
         """Add texts that were told; `in_parts` lets each of their sentences count."""
         for one in texts:
-            self._all += f"\n {wording(one)} "
+            self._all += f"\n {self._last[1] if one == self._last[0] else wording(one)} "
             if in_parts:
                 known = map(wording, text.sentences(one))
                 self._sentences.update(part for part in known if len(part) >= SENTENCE)
 
     def rest(self, item: Item) -> Iterator[Item]:
         """Yield the item if it says anything new; a turn without the sentences that were told, if they are few."""
-        whole = f" {wording(item.text)} "
+        self._last = item.text, wording(item.text)
+        whole = f" {self._last[1]} "
         if not whole.strip() or whole in self._all:
             return
         if not item.event_id or not any(part in whole for part in self._sentences):
