@@ -142,7 +142,7 @@ def test_an_undo_that_fails_is_reported(demo: Server, visit: Visit) -> None:
     page.get_by_label("Text", exact=True).fill("Mine.")
     page.get_by_role("button", name="Save").click()
     expect(page.locator(".content")).to_have_text("Mine.")
-    demo.home.agent("default").apply(recollect.Write("refunds", content="Theirs."))
+    demo.home.agent("default").apply(recollect.Write("refunds", content="Theirs.", origin="user"))
     page.get_by_role("button", name="Undo").click()
     expect(page.get_by_role("alert")).to_contain_text("changed since")
     assert demo.home.agent("default").get("refunds").content == "Theirs."
