@@ -80,8 +80,8 @@ NOTES_AMONG = 1_000
 """Number of newest entries that are searched for notes by their scope, which no index has."""
 PHRASE_AMONG = 300
 """Number of newest entries that are searched for a phrase of stop words, which no index has either."""
-NOTE_TOKENS, TURN_TOKENS = 80, 30
-"""Usual sizes: so many notes and turns are read as the budget could hold, and a few more."""
+NOTE_TOKENS, TURN_TOKENS = 80, 15
+"""Small sizes: so many notes and turns are read as the budget could hold, and a few more."""
 CHARACTERS = 4.5
 """Characters per token, for a comparison that needs no estimate."""
 MARGIN = 3
