@@ -264,16 +264,19 @@ class Memory:
         since: Moment | None = None,
         why: str | None = None,
         origin: Origin | str | None = None,
+        evidence: Iterable[str] = (),
     ) -> Entry:
         """Store what holds instead of an entry, close that entry, and return the new one. `restore` undoes it.
 
         The new entry takes over the names, category, tags and scope of the old one. The old one keeps its id and text,
-        and holds until `since`, by default until now; `get` and `recall(include_past=True)` still return it.
+        and holds until `since`, by default until now; `get` and `recall(include_past=True)` still return it. `evidence`
+        lists what the new entry was made from, for instance `event:CONVERSATION:EVENT`: erasing that turn erases it.
 
         Raises NotFound if there is no such entry, Conflict if it was superseded or retracted already, and Denied if
         its origin is more trusted than `origin`.
         """
-        return self._supersede(name_or_id, Add(content, valid_from=since, origin=origin), checks.reason(why))
+        draft = Add(content, valid_from=since, origin=origin, evidence=evidence)
+        return self._supersede(name_or_id, draft, checks.reason(why))
 
     def _supersede(self, target: str, draft: Add, why: str | None) -> Entry:
         checked_draft = checked(draft)

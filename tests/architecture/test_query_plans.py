@@ -31,6 +31,7 @@ WHOLE = {
     "dreaming.ledger",
     "dreaming.pending",
     "dreaming.taken_back",
+    "entries.citing",
     "entries.containing",
     "entries.count",
     "history.containing",

@@ -606,3 +606,34 @@ def test_erasing_the_only_turn_keeps_the_scratchpad_and_removes_all_that_was_mad
     conv.erase(only)
     assert mem.list() == []
     assert conv.scratchpad["price"] == 100
+
+
+def test_a_correction_leaves_with_the_conversation_that_states_it_and_the_former_note_can_hold_again(
+    home: Home, mem: Memory, clock: FixedClock, places: Places, tmp_path: Path
+) -> None:
+    march = mem.remember("Deploys are on Tuesdays", name="deploy day", origin="user")
+    clock.advance(60 * 86_400_000)
+    may = mem.conversations.start()
+    said = may.user("Deploys are on Wednesdays, for zqreason.")
+    evidence = [f"event:{may.id}:{said.id}"]
+    new = mem.supersede("deploy day", "Deploys are on Wednesdays: zqreason", origin="user", evidence=evidence)
+    other = mem.remember("Wednesdays have two holidays", evidence=[*evidence, "file:calendar.md"])
+    may.end()
+    clock.advance(30 * 86_400_000)
+    assert new.id in [hit.entry.id for hit in mem.recall("when are the deploys")]
+    assert [(turn.who, turn.conversation) for turn in mem.provenance("deploy day").made_from] == [
+        ("user", may.ref_code)
+    ]
+    planned = mem.conversations.erase(may.id, dry_run=True)
+    assert figures(planned)["notes made from them"] == 1
+    assert mem.get("deploy day").id == new.id
+    receipt = mem.conversations.erase(may.id)
+    assert figures(receipt)["notes made from them"] == 1
+    assert places.holding(home, ["zqreason"], tmp_path) == []
+    assert mem.get(other.id).content == other.content
+    with pytest.raises(NotFound):
+        mem.get("deploy day")
+    assert mem.restore(march.id).name == "deploy day"
+    first, *_ = mem.recall("when are the deploys")
+    assert (first.entry.id, first.state) == (march.id, "current")
+    assert not home.check().findings

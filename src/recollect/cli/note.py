@@ -11,6 +11,7 @@ from recollect.cli.options import (
     AsOfOption,
     CategoryOption,
     ContextOption,
+    EvidenceOption,
     IncludePastOption,
     LimitOption,
     MinOriginOption,
@@ -126,15 +127,18 @@ def supersede(
     call: Invocation,
     target: Target,
     text: TextArgument,
+    *,
     since: Annotated[
         str | None, typer.Option("--since", metavar="TIME", help="Time from which the new text holds. [default: now]")
     ] = None,
     why: WhyOption = None,
     origin: OriginOption = None,
+    evidence: EvidenceOption = None,
 ) -> None:
     """Store what holds instead of a note, and keep the old text as past. `note restore` undoes it."""
     with call.memory() as mem:
-        entry = mem.supersede(identified(mem, target), text_of(text), since=since, why=why, origin=origin)
+        old = identified(mem, target)
+        entry = mem.supersede(old, text_of(text), since=since, why=why, origin=origin, evidence=evidence or ())
     print_entry(call, "superseded", entry)
 
 

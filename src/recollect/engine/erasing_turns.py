@@ -59,7 +59,7 @@ CHECKED = 16
 """Maximum number of pieces that are searched for in other turns and entries."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
     """What is erased: the events that still have their text, and how to recognise it elsewhere."""
 
@@ -80,6 +80,12 @@ class _Said:
     def references(self) -> set[str]:
         """The erased events as they are listed in the evidence of entries."""
         return {reference for event in self.events for reference in made_from_events([event])["evidence"]}
+
+    def is_only_source(self, entry: Entry) -> bool:
+        """Return whether an entry was made from erased turns alone."""
+        if self.whole and all(one.startswith(f"event:{self.info.id}:") for one in entry.evidence):
+            return bool(entry.evidence)
+        return bool(entry.evidence) and self.references.issuperset(entry.evidence)
 
     def covers(self, first: int | None, last: int | None) -> bool:
         place = bisect_left(self.events, first or 0, key=attrgetter("seq"))
@@ -317,6 +323,9 @@ def _planned(tx: Transaction, said: _Said) -> _ErasurePlan:
     for entry in made.values():
         if entry.kind is Kind.NOTE:
             _plan_note(said, plan, entry, left, written)
+    for entry in _citing(tx, said):
+        if entry.id not in made:
+            plan.put(entry, None, "notes made from them")
     _plan_past(tx, said, plan, made)
     return plan
 
@@ -326,6 +335,15 @@ def _made(tx: Transaction, conversation: str) -> Iterator[Entry]:
     ids = [entry_id for (entry_id,) in tx.all("history.made_from", conversation=conversation)]
     for start in range(0, len(ids), entries.CHUNK):
         yield from (found.entry for found in entries.stored(tx, ids[start : start + entries.CHUNK]).values())
+
+
+def _citing(tx: Transaction, said: _Said) -> Iterator[Entry]:
+    """Yield the living entries whose evidence is nothing but erased turns."""
+    ids = [entry_id for (entry_id,) in tx.all("entries.citing", probe=f"event:{said.info.id}:")]
+    for start in range(0, len(ids), entries.CHUNK):
+        for found in entries.stored(tx, ids[start : start + entries.CHUNK]).values():
+            if said.is_only_source(found.entry):
+                yield found.entry
 
 
 def _plan_lanes(
@@ -481,8 +499,7 @@ def _plan_note(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[Eve
             _plan_handoff(said, plan, entry, left)
     elif own and entry.source == "conversation":
         line = text.normalise(entry.content)
-        only_source = bool(entry.evidence) and said.references.issuperset(entry.evidence)
-        quoted = only_source or said.quoted_in(entry.content)
+        quoted = said.is_only_source(entry) or said.quoted_in(entry.content)
         if said.whole or (quoted and not any(line in one for one in written)):
             plan.put(entry, None, "decisions and lessons")
     elif (content := said.cleaned(entry.content)) != entry.content.strip():

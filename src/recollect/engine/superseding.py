@@ -158,6 +158,12 @@ def retract(work: Work, target: str, *, actor: str, now: int, why: str | None = 
     return closed
 
 
+def _remove_successor(work: Work, successor: Entry, target: str, actor: str, now: int) -> None:
+    if successor.closed_at is not None:
+        raise Conflict(f"entry {successor.id}, which replaced {target!r}, was replaced itself; restore that first")
+    remember.apply(work, Remove(successor.id), actor=actor, now=now)
+
+
 def reopen(work: Work, target: str, *, actor: str, now: int) -> Entry | None:
     """Undo a retraction or a supersession; return the entry that holds again, None if there is nothing to undo.
 
@@ -183,13 +189,12 @@ def reopen(work: Work, target: str, *, actor: str, now: int) -> Entry | None:
         return _reopen_pair(work, old.entry.id, str(closing.after["review"]), actor, now)
     was = {} if closing is None else closing.before
     name, aliases = old.entry.name, old.entry.aliases
-    if old.entry.superseded_by is not None and entries.get(work.tx, old.entry.superseded_by) is not None:
-        successor = remember.find(work, old.entry.superseded_by).entry
-        if successor.closed_at is not None:
-            raise Conflict(f"entry {successor.id}, which replaced {target!r}, was replaced itself; restore that first")
-        remember.apply(work, Remove(successor.id), actor=actor, now=now)
+    if old.entry.superseded_by is not None:
+        successor = entries.get(work.tx, old.entry.superseded_by)  # None if it was erased
+        if successor is not None:
+            _remove_successor(work, successor, target, actor, now)
         if name is None and was.get("name") and entries.binding(work.tx, was["name"]) is None:
-            name, aliases = str(was["name"]), successor.aliases
+            name, aliases = str(was["name"]), () if successor is None else successor.aliases
     opened = replace(
         old.entry,
         name=name,

@@ -30,6 +30,7 @@ from recollect.rest.types import (
     PageCursor,
     PageLimit,
     QueryMoment,
+    References,
     ShortText,
     Tag,
     Tags,
@@ -122,6 +123,7 @@ class SupersedeBody(Body):
     since: BodyMoment | None = None
     why: Content | None = None
     origin: Origin | None = None
+    evidence: References = ()
 
 
 class RetractBody(Body):

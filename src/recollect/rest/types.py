@@ -22,7 +22,7 @@ from pydantic_core import to_json
 
 from recollect.clock import LAST, milliseconds
 from recollect.errors import Invalid
-from recollect.model.entry import TAGS, Entry
+from recollect.model.entry import EVIDENCE, TAGS, Entry
 from recollect.model.fields import (
     CONTENT_BYTES,
     LINE_LENGTH,
@@ -61,6 +61,7 @@ __all__ = [
     "PageLimit",
     "QueryMoment",
     "QueryText",
+    "References",
     "ShortText",
     "StrictBool",
     "StrictNumber",
@@ -126,6 +127,11 @@ Name = Annotated[str, Field(min_length=1, max_length=LINE_LENGTH, pattern=LINE, 
 ShortText = Annotated[str, Field(min_length=1, max_length=LINE_LENGTH, pattern=LINE)]
 Tag = Annotated[str, Field(min_length=1, max_length=TAGS.length, pattern=LINE, examples=["ops"])]
 Tags = Annotated[tuple[Tag, ...], FIRST_ERROR, Field(max_length=TAGS.count, examples=[["ops"]])]
+References = Annotated[
+    tuple[Annotated[str, Field(min_length=1, max_length=EVIDENCE.length, pattern=LINE)], ...],
+    FIRST_ERROR,
+    Field(max_length=EVIDENCE.count, examples=[["event:CONVERSATION:EVENT"]]),
+]
 Content = Annotated[
     str, Field(min_length=1, max_length=CONTENT_BYTES, pattern=LINES, examples=["We deploy on Tuesdays."])
 ]

@@ -76,7 +76,7 @@ def review(job_run: JobRun, store: Store) -> None:
             job_run.count("compared", len({entry_id for _, entry_id, _ in waiting}))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Note:
     """A note that holds, as far as it is compared."""
 
@@ -214,7 +214,15 @@ def _note(row: Row, name: str | None) -> _Note:
     statement = content if name is None or name.casefold() in content.casefold() else f"{name}: {content}"
     place = {Scope.CONVERSATION: conversation, Scope.CHANNEL: channel}.get(scope)
     where = ("" if place is None else scope, place)
-    return _Note(entry_id, doc, content, statement, created_at, where, category == Category.DECISIONS)
+    return _Note(
+        id=entry_id,
+        doc=doc,
+        content=content,
+        statement=statement,
+        created_at=created_at,
+        place=where,
+        is_decision=category == Category.DECISIONS,
+    )
 
 
 def _compared(note: _Note, other: _Note, known: OpenPair | None, weight: Weight) -> _Compared:

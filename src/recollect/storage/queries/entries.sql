@@ -67,6 +67,9 @@ FROM entries WHERE agent = :agent AND id > :id ORDER BY id LIMIT :limit
 -- name: containing
 SELECT id FROM entries WHERE agent = :agent AND replace(content, :probe, '') <> content
 
+-- name: citing
+SELECT id FROM entries WHERE agent = :agent AND replace(evidence, :probe, '') <> evidence
+
 -- name: count
 SELECT count(*) FROM entries WHERE agent = :agent
 
