@@ -100,7 +100,8 @@ def _first_known(known: Iterable[tuple[str, ...] | None], most: int) -> dict[str
         if tags is None:
             return None
         if len(found) < most:
-            found.update(dict.fromkeys(tags))
+            for tag in tags:
+                found[tag] = None
     return found
 
 

@@ -182,6 +182,8 @@ class Memory:
         if conversation is not None:
             conversation, implied = self._within(conversation, channel)
             channel = implied if scope == Scope.CHANNEL else channel
+        if lifetime is None and name is None and supersedes is None and scope != Scope.CONVERSATION:
+            lifetime = self._lifetime  # as `_draft` does, which would copy the draft
         add = Add(
             content,
             name,

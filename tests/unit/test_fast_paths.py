@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from recollect import concepts
 from recollect.concepts import LIMIT, chunk_tags, concept_tags
-from recollect.storage import entries
+from recollect.storage import columns
 
 WORDS = st.sampled_from(
     [
@@ -68,4 +68,10 @@ def test_a_chunk_without_end_is_left_to_the_whole_text() -> None:
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(), st.lists))
 def test_the_log_is_written_in_the_json_that_everyone_reads(value: object) -> None:
-    assert entries._json(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    assert columns.to_json(value) == json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+@given(st.lists(st.text(alphabet='ab",\\ \u00e9[]')), st.sampled_from([(",", ":"), (", ", ": ")]))
+def test_a_stored_list_is_read_as_json(words: list[str], separators: tuple[str, str]) -> None:
+    stored = json.dumps(words, ensure_ascii=False, separators=separators)
+    assert columns._words(stored) == tuple(words)

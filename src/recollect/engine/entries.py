@@ -21,7 +21,7 @@ from recollect.engine.agent_store import Store, Work
 from recollect.engine.embedding import EmbeddingQueue
 from recollect.errors import Conflict, Denied, NotFound
 from recollect.model.entry import Entry, Origin, Scope
-from recollect.model.operation import Add, Alias, Operation, Rename, Revision, Write
+from recollect.model.operation import Add, Alias, Operation, Revision, Write
 from recollect.model.review import Resolution, ReviewPair
 from recollect.names import is_id
 from recollect.storage import entries, reviews
@@ -36,6 +36,8 @@ __all__ = ["Entries"]
 
 Result = TypeVar("Result")
 Statement = TypeVar("Statement", bound=Add | Write)
+STATEMENTS = (Add, Write)
+"""The operations that state a content."""
 BoundNames = Mapping[str, tuple[str, bool]]
 """Names bound in the other store: the entry's id, and whether the name is canonical."""
 
@@ -153,16 +155,16 @@ class Entries:
 
     def apply(self, operation: Operation, if_version: str | None) -> Entry:
         """Apply a checked operation; return the resulting entry."""
-        operation = self._claimed(operation) if isinstance(operation, Add | Write) else operation
-        bound = [operation.name] if isinstance(operation, Add | Rename | Alias) and operation.name else []
-        self.require_unprotected(bound, [] if isinstance(operation, Add) else [operation.target])
+        if isinstance(operation, STATEMENTS):
+            operation = self._claimed(operation)
+        name = getattr(operation, "name", None)
+        self.require_unprotected([name] if name else [], [] if isinstance(operation, Add) else [operation.target])
         store = self._home_of(operation) if isinstance(operation, Add) else self._place_of(operation.target)
-        content = operation.content if store.embedder and isinstance(operation, Add | Write) else None
+        content = operation.content if store.embedder and isinstance(operation, STATEMENTS) else None
         vector = None
         if content is not None:
             embedding.compare_models(store)
             (vector,) = embedding.at_once(store, [content])
-        name = getattr(operation, "name", None)
         if name is None or len(self.stores) == 1:
             with store.write() as work:
                 entry = self._apply(store, work, operation, if_version, vector)

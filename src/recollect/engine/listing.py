@@ -18,11 +18,12 @@ __all__ = ["history", "last_operation", "operations", "page", "trash"]
 
 def page(stores: Sequence[Store], wanted: ListPage, filters: Filters) -> list[Entry]:
     """Return one page of the entries of all stores."""
-    found: list[Entry] = []
+    pages: list[list[Entry]] = []
     for store in stores:
         with store.read() as tx:
-            found += listing.page(tx, wanted, filters)
-    return listing.merged(found, wanted)
+            pages.append(listing.page(tx, wanted, filters))
+    found = [entry for part in pages for entry in part]
+    return listing.merged(found, wanted) if sum(map(bool, pages)) > 1 else found
 
 
 def trash(stores: Sequence[Store], before: int, limit: int) -> list[Removed]:

@@ -6,7 +6,7 @@ appends none.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
 
 from recollect import names, text
@@ -50,7 +50,8 @@ MADE_FROM = ("origin", "evidence")
 them."""
 
 _tags_of = itemgetter(3)
-_ADDED = [(name, ENTRY_FIELDS.get(name, name)) for name in Add.__dataclass_fields__]
+_ADDED = [ENTRY_FIELDS.get(name, name) for name in Add.__dataclass_fields__]
+_added = attrgetter(*Add.__dataclass_fields__)
 
 
 def knowledge(entry: Entry) -> Entry:
@@ -126,8 +127,9 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
     work.counters.entries += 1
     at = add.at if isinstance(add.at, int) else now
     chunks = text.chunks(add.content)
-    given = {field: getattr(add, name) for name, field in _ADDED}
-    given |= {"lifetime": _lifetime(add), "origin": origin_of(add), "created_at": at, "updated_at": at}
+    given: dict[str, Any] = dict(zip(_ADDED, _added(add), strict=True))
+    given["lifetime"], given["origin"] = _lifetime(add), origin_of(add)
+    given["created_at"] = given["updated_at"] = at
     if add.kind is Kind.NOTE and add.valid_from is None and add.valid_until is None:
         given |= _stated(add.content, at)
     entry = Entry(
@@ -358,7 +360,9 @@ def log(
 
 def changed(work: Work, *categories: Category | None) -> None:
     """Note the categories whose vault files must follow this transaction."""
-    work.categories.update(category for category in categories if category is not None)
+    for category in categories:
+        if category is not None:
+            work.categories.add(category)
 
 
 def _lifetime(add: Add) -> Lifetime:

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
-from operator import attrgetter, is_
+from itertools import compress
+from operator import attrgetter, is_not
 from typing import Any, NamedTuple
 
 from recollect import names
@@ -131,7 +132,9 @@ WRITABLE = tuple(one.name for one in fields(Write) if one.name != "target")
 """The fields that a write can change."""
 _ADD = _rules([one.name for one in fields(Add)], Add, clears=False)
 _WRITE = _rules(WRITABLE, Write, clears=True)
-_add_fields = attrgetter(*(rule.name for rule in _ADD))
+_ADD_DEFAULTS = tuple(rule.default for rule in _ADD)
+_ADD_NAMES = tuple(rule.name for rule in _ADD)
+_add_fields = attrgetter(*_ADD_NAMES)
 
 
 def checked(operation: Operation) -> Operation:
@@ -150,12 +153,12 @@ def checked(operation: Operation) -> Operation:
 
 def _checked_add(add: Add) -> Add:
     given = _add_fields(add)
-    found: dict[str, Any] = {
-        rule.name: value if value is rule.default else rule.check(value, rule.name)
-        for rule, value in zip(_ADD, given, strict=True)
-    }
-    if not all(map(is_, found.values(), given)):
-        add = Add(**found)
+    # Most fields have their default value, which needs no check.
+    stated = compress(zip(_ADD, given, strict=True), map(is_not, given, _ADD_DEFAULTS))
+    found = {rule.name: (value, rule.check(value, rule.name)) for rule, value in stated}
+    normalised = {name: after for name, (before, after) in found.items() if after is not before}
+    if normalised:
+        add = Add(**dict(zip(_ADD_NAMES, given, strict=True)) | normalised)
     if add.scope is Scope.CONVERSATION and add.conversation is None:
         raise Invalid("an entry of scope 'conversation' needs the conversation it belongs to")
     if add.scope is Scope.CHANNEL and add.channel is None:

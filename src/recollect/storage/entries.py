@@ -12,7 +12,16 @@ from recollect.model.entry import Category, Entry, Scope
 from recollect.model.filters import Filters
 from recollect.model.operation import Revision
 from recollect.names import is_id
-from recollect.storage.columns import BOOKKEEPING, COLUMNS, WRITTEN, filter_values, from_columns, from_json, to_columns
+from recollect.storage.columns import (
+    BOOKKEEPING,
+    COLUMNS,
+    WRITTEN,
+    filter_values,
+    from_columns,
+    from_json,
+    to_columns,
+    to_json,
+)
 from recollect.storage.database import Row, Transaction
 
 __all__ = [
@@ -198,7 +207,7 @@ def superseded(tx: Transaction, successor: str) -> list[tuple[str, int]]:
 
 def removed_superseded(tx: Transaction, successor: str) -> list[tuple[str, int]]:
     """Return the ids of the entries in the trash that this one replaced, and when, last removed first."""
-    rows = tx.all("operations.removed_superseded", needle=f'"superseded_by":{_json(successor)}')
+    rows = tx.all("operations.removed_superseded", needle=f'"superseded_by":{to_json(successor)}')
     return [(entry_id, json.loads(before)["closed_at"]) for entry_id, before in rows]
 
 
@@ -261,8 +270,8 @@ def record(
         actor=actor,
         operation=operation,
         entry_id=entry_id,
-        before=_json(before) if before else None,
-        after=_json(after) if after else None,
+        before=to_json(before) if before else None,
+        after=to_json(after) if after else None,
     )
 
 
@@ -306,17 +315,14 @@ def removed_id(tx: Transaction, target: str, *, living: bool = True) -> str | No
     if is_id(target) and tx.one("operations.last_removal", entry_id=target):
         return target
     name = target.strip()
-    row = tx.one("operations.removed_name", needle=f'"name":{_json(name)}', limit=1)
+    row = tx.one("operations.removed_name", needle=f'"name":{to_json(name)}', limit=1)
     if row is not None:
         return str(row[0])
-    for entry_id, before in tx.all("operations.removed_name", needle=_json(name), limit=ALIASES_READ):
+    for entry_id, before in tx.all("operations.removed_name", needle=to_json(name), limit=ALIASES_READ):
         if name in json.loads(before).get("aliases", ()):
             return str(entry_id)
     found = find(tx, target) if living else None
     return found if found and tx.one("operations.last_removal", entry_id=found) else None
-
-
-_json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def _revision(row: Row) -> Revision:
@@ -349,9 +355,11 @@ def of_rows(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
 
 def _entry(row: Row, name: str | None, aliases: Iterable[str]) -> Stored:
     stored = dict(zip(COLUMNS, row, strict=True))
+    doc = stored["doc"]
     if content_hash(stored["content"]) != stored["content_hash"]:
         raise Corrupt(f"the content of entry {row[0]} is not what was written: its fingerprint differs. {_ADVICE}")
     try:
-        return Stored(from_columns(stored, name=name, aliases=tuple(aliases)), stored["doc"])
+        stored["name"], stored["aliases"] = name, tuple(aliases)
+        return Stored(from_columns(stored), doc)
     except (ValueError, TypeError) as error:
         raise Corrupt(f"the row of entry {row[0]} is damaged ({error}). {_ADVICE}") from error

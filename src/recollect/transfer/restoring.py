@@ -475,7 +475,7 @@ class _Merging:
     def _add(self, work: Work, row: dict[str, Any], name: str | None, aliases: Sequence[str]) -> None:
         """Store an entry under its own id and log the addition."""
         try:
-            entry = from_columns(row)
+            entry = from_columns({**row})
         except (TypeError, ValueError, KeyError) as error:
             raise Corrupt(f"entry {row['id']} of the export is invalid: {error}; nothing was changed") from error
         if entry.content_hash != entries.content_hash(entry.content):
