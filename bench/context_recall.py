@@ -101,7 +101,7 @@ def fill(mem: recollect.Memory, task: Task, *, end: bool, notes: bool) -> dict[i
     for number, (talk, docs) in enumerate(zip(said(task), sessions, strict=True)):
         if notes and number % 2:
             mem.remember_many(
-                recollect.Add(f"{doc.speaker}: {doc.text}", created_at=doc.day * DAY + place * 1_000)
+                recollect.Add(f"{doc.speaker}: {doc.text}", at=doc.day * DAY + place * 1_000)
                 for place, doc in enumerate(docs)
             )
             continue
