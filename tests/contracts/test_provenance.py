@@ -72,11 +72,11 @@ def test_what_no_longer_exists_is_named_as_gone(mem: Memory) -> None:
 def test_an_erased_turn_is_gone(mem: Memory) -> None:
     conv = mem.conversations.start()
     said = conv.user("The password is correct horse battery staple")
-    note = mem.remember("It was said", evidence=[f"event:{conv.id}:{said.id}"])
-    conv.assistant("Noted.")
+    noted = conv.assistant("Noted.")
+    note = mem.remember("It was said", evidence=[f"event:{conv.id}:{event.id}" for event in (said, noted)])
     conv.erase(said.seq)
-    (turn,) = mem.provenance(note.id).made_from
-    assert (turn.gone, turn.text) == (True, "")
+    sources = mem.provenance(note.id).made_from
+    assert [(turn.gone, turn.text) for turn in sources] == [(True, ""), (False, "Noted.")]
 
 
 def test_a_chunk_without_evidence_leads_to_the_events_that_it_covers(mem: Memory) -> None:

@@ -92,18 +92,12 @@ def _words(text: str) -> tuple[str, ...]:
     return tuple(json.loads(text))
 
 
-def _encoder() -> Callable[[Any], str]:
-    """Return a function that encodes JSON as the standard library does, without a new C encoder for each value."""
-    encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-    fast = getattr(json.encoder, "c_make_encoder", None)
-    if fast is None:
-        return encoder.encode
-    parts = fast(None, encoder.default, json.encoder.encode_basestring, None, ":", ",", False, False, True)
-    return lambda value: "".join(parts(value, 0))
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False)
 
 
-to_json = _encoder()
-"""Return a value as compact JSON."""
+def to_json(value: Any) -> str:
+    """Return a value as compact JSON."""
+    return _encoder.encode(value)
 
 
 _ENUMS = {name: (kind, NoneType in get_args(hint)) for name, hint in _hints.items() if (kind := _enum(hint))}
