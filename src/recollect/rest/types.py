@@ -110,7 +110,7 @@ def short_tag(name: str) -> BeforeValidator:
 
     def check(value: object) -> object:
         tag = value.get(name) if isinstance(value, Mapping) else None
-        if isinstance(tag, str | list | dict) and len(tag) > TAG:
+        if isinstance(tag, list | dict) or (isinstance(tag, str) and len(tag) > TAG):
             raise ValueError(f"{name} must be a string of at most {TAG} characters")
         return value
 
