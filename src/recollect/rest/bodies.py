@@ -69,10 +69,14 @@ def _is_escape(piece: bytes) -> bool:
     return (len(piece) - len(piece.rstrip(b"\\"))) % 2 == 1
 
 
+# The hooks change nothing, but as Python functions they let the GIL be released during parsing.
+_loads = partial(json.loads, object_hook=lambda value: value, parse_float=lambda text: float(text))
+
+
 def refuse_no_message(body: bytes) -> None:
     """Reject a long body that is no JSON-RPC message: the MCP SDK would put all of it into its error message."""
     try:
-        message = json.loads(body) if len(body) >= LONG else None
+        message = _loads(body) if len(body) >= LONG else None
     except (ValueError, RecursionError) as error:
         raise HTTPException(400, "the body cannot be read; send JSON in UTF-8") from error
     if message is not None and not _is_message(message):
@@ -84,7 +88,9 @@ def _is_message(value: object) -> bool:
     match value:
         case {"jsonrpc": "2.0", "method": str() as method, **rest}:
             params = rest.pop("params", {})
-            known = rest.keys() <= {"id"} and len(str(rest)) < PLAIN and len(method) < PLAIN
+            request_id = rest.pop("id", None)
+            known = not rest and isinstance(request_id, str | int | float | None)
+            known = known and len(str(request_id)) < PLAIN and len(method) < PLAIN
             return (
                 known and isinstance(params, dict) and len(params) < PLAIN and max(map(len, params), default=0) < PLAIN
             )
@@ -125,10 +131,7 @@ async def parsed(body: bytes) -> Any:
     """Parse a JSON text, in a worker thread if it is long."""
     if len(body) < LONG:
         return json.loads(body)
-    # The hooks change nothing, but as Python functions they let the GIL be released during parsing.
-    return await _worked(
-        partial(json.loads, object_hook=lambda value: value, parse_float=lambda text: float(text)), body
-    )
+    return await _worked(_loads, body)
 
 
 async def _worked(function: Any, body: bytes) -> Any:
