@@ -68,7 +68,8 @@ WHOLE = {
     "operations.removed_name",
     "operations.removed_superseded",
     "vault.removed",
-    # The record of jobs is short, and erasing is rare.
+    # Erasing is rare, and looks at the whole log anyway.
+    "operations.superseding",
     "upkeep.changes_forget",
 }
 SERVERS_OWN = {"vectors.index", "vectors.nearest", "vectors.search_list"}

@@ -596,6 +596,21 @@ def test_erasing_a_note_leaves_the_notes_that_it_superseded_and_reports_them(
     assert left_of([token(1), token(2), token(3)], in_tables(location)) == []
 
 
+def test_the_reason_for_a_superseding_note_is_erased_with_it(mem: Memory, location: str) -> None:
+    first = mem.remember("Deploys are on Tuesdays", name="deploy day")
+    second = mem.supersede("deploy day", f"Deploys are on {token(1)}", why=f"the customer asked for {token(2)}")
+    mem.restore(first.id)
+    third = mem.supersede("deploy day", f"Deploys are on {token(3)}", why=f"decided with {token(4)}")
+    assert token(4).encode() in logged_or_living(location)
+    receipt = mem.forget(third.id, erase=True)
+    assert figures(receipt)["reasons"] == 1
+    assert token(4).encode() not in logged_or_living(location)
+    assert token(2).encode() in logged_or_living(location), "the reason for another note stays"
+    mem.forget(second.id, erase=True)
+    assert token(2).encode() not in logged_or_living(location)
+    assert mem.restore(first.id).name == "deploy day"
+
+
 def test_erasing_one_former_value_keeps_the_note_and_its_other_values(
     home: Home, clock: recollect.FixedClock, location: str
 ) -> None:

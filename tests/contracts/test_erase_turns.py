@@ -616,7 +616,9 @@ def test_a_correction_leaves_with_the_conversation_that_states_it_and_the_former
     may = mem.conversations.start()
     said = may.user("Deploys are on Wednesdays, for zqreason.")
     evidence = [f"event:{may.id}:{said.id}"]
-    new = mem.supersede("deploy day", "Deploys are on Wednesdays: zqreason", origin="user", evidence=evidence)
+    new = mem.supersede(
+        "deploy day", "Deploys are on Wednesdays: zqreason", why="because of zqreason", origin="user", evidence=evidence
+    )
     other = mem.remember("Wednesdays have two holidays", evidence=[*evidence, "file:calendar.md"])
     may.end()
     clock.advance(30 * 86_400_000)

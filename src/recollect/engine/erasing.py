@@ -51,7 +51,7 @@ QUESTIONS = (("signals.questions", "signals.unask"), ("access.questions", "acces
 """Statements that list the recorded queries, and those that blank them."""
 ERRORS = (("upkeep.job_errors", "upkeep.job_errors_blank"), ("upkeep.run_errors", "upkeep.run_errors_blank"))
 """Statements that list the recorded errors of jobs, and those that blank them."""
-PLACES = ("entries", "names", "operation log", "index", "record of jobs", "review")
+PLACES = ("entries", "names", "operation log", "index", "record of jobs", "review", "reasons")
 """Places from which an entry is removed, in the order of a receipt."""
 INDEXES = ("tail", "postings", "removals", "turn_postings")
 """Tables derived from others."""
@@ -180,6 +180,7 @@ def purge(work: Work, ids: Sequence[str], *, actor: str, now: int, if_version: s
         removed["operation log"] += tx.run("operations.erase", entry_id=entry_id)
         removed["record of jobs"] += tx.run("upkeep.changes_forget", entry_id=entry_id)
         removed["review"] += reviews.forget(tx, entry_id)  # the reason of a pair quotes both entries
+    removed["reasons"] = entries.forget_reasons(tx, set(ids))  # they say why something else holds now
     removed["index"] = work.index.erase(tx, work.counters, ids)
     always = {"operation log", "index", *(["names"] if removed["entries"] else [])}
     return {place: removed[place] for place in PLACES if removed[place] or place in always}

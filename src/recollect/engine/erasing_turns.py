@@ -288,8 +288,9 @@ def _strings(value: object) -> Iterator[str]:
 def _common(stores: Sequence[Store], tx: Transaction, said: _Said) -> set[str]:
     """Return the terms of the text that another turn, or an entry not made from conversations, contains as well."""
     terms = list(said.traces.rare)
-    made = [entry_id for (entry_id,) in tx.all("history.made_from", conversation=said.info.id)]
-    return erasing.common_terms(stores, terms, made) | {
+    made = {entry_id for (entry_id,) in tx.all("history.made_from", conversation=said.info.id)}
+    made.update(entry.id for entry in _citing(tx, said))
+    return erasing.common_terms(stores, terms, sorted(made)) | {
         term for term, turns in _in_other_turns(stores[0], tx, said, terms).items() if turns > 0
     }
 

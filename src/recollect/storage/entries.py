@@ -1,7 +1,7 @@
 """Entries, names and the operation log: rows in, values out."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import sha256
 from operator import attrgetter
@@ -209,6 +209,20 @@ def removed_superseded(tx: Transaction, successor: str) -> list[tuple[str, int]]
     """Return the ids of the entries in the trash that this one replaced, and when, last removed first."""
     rows = tx.all("operations.removed_superseded", needle=f'"superseded_by":{to_json(successor)}')
     return [(entry_id, json.loads(before)["closed_at"]) for entry_id, before in rows]
+
+
+def forget_reasons(tx: Transaction, successors: Set[str]) -> int:
+    """Remove the reasons that the log keeps for superseding entries by one of these; return how many."""
+    forgotten = 0
+    for seq, *logged in tx.all("operations.superseding"):
+        try:
+            before, after = map(json.loads, logged)
+        except ValueError:
+            continue  # damaged; `check` reports it
+        if after.get("superseded_by") in successors and after.pop("why", None) is not None:
+            before.pop("why", None)
+            forgotten += tx.run("operations.rewrite", seq=seq, before=to_json(before), after=to_json(after))
+    return forgotten
 
 
 def move(tx: Transaction, entry_id: str, doc: int) -> None:

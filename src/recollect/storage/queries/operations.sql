@@ -41,6 +41,13 @@ UPDATE operations SET before = NULL, after = NULL WHERE agent = :agent AND seq I
     SELECT seq FROM operations WHERE agent = :agent AND entry_id = :entry_id
 )
 
+-- name: superseding
+SELECT seq, before, after FROM operations
+WHERE agent = :agent AND operation = 'write' AND replace(after, '"superseded_by":"', '') <> after
+
+-- name: rewrite
+UPDATE operations SET before = :before, after = :after WHERE agent = :agent AND seq = :seq
+
 -- name: containing
 SELECT DISTINCT entry_id FROM operations
 WHERE agent = :agent AND (replace(before, :probe, '') <> before OR replace(after, :probe, '') <> after)
