@@ -7,7 +7,7 @@ in that list, so a schema that is listed but missing, or incomplete, was damaged
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import LiteralString
+from typing import LiteralString, cast
 
 import psycopg
 from psycopg import sql as quoting
@@ -17,7 +17,7 @@ from recollect.names import short_hash
 from recollect.storage.postgres.dialect import translate_migration
 from recollect.storage.postgres.errors import MISSING, first_line
 from recollect.storage.postgres.server import SNAPSHOT, Connection, PostgresServer
-from recollect.storage.schema import layout, migrations
+from recollect.storage.schema import Migration, layout, migrations
 
 __all__ = ["ACCOUNT", "SchemaOwner", "Schemas", "schema_of", "tables_of"]
 
@@ -175,13 +175,10 @@ class Schemas:
         done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
         if done and max(done) > newest:
             raise self._too_new(schema, max(done))
-        for migration in migrations():
-            if migration.number not in done:
-                for text in migration.statements("postgres"):
-                    connection.execute(translate_migration(text).encode())
-                connection.execute("INSERT INTO migrations VALUES (%s, %s)", (migration.number, migration.name))
+        pending = [migration for migration in migrations() if migration.number not in done]
         # Every transaction reads the version from this catalog comment: a deleted schema raises no error there.
-        connection.execute(quoting.SQL("COMMENT ON TABLE migrations IS {}").format(quoting.Literal(str(newest))))
+        comment = quoting.SQL("COMMENT ON TABLE migrations IS {}").format(quoting.Literal(str(newest)))
+        _run_script(connection, [statement for migration in pending for statement in _steps(migration)] + [comment])
 
     def path(self, schema: str) -> str:
         """Return the search_path: a prepared schema, then the schema of the vector extension."""
@@ -261,17 +258,34 @@ def _has_list(connection: Connection) -> bool:
     return connection.execute("SELECT to_regclass(%s)", (f"{CONTROL}.agents",)).fetchone() != (None,)
 
 
+def _steps(migration: Migration) -> list[quoting.Composable]:
+    """Return the statements of a migration, the last of which records that it is done."""
+    done = quoting.SQL("INSERT INTO migrations VALUES ({}, {})").format(migration.number, migration.name)
+    # The text of a migration is part of the package: SQL takes it as it is.
+    texts = cast("list[LiteralString]", map(translate_migration, migration.statements("postgres")))
+    return [*map(quoting.SQL, texts), done]
+
+
+def _run_script(connection: Connection, statements: list[quoting.Composable]) -> None:
+    """Run statements in one round trip."""
+    connection.execute(quoting.SQL(";\n").join(statements), prepare=False)
+
+
 def _disable_statistics(connection: Connection, schema: str) -> None:
     """Disable planner statistics for user content: an erasure could not remove it from there."""
     columns: dict[str, list[str]] = {}
     for table, column in connection.execute(
-        "SELECT table_name, column_name FROM information_schema.columns "
-        "WHERE table_schema = %s AND data_type = 'text' AND NOT column_name = ANY(%s)",
-        (schema, list(_PLANNED)),
+        "SELECT relname, attname FROM pg_attribute JOIN pg_class ON pg_class.oid = attrelid "
+        "WHERE relnamespace = %s::regnamespace AND relkind = 'r' AND atttypid = 'text'::regtype "
+        "AND attnum > 0 AND NOT attisdropped AND NOT attname = ANY(%s)",
+        (f'"{schema}"', list(_PLANNED)),
     ):
         columns.setdefault(table, []).append(column)
-    for table, names in columns.items():
-        changes = quoting.SQL(", ").join(
-            quoting.SQL("ALTER COLUMN {} SET STATISTICS 0").format(quoting.Identifier(name)) for name in names
-        )
-        connection.execute(quoting.SQL("ALTER TABLE {} ").format(quoting.Identifier(schema, table)) + changes)
+    _run_script(connection, [_without_statistics(schema, table, names) for table, names in columns.items()])
+
+
+def _without_statistics(schema: str, table: str, columns: list[str]) -> quoting.Composed:
+    changes = quoting.SQL(", ").join(
+        quoting.SQL("ALTER COLUMN {} SET STATISTICS 0").format(quoting.Identifier(name)) for name in columns
+    )
+    return quoting.SQL("ALTER TABLE {} {}").format(quoting.Identifier(schema, table), changes)
