@@ -40,6 +40,7 @@ def test_what_another_process_does_to_the_account_appears_without_reloading(visi
         expect(page.locator(".content")).to_have_text("Long answers.")
         other.remember("Tea, no coffee.", scope="account")
         expect(page.locator(".entry-row").first).to_contain_text("Tea, no coffee.")
+        page.close()  # before the server stops, so that no request is refused
 
 
 def test_what_is_written_before_the_feed_begins_is_not_missed(server: Server, visit: Visit) -> None:

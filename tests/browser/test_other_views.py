@@ -281,6 +281,7 @@ def test_the_command_that_connects_an_agent_names_the_home_that_is_served(tmp_pa
         expect(page.locator(".ways")).to_contain_text(command)
         page.get_by_role("link", name="shop", exact=True).click()
         expect(page.locator(".entry-row")).to_contain_text("Prices include tax.")
+        page.close()  # before the server stops, so that no request is refused
 
 
 def test_the_first_entry_can_be_written_by_hand(server: Server, visit: Visit) -> None:
