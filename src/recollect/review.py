@@ -53,11 +53,11 @@ class Review:
         """Resolve a pair and return it. `restore` of a closed entry undoes it.
 
         `newer` and `older` say which entry holds: it supersedes the other one and takes over its names. `both` keeps
-        both, and the pair is not proposed again. `merge` stores `content` as a new entry that supersedes both; `origin`
-        says who stated it.
+        both; the pair is not proposed again, but can still be resolved otherwise. `merge` stores `content` as a new
+        entry that supersedes both; `origin` says who stated it.
 
-        Raises NotFound if there is no such pair, Conflict if it was resolved or one of its entries no longer holds, and
-        Denied if the entry to close is of a more trusted origin than the one that holds.
+        Raises NotFound if there is no such pair, Conflict if an entry of it was closed or no longer holds, and Denied
+        if the entry to close is of a more trusted origin than the one that holds.
         """
         chosen = member(Resolution, resolution, "resolution")
         if (content is not None) is not (chosen is Resolution.MERGE):

@@ -292,6 +292,18 @@ def test_both_stay_and_the_pair_never_returns(home: Home, mem: Memory, clock: Fi
     assert len(mem.recall("deploy")) == 2
 
 
+def test_a_pair_of_which_both_were_kept_can_be_resolved_otherwise(home: Home, mem: Memory, clock: FixedClock) -> None:
+    deploys(mem, clock)
+    pair = found(home, mem)
+    mem.review.resolve(pair, "both")
+    assert mem.review.resolve(pair, "newer").resolution == "newer"
+    assert mem.get(pair.older.id).superseded_by == pair.newer.id
+    with pytest.raises(Conflict, match="already"):
+        mem.review.resolve(pair, "both")
+    mem.restore(pair.older.id)
+    assert [one.id for one in mem.review.list()] == [pair.id]
+
+
 def test_a_merge_supersedes_both_and_is_undone_as_one(home: Home, mem: Memory, clock: FixedClock) -> None:
     mem.remember("We deploy on Tuesdays", name="deploy day", category="decisions", origin="user")
     clock.advance(DAY)

@@ -27,15 +27,15 @@ def listed(stores: Sequence[Store], now: int, *, after: str | None, limit: int, 
 
 
 def open_entries(work: Work, pair_id: str) -> tuple[Entry, Entry]:
-    """Return the older and the newer entry of an open pair.
+    """Return the older and the newer entry of a pair that is open, or whose entries were both kept.
 
-    Raises NotFound if there is no such pair, and Conflict if it was resolved or one of its entries no longer holds.
+    Raises NotFound if there is no such pair, and Conflict if one of its entries was closed or no longer holds.
     """
     row = reviews.get(work.tx, pair_id)
     if row is None:
         raise NotFound(f"there is no pair {pair_id!r} for review; an erased entry takes its pairs along")
     _, older_id, newer_id, _, _, _, resolved_at, resolution = row
-    if resolved_at is not None:
+    if resolved_at is not None and resolution != Resolution.BOTH:  # keeping both has closed nothing
         raise Conflict(f"the pair {pair_id} was resolved as {resolution!r} already; `restore` undoes that")
     found = []
     for entry_id in (older_id, newer_id):
