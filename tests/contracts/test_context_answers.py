@@ -269,3 +269,37 @@ def test_turns_below_the_least_origin_of_the_profile_are_left_out(location: str,
     settings = replace(settings, profiles={"default": Profile(min_origin=Origin.AGENT)})
     with recollect.open(location, settings=settings, clock=clock) as home:
         assert earlier(home.agent("ana"), "the sailing boat") == ["The sailing boat lies in Cascais."]
+
+
+# Curated text before transcript
+
+
+@pytest.mark.parametrize("name", ["deploy day", None])
+@pytest.mark.parametrize("category", ["decisions", None])
+def test_a_note_is_told_although_the_last_session_quotes_it(mem: Memory, name: str | None, category: str) -> None:
+    mem.remember("Wednesdays" if name else "deploy day: Wednesdays", name=name, category=category)
+    talk = mem.conversations.start()
+    talk.user("Is this still our deploy day: Wednesdays?")
+    talk.assistant("Yes. We deploy on Wednesdays. I will plan the next deploy.")
+    talk.end()
+    assert "- deploy day: Wednesdays (2026-01-01, agent)\n" in mem.context("plan the next deploy").text
+
+
+def test_a_hand_off_does_not_repeat_what_an_entry_states(mem: Memory) -> None:
+    mem.remember("The web shop is deployed on Tuesdays at ten.")
+    talk = mem.conversations.start()
+    talk.user("Where are we with the shop?")
+    talk.assistant("The tests are green. The web shop is deployed on Tuesdays at ten. Ana is informed.")
+    talk.end()
+    block = mem.context("when is the web shop deployed?").text
+    assert "- The web shop is deployed on Tuesdays at ten. (2026-01-01, agent)\n" in block
+    assert "The tests are green. … Ana is informed." in block
+    assert block.count("on Tuesdays at ten") == 1
+
+
+def test_a_last_session_that_entries_state_in_full_is_left_out(mem: Memory) -> None:
+    mem.remember("The web shop is deployed on Tuesdays at ten.", category="decisions")
+    talk = mem.conversations.start()
+    talk.user("The web shop is deployed on Tuesdays at ten.")
+    talk.end()
+    assert [section.name for section in mem.context("when is the shop deployed?").sections] == ["Relevant Decisions"]

@@ -11,7 +11,6 @@ Memory is data: items enter the block through `Section.lines()`, which fences th
 deterministic, so that a prompt cache stays warm. A section that fails is omitted and listed in `failed`, never raised.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -96,7 +95,6 @@ TOLD_LENGTH = 20_000
 """Number of leading characters of an item that later items are compared with."""
 GATE_SECONDS = 5.0
 _DERIVED = (Category.HANDOFFS, Category.PROJECTS)
-_LABEL = re.compile(r"\A\[?[^\]:]{1,40}\]?: ")
 T = TypeVar("T")
 
 
@@ -183,7 +181,10 @@ class _Building:
                 map(_weight, whole[1:2])
             )  # the hand-off is the second section
             whole = shorter
-        filling = context_filling.fill(candidates, rules, _told(whole), self._room(used, answered))
+        stated = [item for section in whole if section.name in (DECISIONS, LESSONS) for item in section.items]
+        room = self._room(used, answered)
+        filling = context_filling.fill(candidates, rules, room, stated=stated, quoted=_quoted(whole))
+        whole = _without_told(whole, filling.stated)
         sections = _placed(whole, Section(name=NOTES, items=filling.notes), Section(name=EARLIER, items=filling.turns))
         block = _joined([_lines(section) for section in sections], answered)
         return Context(
@@ -293,7 +294,8 @@ class _Building:
                 found[-1] = ContextCandidate(max(found[-1].value, value), (*found[-1].items, item))
             else:
                 found.append(ContextCandidate(value, (item,)))
-        return [one for one in found if shown.isdisjoint(item.entry_id for item in one.items)]
+        new = [one for one in found if shown.isdisjoint(item.entry_id for item in one.items)]
+        return context_filling.with_few_kept(new, query)
 
     def _unwanted(self) -> set[Category]:
         """Return the categories that the profile leaves out."""
@@ -396,11 +398,22 @@ def _window(store: Store, conversation: str | None) -> set[int]:
         return {event.seq for lane in Lane for event in conversations.window(tx, conversation, lane)[1]}
 
 
-def _told(fixed: Sequence[Section]) -> list[str]:
-    """Return the texts of the fixed sections, without the labels of messages."""
-    quoting = (section for section in fixed if section.name not in (PROJECT, TASKS))
+def _quoted(fixed: Sequence[Section]) -> list[str]:
+    """Return the messages that the fixed sections quote, without their labels."""
+    quoting = (section for section in fixed if section.name in (HANDOFF, RECOVERY))
     texts = [item.text[:TOLD_LENGTH] for section in quoting for item in section.items]
-    return [_LABEL.sub("", line) for one in texts for line in one.splitlines()]
+    return [context_filling.split_label(line)[1] for one in texts for line in one.splitlines()]
+
+
+def _without_told(sections: Sequence[Section], stated: str) -> list[Section]:
+    """Return the sections with a hand-off that does not repeat what entries state."""
+    found = []
+    for section in sections:
+        if section.name == HANDOFF:
+            left = (replace(item, text=context_filling.without_told(item.text, stated)) for item in section.items)
+            section = replace(section, items=tuple(item for item in left if item.text))
+        found.append(section)
+    return found
 
 
 def _with_shorter_handoff(sections: Sequence[Section], tokens: float) -> list[Section]:

@@ -7,10 +7,12 @@ and one that answers by what was said is told by that. A note is worth a little 
 because it was written to be kept. The best candidates are taken while the budget lasts; one that is too long is cut at
 sentences, around what was found, or skipped for a shorter one.
 
-Each text is told once: a turn whose sentences were told above, by a note, a decision or the hand-off made from it, is
-left out. A turn that states what an entry stated that was superseded or retracted since is marked, and comes later.
+Each text is told once, and what was written to be kept comes before a transcript: a note is left out only if another
+entry states it, a turn also if the hand-off quotes it, and the hand-off loses the sentences that entries state. A turn
+that states what an entry stated that was superseded or retracted since is marked, and comes later.
 """
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +21,17 @@ from recollect.model.context import EARLIER, NOTES, Item, Section
 from recollect.model.history import Event, EventType
 from recollect.search.duplicates import wording
 
-__all__ = ["ContextCandidate", "Filling", "fill", "passage", "ranking", "turn_item"]
+__all__ = [
+    "ContextCandidate",
+    "Filling",
+    "fill",
+    "passage",
+    "ranking",
+    "split_label",
+    "turn_item",
+    "with_few_kept",
+    "without_told",
+]
 
 CURATED = 1.15
 """Factor of a note."""
@@ -27,6 +39,8 @@ OUTDATED = 0.5
 """Factor of a turn that no longer holds."""
 LEAST = 0.2
 """A candidate of a smaller value, relative to the best one, is left out."""
+FEW = 3
+"""Number of notes that are told if they share a word with the command, whatever their value."""
 WHOLE = 600
 """Length in characters up to which a note or a turn is told whole."""
 PASSAGE = 400
@@ -37,6 +51,7 @@ SENTENCE = 20
 """Length in characters from which a sentence counts as told; shorter ones are greetings and thanks."""
 REPEATED = 0.6
 """Share of a turn's words that were told already from which the turn is left out."""
+_LABEL = re.compile(r"\A\[?[^\]:]{1,40}\]?: ")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +63,8 @@ class ContextCandidate:
     seq: int = 0
     """Of a turn: its number in the journal, and that of the turn before it."""
     before: int = 0
+    kept: bool = False
+    """Whether it is told, last, even if it is worth far less than the best one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +74,40 @@ class Filling:
     notes: tuple[Item, ...]
     turns: tuple[Item, ...]
     dropped: int
+    stated: str
+    """The wording of all entries in the context."""
 
 
 def ranking(notes: Sequence[ContextCandidate], turns: Sequence[ContextCandidate]) -> list[ContextCandidate]:
     """Return notes and turns in one order, best first."""
     found = sorted([*notes, *turns], key=lambda one: -one.value)
     least = LEAST * found[0].value if found else 0.0
-    return [one for one in found if one.value > least]
+    return [one for one in found if one.value > least or one.kept]
 
 
-def fill(candidates: Sequence[ContextCandidate], rules: Sequence[Item], told: Iterable[str], room: float) -> Filling:
-    """Choose the items that fit into `room` tokens. `rules` come first among the notes; `told` are the texts above."""
-    seen = _Told(told)
+def with_few_kept(notes: Sequence[ContextCandidate], query: str) -> list[ContextCandidate]:
+    """Return the notes, best first; the first FEW are kept if they share a word with the query."""
+    words = {term for group in text.query_terms(query) for term in group}
+    few = [
+        replace(one, kept=any(not words.isdisjoint(text.analyse(_statement(item))) for item in one.items))
+        for one in notes[:FEW]
+    ]
+    return [*few, *notes[FEW:]]
+
+
+def fill(
+    candidates: Sequence[ContextCandidate],
+    rules: Sequence[Item],
+    room: float,
+    *,
+    stated: Iterable[Item],
+    quoted: Iterable[str],
+) -> Filling:
+    """Choose the items that fit into `room` tokens. `rules` come first among the notes.
+
+    `stated` are the entries that are told above, `quoted` the texts of messages there.
+    """
+    seen = _Told(stated, quoted)
     notes: list[Item] = []
     turns: list[ContextCandidate] = []
     blocks: set[tuple[str | None, int]] = set()
@@ -88,14 +127,14 @@ def fill(candidates: Sequence[ContextCandidate], rules: Sequence[Item], told: It
             continue
         room -= needed
         filled.add(_section(items[0]))
-        seen.add((item.text for item in items), in_parts=not one.seq)
+        seen.add(items)
         if one.seq:
             turns.append(replace(one, items=items))
             blocks.add(_block(items[0]))
         else:
             notes += items
             shown |= {item.entry_id for item in items}
-    return Filling(tuple(notes), tuple(_joined(turns)), dropped)
+    return Filling(tuple(notes), tuple(_joined(turns)), dropped, seen.stated)
 
 
 def turn_item(event: Event, query: str, outdated: Sequence[str]) -> Item:
@@ -141,27 +180,53 @@ def _around(sizes: Sequence[int], best: int) -> tuple[int, int]:
     return first, last
 
 
+def without_told(content: str, stated: str) -> str:
+    """Return messages without the sentences that entries state; `…` stands for them. Empty if nothing else is left.
+
+    `stated` is the wording of the entries.
+    """
+    lines: list[str] = []
+    for line in content.splitlines():
+        label, said = split_label(line)
+        told = {part for part in _long_sentences(said) if f" {part} " in stated}
+        if told:
+            said = _without(text.sentences(said), told)
+            line = f"{label}{said}" if said != "…" else said
+        if line != "…" or lines[-1:] != ["…"]:
+            lines.append(line)
+    return "" if lines == ["…"] else "\n".join(lines)
+
+
+def split_label(line: str) -> tuple[str, str]:
+    """Return the label of a message (`[User]: `, empty if it has none) and the rest."""
+    found = _LABEL.match(line)
+    return (line[: found.end()], line[found.end() :]) if found else ("", line)
+
+
 class _Told:
-    """The sentences that were told."""
+    """What was told: by entries, and by messages and turns."""
 
-    def __init__(self, texts: Iterable[str]) -> None:
+    def __init__(self, stated: Iterable[Item], quoted: Iterable[str]) -> None:
         self._sentences: set[str] = set()
-        self._all, self._last = "", ("", "")
-        self.add(texts)
+        self.stated, self._quoted = "", ""
+        self.add(stated)
+        for one in quoted:
+            self._quoted += f"\n {wording(one)} "
+            self._sentences.update(_long_sentences(one))
 
-    def add(self, texts: Iterable[str], *, in_parts: bool = True) -> None:
-        """Add texts that were told; `in_parts` lets each of their sentences count."""
-        for one in texts:
-            self._all += f"\n {self._last[1] if one == self._last[0] else wording(one)} "
-            if in_parts:
-                known = map(wording, text.sentences(one))
-                self._sentences.update(part for part in known if len(part) >= SENTENCE)
+    def add(self, items: Iterable[Item]) -> None:
+        """Add items that are told. Each sentence of an entry counts; a turn counts only as a whole."""
+        for item in items:
+            if item.event_id:
+                self._quoted += f"\n {wording(item.text)} "
+            else:
+                self.stated += f"\n {wording(_statement(item))} "
+                self._sentences.update(_long_sentences(item.text))
 
     def rest(self, item: Item) -> Iterator[Item]:
         """Yield the item if it says anything new; a turn without the sentences that were told, if they are few."""
-        self._last = item.text, wording(item.text)
-        whole = f" {self._last[1]} "
-        if not whole.strip() or whole in self._all:
+        whole = f" {wording(_statement(item))} "
+        if not whole.strip() or whole in self.stated or (item.event_id and whole in self._quoted):
             return
         if not item.event_id or not any(part in whole for part in self._sentences):
             yield item
@@ -170,6 +235,15 @@ class _Told:
         new = [part for part in parts if wording(part) not in self._sentences]
         if 1 - sum(map(len, new)) / sum(map(len, parts)) < REPEATED:
             yield replace(item, text=_without(parts, self._sentences)) if len(new) < len(parts) else item
+
+
+def _statement(item: Item) -> str:
+    """Return the text of an entry with its name: `deploy day: Wednesdays` says more than `Wednesdays`."""
+    return f"{item.name}: {item.text}" if item.name else item.text
+
+
+def _long_sentences(content: str) -> Iterator[str]:
+    return (part for part in map(wording, text.sentences(content)) if len(part) >= SENTENCE)
 
 
 def _pairs(rules: Iterable[Item]) -> list[tuple[Item, ...]]:

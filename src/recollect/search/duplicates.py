@@ -14,6 +14,7 @@ and 15, < and >, "ab 12" and "ab-12", a question mark, emoji, the marks of other
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from recollect.text import few_marks
@@ -29,6 +30,8 @@ SAME = 0.9
 
 OPENING = 8
 """Number of leading words used as the key of the first comparison."""
+LONG = 50
+"""Length from which a word is not cached."""
 _ENDS = ".,;:!\u2026\u3002\u3001\uff61"
 """Trailing punctuation that is not part of a word."""
 _FEW_ENDS = ".,;"
@@ -46,7 +49,7 @@ def wording(text: str) -> str:
     if not text.isascii():
         text = few_marks("".join(map(_usual_width, text))).lower().translate(_ALIKE)
         text = unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", text)))
-    return " ".join(map(_word, text.split()))
+    return " ".join([_word(chunk) if len(chunk) <= LONG else _trimmed(chunk) for chunk in text.split()])
 
 
 def says_the_same(
@@ -113,11 +116,15 @@ def _opening(text: str) -> str:
     return wording(" ".join(text.split(None, OPENING)[:OPENING]))
 
 
-def _word(chunk: str) -> str:
+def _trimmed(chunk: str) -> str:
     bare = chunk.lstrip(_QUOTES).rstrip(_ENDS + _QUOTES)
     if len(bare) > 1 and not (bare[0].isdigit() or bare[-1].isdigit()):
         return bare
     return chunk.rstrip(_FEW_ENDS) or chunk
+
+
+_word = lru_cache(50_000)(_trimmed)
+"""`_trimmed` of words that are not LONG, cached."""
 
 
 def _usual_width(character: str) -> str:
