@@ -1,4 +1,4 @@
-"""Settings: from `recollect.toml`, then from RECOLLECT_* variables, which win. The only reader of the environment.
+"""Settings: from `recollect.toml`, then from RECOLLECT_* variables, which win. Reads the environment.
 
 For example:
 

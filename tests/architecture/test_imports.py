@@ -29,6 +29,7 @@ FLOORS: list[set[str]] = [
         "standing_rules",
         "validity",
         "config",
+        "environment",
         "model",
         "compat.figures",
     },
@@ -66,6 +67,7 @@ SEEN_BY_SURFACES = {
     "model",
     "errors",
     "config",
+    "environment",
     "wiring",
     "clock",
     "fencing",
@@ -78,7 +80,7 @@ STARTERS |= {("compat.dashboard", "rest"), ("compat.dashboard_types", "rest"), (
 DRIVERS = {"apsw": "storage.sqlite", "psycopg": "storage.postgres", "psycopg_pool": "storage.postgres"}
 BACKENDS = {"storage.sqlite", "storage.postgres"}
 HEAVY = {"numpy", "psycopg", "psycopg_pool", "tokenizers", "wordllama", "pygit2", "fastapi", "uvicorn", "mcp", "openai"}
-HEAVY |= {"rich.progress", "tomlkit"}
+HEAVY |= {"rich.progress", "tomlkit", "typer"}
 """Third-party packages that are loaded when they are needed, because they are optional or slow to import."""
 
 
@@ -255,7 +257,7 @@ def asking_the_time(package: dict[str, ast.Module]) -> list[str]:
 def reading_the_environment(package: dict[str, ast.Module]) -> list[str]:
     found = []
     for name, module in package.items():
-        if name == "config":
+        if name in ("config", "environment"):
             continue
         for node in ast.walk(module):
             words = (
@@ -264,7 +266,7 @@ def reading_the_environment(package: dict[str, ast.Module]) -> list[str]:
             if isinstance(node, ast.Attribute):
                 words.append(node.attr)
             if {"environ", "environb", "getenv"}.intersection(words):
-                found.append(f"{name} reads the environment, line {node.lineno}; only config may")  # type: ignore[attr-defined]
+                found.append(f"{name} reads the environment, line {node.lineno}; only config and environment may")  # type: ignore[attr-defined]
     return found
 
 
@@ -392,14 +394,16 @@ def test_each_rule_lets_a_house_in_order_pass(tmp_path: Path) -> None:
 
 LOADED = """
 import sys
-import {module}
+{code}
 print(*sorted({{name.split(".")[0] for name in sys.modules}}))
 """
+SLOW = {"numpy", "psycopg", "psycopg_pool", "typer", "click", "rich", "pydantic", "pydantic_settings", "asyncio"}
+SERVERS = {"fastapi", "starlette", "uvicorn", "mcp", "anyio", "http", "socketserver", "ssl", "openai", "wordllama"}
 
 
-def loaded_by(module: str) -> set[str]:
+def loaded_by(code: str) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", LOADED.format(module=module)],
+        [sys.executable, "-c", LOADED.format(code=code)],
         capture_output=True,
         text=True,
         check=True,
@@ -409,13 +413,34 @@ def loaded_by(module: str) -> set[str]:
 
 
 def test_importing_the_package_loads_no_server_no_model_and_nothing_slow() -> None:
-    loaded = loaded_by("recollect")
+    loaded = loaded_by("import recollect; recollect.open")
     assert {"recollect", "apsw"} <= loaded
-    slow = {"numpy", "psycopg", "psycopg_pool", "typer", "click", "rich", "pydantic", "pydantic_settings", "asyncio"}
-    servers = {"fastapi", "starlette", "uvicorn", "mcp", "anyio", "http", "socketserver", "ssl", "openai", "wordllama"}
-    assert loaded & (slow | servers) == set()
+    assert loaded & (SLOW | SERVERS) == set()
+    assert loaded_by("import recollect") & {"apsw", "dataclasses", "typing", "pathlib"} == set()
 
 
 def test_the_asynchronous_side_is_loaded_only_when_it_is_asked_for() -> None:
-    assert "asyncio" in loaded_by("recollect.aio")
-    assert loaded_by("recollect.aio") & {"numpy", "psycopg", "typer", "pydantic"} == set()
+    assert "asyncio" in loaded_by("import recollect.aio")
+    assert loaded_by("import recollect.aio") & {"numpy", "psycopg", "typer", "pydantic"} == set()
+
+
+def test_a_hook_that_a_running_process_handles_loads_nothing_of_the_memory() -> None:
+    loaded = loaded_by("import recollect.cli")
+    assert {"json", "socket"} <= loaded
+    own = {"apsw", "dataclasses", "typing", "pathlib", "inspect", "tomllib", "hashlib", "logging", "tempfile"}
+    assert loaded & (SLOW | SERVERS | own) == set()
+
+
+def test_every_public_name_is_imported_for_type_checkers_and_on_first_use() -> None:
+    for_checkers = {
+        alias.asname or alias.name: str(node.module)
+        for node in ast.walk(modules(PACKAGE)["recollect"])
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("recollect.")
+        for alias in node.names
+    }
+    on_first_use = {name: f"recollect.{module}" for name, module in recollect._DEFINED_IN.items()}
+    assert for_checkers == {**on_first_use, "open": "recollect.wiring"}
+    assert sorted(for_checkers) == sorted(recollect.__all__)
+    assert set(recollect.__all__) <= set(dir(recollect))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        recollect.nothing  # type: ignore[attr-defined]  # noqa: B018

@@ -23,12 +23,13 @@ OPENING = {
 
 VAULT = {"vault.files": "every file under a vault, for reading and for writing"}
 OTHERS = {
-    "cli": "the null device",
+    "cli.streams": "the null device",
     "cli.config_files": "configuration files of other programs",
     "cli.connect": "configuration files of other programs",
     "cli.doctor": "configuration files of other programs",
     "cli.fill": "a file of the package",
-    "cli.hook": "the transcript that a hook names",
+    "cli.hook": "the home",
+    "cli.transcripts": "the transcript that a hook names",
     "cli.transfer": "the file that an export or import names",
     "config": "the settings",
     "providers.base": "a file of the package",

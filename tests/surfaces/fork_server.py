@@ -23,7 +23,12 @@ from typing import TextIO
 import recollect.cli
 
 READ_AT_START = ("PYTHON", "LC_", "LANG")
-LOADED_LATER = ("recollect.search.bm25", "recollect.search.segments", "typer._click.decorators")
+LOADED_LATER = (
+    "recollect.cli.program",
+    "recollect.search.bm25",
+    "recollect.search.segments",
+    "typer._click.decorators",
+)
 """Modules that most commands load after their start, numpy among them."""
 NO_THREADS = {"OPENBLAS_NUM_THREADS": "1"}
 """For the server: a fork would lose the threads that numpy starts."""

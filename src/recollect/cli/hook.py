@@ -4,40 +4,63 @@ A hook never fails its host: it always exits with 0, and errors go to stderr.
 """
 
 import json
-import re
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from itertools import chain, takewhile
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import typer
 
+import recollect
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.mcp_clients import HOOKS
 from recollect.cli.options import examples
-from recollect.cli.output import complain, document
+from recollect.cli.output import complain, json_text, line
+from recollect.cli.transcripts import LinePosition, Message, locked_transcript, messages_from
 from recollect.conversation import Conversation
 from recollect.errors import Invalid
+from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.context import DECISIONS, EARLIER, LESSONS, NOTES
-from recollect.model.history import EventType, Status
+from recollect.model.history import Event, EventType, Status
 
-__all__ = ["app"]
+__all__ = ["HookCall", "app"]
 
 app = typer.Typer()
 
 EVENTS = {word: event for event, (word, _) in HOOKS.items()}
-ASIDE = ("isMeta", "isSidechain", "isCompactSummary")
-"""Flags of transcript lines that are not part of the conversation between user and model."""
 RELEVANT = (DECISIONS, LESSONS, NOTES, EARLIER)
-INSERTED = re.compile(
-    r"<(/?)(system-reminder|command-(?:name|message|contents)|local-command-[a-z]+|bash-(?:input|stdout|stderr)"
-    r"|user-prompt-submit-hook|task-notification|new-diagnostics|ide_[a-z_]+)\b"
-)
-"""Start and end tags of elements that the host inserts into user messages."""
-MARKS = re.compile(r"</?command-args>|\A\[Request interrupted by user[^\]]*\]")
-"""Other insertions of the host. The arguments of a command stay, because the user typed them."""
+TYPES = {"user": EventType.USER, "assistant": EventType.MODEL}
+NEWEST = 2**62
+"""A sequence number greater than any."""
+
+
+@dataclass(frozen=True, slots=True)
+class HookCall:
+    """One call of a hook: who is asked, the event, the JSON of the host, and the project folder."""
+
+    call: Invocation
+    event: str
+    given: Mapping[str, Any]
+    folder: str
+    profile: str = "default"
+
+    @property
+    def location(self) -> str:
+        """The location of the home; a relative one is in the project, wherever in it the session runs."""
+        home = self.call.home
+        return str(Path(self.folder) / Path(home).expanduser()) if home.strip() and "://" not in home else home
+
+    def handle(self, opened: Callable[[], AbstractContextManager[Home]]) -> tuple[str, str]:
+        """Handle the hook; return what belongs on stdout and on stderr."""
+        call = replace(self.call, folder=Path(self.folder))
+        with opened() as home:
+            text, said = _answer(home.agent(call.agent, call.workspace), self)
+        told = {"hookEventName": EVENTS[self.event], "additionalContext": text}
+        return json_text({"hookSpecificOutput": told}) if text else "", f"recollect: {line(said)}\n" if said else ""
 
 
 @app.command(epilog=examples("hook session-start < /dev/null", "hook session-end < /dev/null"))
@@ -78,19 +101,14 @@ def hook(
         if event not in EVENTS:
             raise Invalid(f"unknown hook {event!r}; choose one of {', '.join(EVENTS)}")
         given = _given()
-        project = Path(folder or given.get("cwd") or "")
-        with replace(call, folder=project, home=_within(project, call.home)).memory() as mem:
-            text = _answer(mem, event, given, profile)
+        asked = HookCall(call, event, given, str(folder or given.get("cwd") or ""), profile)
+        out, err = asked.handle(lambda: recollect.open(asked.location, settings=call.settings))
     except Exception as error:  # the session must go on
         complain(f"hook {event} failed: {error}")
         return
-    if text:
-        document({"hookSpecificOutput": {"hookEventName": EVENTS[event], "additionalContext": text}})
-
-
-def _within(folder: Path, home: str) -> str:
-    """Resolve a relative location against the project folder, wherever in the project the session runs."""
-    return str(folder / Path(home).expanduser()) if home.strip() and "://" not in home else home
+    for stream, text in ((sys.stdout, out), (sys.stderr, err)):
+        stream.flush()
+        stream.buffer.write(text.encode())
 
 
 def _given() -> Mapping[str, Any]:
@@ -101,33 +119,35 @@ def _given() -> Mapping[str, Any]:
     return given
 
 
-def _answer(mem: Memory, event: str, given: Mapping[str, Any], profile: str) -> str:
+def _answer(mem: Memory, hook: HookCall) -> tuple[str, str]:
+    """Return the context for the host, and a remark about what failed."""
+    event, given = hook.event, hook.given
     session = given.get("session_id")
     if event in ("stop", "pre-compact", "session-end"):
         if isinstance(session, str) and session:
             _keep(mem, given, session, end=event == "session-end")
-        return ""
+        return "", ""
     here = None
     if isinstance(session, str) and session:
         model = given.get("model")
         here = mem.conversations.start(chat_id=session, model_id=model if isinstance(model, str) else None, resume=True)
         _take_in(mem, here, given, session)
     if event == "user-prompt":
-        return _bearing(mem, str(given.get("prompt") or ""), here)
-    found = mem.context("", profile=profile, conversation=here.id if here else None)
-    if found.failed:
-        complain("; ".join(found.failed))
+        return _bearing(mem, str(given.get("prompt") or ""), here), ""
+    found = mem.context("", profile=hook.profile, conversation=here.id if here else None)
     named = f"This session is the conversation {here.ref_code} of the memory `recollect`." if here else ""
-    return "\n\n".join(part for part in (found.text.strip(), named) if part)
+    return "\n\n".join(part for part in (found.text.strip(), named) if part), "; ".join(found.failed)
 
 
 def _keep(mem: Memory, given: Mapping[str, Any], session: str, *, end: bool) -> None:
     """Append the new messages of the transcript, and end the conversation if the session ends."""
     known = mem.conversations.list(chat_id=session)
-    active = next((mem.conversations.get(info.id) for info in known if info.status is Status.ACTIVE), None)
-    if active is None and next(_new(mem, given, session), None) is None:
-        return  # already ended
-    here = active or mem.conversations.start(chat_id=session, resume=True)
+    here = next((mem.conversations.get(info.id) for info in known if info.status is Status.ACTIVE), None)
+    if here is None:
+        with locked_transcript(given.get("transcript_path")) as file:
+            if file is None or not _new(mem, file, session):
+                return  # already ended
+        here = mem.conversations.start(chat_id=session, resume=True)
     _take_in(mem, here, given, session)
     if not end:
         return
@@ -148,72 +168,42 @@ def _bearing(mem: Memory, prompt: str, here: Conversation | None) -> str:
 
 
 def _take_in(mem: Memory, here: Conversation, given: Mapping[str, Any], session: str) -> None:
-    here.extend(_new(mem, given, session, here.id))
+    """Append the messages of the transcript that the conversations of this session do not have."""
+    with locked_transcript(given.get("transcript_path")) as file:
+        new = [] if file is None else _new(mem, file, session)
+        if new:
+            here.append(
+                Event(type=TYPES[message.role], content=message.content, payload=message.position.payload)
+                for message in new
+            )
 
 
-def _new(mem: Memory, given: Mapping[str, Any], session: str, here: str | None = None) -> Iterator[dict[str, str]]:
-    """Yield the messages of the transcript that earlier conversations of the same session do not have."""
-    messages = list(_transcript(given.get("transcript_path")))
-    known: list[str] = []
-    for info in reversed(mem.conversations.list(True, chat_id=session)):
-        if info.id != here:
-            events = mem.conversations.get(info.id).events()
-            known += [event.content for event in events if event.type in (EventType.USER, EventType.MODEL)]
-    if [message["content"] for message in messages[: len(known)]] == known:
-        messages = messages[len(known) :]
-    yield from messages
+def _new(mem: Memory, file: BinaryIO, session: str) -> Sequence[Message]:
+    """Return the messages of a transcript that are not stored yet."""
+    talks = [mem.conversations.get(info.id) for info in mem.conversations.list(True, chat_id=session)]
+    erased = 0
+    for event in chain.from_iterable(talk.events(before=NEWEST) for talk in talks):
+        position = LinePosition.of(event.payload)
+        if position is not None and position.is_in(file):
+            return [*messages_from(file, position.end)][erased:]
+        if position is not None:  # the file was replaced or cut
+            break
+        erased += event.erased_at is not None and event.type in TYPES.values()
+    events = chain.from_iterable(talk.events() for talk in reversed(talks))
+    return _unknown([event for event in events if event.type in TYPES.values()], [*messages_from(file)])
 
 
-def _transcript(path: object) -> Iterator[dict[str, str]]:
-    """Yield the messages between user and model from a transcript in JSON Lines."""
-    if not isinstance(path, str) or not Path(path).expanduser().is_file():
-        return
-    with Path(path).expanduser().open(encoding="utf-8", errors="replace") as file:
-        for written in file:
-            try:
-                record = json.loads(written)
-            except ValueError:  # the last line may be incomplete
-                continue
-            message = record.get("message") if isinstance(record, dict) else None
-            if not isinstance(message, dict) or any(record.get(mark) for mark in ASIDE):
-                continue
-            role = message.get("role")
-            parts = _texts(message.get("content"))
-            text = "\n".join(_by_user(part) if role == "user" else part for part in parts)
-            text = text.replace("\0", "").strip()
-            text = text.encode(errors="replace").decode()  # a lone surrogate would be rejected
-            if role in ("user", "assistant") and text:
-                yield {"role": role, "content": text}
+def _unknown(known: Sequence[Event], messages: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages after those that begin or end the journal. A message that was erased is not stored again."""
 
+    def same(event: Event, message: Message) -> bool:
+        return event.erased_at is not None or event.content == message.content
 
-def _texts(content: Any) -> list[str]:
-    """Return the texts of a message, whose content is a string or a list of typed parts."""
-    if isinstance(content, str):
-        return [content]
-    parts = [part for part in content or () if isinstance(part, dict) and part.get("type") == "text"]
-    return [part["text"] for part in parts if isinstance(part.get("text"), str)]
-
-
-def _by_user(text: str) -> str:
-    """Remove the elements that the host inserted. An element without an end tag was typed by the user.
-
-    Takes linear time for any text: one pass collects the end tags by name, one pass cuts.
-    """
-    ends: dict[str, list[int]] = {}
-    marks = list(INSERTED.finditer(text))
-    for mark in reversed(marks):
-        if mark[1] and text.startswith(">", mark.end()):
-            ends.setdefault(mark[2], []).append(mark.start())
-    kept, place, tag_end = [], 0, 0
-    for mark in marks:
-        if mark[1] or mark.start() < place:
-            continue
-        if tag_end <= mark.end():
-            tag_end = text.find(">", mark.end()) + 1 or len(text) + 1
-        closing = ends.get(mark[2], [])
-        while closing and closing[-1] < tag_end:
-            closing.pop()
-        if closing:
-            kept.append(text[place : mark.start()])
-            place = closing[-1] + len(f"</{mark[2]}>")
-    return MARKS.sub("", "".join([*kept, text[place:]]))
+    shared = sum(1 for _ in takewhile(lambda pair: same(*pair), zip(known, messages, strict=False)))
+    if shared:
+        return messages[shared:]
+    ends = (n for n in range(min(len(known), len(messages)), 0, -1) if same(known[-1], messages[n - 1]))
+    for count in ends:
+        if all(map(same, known[-count:], messages)):
+            return messages[count:]
+    return messages

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 import recollect
+from recollect.cli.hook_server import handling_hooks
 from recollect.cli.invocation import Invocation, with_options
 from recollect.cli.options import examples
 from recollect.errors import ConfigError
@@ -56,4 +57,5 @@ def mcp(
 
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
-        serve(home, call.workspace, call.agent, conversation=conversation)
+        with handling_hooks(call.home, lambda: home):
+            serve(home, call.workspace, call.agent, conversation=conversation)

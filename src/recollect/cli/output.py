@@ -27,6 +27,7 @@ __all__ = [
     "document",
     "heading",
     "holding",
+    "json_text",
     "label",
     "line",
     "on_terminal",
@@ -63,9 +64,14 @@ _JSON = {code: f"\\u{code:04x}" for code in (_CONTROLS | _TURNS) if code >= 0x7F
 
 def document(value: Any) -> None:
     """Print one JSON document, always in UTF-8; objects of the library become objects with their field names."""
-    text = json.dumps(value, default=dataclasses.asdict, ensure_ascii=False, indent=2)
     sys.stdout.flush()
-    sys.stdout.buffer.write(text.translate(_JSON).encode() + b"\n")
+    sys.stdout.buffer.write(json_text(value).encode())
+
+
+def json_text(value: Any) -> str:
+    """Return one JSON document, with the characters escaped that a terminal interprets, and a line break."""
+    text = json.dumps(value, default=dataclasses.asdict, ensure_ascii=False, indent=2)
+    return f"{text.translate(_JSON)}\n"
 
 
 def safe(text: str) -> str:

@@ -2,13 +2,16 @@
 
 import socket
 import sys
+from contextlib import ExitStack
 from dataclasses import replace
+from functools import cache
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import typer
 
 import recollect
+from recollect.cli.hook_server import handling_hooks
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import examples
 from recollect.cli.output import document, safe
@@ -62,7 +65,10 @@ def serve(
     try:
         from recollect.rest import serving
 
-        serving.serve(call.home, settings, upkeep=not no_upkeep, ready=lambda url: _announce(call, settings, url))
+        with ExitStack() as stack:
+            opened = cache(lambda: stack.enter_context(recollect.open(call.home, settings=settings)))
+            stack.enter_context(handling_hooks(call.home, opened))
+            serving.serve(call.home, settings, upkeep=not no_upkeep, ready=lambda url: _announce(call, settings, url))
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("recollect"):
             raise
