@@ -153,6 +153,31 @@ def test_a_jump_over_a_long_account_of_it_fetches_older_turns_as_well(server: Se
     expect(page.locator(".facts")).to_be_in_viewport()
 
 
+def test_a_conversation_is_erased_with_the_notes_made_from_it(server: Server, visit: Visit) -> None:
+    memory = server.home.agent("default")
+    memory.remember("Deploys are on Tuesdays", name="deploy day", origin="user")
+    talk = memory.conversations.start(chat_id="may")
+    said = talk.user("From May on deploys are on Wednesdays, for zqharbour.")
+    talk.assistant("Noted, zqharbour.")
+    evidence = [f"event:{talk.id}:{said.id}"]
+    memory.supersede(
+        "deploy day", "Deploys are on Wednesdays: zqharbour", origin="user", why="zqharbour", evidence=evidence
+    )
+    page = visit(server, f"#/conversations/{talk.ref_code}")
+    page.get_by_role("button", name="Erase", exact=True).click()
+    dialog = page.get_by_role("dialog", name="Erase this conversation?")
+    expect(dialog).to_contain_text("Removed: turns (2), notes made from them (1).")
+    dialog.get_by_role("button", name="Cancel").click()
+    assert talk.event(said.hash) == said
+    page.get_by_role("button", name="Erase", exact=True).click()
+    dialog.get_by_role("button", name="Erase", exact=True).click()
+    expect(page.get_by_role("dialog", name="Erased")).to_contain_text("reasons (1)")
+    page.get_by_role("button", name="Done").click()
+    expect(page.locator("main")).not_to_contain_text("zqharbour")
+    assert talk.event(said.hash).content == ""
+    assert not any("zqharbour" in str(one) for one in memory.changes(limit=1000))
+
+
 def test_a_turn_is_erased_after_a_confirmation_that_shows_the_dry_run(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     talk = memory.conversations.start(chat_id="slip")

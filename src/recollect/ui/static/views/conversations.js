@@ -416,7 +416,8 @@ export class ConversationsView {
       h("div", { class: "actions" }, button("About", () => { this.#top = this.detail.scrollTop = 0; this.about.focus({ preventScroll: true }); }, { title: "What there is to know about it, above what was said" }),
         may("write") && [info.status === "active" && act("Idle", "idle", "Set it idle?", "It is marked as over, and nothing else is done: no summary, and its own entries stay. There is no way back to active."),
         info.status !== "archived" && act("Archive", "archive", "Archive it?", "It leaves the usual lists. Everything that was said stays, and so does its scratchpad. There is no way back."),
-        info.status === "active" && act("End", "end", "End it?", ["A summary and a hand-off are written, decisions and lessons are kept, and what was said can be found as past talk.", "Entries of the conversation's own scope go to the trash, and it becomes idle."])])];
+        info.status === "active" && act("End", "end", "End it?", ["A summary and a hand-off are written, decisions and lessons are kept, and what was said can be found as past talk.", "Entries of the conversation's own scope go to the trash, and it becomes idle."]),
+        button("Erase", () => this.#erase(at(info.ref_code), { erase: true }, "conversation", "Everything that was said in it is erased. The conversation stays as an empty record."), { title: "Erase everything that was said in it" })])];
   }
 
   #about(info, [summary, pad, saved]) {
@@ -467,19 +468,19 @@ export class ConversationsView {
   }
 
   #eraser(event, what) {
-    return may("write") && button(`Erase this ${what}`, () => this.#erase(event, what), { icon: "trash", kind: "erase", quiet: true });
+    const path = `${at(this.#open)}/events/${event.hash}`, text = event.content && `“${excerpt(event.content, [])}”`;
+    return may("write") && button(`Erase this ${what}`, () => this.#erase(path, {}, what, text), { icon: "trash", kind: "erase", quiet: true });
   }
 
-  /** Erase an event, after a confirmation that shows what would be removed and rewritten. */
-  async #erase(event, what) {
-    const path = `${at(this.#open)}/events/${event.hash}`;
+  /** Erase an event or the whole conversation, after a confirmation that shows what would be removed and rewritten. */
+  async #erase(path, query, what, said) {
     try {
-      const { body: plan } = await send("DELETE", path, { query: { dry_run: true }, reads: true });
-      const results = plan.events.length - 1;
-      const text = [event.content && `“${excerpt(event.content, [])}”`, ...figures(plan), results > 0 && `The results of its tool calls go with it: ${results}.`,
+      const { body: plan } = await send("DELETE", path, { query: { ...query, dry_run: true }, reads: true });
+      const results = what === "conversation" ? 0 : plan.events.length - 1;
+      const text = [said, ...figures(plan), results > 0 && `The results of its tool calls go with it: ${results}.`,
         "Notes and other turns that contain the same words stay. Backups and the git history of a vault are out of reach. This cannot be undone."];
       if (!(await ask(`Erase this ${what}?`, text.filter(Boolean), "Erase"))) return;
-      const { body: done } = await send("DELETE", path);
+      const { body: done } = await send("DELETE", path, { query });
       await this.#show();
       await dialog("Erased", (close) => h("div", { class: "stack" }, figures(done).map((line) => h("p", {}, line)), h("p", {}, "What remains:"), h("ul", {}, done.remaining.map((line) => h("li", {}, line))),
         h("div", { class: "row end" }, button("Done", () => close(), { kind: "strong", autofocus: true }))));
