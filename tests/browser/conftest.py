@@ -10,43 +10,35 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from browser.chromium import PATIENCE, Chromium
+from playwright.sync_api import Page, expect
 from surfaces.server import Server, serving
 
 import recollect
 from recollect.cli.fill import fill
 from recollect.clock import FixedClock, SystemClock
 
-FLAGS = [
-    *("--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking"),
-    *("--disable-component-update", "--disable-sync"),
-]
-PATIENCE = 60_000
-"""Milliseconds; only a test that fails waits so long."""
+FOLDER = Path(__file__).parent
 expect.set_options(timeout=PATIENCE)
-WATCH = """
-window.breaches = [];
-const note = (event) => window.breaches.push(event.violatedDirective + " " + event.blockedURI);
-document.addEventListener("securitypolicyviolation", note);
-const messages = [];
-const record = (node) => { if (node.classList?.contains("toast")) messages.push(node.innerText); };
-new MutationObserver((changes) => {
-  for (const change of changes) change.addedNodes.forEach(record);
-  if (messages.length) document.documentElement.dataset.messages = messages.join("\\n");
-}).observe(document, { childList: true, subtree: true });
-"""
+running: list[Chromium] = []
 
 
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium. It ends with the module: as long as it is there, no other loop can run in this thread."""
+@pytest.fixture
+def chromium() -> Chromium:
+    """The browser. It is started by the first test that needs it."""
     program = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
     if program is None:
         pytest.skip("no chromium is installed here; `apt-get install chromium` brings one")
-    with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=program, args=FLAGS)
-        yield started
-        started.close()
+    if not running:
+        running.append(Chromium(program))
+    return running[0]
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_runtest_teardown(nextitem: pytest.Item | None) -> None:
+    """End the browser before a test of another folder: as long as it is there, no other loop can run in this thread."""
+    if running and (nextitem is None or FOLDER not in nextitem.path.parents):
+        running.pop().close()
 
 
 @pytest.fixture(scope="session")
@@ -79,12 +71,12 @@ def server(tmp_path: Path) -> Iterator[Server]:
 
 
 @pytest.fixture
-def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
+def visit(chromium: Chromium) -> Iterator[Callable[..., Page]]:
     """`visit(server, "#/memory")` opens the page there, in a browser that knows nothing yet.
 
     What must see all that the page does is set up by `prepare`.
     """
-    opened: list[tuple[Page, list[str], list[str]]] = []
+    opened: list[tuple[Page, list[str], list[str], bool]] = []
 
     def go(
         server: Server,
@@ -94,22 +86,22 @@ def visit(browser: Browser) -> Iterator[Callable[..., Page]]:
         prepare: Callable[[Page], object] = lambda page: None,
         **options: Any,
     ) -> Page:
-        context = browser.new_context(**{"viewport": {"width": 1280, "height": 800}, "locale": "en-GB", **options})
-        context.set_default_timeout(PATIENCE)
-        context.add_init_script(WATCH)
-        page = context.new_page()
+        page = chromium.context(**options).new_page()
         wrong: list[str] = []
         page.on("console", lambda message: wrong.append(message.text) if message.type == "error" else None)
         page.on("pageerror", lambda error: wrong.append(str(error)))
         page.on("dialog", lambda dialog: (wrong.append(f"a dialog: {dialog.message}"), dialog.dismiss()))
-        opened.append((page, wrong, list(allowed)))
+        opened.append((page, wrong, list(allowed), not options))
         prepare(page)
         page.goto(f"{server.url}/{where}")
         return page
 
     yield go
-    for page, wrong, allowed in opened:
+    for page, wrong, allowed, usual in opened:
         breaches = [] if page.is_closed() else page.evaluate("window.breaches ?? []")
-        page.context.close()
+        if usual and not page.is_closed():
+            chromium.take_back(page)
+        else:
+            page.context.close()
         assert breaches == []
         assert [one for one in wrong if not any(part in one for part in allowed)] == []
