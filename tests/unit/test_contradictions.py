@@ -39,19 +39,9 @@ CONTRADICTS, UPDATES, REPEATS = Relation.CONTRADICTS, Relation.UPDATES, Relation
         ("Wir bauen mit make", "Statt make bauen wir mit just", UPDATES, "statt"),
         ("we deploy on fridays", "We deploy on Fridays.", REPEATS, "both say the same"),
         ("Tea is in jar 3. Rice is in jar 4.", "Rice is in jar 5.", CONTRADICTS, "the number changed from 4 to 5"),
-    ],
-)
-def test_a_change_of_one_thing_is_found(older: str, newer: str, relation: Relation, reason: str) -> None:
-    found = compare(older, newer)
-    assert found is not None
-    assert (found.relation, found.reason.endswith(reason)) == (relation, True), found
-
-
-@pytest.mark.parametrize(
-    ("older", "newer", "relation", "reason"),
-    [
+        # The newer one in other words
         ("The hotel takes dogs", "In the hotel dogs are not allowed", CONTRADICTS, "the newer one negates the other"),
-        ("Das Angebot enthält die Montage", "In dem Angebot ist die Montage nicht enthalten", CONTRADICTS, "negates"),
+        ("Das Angebot enthält die Montage", "In dem Angebot ist die Montage nicht enthalten", CONTRADICTS, "the other"),
         ("Choir practice is on Tuesday", "We meet for choir practice on Thursday", CONTRADICTS, "Tuesday to Thursday"),
         ("A turma tem 22 alunos", "Na turma há 25 alunos", CONTRADICTS, "the number changed from 22 to 25"),
         ("Vence la factura el 30 de junio", "La factura vence el 15 de julio", CONTRADICTS, "junio to julio"),
@@ -72,10 +62,10 @@ def test_a_change_of_one_thing_is_found(older: str, newer: str, relation: Relati
         ("我哥哥住在上海", "我哥哥搬到成都了", UPDATES, "a change: 搬到"),
     ],
 )
-def test_a_correction_in_other_words_is_found(older: str, newer: str, relation: Relation, reason: str) -> None:
+def test_a_change_of_one_thing_is_found(older: str, newer: str, relation: Relation, reason: str) -> None:
     found = compare(older, newer)
     assert found is not None
-    assert (found.relation, reason in found.reason) == (relation, True), found
+    assert (found.relation, found.reason.endswith(reason)) == (relation, True), found
 
 
 def test_words_that_say_little_do_not_relate_two_texts() -> None:
