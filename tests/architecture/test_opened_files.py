@@ -28,7 +28,6 @@ OTHERS = {
     "cli.connect": "configuration files of other programs",
     "cli.doctor": "configuration files of other programs",
     "cli.fill": "a file of the package",
-    "cli.hook": "the home",
     "cli.transcripts": "the transcript that a hook names",
     "cli.transfer": "the file that an export or import names",
     "config": "the settings",

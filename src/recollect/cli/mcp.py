@@ -10,7 +10,7 @@ import typer
 
 import recollect
 from recollect.cli.hook_server import handling_hooks
-from recollect.cli.invocation import Invocation, with_options
+from recollect.cli.invocation import HERE, Invocation, with_options
 from recollect.cli.options import examples
 from recollect.errors import ConfigError
 
@@ -36,7 +36,8 @@ def mcp(
 ) -> None:
     """Serve MCP on stdin and stdout until stdin is closed. `recollect connect` configures clients to start it.
 
-    Due background jobs run meanwhile.
+    With --workspace . the workspace is that of the project which the client names as its root, else of this folder. Due
+    background jobs run meanwhile.
     """
     try:
         from recollect.mcp.server import PATIENCE, serve
@@ -58,4 +59,5 @@ def mcp(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
         with handling_hooks(call.home, lambda: home):
-            serve(home, call.workspace, call.agent, conversation=conversation)
+            roots = call.named == HERE and conversation is None
+            serve(home, call.workspace, call.agent, conversation=conversation, roots=roots)

@@ -6,6 +6,7 @@ import logging
 import sys
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import replace
 from typing import Any
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -39,6 +40,7 @@ from recollect.mcp.request_context import (
     current_request,
 )
 from recollect.mcp.resources import add_completion, add_prompts, add_resources
+from recollect.mcp.roots import ClientRoots
 from recollect.mcp.stdin import JsonLines
 
 __all__ = ["PATIENCE", "build", "over_http", "serve"]
@@ -52,6 +54,8 @@ QUIET = 10.0
 """Seconds before upkeep starts, so that it does not slow down the first calls of a session."""
 SWITCH = 0.0005
 """Thread switch interval in seconds, short so that upkeep does not delay calls."""
+WITHOUT_WORKSPACE = ("initialize", "ping", "notifications/initialized", "notifications/roots/list_changed")
+"""Methods that need no workspace. The client cannot be asked for its roots before it is initialised."""
 STDIO = "stdio"
 """Id of the only session of a process that serves stdio."""
 INSTRUCTIONS = (
@@ -62,8 +66,12 @@ INSTRUCTIONS = (
 )
 
 
-def build(caller: MemoryAccess | None = None, *, sessions: bool = True) -> MCPServer[Any]:
+def build(
+    caller: MemoryAccess | None = None, *, sessions: bool = True, roots: ClientRoots | None = None
+) -> MCPServer[Any]:
     """Build the server for a caller; over HTTP `Endpoint` determines the caller of each request.
+
+    With `roots` the client's folders decide on the workspace.
 
     Without sessions notifications have no recipient, so it offers neither subscriptions nor logging.
     """
@@ -73,6 +81,8 @@ def build(caller: MemoryAccess | None = None, *, sessions: bool = True) -> MCPSe
         request = ctx.request if isinstance(ctx.request, Request) else None
         speaker = caller if request is None else request.scope[ACCESS]
         assert speaker is not None, "without HTTP a server needs its caller"
+        if roots is not None and ctx.method not in WITHOUT_WORKSPACE:
+            speaker = replace(speaker, workspace=await roots.workspace(ctx.session))
         session = STDIO if request is None else request.headers.get(SESSION)
         token = current_request.set(RequestContext(speaker, session, seats, over_http=request is not None))
         try:
@@ -103,12 +113,18 @@ def build(caller: MemoryAccess | None = None, *, sessions: bool = True) -> MCPSe
     add_completion(server)
     if sessions:
         add_notifications(server)
+    if roots is not None:
+        roots.add_to(server)
     return server
 
 
-def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = None) -> None:
-    """Serve one agent's memory on stdin and stdout until stdin ends. Due upkeep runs in the background."""
-    server = build(MemoryAccess(home=home, workspace=workspace, agent=agent, conversation=conversation))
+def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = None, roots: bool = False) -> None:
+    """Serve one agent's memory on stdin and stdout until stdin ends. Due upkeep runs in the background.
+
+    With `roots` the workspace is the one of the client's project, and the given one only the fallback.
+    """
+    caller = MemoryAccess(home=home, workspace=workspace, agent=agent, conversation=conversation)
+    server = build(caller, roots=ClientRoots(workspace) if roots else None)
     gc.freeze()  # loaded modules stay: a garbage collection during a call need not traverse them
     sys.stdin = io.TextIOWrapper(JsonLines(sys.stdin.buffer), encoding="utf-8", errors="replace")
     sys.setswitchinterval(SWITCH)
