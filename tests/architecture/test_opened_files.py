@@ -26,6 +26,7 @@ OTHERS = {
     "cli.streams": "the null device",
     "cli.config_files": "configuration files of other programs",
     "cli.connect": "configuration files of other programs",
+    "cli.default_home": "which homes are connected",
     "cli.doctor": "configuration files of other programs",
     "cli.fill": "a file of the package",
     "cli.transcripts": "the transcript that a hook names",

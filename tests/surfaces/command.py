@@ -58,6 +58,7 @@ def environment(**changes: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(UNWANTED)}
     source = str(Path(recollect.__file__).parents[1])
     fixed = {"PYTHONPATH": source, "LANG": "C.UTF-8", "TERM": "xterm-256color", "RECOLLECT_EMBEDDER_KIND": "none"}
+    fixed["HOME"] = str(Path(tempfile.gettempdir(), f"recollect-user-{os.getpid()}"))  # without a connected memory
     return {**kept, **fixed, **changes}
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from recollect.errors import Invalid, RecollectError, Unavailable
 
-__all__ = ["FileEdit", "SavedFile", "applied", "put_back", "read_text", "reverted", "write_all"]
+__all__ = ["FileEdit", "SavedFile", "applied", "put_back", "read_text", "replace_text", "reverted", "write_all"]
 
 STATE = ".local/state/recollect/connect"
 """Folder for the original contents of changed files, relative to the user's home folder."""
@@ -101,7 +101,7 @@ def _write(edit: FileEdit, before: str | None, after: str) -> None:
         saved = replace(saved, before=_without(edit, before, saved))
     # Save the state for undo before the change.
     _save(replace(saved, after=after))
-    _replace(file, after)
+    replace_text(file, after)
 
 
 def put_back(file: Path, after: str | None) -> None:
@@ -111,7 +111,7 @@ def put_back(file: Path, after: str | None) -> None:
         if after is None:
             file.unlink(missing_ok=True)
         elif after != read_text(file):
-            _replace(file, after)
+            replace_text(file, after)
     except OSError as error:
         raise Unavailable(f"{file} cannot be restored: {error.strerror}; it is unchanged") from None
     for folder in saved.made if saved and after is None else ():
@@ -120,7 +120,7 @@ def put_back(file: Path, after: str | None) -> None:
     _state(file).unlink(missing_ok=True)
 
 
-def _replace(file: Path, text: str) -> None:
+def replace_text(file: Path, text: str) -> None:
     """Write a file atomically, keeping its permissions; a symlink stays one."""
     name = None
     try:
@@ -146,9 +146,9 @@ def _state(file: Path) -> Path:
 
 def _save(saved: SavedFile) -> None:
     state = _state(Path(saved.file))
-    with contextlib.suppress(OSError):  # then `_replace` fails, too, and raises
+    with contextlib.suppress(OSError):  # then `replace_text` fails, too, and raises
         state.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    _replace(state, json.dumps(asdict(saved)))
+    replace_text(state, json.dumps(asdict(saved)))
 
 
 def _saved(file: Path) -> SavedFile | None:

@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from recollect.cli.config_files import FileEdit, applied, put_back, read_text, reverted, write_all
+from recollect.cli.default_home import note_connection
 from recollect.cli.invocation import HERE, Invocation, with_options
 from recollect.cli.mcp_clients import CLIENTS, HOME, SETTINGS, McpClient, connected, disconnected, hooked, unhooked
 from recollect.cli.options import examples
@@ -77,6 +78,8 @@ def connect(
             raise ConfigError(f"{missing}; nothing was changed. First {ConfigError.install('server')}")
         remark(f"{missing}: {ConfigError.install('server')}")
     files = _undo(edits, dry_run=dry_run) if undo else _do(edits, dry_run=dry_run)
+    if not dry_run and not project:
+        note_connection(client, None if undo else shown(call.home, ""), call.named)
     _print_result(call, chosen, files, dry_run=dry_run, undo=undo)
 
 

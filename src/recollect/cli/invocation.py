@@ -15,6 +15,8 @@ from typing import Annotated, Any, Concatenate, ParamSpec
 import typer
 
 import recollect
+from recollect.cli.default_home import default_home, first_use
+from recollect.cli.output import remark
 from recollect.config import Settings
 from recollect.errors import ConfigError
 from recollect.memory import Memory
@@ -44,7 +46,7 @@ HomeOption = Annotated[
     typer.Option(
         "--home",
         metavar="LOCATION",
-        help="Directory, .db file or postgresql:// URL. [default: $RECOLLECT_HOME or .recollect]",
+        help="Directory, .db file or postgresql:// URL. [default: $RECOLLECT_HOME, .recollect, or the connected one]",
     ),
 ]
 WorkspaceOption = Annotated[
@@ -82,6 +84,8 @@ class Invocation:
     folder: Path = Path()
     given: frozenset[str] = frozenset()
     """Names of the options that were given; the others come from the settings."""
+    anywhere: bool = False
+    """Whether other programs start the command in arbitrary folders."""
     wrong: str = ""
     """Why the settings could not be read; set for `doctor` only, which reports it."""
 
@@ -101,7 +105,9 @@ class Invocation:
                 raise
             settings, wrong = Settings(), str(error)
         home, named, agent = settings.home, settings.workspace, settings.agent
-        return cls(home=home, named=named, agent=agent, json=json, settings=settings, wrong=wrong).but(**given)
+        anywhere = command in ANYWHERE
+        made = cls(home=home, named=named, agent=agent, json=json, settings=settings, anywhere=anywhere, wrong=wrong)
+        return made.but(**given)
 
     def but(self, **given: Any) -> "Invocation":
         """Return a copy with the given options applied."""
@@ -110,6 +116,21 @@ class Invocation:
         if "workspace" in chosen:
             chosen["named"] = chosen.pop("workspace")
         return replace(self, **chosen, given=names)
+
+    def settled(self) -> "Invocation":
+        """Return the call with the home of this folder, if no option, variable or file names one."""
+        named_elsewhere = "home" in self.given or self.home != Settings().home
+        chosen = None if self.anywhere or named_elsewhere else default_home(self.folder)
+        if chosen is None:
+            return self
+        named = self.named
+        if chosen.workspace and named == "default" and "workspace" not in self.given:
+            named = chosen.workspace
+        made = replace(self, home=chosen.location, named=named)
+        if first_use(self.folder, chosen):
+            set_up = f", workspace {made.workspace}, as `recollect connect` set it up" if chosen.workspace else ""
+            remark(f"using the memory in {shown(chosen.location)}{set_up}; --home selects another")
+        return made
 
     def who(self) -> list[str]:
         """Return the options for a workspace and an agent other than the default."""
@@ -143,7 +164,7 @@ def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., N
     def made(function: Callable[..., None]) -> Callable[..., None]:
         @wraps(function)
         def command(ctx: typer.Context, **given: Any) -> None:
-            call: Invocation = ctx.obj.but(**{name: given.pop(name) for name in names})
+            call: Invocation = ctx.obj.but(**{name: given.pop(name) for name in names}).settled()
             function(call, **given)
 
         # Typer reads the signature, so the shared options are defined here once instead of in every command.

@@ -42,9 +42,18 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(aside, ignore_errors=True)
         if lock is not None:
             os.close(lock)
-        for folder in missing:  # remove created parents that stayed empty
-            with suppress(OSError):
-                folder.rmdir()
+        for folder in missing:
+            try:
+                folder.rmdir()  # a created parent that stayed empty
+            except OSError:
+                _keep_out_of_git(folder)
+
+
+def _keep_out_of_git(folder: Path) -> None:
+    """Give a new `.recollect` a .gitignore, so that the memory of a project is not committed with it by accident."""
+    if folder.name == ".recollect":
+        with suppress(OSError):
+            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
 
 
 @contextmanager
