@@ -6,7 +6,7 @@ Asks each store of the question sets (as for quality.py) its own questions, and 
 stores, with the names of its own speakers. The label is whether one of the first ten hits is evidence. Prints for
 entries, for turns, and for turns of the speakers asked about: the coefficients fitted to everything, to be copied to
 `search/confidence.py`; and, cross-validated by store, the share of evidence per bin of confidence and the share of
-questions without an answer below the cut that keeps 95% of the others.
+questions without an answer below the cut that keeps 95% of the others; at last the same for all turns at one cut.
 """
 
 import argparse
@@ -145,12 +145,12 @@ def rejected(found: np.ndarray, answerable: np.ndarray, without: np.ndarray) -> 
     return f"{(found[without] < np.quantile(found[answerable], 1 - KEPT)).mean():7.3f}"
 
 
-def report(kind: str, every: Sequence[Sample]) -> None:
+def report(kind: str, every: Sequence[Sample]) -> tuple[list[Sample], np.ndarray]:
+    """Print the report for the samples of a kind; return them and their confidences."""
     chosen = [sample for sample in every if sample.kind == kind]
     features = np.array([sample.features for sample in chosen])
     labels = np.array([float(sample.evidence) for sample in chosen])
     answerable = np.array([sample.answerable for sample in chosen])
-    foreign = np.array([sample.foreign for sample in chosen])
     sources = np.array([sample.source for sample in chosen])
     groups = np.array([f"{sample.source} {sample.store}" for sample in chosen])
     alone = np.isin(sources, [name for name, count in STORES.items() if count == 1])
@@ -165,6 +165,15 @@ def report(kind: str, every: Sequence[Sample]) -> None:
         if within.any():
             counts = f"{within.sum():9}{found[within].mean():9.2f}{labels[within].mean():12.2f}"
             print(f"  {low / 10:.1f} to {(low + 1) / 10:.1f}{counts}")
+    recognised(chosen, found)
+    return chosen, found
+
+
+def recognised(chosen: Sequence[Sample], found: np.ndarray) -> None:
+    """Print for each set the share of its questions without an answer that is below the cut."""
+    answerable = np.array([sample.answerable for sample in chosen])
+    foreign = np.array([sample.foreign for sample in chosen])
+    sources = np.array([sample.source for sample in chosen])
     print("  below the cut                 without an answer   of other stores")
     for source in dict.fromkeys(sources):
         here = sources == source
@@ -180,8 +189,9 @@ def main() -> None:
     parser.add_argument("--stores", type=int, help="take at most so many stores of each set")
     arguments = parser.parse_args()
     every = list(samples(arguments.folder, arguments.stores))
-    for kind in KINDS.values():
-        report(kind, every)
+    _, *turns = [report(kind, every) for kind in KINDS.values()]
+    print("\nall turns")
+    recognised([sample for chosen, _ in turns for sample in chosen], np.concatenate([found for _, found in turns]))
 
 
 if __name__ == "__main__":

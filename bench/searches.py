@@ -128,7 +128,8 @@ class Searches:
     def confidence(self, query: Query) -> float:
         """How sure recollect is that there is an answer."""
         question, candidates, _, idf = self._candidates(query, False)
-        return turns.confidence(question, candidates, idf)
+        scores = turns.scores(question, candidates, average=self._words.average)
+        return turns.confidence(question, candidates, idf, scores)
 
     def _candidates(self, query: Query, by_vector: bool) -> tuple[turns.TurnQuery, turns.Turns, np.ndarray, np.ndarray]:
         words = text.query_terms(query.text)

@@ -368,48 +368,83 @@ def test_a_conversation_is_as_good_as_its_best_turn() -> None:
 # Confidence
 
 
+def sure(
+    question: TurnQuery, candidates: Turns, idf: NDArray[np.float64], allowed: NDArray[np.bool_] | None = None
+) -> float:
+    return confidence(question, candidates, idf, scores(question, candidates, average=10), allowed)
+
+
 def test_confidence_grows_with_the_share_of_the_question_that_one_turn_says() -> None:
     idf = np.array([3.0, 1.0])
     common, rare, both = ([[0, 0], [1, 1]], [[2, 0], [0, 1]], [[2, 0], [1, 1]])
-    found = [confidence(TWO_WORDS, turns(words), idf) for words in (common, rare, both)]
+    found = [sure(TWO_WORDS, turns(words), idf) for words in (common, rare, both)]
     assert found == sorted(set(found))
 
 
-def test_a_word_that_was_never_said_lowers_the_confidence() -> None:
+def test_a_word_that_was_never_said_lowers_the_sure() -> None:
     candidates = turns([[0.1], [0]])
-    assert confidence(TWO_WORDS, candidates, np.array([1.0, 4.0])) < confidence(
-        ONE_WORD, candidates, np.array([1.0, 4.0])
-    )
+    assert sure(TWO_WORDS, candidates, np.array([1.0, 4.0])) < sure(ONE_WORD, candidates, np.array([1.0, 4.0]))
 
 
 def test_the_name_of_a_speaker_is_not_missed_in_what_they_say() -> None:
     question = TurnQuery(words=(1,), speakers=frozenset(["Ana"]))
-    alone = confidence(question, turns([[0], [1]], speaker=["Ana"]), np.array([0.0, 1.0]))
-    assert confidence(question, turns([[0], [1]], speaker=["Ana"]), np.array([3.0, 1.0])) == alone
+    alone = sure(question, turns([[0], [1]], speaker=["Ana"]), np.array([0.0, 1.0]))
+    assert sure(question, turns([[0], [1]], speaker=["Ana"]), np.array([3.0, 1.0])) == alone
 
 
-def test_a_question_about_the_wrong_person_has_little_confidence() -> None:
+def test_a_question_about_the_wrong_person_has_little_sure() -> None:
     idf = np.array([2.0, 2.0])
     candidates = turns([[1, 1], [0, 1]], speaker=["Ana", "Rui"])
-    right = confidence(TurnQuery(words=(0, 1), speakers=frozenset(["Rui"])), candidates, idf)
-    assert 2 * confidence(TurnQuery(words=(0, 1), speakers=frozenset(["Ana"])), candidates, idf) < right
+    right = sure(TurnQuery(words=(0, 1), speakers=frozenset(["Rui"])), candidates, idf)
+    assert 2 * sure(TurnQuery(words=(0, 1), speakers=frozenset(["Ana"])), candidates, idf) < right
 
 
-def test_turns_that_a_filter_leaves_out_give_no_confidence() -> None:
+def test_few_words_said_by_another_are_a_weak_sign_of_the_wrong_person() -> None:
+    question, idf = TurnQuery(words=(0, 1, 2, 3), speakers=frozenset(["Ana"])), np.ones(4)
+    few = turns([[0, 1], [0, 0], [0, 0], [0, 0]], speaker=["Ana", "Rui"], position=[0, 10])
+    many = turns([[0, 1], [0, 1], [0, 1], [0, 1]], speaker=["Ana", "Rui"], position=[0, 10])
+    assert sure(question, many, idf) < sure(question, few, idf) < 0.5
+
+
+def test_a_question_about_all_speakers_gains_nothing_from_who_said_it() -> None:
+    candidates, idf = turns([[1, 0]], speaker=["Ana", "Rui"], position=[0, 10]), np.array([2.0])
+    one, other, both = (
+        sure(TurnQuery(words=(0,), speakers=frozenset(names)), candidates, idf)
+        for names in (["Ana"], ["Rui"], ["Ana", "Rui"])
+    )
+    assert other < both < one
+
+
+def test_the_words_of_a_date_are_not_missed_in_what_was_said() -> None:
+    question = read("what did Ana bake on 25 May, 2022", "Ana", "Rui")
+    assert question.dates == (2, 3, 4)
+    candidates = turns([[0, 0], [1, 0], [0, 0], [0, 0], [0, 0]], speaker=["Ana", "Rui"])
+    dated = sure(question, candidates, np.array([1.0, 2.0, 7.0, 7.0, 7.0]))
+    assert dated == sure(read("what did Ana bake", "Ana", "Rui"), candidates, np.array([1.0, 2.0]))
+    only = read("what happened in July 2022", "Ana")
+    assert set(only.dates) < set(only.words)
+
+
+def test_a_question_that_is_only_a_date_is_searched_by_its_words() -> None:
+    question = read("July 2022")
+    assert sure(question, turns([[1], [1]]), np.array([1.0, 1.0])) > 0.5
+
+
+def test_turns_that_a_filter_leaves_out_give_no_sure() -> None:
     candidates, idf = turns([[1, 0], [1, 1]]), np.array([1.0, 1.0])
-    half = confidence(TWO_WORDS, candidates, idf, np.array([False, True]))
-    assert 0 < half < confidence(TWO_WORDS, candidates, idf, np.array([True, False]))
-    assert confidence(TWO_WORDS, candidates, idf, np.array([False, False])) == 0.0
+    half = sure(TWO_WORDS, candidates, idf, np.array([False, True]))
+    assert 0 < half < sure(TWO_WORDS, candidates, idf, np.array([True, False]))
+    assert sure(TWO_WORDS, candidates, idf, np.array([False, False])) == 0.0
 
 
-def test_a_speaker_without_any_turn_has_little_confidence() -> None:
+def test_a_speaker_without_any_turn_has_little_sure() -> None:
     candidates = turns([[1]], speaker=["Ana"])
-    assert confidence(TurnQuery(words=(0,), speakers=frozenset(["Eva"])), candidates, np.array([1.0])) < 0.1
+    assert sure(TurnQuery(words=(0,), speakers=frozenset(["Eva"])), candidates, np.array([1.0])) < 0.1
 
 
 def test_a_question_among_people_gives_no_confidence_in_an_answer() -> None:
-    assert confidence(ONE_WORD, turns([[1]], asking=[0]), np.array([1.0])) == 0.0
-    assert confidence(ONE_WORD, turns([[1]], asking=[0], role=[Role.USER]), np.array([1.0])) > 0
+    assert sure(ONE_WORD, turns([[1]], asking=[0]), np.array([1.0])) == 0.0
+    assert sure(ONE_WORD, turns([[1]], asking=[0], role=[Role.USER]), np.array([1.0])) > 0
 
 
 # In general
@@ -469,7 +504,7 @@ def test_every_turn_has_a_finite_score_and_the_confidence_lies_between_zero_and_
 ) -> None:
     candidates = made(rows)
     assert np.isfinite(scores(question, candidates, average=30)).all()
-    assert 0 <= confidence(question, candidates, np.array([1.0, 3.0])) <= 1
+    assert 0 <= sure(question, candidates, np.array([1.0, 3.0])) <= 1
 
 
 @given(rows=columns, question=questions)

@@ -270,7 +270,8 @@ class JournalLookup:
             _, first = np.unique(candidates.conversation[order], return_index=True)
             order = order[np.sort(first)]
         found = [(int(seqs[place]), float(scores[place])) for place in order[:limit]]
-        return found, turns.confidence(question, candidates, self.idf, None if allowed is None else allowed[seqs])
+        mask = None if allowed is None else allowed[seqs]
+        return found, turns.confidence(question, candidates, self.idf, scores, mask)
 
     def rank(self, limit: int, allowed: Flags | None = None) -> list[tuple[int, float]]:
         """Return the best allowed turns by BM25 alone, as (number, score)."""

@@ -50,7 +50,11 @@ __all__ = [
 REACH = 2
 """Distance in turns up to which a word match counts for other turns."""
 SHARPNESS = 4
-"""Power of a turn's share of the question in its weight for the confidence."""
+"""Power of a turn's share of the question in its weight for the confidence; and of e, for its score."""
+DOUBT = 0.03
+"""Weight for the confidence that belongs to no speaker; a turn with 40% of the question has as much."""
+FOUND = 0.25
+"""Share of the question in one turn from which the confidence treats it as found."""
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.integer]
@@ -115,6 +119,8 @@ class TurnQuery:
     """Positions of the query words that count: all but speaker names, unless there are no others."""
     speakers: frozenset[str] = frozenset()
     periods: tuple[Period, ...] = ()
+    dates: tuple[int, ...] = ()
+    """Positions of the query words that `periods` were read from; turns have a date and need not say it."""
     asks_when: bool = False
     asks_assistant: bool = False
 
@@ -127,10 +133,14 @@ class TurnQuery:
         counting = tuple(place for place, spellings in enumerate(words) if names.isdisjoint(spellings))
         parts = [re.escape(part) for speaker, found in named.items() if found for part in speaker.split()]
         nameless = re.sub(rf"\b(?:{'|'.join(parts)})\b", "-", query, flags=re.IGNORECASE) if parts else query
+        spans = periods(nameless)  # April is a month, unless a speaker has that name
+        written = _DATE.finditer(nameless) if spans else ()
+        dated = {term for match in written for term in text.analyse(match.group())}
         return cls(
             words=counting or tuple(range(len(words))),
             speakers=frozenset(speaker for speaker, found in named.items() if found),
-            periods=periods(nameless),  # April is a month, unless a speaker has that name
+            periods=spans,
+            dates=tuple(place for place, spellings in enumerate(words) if not dated.isdisjoint(spellings)),
             asks_when=_ASKS_WHEN.match(query) is not None,
             asks_assistant=_ASKS_ASSISTANT.search(query) is not None,
         )
@@ -304,27 +314,37 @@ def conversations(turns: Turns, scores: Floats) -> list[tuple[int, float]]:
     return list(zip(numbers[order].tolist(), best[order].tolist(), strict=True))
 
 
-def confidence(question: TurnQuery, turns: Turns, idf: Floats, allowed: Flags | None = None) -> float:
+def confidence(question: TurnQuery, turns: Turns, idf: Floats, scores: Floats, allowed: Flags | None = None) -> float:
     """Return the probability that the best turns hold an answer; see `search/confidence.py` for the argument.
 
-    `idf` has one value per query word. Turns that are not `allowed` do not count, nor do questions among people.
+    `idf` has one value per query word, `scores` are those of the turns. Turns that are not `allowed` do not count; nor
+    do questions among people, except in the ranking.
     """
-    counting = list(question.words)
+    counting = [place for place in question.words if place not in question.dates] or list(question.words)
     weights = idf[counting]
-    telling = ~(turns.asks & (turns.role == Role.PERSON))
-    if allowed is not None:
-        telling &= allowed
+    counted = np.ones(len(scores), np.bool_) if allowed is None else allowed
+    telling = counted & ~(turns.asks & (turns.role == Role.PERSON))
     if not weights.sum() or not telling.any():
         return 0.0
     held = turns.words[counting] > 0
-    share = weights @ held / weights.sum() * telling
-    asked = share * _named(question, turns) if question.speakers else share
+    named = _named(question, turns)
+    if not question.speakers or named[counted].all():
+        told = weights @ held / weights.sum() * telling
+        best = int(told.argmax())
+        return of_turns(float(told[best]), int(held[:, best].sum()) if told[best] else 0)
+
+    # The root, because a word that was never said has the highest idf, but is not all of the question.
+    weights = np.sqrt(weights)
+    share = weights @ held / weights.sum() * counted
+    told = share * telling
+    asked = told * named
     best = int(asked.argmax())
-    own = held[:, best] & (asked[best] > 0)
-    if not question.speakers:
-        return of_turns(float(share[best]), int(own.sum()))
-    said = (asked**SHARPNESS).sum() / ((share**SHARPNESS).sum() or 1.0)
-    return of_speakers(bool(own[weights.argmax()]), float(said))
+    rarest = bool(held[weights.argmax(), best] and asked[best])
+    weight = told**SHARPNESS
+    said = (weight[named].sum() + DOUBT / 2) / (weight.sum() + DOUBT)
+    ranked = np.exp(SHARPNESS * (scores - Weights().speaker * named)) * counted
+    lead = ranked[named].sum() / ranked.sum()
+    return of_speakers(rarest, float(said), float(lead), min(float(share.max()) / FOUND, 1.0))
 
 
 class _Neighbours:
