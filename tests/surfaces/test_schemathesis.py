@@ -68,6 +68,7 @@ def filter_failure(context: Any, failure: Any, case: Any, response: Any) -> bool
     return not (isinstance(failure, RejectedPositiveData) and any(words in response.text for words in UNSAID))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", GenerationMode)
 def test_the_app_answers_as_it_is_described(
     described: tuple[Any, dict[str, str], dict[str, str]], mode: GenerationMode
