@@ -166,6 +166,20 @@ def test_pairs_appear_change_and_go_as_it_happens_and_are_counted(server: Server
     expect(tally).to_be_hidden()
 
 
+def test_the_count_does_not_depend_on_the_feed_alone(server: Server, visit: Visit) -> None:
+    def silent(page: Page) -> None:
+        page.clock.install()
+        page.route("**/v1/feed*", lambda route: None)
+
+    found = pair(server, "We deploy on Tuesdays", "We deploy on Wednesdays")
+    page = visit(server, "#/memory", prepare=silent)
+    tally = page.locator("#tally")
+    expect(tally).to_have_text("1")
+    server.home.agent("default").review.resolve(found, "both")
+    page.clock.fast_forward(20_000)
+    expect(tally).to_be_hidden()
+
+
 def test_a_pair_that_was_resolved_elsewhere_is_not_resolved_twice(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     found = pair(server, "We deploy on Tuesdays", "We deploy on Wednesdays")

@@ -24,6 +24,7 @@ const KEYS = [["/", "Search"], ["j  ↓", "Next in the list"], ["k  ↑", "Previ
   ["u", "Undo what was just done"], ["g m", "Memory"], ["g c", "Conversations"], ["g v", "Review"], ["1  2", "The older is right, the newer replaces it"], ["3  4", "Keep both, merge"], ["g x", "Context preview"], ["g r", "Reminders"], ["g u", "Upkeep"], ["t", "Light or dark"], ["?", "These keys"]];
 const BATCH = 120; // milliseconds during which changes are batched
 const COUNTED = 100; // pairs for review that are counted
+const RECOUNTED = 20_000; // in milliseconds: the feed does not report a pair that is found and resolved within one of its intervals
 const MINUTE = 60_000;
 const RETRY = 2_000; // milliseconds until a failed start is retried
 const NO_COOKIE = "The token is good, but the browser did not keep the cookie. Allow cookies for this page; where a proxy brings TLS, open it over HTTPS.";
@@ -295,6 +296,8 @@ function count() {
     if (found) tallied(waitingPairs(page(found)));
   }, BATCH);
 }
+
+setInterval(() => { if (view && !document.hidden) count(); }, RECOUNTED);
 
 function tallied(text) {
   tally = text;
