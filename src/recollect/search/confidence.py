@@ -9,7 +9,7 @@ found, said by another one. So every turn is weighted by its share of the words 
 best few decide, and the part of the weight that belongs to the speakers asked about is the main feature. Where hardly
 a word was found it is near one half, because that is no sign of the wrong person. The second is their part of the
 ranking without its evidence for the speaker, which knows adjacent turns, dates and vectors. The others are whether
-their best turn holds the rarest word, and whether any turn holds at least a quarter of the question. A larger part of
+their best turn holds the rarest word, and whether any turn holds at least 30% of the question. A larger part of
 the share, or the number of words, helps against questions about things that were never said, but costs more of the
 questions about the wrong person than it adds. A question that names every speaker has no wrong person, so it is
 treated as one that names none. The words of a date do not count, since a turn has a date and need not say it.
@@ -20,7 +20,7 @@ once for all; the ranking scales them by the nearest and the farthest turn.
 The coefficients are those of a logistic regression, fitted by `bench/confidence.py` to questions of LoCoMo, BEAM,
 LongMemEval and SciFact: with an answer, without one, and from other stores. The label is whether one of the first ten
 hits is evidence. Figures of the bench are cross-validated by store: of the LoCoMo questions without an answer, nearly
-all about the wrong person, it recognises 62% at the cut that keeps 95% of those with one; 60% if the constants are
+all about the wrong person, it recognises 62% at the cut that keeps 95% of those with one; 61% if the constants are
 chosen by the other conversations, too. The best BM25 score recognises 2%.
 """
 
@@ -38,7 +38,7 @@ ENTRIES = (-3.41, 2.8, 1.13)
 """Intercept; share of the words in one of the best entries; log1p of their number."""
 TURNS = (-2.1, 2.65, 0.39)
 """The same for turns, if the question names no speaker or all of them."""
-SPEAKERS = (-8.93, 1.37, 3.62, 3.66, 4.29)
+SPEAKERS = (-10.15, 1.28, 3.45, 3.84, 5.62)
 """Intercept; whether the best turn of the speakers asked about has the rarest word; their part of the weight; their
 part of the ranking; whether something was found."""
 

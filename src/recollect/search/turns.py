@@ -53,7 +53,7 @@ SHARPNESS = 4
 """Power of a turn's share of the question in its weight for the confidence; and of e, for its score."""
 DOUBT = 0.03
 """Weight for the confidence that belongs to no speaker; a turn with 40% of the question has as much."""
-FOUND = 0.25
+FOUND = 0.3
 """Share of the question in one turn from which the confidence treats it as found."""
 
 Floats = NDArray[np.float64]
