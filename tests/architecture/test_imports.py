@@ -419,6 +419,40 @@ def test_importing_the_package_loads_no_server_no_model_and_nothing_slow() -> No
     assert loaded_by("import recollect") & {"apsw", "dataclasses", "typing", "pathlib"} == set()
 
 
+FRAMEWORKS = {"adapters.anthropic_memory": "anthropic-memory", "adapters.claude_agent": "claude-agent"}
+FRAMEWORKS |= {"adapters.openai_agents": "openai-agents"}
+"""Modules that import a framework, and the extra that installs it."""
+
+
+def test_importing_the_package_loads_no_adapter_and_no_framework() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, recollect; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(PACKAGE.parent)},
+    )
+    assert {name for name in done.stdout.split() if name.startswith("recollect.adapters")} == set()
+    assert loaded_by("recollect") & {"agents", "anthropic", "claude_agent_sdk", "openai"} == set()
+
+
+def test_no_module_imports_an_adapter_of_a_framework() -> None:
+    package = modules(PACKAGE)
+    assert [name for name in package for one in imports(package, name) if one.ours and one.module in FRAMEWORKS] == []
+
+
+@pytest.mark.parametrize("module", FRAMEWORKS)
+def test_an_adapter_without_its_package_says_in_one_line_what_to_install(module: str) -> None:
+    absent = "dict.fromkeys(['agents', 'anthropic', 'claude_agent_sdk'])"
+    code = f"import sys; sys.modules.update({absent}); import recollect.{module}"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(PACKAGE.parent)}
+    )
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("ImportError: the package ")
+    assert last.endswith(f"pip install 'recollect[{FRAMEWORKS[module]}]'")
+
+
 def test_the_asynchronous_side_is_loaded_only_when_it_is_asked_for() -> None:
     assert "asyncio" in loaded_by("import recollect.aio")
     assert loaded_by("import recollect.aio") & {"numpy", "psycopg", "typer", "pydantic"} == set()

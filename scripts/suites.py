@@ -1,0 +1,267 @@
+"""Run the test suites of the frameworks that recollect has adapters for: `scripts/test --suites [NAME…]`.
+
+Each folder in suites/ is one framework. Its suite.toml names the source release with the vendor's tests and its hash,
+and the tests that are left out, each with a reason. The vendor's tests run unchanged in an environment of their own,
+made from lock/suites/NAME.txt; the plugin `substitute.py` replaces the vendor's class by ours. Then our tests of
+the adapter run in the same environment. A suite that cannot be brought in is reported as skipped; it never counts as
+passed.
+
+Environments and sources are kept in $RECOLLECT_SUITES, by default in the user's cache folder, under the hash of what
+they were made from. Nothing of them belongs to the clone.
+"""
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+SUITES = ROOT / "suites"
+CACHE = Path(os.environ.get("RECOLLECT_SUITES") or Path.home() / ".cache" / "recollect-suites")
+DATABASES = ("sqlite", "postgres")
+
+
+class Unavailable(Exception):
+    """Something that a suite needs is not on this machine and cannot be brought."""
+
+
+@dataclass
+class Result:
+    """What one run of a suite gave."""
+
+    suite: str
+    part: str
+    counts: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    skipped: str = ""
+    log: str = ""
+    ok: bool = False
+
+    def line(self) -> str:
+        """Return the row of the table that is printed last."""
+        if self.skipped:
+            return f"SKIPPED  {self.suite} {self.part}: {self.skipped}"
+        shown = ", ".join(f"{number} {what}" for what, number in self.counts.items() if number)
+        outcome = "passed " if self.ok else "FAILED "
+        return f"{outcome}  {self.suite} {self.part}: {shown or 'nothing ran'}, {self.seconds:.0f} s"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """One folder of suites/ and its suite.toml."""
+
+    name: str
+    python: str
+    source: str
+    sha256: str
+    tests: list[str]
+    arguments: list[str]
+    databases: list[str]
+
+    @property
+    def folder(self) -> Path:
+        return SUITES / self.name
+
+    @property
+    def lock(self) -> Path:
+        return ROOT / "lock" / "suites" / f"{self.name}.txt"
+
+    @classmethod
+    def read(cls, folder: Path) -> "Suite":
+        """Read the suite.toml of a folder."""
+        given = tomllib.loads((folder / "suite.toml").read_text(encoding="utf-8"))
+        vendor = given["vendor"]
+        return cls(
+            name=folder.name,
+            python=given.get("python", "3.11"),
+            source=vendor["source"],
+            sha256=vendor["sha256"],
+            tests=vendor["tests"],
+            arguments=vendor.get("arguments", []),
+            databases=vendor.get("databases", list(DATABASES)),
+        )
+
+
+def call(*command: object, **more: object) -> None:
+    """Run a step of the set-up; raise Unavailable with the end of its output if it fails."""
+    words = [str(word) for word in command]
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **more
+    )
+    if done.returncode:
+        raise Unavailable(f"{' '.join(words[:4])} … failed: {' '.join(done.stdout.split())[-400:]}")
+
+
+@contextlib.contextmanager
+def made_once(target: Path) -> Iterator[Path | None]:
+    """Yield a folder to fill, which becomes `target` if nothing fails; None if it exists. Processes take turns."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with open(target.parent / f".{target.name}.lock", "w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if target.exists():
+            yield None
+            return
+        unfinished = target.parent / f".{target.name}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        yield unfinished
+        unfinished.rename(target)
+
+
+def python_of(version: str) -> str:
+    """Return a Python of at least this version, the exact one if it can be found."""
+    candidates = [shutil.which(f"python{version}")]
+    for root in filter(None, [os.environ.get("PYENV_ROOT"), str(Path.home() / ".pyenv")]):
+        candidates += [str(path) for path in sorted(Path(root, "versions").glob(f"{version}.*/bin/python"))]
+    if f"{sys.version_info.major}.{sys.version_info.minor}" == version:
+        candidates.insert(0, sys.executable)
+    for found in filter(None, candidates):
+        # A version manager's launcher can be there and still start nothing.
+        asked = subprocess.run([found, "-c", "import sys; print(*sys.version_info[:2], sep='.')"], capture_output=True)
+        if asked.stdout.decode().strip() == version:
+            return found
+    raise Unavailable(f"it needs Python {version}, which is not on this machine")
+
+
+def environment(name: str, lock: Path, python: str) -> Path:
+    """Return the Python of an environment with exactly the packages of a lock file; make it if it is missing."""
+    digest = hashlib.sha256(lock.read_bytes() + python.encode()).hexdigest()[:16]
+    target = CACHE / "environments" / f"{name}-{digest}"
+    with made_once(target) as folder:
+        if folder is not None and name == "tools":
+            call(python, "-m", "venv", folder)
+            call(folder / "bin/python", "-m", "pip", "install", "--quiet", "--require-hashes", "-r", lock)
+        elif folder is not None:
+            uv = [tools() / "uv", "--no-config"]
+            call(*uv, "venv", "--quiet", "--python", python, folder)
+            call(*uv, "pip", "sync", "--quiet", "--require-hashes", "--python", folder / "bin/python", lock)
+    return target / "bin" / "python"
+
+
+def tools() -> Path:
+    """Return the folder of programs of the environment that brings everything else: uv, pip and build backends."""
+    made = environment("tools", ROOT / "lock" / "suites" / "tools.txt", python_of("3.11"))
+    return made.parent
+
+
+def source(suite: Suite) -> Path:
+    """Return the folder of the vendor's source release, downloaded by pip and checked by its hash."""
+    with made_once(CACHE / "sources" / suite.sha256) as folder:
+        if folder is not None:
+            folder.mkdir()
+            wanted = folder / "wanted.txt"
+            wanted.write_text(f"{suite.source} --hash=sha256:{suite.sha256}\n")
+            # pip asks the build backend for the name and version of what it downloads; the backends are in the tools.
+            options = ["--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--require-hashes"]
+            pip = [tools() / "python", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
+            call(*pip, *options, "--dest", folder, "-r", wanted)
+            (archive,) = folder.glob("*.tar.gz")
+            with tarfile.open(archive) as tar:
+                tar.extractall(folder, filter="data")
+            archive.unlink()
+    (found,) = (path for path in (CACHE / "sources" / suite.sha256).iterdir() if path.is_dir())
+    return found
+
+
+def run(suite: Suite, part: str, python: Path, where: Path, arguments: list[str], server: str) -> Result:
+    """Run pytest once in the environment of a suite."""
+    begun, result = time.monotonic(), Result(suite.name, part)
+    with tempfile.TemporaryDirectory(prefix="recollect-suite-") as folder:
+        counts, log = Path(folder, "counts.json"), Path(folder, "log")
+        kept = {key: value for key, value in os.environ.items() if not key.startswith(("RECOLLECT_", "PYTEST_"))}
+        given = {
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", SUITES, suite.folder))),
+            "RECOLLECT_HOME": str(Path(folder, "home")),
+            "RECOLLECT_EMBEDDER_KIND": "none",
+            "SUITE_NAME": suite.name,
+            "SUITE_PART": part,
+            "SUITE_SERVER": server,
+            "SUITE_COUNTS": str(counts),
+            "TMPDIR": folder,
+        }
+        # A test that hangs ends the run with the stack of every thread.
+        hangs = ["-o", "faulthandler_timeout=60", "-o", "faulthandler_exit_on_timeout=true"]
+        command = [python, "-m", "pytest", "-q", "-p", "suite_plugin", "-p", "no:cacheprovider", *hangs, *arguments]
+        with open(log, "w") as output:
+            done = subprocess.run(
+                [str(word) for word in command],
+                cwd=where,
+                env={**kept, **given},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        result.log = log.read_text(errors="replace")
+        with contextlib.suppress(OSError, ValueError):
+            result.counts = json.loads(counts.read_text())
+    result.ok = done.returncode == 0 and result.counts.get("passed", 0) > 0
+    result.seconds = time.monotonic() - begun
+    return result
+
+
+def runs(suite: Suite, server: str, more: list[str]) -> list[Result]:
+    """Run the vendor's tests on each database, then our tests of the adapter."""
+    try:
+        python = environment(suite.name, suite.lock, python_of(suite.python))
+    except Unavailable as error:
+        return [Result(suite.name, "all", skipped=str(error))]
+    found = []
+    try:
+        vendor = source(suite)
+        for database in suite.databases:
+            arguments = ["-p", "substitute", *suite.arguments, *suite.tests, *more]
+            found.append(run(suite, f"vendor-{database}", python, vendor, arguments, server))
+    except Unavailable as error:
+        found.append(Result(suite.name, "vendor", skipped=str(error)))
+    ours = ["-c", str(SUITES / "pytest.ini"), "--rootdir", str(SUITES), str(suite.folder), *more]
+    return [*found, run(suite, "ours", python, SUITES, ours, server)]
+
+
+def report(results: list[Result]) -> int:
+    """Print the output of what failed, then one line for each run; return the exit code."""
+    for result in results:
+        if not result.ok and not result.skipped:
+            print(f"\n===== {result.suite} {result.part}\n{result.log}")
+    print()
+    for result in results:
+        print(result.line())
+    skipped = sum(1 for result in results if result.skipped)
+    if skipped:
+        print(f"\nWARNING: {skipped} suites were SKIPPED (above). They did not pass; nothing is known about them.")
+    return int(any(not result.ok and not result.skipped for result in results))
+
+
+def main(words: list[str]) -> int:
+    """Run the named suites, or all; words that begin with a dash go to pytest."""
+    names = [word for word in words if not word.startswith("-")]
+    folders = [path.parent for path in sorted(SUITES.glob("*/suite.toml"))]
+    unknown = set(names) - {folder.name for folder in folders}
+    if unknown:
+        sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(one.name for one in folders)}")
+    suites = [Suite.read(folder) for folder in folders if not names or folder.name in names]
+    more = [word for word in words if word.startswith("-")]
+    sys.path.insert(0, str(ROOT / "tests"))
+    from postgres import Server
+
+    with (
+        tempfile.TemporaryDirectory() as logs,
+        Server(log=Path(logs, "server.log"), fsync=False) as server,
+        ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as threads,
+    ):
+        found = list(threads.map(lambda suite: runs(suite, server.url(), more), suites))
+    return report([result for results in found for result in results])
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,202 @@
+"""Sessions of frameworks as conversations: each item is an event of the journal, with the item itself in its payload.
+
+The journal is append-only, and a session can remove its last item or all items. So a removal is an event, too, and the
+items are what is left when the events are read from the newest to the oldest: "removed" skips one item before it,
+"cleared" ends the reading. Two processes that remove an item at the same time remove two different ones, because each
+finds its item before its own event. What was removed stays in the journal until it is erased.
+
+A session may continue after its conversation has ended, for instance because it was silent for a day: the next items go
+to a new conversation with the same chat id, and reading goes through all of them.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from recollect import Conversation, Event, EventType, Invalid, Memory, Origin, Status
+
+__all__ = ["CHAT_ID_LENGTH", "NotJson", "SessionLog", "chat_id_of", "event_of"]
+
+CHAT_ID_LENGTH = 256
+NEWEST = 2**62
+"""Greater than every sequence number."""
+ITEM, ENCODED, CHANGE = "item", "item_json", "session"
+"""Keys of the payload: the item; the item as JSON text if it cannot be stored as it is; a removal."""
+REMOVED, CLEARED = "removed", "cleared"
+_CONTENT = {REMOVED: "[the last item was removed from the session]", CLEARED: "[the session was cleared]"}
+_TYPES = {
+    "user": EventType.USER,
+    "human": EventType.USER,
+    "assistant": EventType.MODEL,
+    "system": EventType.INSTRUCTION,
+    "developer": EventType.INSTRUCTION,
+}
+
+
+def chat_id_of(*parts: str) -> str:
+    """Return the chat id of a session, made of one or more parts that the framework gives.
+
+    Raises Invalid if a part is not text, is blank, or has a control character, and if the id is too long.
+    """
+    for part in parts:
+        if not isinstance(part, str):
+            raise Invalid(f"a session id is text, not {type(part).__name__}")
+    found = parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
+    if len(found) > CHAT_ID_LENGTH:
+        raise Invalid(f"the session id has {len(found):,} characters; at most {CHAT_ID_LENGTH} are allowed")
+    return found
+
+
+class NotJson(Invalid, TypeError):
+    """An item is not a JSON object. Frameworks expect the TypeError of `json.dumps`."""
+
+
+class SessionLog:
+    """The items of one session of an agent."""
+
+    def __init__(self, memory: Memory, chat_id: str) -> None:
+        self._memory, self._chat_id = memory, chat_id
+        self._active: Conversation | None = None
+
+    def add(
+        self,
+        items: Sequence[Mapping[str, Any]],
+        message_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda item: item,
+    ) -> None:
+        """Append items in one transaction. `message_of` returns the part of an item that has a role and content.
+
+        Raises Invalid if an item is not a JSON object; nothing is appended then.
+        """
+        if items:
+            self._append([event_of(item, message_of) for item in items])
+
+    def items(self, limit: int | None = None) -> list[dict[str, Any]]:
+        """Return the items in order; with a limit, the last ones."""
+        found: list[dict[str, Any]] = []
+        if limit is None or limit > 0:
+            for item in self._back():
+                found.append(item)
+                if len(found) == limit:
+                    break
+        return found[::-1]
+
+    def pop(self) -> dict[str, Any] | None:
+        """Remove the last item and return it; None if there is none."""
+        if self.is_empty():
+            return None
+        (removal,) = self._append([change(REMOVED)])
+        return next(self._back(removal.seq), None)
+
+    def clear(self) -> None:
+        """Remove all items."""
+        if not self.is_empty():
+            self._append([change(CLEARED)])
+
+    def is_empty(self) -> bool:
+        """Return whether the session has no items."""
+        return next(self._back(), None) is None
+
+    def written_at(self) -> int:
+        """Return when the session was last written to, in UTC milliseconds; 0 if never."""
+        newest = (event for one in self.conversations() for event in one.events(before=NEWEST, limit=1))
+        return next((event.created_at or 0 for event in newest), 0)
+
+    def conversations(self) -> list[Conversation]:
+        """Return the conversations of the session, newest first."""
+        all_of = self._memory.conversations
+        return [all_of.get(info.id) for info in all_of.list(True, chat_id=self._chat_id, limit=1_000)]
+
+    def _append(self, events: list[Event]) -> list[Event]:
+        if self._active is None or self._active.status is not Status.ACTIVE:
+            self._active = self._memory.conversations.start(chat_id=self._chat_id, resume=True)
+        stored = self._active.append(events)
+        assert isinstance(stored, list)
+        return stored
+
+    def _back(self, before: int = NEWEST) -> Iterator[dict[str, Any]]:
+        """Iterate over the items from the newest to the oldest, before a sequence number."""
+        skipped = 0
+        for event in (event for one in self.conversations() for event in one.events(before=before)):
+            what = event.payload.get(CHANGE)
+            if what == CLEARED:
+                return
+            if what == REMOVED:
+                skipped += 1
+            elif event.type is EventType.MARKER:
+                continue
+            elif skipped:
+                skipped -= 1
+            elif event.erased_at is None:
+                yield item_of(event)
+
+
+def change(what: str) -> Event:
+    """Return the event that records a removal."""
+    return Event(type=EventType.MODEL, content=_CONTENT[what], internal=True, payload={CHANGE: what})
+
+
+def event_of(item: Mapping[str, Any], message_of: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Event:
+    """Return the event for an item: its text as content, for search and for the page, and the item in the payload.
+
+    Raises NotJson if the item is not a JSON object.
+    """
+    if not isinstance(item, Mapping):
+        raise NotJson(f"an item of a session is a JSON object, not {type(item).__name__}")
+    message, payload = message_of(item), _payload(item)
+    said, kind = _text(message.get("content")).strip(), str(item.get("type") or "item")
+    if _is_tool_result(kind, message.get("content")):
+        payload["origin"] = str(Origin.TOOL)
+        said = said or _text(item.get("output"))
+    elif said and message.get("role") in _TYPES:
+        return Event(type=_TYPES[message["role"]], content=said, payload=payload)
+    elif not said and "name" in item:
+        said = f"[called {item['name']}({_text(item.get('arguments'))})]"
+    content = _storable(said).strip() or f"[{_storable(kind)}]"
+    return Event(type=EventType.MODEL, content=content, internal=True, payload=payload)
+
+
+def _is_tool_result(kind: str, content: object) -> bool:
+    parts = content if isinstance(content, list) else []
+    kinds = [kind, *(str(part.get("type")) for part in parts if isinstance(part, Mapping))]
+    return any(one.endswith(("_output", "_result")) for one in kinds)
+
+
+def item_of(event: Event) -> dict[str, Any]:
+    """Return the item of an event; of a message that was not appended through a session, its role and text."""
+    if (item := event.payload.get(ITEM)) is not None:
+        return dict(item)
+    if (encoded := event.payload.get(ENCODED)) is not None:
+        return dict(json.loads(encoded))
+    return {"role": event.role, "content": event.content}
+
+
+def _payload(item: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        encoded = json.dumps(item, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotJson(f"the item is not JSON: {error}") from None
+    # Lone surrogates are valid JSON but not valid text, so the databases could not store them.
+    return {ENCODED: encoded} if "\\ud" in encoded and _has_surrogate(item) else {ITEM: item}
+
+
+def _has_surrogate(item: Mapping[str, Any]) -> bool:
+    try:
+        json.dumps(item, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+def _text(content: object) -> str:
+    """Return the text of a content: itself, or the texts of its parts."""
+    if isinstance(content, str):
+        return _storable(content)
+    if isinstance(content, Mapping):
+        return _text(content.get("text") or content.get("content"))
+    if isinstance(content, Iterable):
+        return "\n".join(filter(None, map(_text, content)))
+    return ""
+
+
+def _storable(text: str) -> str:
+    return text if text.isascii() and "\0" not in text else text.encode(errors="replace").decode().replace("\0", "")

@@ -1,0 +1,41 @@
+"""Put our store in the place of InMemorySessionStore, before the vendor's tests import it."""
+
+import itertools
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import claude_agent_sdk
+import claude_agent_sdk._internal.session_store
+from suite_plugin import location
+
+from recollect.adapters.claude_agent import SessionStore
+
+_numbers = itertools.count()
+_folder = tempfile.mkdtemp()
+
+
+class InMemorySessionStore(SessionStore):
+    """Our store in a new file, with the helpers for tests that the vendor's class has."""
+
+    def __init__(self) -> None:
+        super().__init__(location(Path(_folder, f"{next(_numbers)}.db")))
+
+    def get_entries(self, key: Any) -> list[Any]:
+        """Return the lines of a transcript."""
+        return self._load(key) or []
+
+    @property
+    def size(self) -> int:
+        """The number of sessions."""
+        return sum(1 for parts in self._transcripts() if len(parts) == 2)
+
+    def clear(self) -> None:
+        """Remove everything."""
+        for parts in self._transcripts():
+            self._log(*parts).clear()
+        self._known.clear()
+
+
+claude_agent_sdk.InMemorySessionStore = InMemorySessionStore
+claude_agent_sdk._internal.session_store.InMemorySessionStore = InMemorySessionStore
