@@ -433,7 +433,7 @@ def test_importing_the_package_loads_no_adapter_and_no_framework() -> None:
         env={"PYTHONPATH": str(PACKAGE.parent)},
     )
     assert {name for name in done.stdout.split() if name.startswith("recollect.adapters")} == set()
-    assert loaded_by("recollect") & {"agents", "anthropic", "claude_agent_sdk", "openai"} == set()
+    assert loaded_by("import recollect") & {"agents", "anthropic", "claude_agent_sdk", "openai"} == set()
 
 
 def test_no_module_imports_an_adapter_of_a_framework() -> None:
