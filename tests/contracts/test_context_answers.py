@@ -303,3 +303,19 @@ def test_a_last_session_that_entries_state_in_full_is_left_out(mem: Memory) -> N
     talk.user("The web shop is deployed on Tuesdays at ten.")
     talk.end()
     assert [section.name for section in mem.context("when is the shop deployed?").sections] == ["Relevant Decisions"]
+
+
+def test_what_was_written_since_the_last_context_is_in_the_next_one(home: Home) -> None:
+    mem, shared = home.agent("ana"), home.agent("_shared")
+    assert mem.context("paint the gate").text == ""
+    mem.remember("- [ ] Buy paint for the gate", category="tasks")
+    assert "Buy paint" in mem.context("paint the gate").text
+    shared.remember("- [ ] Ask Rui", category="tasks")
+    assert "Ask Rui" in mem.context("paint the gate").text
+    mem.remember("Everything is dry.", category="handoffs")
+    assert "Everything is dry." in mem.context("paint the gate").text
+    mem.remember("We paint at noon, never at night.", scope="account")
+    assert "never at night" in mem.context("paint the gate").text
+    mem.forget(mem.list(category="tasks")[0].id)
+    assert "Buy paint" not in mem.context("paint the gate").text
+    assert "Buy paint" not in home.agent("ben").context("paint the gate").text

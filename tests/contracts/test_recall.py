@@ -467,3 +467,25 @@ def test_where_thousands_repeat_each_other_a_recall_looks_only_so_deep(
     assert len(mem.recall("apple", mode="keyword")) == 2
     monkeypatch.setattr("recollect.engine.recall.DEEPEST", 30)
     assert len(mem.recall("apple", mode="keyword")) == 1
+
+
+def test_a_decision_comes_before_the_transcripts_that_quote_what_held_before(mem: Memory, clock: FixedClock) -> None:
+    talk = mem.conversations.start()
+    talk.user("The deployment on Friday broke the cart. When do we deploy, and who looks after a deployment?")
+    talk.assistant("Agreed: we deploy on Tuesdays at ten, when all three of you are there for the deployment.")
+    talk.end()  # leaves a hand-off and a chunk
+    clock.advance(86_400_000)
+    mem.remember("We deploy on Wednesdays at ten, since Tuesday is roasting day.", name="release", category="decisions")
+    mem.remember("The newsletter goes out on Sundays.")
+    hits = mem.recall("when do we deploy?")
+    assert hits[0].entry.name == "release"
+    assert {hit.entry.category or hit.entry.kind for hit in hits[1:]} >= {"handoffs", "chunk"}
+    assert "release: We deploy on Wednesdays at ten" in mem.context("when do we deploy?").text
+
+
+def test_a_transcript_that_holds_more_of_the_query_stays_before_a_note(mem: Memory) -> None:
+    talk = mem.conversations.start()
+    talk.user("The lighthouse keeper paints his lantern green in winter.")
+    talk.end()
+    mem.remember("The lighthouse is closed.")
+    assert mem.recall("who paints the lantern of the lighthouse?")[0].entry.content != "The lighthouse is closed."

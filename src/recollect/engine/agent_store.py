@@ -48,8 +48,8 @@ class Store:
         self.index = Index()
         self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
         """Last event appended here: database generation, sequence number, conversation and hash."""
-        self.standing: tuple[object, tuple[Item, ...]] | None = None
-        """The standing rules of the last context that was built, and what they were found with."""
+        self.unchanged: tuple[object, dict[str, Sequence[Item]]] | None = None
+        """What the last context had whatever its command was, and the state of the stores in which it was read."""
         self.compared = False
         """Whether the stored vectors are known to match the embedder, or the user was warned that they do not."""
         self._whole: int | None = None

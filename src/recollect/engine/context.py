@@ -144,7 +144,14 @@ def build(
         raise Invalid(f"a budget is 0 tokens or more, not {profile.budget}")
     filters = Filters.checked(conversation=conversation, channel=channel, current_at=now, min_origin=profile.min_origin)
     request = Request(
-        query=command, limit=profile.notes, mode="hybrid", fusion="weighted", decay=decay, now=now, filters=filters
+        query=command,
+        limit=profile.notes,
+        mode="hybrid",
+        fusion="weighted",
+        decay=decay,
+        now=now,
+        filters=filters,
+        to_the_end=False,
     )
     return _Building(_Reach(stores, filters), shared, profile, request, beside=conversation).context()
 
@@ -160,6 +167,7 @@ class _Building:
         self._confidences: list[float] = []
         self._closed: list[str] = []
         self._current: list[Hit] = []
+        self._unchanged: dict[str, Sequence[Item]] | None = None
 
     def context(self) -> Context:
         """Select the items, fill the budget and join the sections."""
@@ -219,6 +227,14 @@ class _Building:
         items = (item for item in self._part(name, find) if item.operator or item.origin in origins)
         return Section(name=name, items=tuple(items))
 
+    def _kept(self, name: str, find: Callable[[], Sequence[Item]]) -> Sequence[Item]:
+        """Return what does not depend on the command; it is looked up again after a write."""
+        if self._unchanged is None:
+            self._unchanged = _unchanged(self._reach, self._request.now)
+        if name not in self._unchanged:
+            self._unchanged[name] = find()
+        return self._unchanged[name]
+
     def _fixed(self) -> list[Section]:
         profile, reach, store = self._profile, self._reach, self._store
 
@@ -227,16 +243,21 @@ class _Building:
             limits = {Category.DECISIONS: profile.decisions, Category.LESSONS: profile.lessons}
             return self._categories(limits)
 
-        handoff = self._section(HANDOFF, lambda: _handoff(store, reach.filters.origins) if profile.handoff else ())
         now = self._request.now
+        origins = reach.filters.origins
+        handoff = self._section(
+            HANDOFF, lambda: self._kept(HANDOFF, lambda: _handoff(store, origins)) if profile.handoff else ()
+        )
         return [
-            self._section(PROJECT, lambda: _project(store, self._shared) if profile.project else ()),
+            self._section(
+                PROJECT, lambda: self._kept(PROJECT, lambda: _project(store, self._shared)) if profile.project else ()
+            ),
             handoff,
             self._section(
                 DECISIONS, lambda: _in_pairs(reach, found()[Category.DECISIONS]) if profile.decisions else ()
             ),
             self._section(LESSONS, lambda: _in_pairs(reach, found()[Category.LESSONS]) if profile.lessons else ()),
-            self._section(TASKS, lambda: _tasks(reach) if profile.tasks else ()),
+            self._section(TASKS, lambda: self._kept(TASKS, lambda: _tasks(reach)) if profile.tasks else ()),
             self._section(RECOVERY, lambda: _recovery(store, profile, now, self._beside, handoff.items)),
         ]
 
@@ -332,10 +353,13 @@ class _Building:
         """Return standing rules, preferences and notes of the account; without a command, near notes as well."""
         if not self._profile.notes:
             return []
+        reach, request, asked = self._reach, self._request, self._asked
         shown = {item.entry_id for section in fixed for item in section.items}
         found = {
             item.entry_id: item
-            for item in self._part(NOTES, lambda: _standing(self._reach, self._request, asked=self._asked))
+            for item in self._part(
+                NOTES, lambda: self._kept(f"rules, {asked=}", lambda: _standing(reach, request, asked))
+            )
             if item.entry_id not in shown
         }
         chosen, room = list[Item](), RULES_SHARE * self._profile.budget
@@ -347,22 +371,23 @@ class _Building:
         return [*self._part(NOTES, lambda: _in_pairs(self._reach, sorted(chosen, key=lambda item: item.at or 0)))]
 
 
-def _standing(reach: _Reach, request: Request, *, asked: bool) -> tuple[Item, ...]:
-    """Return notes that hold whatever the command is, those of the account first, then the newest first.
+def _unchanged(reach: _Reach, now: int) -> dict[str, Sequence[Item]]:
+    """Return the cache of what does not depend on the command.
 
-    They are looked up again after a write, or a minute later, because an entry may expire.
+    It is empty after a write to one of the stores, and a minute later, because an entry may expire.
     """
     own, written = reach.stores[0], []
     for store in reach.stores:
         with store.read() as tx:
             written.append((tx.generation, Counters.get(tx).operations))
-    key = (tuple(written), replace(reach.filters, current_at=None), request.now // MINUTE, asked)
-    if own.standing is None or own.standing[0] != key:
-        own.standing = key, _standing_found(reach, request, asked=asked)
-    return own.standing[1]
+    key = (tuple(written), replace(reach.filters, current_at=None), now // MINUTE)
+    if own.unchanged is None or own.unchanged[0] != key:
+        own.unchanged = key, {}
+    return own.unchanged[1]
 
 
-def _standing_found(reach: _Reach, request: Request, *, asked: bool) -> tuple[Item, ...]:
+def _standing(reach: _Reach, request: Request, asked: bool) -> tuple[Item, ...]:
+    """Return notes that hold whatever the command is, those of the account first, then the newest first."""
     scopes = (Scope.ACCOUNT,) if asked else tuple(scope for scope in Scope if scope is not Scope.WORKSPACE)
     near = replace(reach, filters=replace(reach.filters, scopes=scopes))
     notes = _shortened(near.newest("context.notes", RULES_READ, among=NOTES_AMONG))

@@ -3,8 +3,9 @@
 The steps: each store returns a lexical list and, if it has an embedder, a vector list, both filtered. Term statistics
 cover all stores, so that scores of different stores are comparable. The lists are fused; decay multiplies each score
 once, as a bounded factor; ties go to the narrower scope, then to the latest write; near-duplicates of a better hit are
-dropped. Hits that are close but differ form a group: each lists the others, and the newest comes first. So does the
-newer one of a pair that waits for review.
+dropped. Among the best, a hand-off, chunk or archive comes after the notes that hold the same words of the query.
+Hits that are close but differ form a group: each lists the others, and the newest comes first. So does the newer one of
+a pair that waits for review.
 
 A filter never hides a match: a ranking is extended until enough candidates pass the filters or it is exhausted. Reading
 an entry costs far more than scoring it, so rankings are over-fetched, and candidates are read in batches sized by the
@@ -16,6 +17,7 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import le
 from typing import TYPE_CHECKING
 
 from recollect import names, text
@@ -49,12 +51,15 @@ DEPTH = 50
 """Minimum candidates per list when two lists are fused: fusion normalises scores within each list."""
 SHALLOW = 30
 """The same for a single list: enough for decay, which changes a score by a third at most, to reorder the top."""
+BEYOND = 15
+"""Number of candidates beyond the limit, if the last hits need not be exact."""
 NARROW = 16
 """Over-fetch factor of a ranking under a category filter; a quarter of it is read in the first batch."""
 DEEPEST = 1_000
 """Depth limit of a search whose candidates are mostly duplicates and give too few hits."""
 GROUPED = 10
-"""Minimum number of top candidates that are grouped, newest first, even if fewer hits are requested."""
+"""Minimum number of top candidates that are grouped, newest first, and of which notes come before transcripts, even
+if fewer hits are requested."""
 UNRELATED = 0.2
 """Cosine up to which two texts count as unrelated; the vector list of a hybrid recall ends there."""
 _NARROW_FIRST = {scope: place for place, scope in enumerate(Scope)}
@@ -80,6 +85,9 @@ class Request:
     fuzzy: float = 0.0
     explain: bool = False
     min_confidence: float = 0.0
+    to_the_end: bool = True
+    """Whether the last hits are as exact as the first: lists are read to three times the limit and to the end of a tie,
+    in which an entry of a narrower scope may be hidden."""
     duplicates: str = "words"
     """Which hits are dropped: near-identical texts (`words`), or all that are close to a better hit (`cosine`)."""
 
@@ -181,7 +189,7 @@ def _recalled(
     if not words and vector is None:
         return hits
     measure = _Measure(stores, words, request)
-    depth = max(SHALLOW if vector is None or not words else DEPTH, 3 * max(wanted.values()))
+    depth = _depth(request, max(wanted.values()), fused=vector is not None and bool(words))
     deepest = max(DEEPEST, 4 * depth)
     while wanted:
         everything = [
@@ -194,11 +202,19 @@ def _recalled(
             ended = all(len(one.lexical) < depth and len(one.vector) < depth for one in found)
             # Dropped duplicates leave too few hits, and a tie may hide an entry of a narrower scope further down: then
             # search deeper, unless the lists are exhausted.
-            enough = len(hits[share]) >= limit and (depth >= LIMIT or not any(_tied(one, limit) for one in found))
+            sure = depth >= LIMIT or not request.to_the_end or not any(_tied(one, limit) for one in found)
+            enough = len(hits[share]) >= limit and sure
             if enough or ended or 4 * depth > deepest:
                 del wanted[share]
         depth *= 4
     return hits
+
+
+def _depth(request: Request, limit: int, *, fused: bool) -> int:
+    """Return how many candidates of a list are read at first."""
+    if not request.to_the_end:
+        return max(DEPTH if fused else 0, limit + BEYOND)
+    return max(DEPTH if fused else SHALLOW, 3 * limit)
 
 
 def _of(found: _Candidates, share: Share, depth: int) -> _Candidates:
@@ -416,9 +432,12 @@ def _hits(found: Sequence[_Candidates], request: Request, measure: _Measure) -> 
         factor = ranking.decayed(1.0, alive)
         scored.append((score * factor, -_NARROW_FIRST[signs.scope], doc, n, score, factor))
     scored.sort(reverse=True)
+    ordered = [n for _, _, _, n, _, _ in scored]
+    if measure.words and request.fusion == "weighted":
+        ordered = _curated_first(ordered, found, keys, measure, max(request.limit, GROUPED))
     stored: dict[int, Entry] = {}
     vectors: dict[int, NDArray[np.float32]] = {}
-    distinct = _distinct(found, keys, [n for _, _, _, n, _, _ in scored], stored, vectors, request)
+    distinct = _distinct(found, keys, ordered, stored, vectors, request)
     distinct, similar = _grouped(distinct, stored, vectors, request.query)
     for place, one in enumerate(found):
         own = {stored[n].id: n for n in distinct if keys[n][0] == place}
@@ -455,6 +474,26 @@ def _hits(found: Sequence[_Candidates], request: Request, measure: _Measure) -> 
             )
         )
     return hits
+
+
+def _curated_first(
+    ranked: Sequence[int], found: Sequence[_Candidates], keys: Sequence[tuple[int, int]], measure: _Measure, limit: int
+) -> list[int]:
+    """Return the candidates with each transcript among the first behind the notes among them that hold its words.
+
+    A hand-off or a chunk quotes what was said then; a note states what holds.
+    """
+    first = range(min(limit, len(ranked)))
+    quoting = [found[keys[ranked[place]][0]].signs[keys[ranked[place]][1]].transcript for place in first]
+    if not any(quoting) or all(quoting):
+        return list(ranked)
+    held = [measure.held(found[keys[ranked[place]][0]].store, keys[ranked[place]][1]) for place in first]
+    order = [float(place) for place in range(len(ranked))]
+    for place in first:
+        for other in first[place + 1 :] if quoting[place] else ():
+            if not quoting[other] and all(map(le, held[place], held[other])):
+                order[place] = other + 0.5
+    return [n for _, n in sorted(zip(order, ranked, strict=True))]
 
 
 def _confidence(best: Sequence[tuple[Store, int, Entry]], query: str, measure: _Measure) -> float:

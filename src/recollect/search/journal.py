@@ -365,7 +365,7 @@ class JournalLookup:
         wanted = [number for number in np.unique(numbers).tolist() if number and number not in self.names]
         for event in history.events(tx, "events_by_seq", seqs=wanted) if wanted else ():
             self.names[event.seq] = event.speaker or ""
-        return [self.names.get(number, "") for number in numbers.tolist()]
+        return [self.names.get(number, "") for number in numbers.tolist()] if numbers.any() else [""] * len(numbers)
 
 
 def _cosines(seqs: Integers, conversation: Integers, spans: Sequence[Span]) -> NDArray[np.float64] | None:

@@ -381,6 +381,8 @@ def _told_by_others(own: Floats, others: Flags) -> Floats:
 
 def _named(question: TurnQuery, turns: Turns) -> Flags:
     """Return a mask of the turns by speakers that the question names."""
+    if not question.speakers:
+        return np.zeros(len(turns.speaker), np.bool_)
     return np.fromiter((speaker in question.speakers for speaker in turns.speaker), np.bool_, len(turns.speaker))
 
 

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any
 
 from recollect.errors import Corrupt
-from recollect.model.entry import Category, Entry, Scope
+from recollect.model.entry import Category, Entry, Kind, Scope
 from recollect.model.filters import Filters
 from recollect.model.operation import Revision
 from recollect.names import is_id
@@ -143,6 +143,8 @@ class RankingInputs:
 
     scope: Scope
     category: Category | None
+    transcript: bool
+    """Whether it quotes a conversation: a hand-off, a chunk or an archive."""
     importance: float
     created_at: int
     accessed_at: int | None
@@ -163,11 +165,13 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
             running=int(filters.running),
             private=int(filters.private),
         )
-        for doc, tags, scope, category, *signs in rows:
+        for doc, tags, kind, scope, category, *signs in rows:
             if not wanted or wanted.issubset(json.loads(tags)):
                 if not all(sign is None or isinstance(sign, int | float) for sign in signs):
                     raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
-                passed[doc] = RankingInputs(Scope(scope), Category(category) if category else None, *signs)
+                purpose = Category(category) if category else None
+                transcript = kind != Kind.NOTE or purpose is Category.HANDOFFS
+                passed[doc] = RankingInputs(Scope(scope), purpose, transcript, *signs)
     return passed
 
 

@@ -44,7 +44,7 @@ SELECT {entry_columns}
 FROM entries WHERE agent = :agent AND doc IN (:docs*)
 
 -- name: filter_docs
-SELECT doc, tags, scope, category, importance, created_at, accessed_at, access_count FROM entries
+SELECT doc, tags, kind, scope, category, importance, created_at, accessed_at, access_count FROM entries
 WHERE agent = :agent AND doc IN (:docs*) AND {entry_filters}
     AND (scope <> 'conversation' OR conversation_id = CAST(:conversation AS TEXT))
     AND (scope <> 'channel' OR channel_id = CAST(:channel AS TEXT))
