@@ -146,6 +146,16 @@ def test_a_new_file_has_the_newest_schema_and_says_so(tmp_path: Path) -> None:
     assert set(tables_after(NUMBERS[-1])) <= names
 
 
+def test_the_second_file_of_a_process_is_the_same_as_the_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(opening, "_schemas", {})
+    first, second = tmp_path / "first.db", tmp_path / "second.db"
+    for path in (first, second):
+        opening.create(path)
+    assert schema_of_file(second) == schema_of_file(first)
+    assert rows_of_file(second) == rows_of_file(first)  # also rows that a migration inserts
+    assert pragma(second, "user_version") == pragma(first, "user_version")
+
+
 @pytest.mark.parametrize("number", EARLIER)
 def test_an_older_file_becomes_the_same_as_a_new_one_and_keeps_its_rows(
     tmp_path: Path, number: int, only: Only, samples: Samples

@@ -13,7 +13,7 @@ import apsw
 
 from recollect.errors import ConfigError, Corrupt
 from recollect.storage.files import new_file, publish
-from recollect.storage.schema import migrations
+from recollect.storage.schema import Migration, migrations
 from recollect.storage.sqlite.encryption import EncryptionKey, require_form, unlock
 
 __all__ = ["BUSY_MS", "connect", "create", "empty", "log_state", "open_file", "require_known_version", "wal_of"]
@@ -29,6 +29,9 @@ _EVERY_CONNECTION = (
     ("cache_size", -16_000),
     ("journal_size_limit", 64_000_000),
 )
+
+_schemas: dict[tuple[Migration, ...], str] = {}
+"""What migrations have created, as one script: SQLite parses the whole schema again after each ALTER TABLE."""
 
 
 def wal_of(path: Path) -> Path:
@@ -194,9 +197,15 @@ def _migrate(connection: apsw.Connection, path: Path) -> None:
 def _apply_migrations(connection: apsw.Connection) -> None:
     connection.execute("CREATE TABLE IF NOT EXISTS migrations (number INTEGER PRIMARY KEY, name TEXT NOT NULL) STRICT")
     done = {number for (number,) in connection.execute("SELECT number FROM migrations")}
-    for migration in migrations():
-        if migration.number not in done:
-            for sql in migration.statements("sqlite"):
-                connection.execute(sql.replace(" VECTOR ", " BLOB "))
-            connection.execute("INSERT INTO migrations VALUES (?, ?)", (migration.number, migration.name))
+    pending = [migration for migration in migrations() if migration.number not in done]
+    if not done and migrations() in _schemas:
+        connection.execute(_schemas[migrations()])
+    else:
+        for sql in (sql for migration in pending for sql in migration.statements("sqlite")):
+            connection.execute(sql.replace(" VECTOR ", " BLOB "))
+    insert = "INSERT INTO migrations VALUES (?, ?)"
+    connection.executemany(insert, [(migration.number, migration.name) for migration in pending])
     connection.pragma("user_version", migrations()[-1].number)
+    if not done and migrations() not in _schemas:
+        created = "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'migrations' ORDER BY rowid"
+        _schemas[migrations()] = ";\n".join(sql for (sql,) in connection.execute(created))
