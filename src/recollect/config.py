@@ -154,6 +154,8 @@ class ConversationSettings:
     stale_after: float = _number(24.0, most=24 * CENTURY, above=True)
     summary_timeout: float = _number(30.0, most=HOUR, above=True)
     mid_term: int = _number(10)
+    extraction: str = _word("sentences", "keywords", default="sentences")
+    """How decisions and lessons are found: statements of all speakers, or the agent's lines with a keyword."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

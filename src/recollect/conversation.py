@@ -336,6 +336,7 @@ class Conversation:
             timeout=services.settings.summary_timeout,
             context_tokens=services.compaction.limits.context_tokens,
             mid_term=services.settings.mid_term,
+            by=services.settings.extraction,
         )
         services.compaction.later.wake(self._store)
         self._compaction.ended()

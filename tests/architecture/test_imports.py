@@ -27,6 +27,8 @@ FLOORS: list[set[str]] = [
         "contradiction_words",
         "contradictions",
         "standing_rules",
+        "statement_words",
+        "statements",
         "validity",
         "config",
         "environment",

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memory, Unavailable
+from recollect import Category, Conflict, FixedClock, Home, Kind, Lifetime, Memory, Origin, Unavailable
 from recollect.config import ConversationSettings, Settings
 from recollect.conversation import Conversation
 from recollect.engine import ending
@@ -78,11 +78,11 @@ def test_the_end_leaves_a_summary_a_hand_off_insights_and_chunks(home: Home, mem
     assert ended.handoff is not None
     assert ended.handoff.content == "\n".join(
         [
-            "[User]: Which database do we take for the harbour?",
+            "[Marta]: Which database do we take for the harbour?",
             "[Agent]: We decided to use PostgreSQL for the harbour office.",
             "[User]: And the gate?",
             "[Agent]: Note: the gate must stay shut at night.",
-            "[User]: " + ("Good. " + "Very good. " * 30).strip()[:200],
+            "[User]: Good. " + "Very good. " * 5 + "Very … " + ("Very good. " * 12).strip(),
         ]
     )
     assert (ended.handoff.category, set(ended.handoff.tags)) == (Category.HANDOFFS, {"auto-handoff", "session-close"})
@@ -116,6 +116,85 @@ def test_the_hand_off_has_the_last_six_messages(mem: Memory) -> None:
     assert ended.handoff.content.splitlines() == [
         f"[{who}]: {kind} {number}" for number in (2, 3, 4) for who, kind in (("User", "question"), ("Agent", "answer"))
     ]
+
+
+def test_the_hand_off_keeps_the_end_of_a_message_what_was_agreed_and_what_is_next(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.user("We decided to deploy on Wednesdays instead of Tuesdays.", speaker="Marta")
+    conv.assistant("The crane is done. Tomorrow we paint the gate of the harbour.", speaker="Rui")
+    talk(conv, 3)
+    conv.user("The wind was strong at the pier. " * 20 + "Please order the motor.", speaker="Marta")
+    ended = conv.end()
+    assert ended.handoff is not None
+    *messages, last, agreed, later = ended.handoff.content.splitlines()
+    assert len(messages) == 5
+    assert last.startswith("[Marta]: The wind was strong at the pier.")
+    assert last.endswith(" The … " + "The wind was strong at the pier. " * 3 + "Please order the motor.")
+    assert len(last) <= len("[Marta]: ") + 200
+    assert agreed == "Agreed: We decided to deploy on Wednesdays instead of Tuesdays."
+    assert later == "Next: Tomorrow we paint the gate of the harbour."
+    first, second, *_ = conv.events()
+    assert {f"event:{conv.id}:{event.id}" for event in (first, second)} < set(ended.handoff.evidence)
+
+
+def test_the_hand_off_has_the_date_of_the_talk(mem: Memory, clock: FixedClock) -> None:
+    conv = mem.conversations.start()
+    said = conv.user("The gate is next.")
+    clock.advance(30 * HOUR)
+    ended = conv.end()
+    assert ended.handoff is not None
+    assert ended.handoff.created_at == said.created_at
+
+
+def beside(home: Home, location: str) -> list[Memory]:
+    """Another agent, and the same agent in another workspace if the location has several."""
+    other = [] if location.endswith(".db") else [home.agent("ana", workspace="other")]
+    return [home.agent("ben"), *other]
+
+
+def test_what_the_user_states_is_stored_as_the_users_with_its_turn(home: Home, mem: Memory, location: str) -> None:
+    conv = mem.conversations.start()
+    conv.user("Hello there.")
+    said = conv.user("It rains today. We decided to deploy on Wednesdays instead of Tuesdays. Thanks!")
+    conv.assistant("Got it: we decided to deploy on Wednesdays instead of Tuesdays.")
+    (decision,) = conv.end().decisions
+    assert decision.content == "We decided to deploy on Wednesdays instead of Tuesdays."
+    assert (decision.origin, decision.evidence) == (Origin.USER, (f"event:{conv.id}:{said.id}",))
+    assert [other.list() for other in beside(home, location) if other.list()] == []
+
+
+def test_what_the_agent_remembered_in_the_talk_is_not_extracted_again(mem: Memory) -> None:
+    conv = mem.conversations.start()
+    conv.user("From now on use pnpm, never npm.")
+    kept = mem.remember("from now on use pnpm, never npm")
+    assert conv.end().decisions == ()
+    assert [entry.id for entry in mem.list(kind=Kind.NOTE) if entry.category is not Category.HANDOFFS] == [kept.id]
+
+
+@pytest.mark.parametrize("profile", ["default", "prompt"])
+def test_a_rule_that_was_said_in_a_session_reaches_the_next_one_once(
+    home: Home, mem: Memory, location: str, profile: str
+) -> None:
+    conv = mem.conversations.start()
+    conv.user("From now on use pnpm, never npm")
+    conv.assistant("Understood: from now on I use pnpm, never npm.")
+    talk(conv, 4)
+    conv.end()
+    told = mem.context("install lodash with the package manager", profile=profile).text
+    assert told.count("use pnpm, never npm") == 1
+    for other in beside(home, location):
+        assert "pnpm" not in other.context("install lodash with the package manager", profile=profile).text
+
+
+def test_the_letter_of_the_keywords_is_a_setting(location: str, clock: FixedClock) -> None:
+    settings = Settings(conversation=ConversationSettings(extraction="keywords"))
+    with recollect.open(location, clock=clock, settings=settings) as home:
+        conv = home.agent("ana").conversations.start()
+        conv.user("We decided to deploy on Wednesdays.")
+        conv.assistant("It is important to keep the gate shut. It rains.")
+        ended = conv.end()
+        assert ended.decisions == ()
+        assert [one.content for one in ended.lessons] == ["It is important to keep the gate shut. It rains."]
 
 
 def test_a_conversation_in_which_nothing_was_said_ends_without_leaving_anything(mem: Memory) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crash.evidence import raw, rows
 
-from recollect import Add, Category, FixedClock, Home, Kind, Lifetime, Memory, Write
+from recollect import Add, Category, FixedClock, Home, Kind, Lifetime, Memory, Origin, Write
 from recollect.conversation import Conversation
 from recollect.model.entry import Entry
 from recollect.model.history import Event, EventType
@@ -46,6 +46,31 @@ def test_a_short_conversation_gives_its_decisions_and_lessons(home: Home, mem: M
     assert decision.lifetime is Lifetime.LONG_TERM
     assert [change.reason for change in run.changes] == [f"the agent stated it in the conversation {conv.ref_code}"] * 2
     assert len(list(conv.events())) == 3
+
+
+def test_what_the_user_states_is_extracted_with_its_origin_and_turn(home: Home, mem: Memory) -> None:
+    conv = mem.conversations.start()
+    told = conv.user("Good morning. Never push to main directly.")
+    conv.assistant("OK.")
+    run = home.jobs.run("extract")
+    (rule,) = mem.list(category="decisions")
+    assert (rule.content, rule.origin) == ("Never push to main directly.", Origin.USER)
+    assert rule.evidence == (f"event:{conv.id}:{told.id}",)
+    assert [change.reason for change in run.changes] == [f"the user stated it in the conversation {conv.ref_code}"]
+
+
+def test_what_the_user_stated_is_not_shelved_by_itself(home: Home, mem: Memory, clock: FixedClock) -> None:
+    for number in range(40):
+        conv = mem.conversations.start()
+        conv.user(f"Never use crane {number} at night.")
+        conv.end()
+        clock.advance(1_000)
+    home.jobs.run("extract")
+    with_rules = mem.list(category="decisions", limit=1_000)
+    assert len(with_rules) == 40
+    clock.advance(DAY)
+    home.jobs.run_due()
+    assert len([one for one in mem.list(category="decisions", limit=1_000) if one.origin is Origin.USER]) == 40
 
 
 def test_a_line_of_both_kinds_is_a_decision_only(home: Home, mem: Memory) -> None:
@@ -153,12 +178,15 @@ def test_a_conversation_that_has_not_changed_is_not_read_again(home: Home, mem: 
 def test_what_is_stored_already_is_not_stored_again(home: Home, mem: Memory) -> None:
     mem.remember("WE DECIDED  to use PostgreSQL for the harbour office.", category="decisions")
     mem.remember(LESSON, category="decisions")
+    mem.remember("From now on use pnpm, never npm.")
     first, second = mem.conversations.start(), mem.conversations.start()
     said(first, DECISION, LESSON)
     said(second, DECISION)
+    second.user("From now on use pnpm, never npm.")
     home.jobs.run("extract")
     assert len(notes(mem, "decisions")) == 2
-    assert notes(mem, "lessons") == [LESSON]
+    assert notes(mem, "lessons") == []
+    assert len(notes(mem)) == 3
 
 
 def test_notes_are_the_same_by_their_first_hundred_characters(home: Home, mem: Memory) -> None:

@@ -556,15 +556,22 @@ def test_a_memory_folder_becomes_the_memories_of_its_agents(home: Home, memory_f
         assert home.agent(agent).project() == "# The project\nA shop for seeds."
 
 
-def test_a_saved_conversation_leaves_a_hand_off_and_decisions(home: Home, memory_folder: Path) -> None:
-    bring(home, memory_folder)
+def test_a_saved_conversation_leaves_decisions_and_no_hand_off(home: Home, memory_folder: Path) -> None:
     qa = home.agent("qa")
-    (handoff,) = qa.list(category="handoffs")
-    assert handoff.content == "[User]: Which database?\n[Agent]: We decided to use SQLite for the tests."
+    own = qa.remember("The gate is next.", category="handoffs")
+    bring(home, memory_folder)
+    assert [entry.id for entry in qa.list(category="handoffs")] == [own.id]
     (decision,) = qa.list(category="decisions")
     assert "SQLite" in decision.content
     assert qa.conversations.list()[0].status is Status.IDLE
     assert home.check().findings == ()
+
+
+def test_an_imported_hand_off_is_the_last_session_only_if_there_is_no_own_one(home: Home, mem: Memory) -> None:
+    mem.remember("An imported session.", category="handoffs", origin="external")
+    assert [item.text for item in mem.context("").section("Last Session")] == ["An imported session."]
+    mem.remember("The gate is next.", category="handoffs", at="2020-01-01")
+    assert [item.text for item in mem.context("").section("Last Session")] == ["The gate is next."]
 
 
 def test_a_memory_folder_is_imported_once(home: Home, memory_folder: Path, clock: FixedClock) -> None:

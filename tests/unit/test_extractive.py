@@ -1,4 +1,4 @@
-"""What works without a language model: summaries of chosen sentences, decisions and lessons by their words."""
+"""Summaries without a language model: chosen sentences."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import recollect
 from recollect import Invalid
-from recollect.providers.extractive import Insights, insights, summarise
+from recollect.providers.extractive import summarise
 
 HARBOUR = [
     "Hello there! Nice to see you.",
@@ -114,142 +114,3 @@ def test_every_process_makes_the_same_summary() -> None:
 def test_ten_thousand_sentences_are_no_burden() -> None:
     texts = [f"Ship {n} reached pier {n % 97} with load {n * 7919 % 1009} of kind {n % 31}." for n in range(10_000)]
     assert 3_000 < len(summarise(texts, 4_000)) <= 4_000
-
-
-# Insights
-
-DECISIONS = [
-    "They decided on Friday",
-    "She chose the blue gate",
-    "We will use apsw for it",
-    "A decisão é esta, amigos",
-    "Escolhemos o portão azul",
-    "Nós optamos pelo azul aqui",
-    "Adotamos o apsw no porto",
-    "Vamos usar o apsw no porto",
-    "They went with the blue one",
-    "We settled on Friday noon",
-]
-LESSONS = [
-    "I learned it the hard way",
-    "It is IMPORTANT to wait",
-    "Note: the gate is shut",
-    "Aprendemos com o portão",
-    "É importante esperar aqui",
-    "Uma lição para o porto",
-    "What a discovery it was",
-    "One insight of the day",
-    "Descobrimos o erro no log",
-    "As observed in the log",
-]
-
-
-@pytest.mark.parametrize("line", DECISIONS)
-def test_each_word_of_a_decision_makes_one(line: str) -> None:
-    assert insights([line]) == Insights((line,), ())
-
-
-@pytest.mark.parametrize("line", LESSONS)
-def test_each_word_of_a_lesson_makes_one(line: str) -> None:
-    assert insights([line]) == Insights((), (line,))
-
-
-def test_letters_that_come_in_two_characters_are_the_same_words() -> None:
-    assert insights(["A decisa\u0303o é esta, amigos", "Uma lic\u0327a\u0303o para o porto"]) == Insights(
-        ("A decisa\u0303o é esta, amigos",), ("Uma lic\u0327a\u0303o para o porto",)
-    )
-
-
-@pytest.mark.parametrize(
-    "line", ["The undecided voters went home", "He is chosen for the job", "We will useful things", "A footnote: shut"]
-)
-def test_a_word_inside_another_makes_none(line: str) -> None:
-    assert insights([line]) == Insights((), ())
-
-
-def test_the_wide_words_count_only_when_they_are_asked_for() -> None:
-    lines = ["A recomendação é esperar", "A stack principal é Python", "O risco é o portão azul"]
-    assert insights(lines) == Insights((), ())
-    assert insights(lines, wide=True) == Insights(tuple(lines[:2]), tuple(lines[2:]))
-    assert insights([*DECISIONS, *LESSONS], wide=True) == insights([*DECISIONS, *LESSONS])
-
-
-def test_only_lines_longer_than_fifteen_characters_count() -> None:
-    assert insights(["  We decided that  ", "We decided that."]).decisions == ("We decided that.",)
-    assert insights(["short\n- We chose the red gate\nshort"]).decisions == ("- We chose the red gate",)
-
-
-def test_there_are_at_most_ten_of_each_and_the_first_ones_stay() -> None:
-    decided = [f"We decided thing number {n}, an important one" for n in range(15)]
-    noted = [f"Note: the gate number {n} is shut" for n in range(15)]
-    assert insights([*decided, *noted]) == Insights(tuple(decided[:10]), tuple(noted[:10]))
-
-
-def test_a_line_with_words_of_both_kinds_is_a_decision_and_nothing_else() -> None:
-    assert insights(["Important: we decided on granite."]) == Insights(("Important: we decided on granite.",), ())
-
-
-def test_what_is_known_is_left_out_and_makes_room_for_more() -> None:
-    lines = [f"We decided thing number {n}." for n in range(15)]
-    asked: list[tuple[str, str]] = []
-
-    def known(category: str, line: str) -> bool:
-        asked.append((category, line))
-        return line in lines[:10]
-
-    assert insights(lines, known=known) == Insights(tuple(lines[10:]), ())
-    assert asked[0] == ("decisions", lines[0])
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        "```python\nresult = decide(important=True)\n```",
-        "~~~\nwe decided to loop here\n~~~",
-        "Run this:\n\n    if decided: note: important\n    observe(the_gate)\n",
-        "| Option | Note: important |\n|---|---|\n| granite | decided on it |",
-        "Option | Decided on | Important\n--- | --- | ---",
-        "> We decided on marble, said the mail.",
-        "Call `decide(important)` on the object.",
-        "Let me see what is important here.",
-        "OK, let me check which database they decided on",
-        "Now I'll look at the important files first.",
-        "Let me know if this is important to you!",
-        "Vou verificar o que é importante aqui.",
-    ],
-)
-def test_code_tables_quotes_and_announcements_state_nothing(content: str) -> None:
-    assert insights([content], wide=True) == Insights((), ())
-
-
-@pytest.mark.parametrize(
-    "line",
-    [
-        "Let me see. We decided on granite.",
-        "Let me check: we decided on granite.",
-        "We decided to use `granite` for the quay.",
-        "We decided on A | B for the quay.",
-        "I will use granite, it is decided.",
-    ],
-)
-def test_what_is_stated_beside_code_or_an_announcement_counts(line: str) -> None:
-    assert insights([line]).decisions == (line,)
-
-
-def test_what_is_indented_below_an_item_is_no_code() -> None:
-    content = "- The quay\n\n    - We decided on granite.\n      Note: it is heavy.\n"
-    assert insights([content]) == Insights(("- We decided on granite.",), ("Note: it is heavy.",))
-
-
-def test_the_same_line_counts_once_however_it_is_spaced_and_cased() -> None:
-    lines = ["We decided on Friday", "we  decided on FRIDAY", "We decided on Monday"]
-    assert insights(lines).decisions == ("We decided on Friday", "We decided on Monday")
-
-
-def test_a_long_line_is_cut_to_three_hundred_characters_that_hold_its_words() -> None:
-    assert insights(["We decided " + "a" * 1000]).decisions == ("We decided " + "a" * 289,)
-    (late,) = insights(["It rains. " * 100 + "Then we decided on Friday. " + "It rains. " * 100]).decisions
-    assert late.startswith("Then we decided on Friday. It rains.")
-    (run,) = insights(["a" * 1000 + " decided " + "b" * 1000]).decisions
-    assert len(run) == 300
-    assert " decided " in run

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect import text
+from recollect import statements, text
 from recollect.cli.hook import _by_user
 from recollect.concepts import concept_tags
 from recollect.engine.ending import chunks
@@ -66,7 +66,8 @@ READERS: dict[str, Callable[[str], object]] = {
     "comparison": text.normalise,
     "tokens": text.estimate_tokens,
     "concepts": concept_tags,
-    "insights": lambda content: extractive.insights([content], wide=True),
+    "insights": lambda content: statements.insights([("user", content), ("assistant", content)], wide=True),
+    "insights by keywords": lambda content: statements.insights([("assistant", content)], wide=True, by="keywords"),
     "summary": lambda content: extractive.summarise([content], 2_000),
     "chunks": lambda content: chunks([Event(type=EventType.USER, content=content, seq=1)]),
 }

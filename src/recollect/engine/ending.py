@@ -17,7 +17,8 @@ from recollect import names, text
 from recollect.config import ConversationSettings
 from recollect.engine import conversations, embedding, remember, summarising
 from recollect.engine.agent_store import Store, Work
-from recollect.engine.insights import COMPACTED, beginning, given_before, said_at, stored_beginnings
+from recollect.engine.handoffs import handoff_of
+from recollect.engine.insights import COMPACTED, beginning, given_before, said_at, stored_beginnings, stored_elsewhere
 from recollect.engine.origins import made_from_events, stated_in
 from recollect.errors import Conflict, RecollectError
 from recollect.model.entry import Category, Entry, Kind, Lifetime
@@ -39,7 +40,6 @@ __all__ = [
     "end",
     "end_stale",
     "free_summary_name",
-    "handoff_of",
     "is_half_chunked",
     "stale",
     "summary_archive",
@@ -53,8 +53,6 @@ CHUNK = 2_000
 """Approximate size of a chunk, in characters."""
 HOUR = 3_600_000
 """Milliseconds."""
-HANDOFF_MESSAGES = 6
-HANDOFF_LENGTH = 200
 CLOSED = "session-close"
 BEGUN, SUMMARY, CHECKPOINT, HANDOFF = "begun", "summary", "checkpoint", "handoff"
 INSIGHTS, CHUNKED, CLEARED, IDLE, LONG_TERM = "insights", "chunked", "cleared", "idle", "long_term"
@@ -75,10 +73,13 @@ def end(
     timeout: float = 30.0,
     context_tokens: int = summarising.CONTEXT_TOKENS,
     mid_term: int | None = None,
+    by: str = "sentences",
+    handoff: bool = True,
 ) -> Ended:
     """End a conversation, or resume its ending. Raises Conflict if it has ended already.
 
-    With `mid_term`, all but that many most recently ended conversations age to long-term memory.
+    With `mid_term`, all but that many most recently ended conversations age to long-term memory. `by` says how
+    decisions and lessons are found. Without `handoff` none is written: an import is not the last session.
     """
     info = conversations.find(store, conversation)
     if info.status is not Status.ACTIVE:
@@ -94,9 +95,11 @@ def end(
     if SUMMARY not in _done(store, info.id):
         with store.read() as tx:
             known = given_before(tx, info.id)
-        closing = summarising.close(model, turns_of(talk), timeout=timeout, context_tokens=context_tokens, known=known)
+        closing = summarising.close(
+            model, turns_of(talk), timeout=timeout, context_tokens=context_tokens, known=known, by=by
+        )
         _store_summary(store, info.id, closing, erased)
-    ending = _Ending(store, info, talk, said_at(talk, clock()))
+    ending = _Ending(store, info, talk, said_at(talk, clock()), handoff=handoff)
     for key, step in ending.steps():
         _once(store, info.id, erased, key, step, clock())
     result = replace(ending.result, summary=closing.summary, by=closing.by)
@@ -114,21 +117,23 @@ def _store_summary(store: Store, conversation: str, closing: summarising.Closing
 class _Ending:
     """The steps after the summary, and the result so far. A step may run in another process than the one before it."""
 
-    def __init__(self, store: Store, info: ConversationInfo, talk: Sequence[Event], at: int) -> None:
+    def __init__(self, store: Store, info: ConversationInfo, talk: Sequence[Event], at: int, *, handoff: bool) -> None:
         """`at` is the time of the last message, which may be long past."""
         self._store, self._info = store, info
         self.result = Ended(conversation=info, summary="", by="")
         decisions, lessons = _insights(store, info.id)
+        known = stored_elsewhere(store, [*decisions, *lessons], at)
         stated = stated_in([*decisions, *lessons], talk)
         self._drafts = {
             HANDOFF: [
                 replace(_note(info, content, Category.HANDOFFS, "auto-handoff", at), **made_from_events(said))
-                for content, said in handoff_of(talk)
+                for content, said in (handoff_of(talk) if handoff else ())
             ],
             INSIGHTS: [
                 replace(_note(info, content, category, "auto-extract", at), **stated[content])
                 for category, found in ((Category.DECISIONS, decisions), (Category.LESSONS, lessons))
                 for content in found
+                if content not in known
             ],
             CHUNKED: [chunk_draft(info, *part) for part in chunks(talk)],
         }
@@ -195,10 +200,10 @@ class _Ending:
     def _write(self, key: str, work: Work, now: int, batch: slice = slice(None)) -> list[Entry]:
         """Add the entries of a step, or a batch of them; skip insights that upkeep has extracted already."""
         categories = (Category.DECISIONS, Category.LESSONS) if key == INSIGHTS else ()
-        known = {one: stored_beginnings(work.tx, one) for one in categories}
+        known = {start for one in categories for start in stored_beginnings(work.tx, one)}
         made = []
         for draft, vector in zip(self._drafts[key][batch], self._vectors[key][batch], strict=True):
-            if draft.category in known and beginning(draft.content) in known[Category(draft.category)]:
+            if beginning(draft.content) in known:
                 continue
             made.append(remember.apply(work, checked(draft), actor=self._store.agent, now=now))
             embedding.attach(self._store, work, made[-1], vector)
@@ -233,7 +238,7 @@ def end_stale(
     for identity in dead:
         try:
             # Without the model: no caller waits for the summary of an abandoned conversation.
-            ended.append(end(store, identity, None, clock, mid_term=settings.mid_term))
+            ended.append(end(store, identity, None, clock, mid_term=settings.mid_term, by=settings.extraction))
             on_end(identity)
         except RecollectError as error:
             _log.warning("the conversation %s could not be ended: %s", identity, error)
@@ -417,16 +422,6 @@ def _insights(store: Store, conversation: str) -> tuple[list[str], list[str]]:
         row = tx.one("history.ending", id=conversation)
     lists = [part for part in json.loads(row[0]) if isinstance(part, list)] if row and row[0] else []
     return (lists[0], lists[1]) if len(lists) == 2 else ([], [])
-
-
-def handoff_of(talk: Sequence[Event]) -> list[tuple[str, Sequence[Event]]]:
-    """Return the last messages of a conversation as one text, and as events; an empty list if there are none."""
-    said = [event for event in talk if event.type in (EventType.USER, EventType.MODEL) and event.content.strip()]
-    lines = [
-        f"[{'User' if event.type is EventType.USER else 'Agent'}]: {event.content.strip()[:HANDOFF_LENGTH]}"
-        for event in said[-HANDOFF_MESSAGES:]
-    ]
-    return [("\n".join(lines), said[-HANDOFF_MESSAGES:])] if lines else []
 
 
 def _note(info: ConversationInfo, content: str, category: Category, tag: str, at: int) -> Add:

@@ -32,6 +32,7 @@ from recollect.engine.agent_store import Store, Work
 from recollect.engine.compaction import SOURCE, summary_turns
 from recollect.engine.conversations import LaneState
 from recollect.engine.erasing import Traces
+from recollect.engine.handoffs import handoff_of
 from recollect.engine.origins import MadeFrom, made_from_events
 from recollect.model.entry import Category, Entry, Kind
 from recollect.model.history import ConversationInfo, Event, EventType, Lane
@@ -496,7 +497,7 @@ def _plan_note(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[Eve
     """Plan a note that a job made: a hand-off, a decision, a lesson, or the lines of several notes."""
     own = entry.conversation_id == said.info.id
     if entry.category is Category.HANDOFFS and own:
-        if said.whole or _shows(said, entry.content):
+        if said.whole or not said.references.isdisjoint(entry.evidence) or _shows(said, entry.content):
             _plan_handoff(said, plan, entry, left)
     elif own and entry.source == "conversation":
         line = text.normalise(entry.content)
@@ -512,7 +513,7 @@ def _plan_handoff(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[
     if ending.CLOSED not in entry.tags:
         plan.put(entry, None if said.whole else said.cleaned(entry.content), "hand-offs")
         return
-    content, told = next(iter(ending.handoff_of(left)), (None, ()))
+    content, told = next(iter(handoff_of(left)), (None, ()))
     plan.put(entry, None if said.whole else content, "hand-offs", **made_from_events(told))
 
 

@@ -2,11 +2,17 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
+from dataclasses import replace
 
 from recollect import text
-from recollect.model.entry import Category
+from recollect.engine.agent_store import Store
+from recollect.engine.recall import Request, recall
+from recollect.model.entry import Category, Kind
+from recollect.model.filters import Filters
 from recollect.model.history import Event
+from recollect.search.duplicates import wording
+from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Transaction
 
 __all__ = [
@@ -19,6 +25,7 @@ __all__ = [
     "read_seen",
     "said_at",
     "stored_beginnings",
+    "stored_elsewhere",
 ]
 
 COMPACTED = "compacted"
@@ -28,6 +35,8 @@ IMPORTED = "import"
 SAME = 100
 """Length of the prefix by which two notes count as the same, in characters."""
 LOOKED_AT = 4 * SAME
+NOTES_COMPARED = 5
+"""Number of notes that a line is compared with: those that match its words best."""
 
 
 def beginning(content: str) -> str:
@@ -38,6 +47,20 @@ def beginning(content: str) -> str:
 def stored_beginnings(tx: Transaction, category: Category) -> set[str]:
     """Return the deduplication keys of the notes of a category."""
     return {beginning(start) for (start,) in tx.all("extraction.beginnings", category=category.value, length=LOOKED_AT)}
+
+
+def stored_elsewhere(store: Store, lines: Iterable[str], now: int) -> set[str]:
+    """Return the lines that a note of the agent has word for word, whatever its category."""
+    filters = Filters.checked(kinds=(Kind.NOTE,), current_at=now)
+    request = Request(
+        query="", limit=NOTES_COMPARED, mode="keyword", fusion="weighted", decay=DecayConfig(), now=now, filters=filters
+    )
+    found: set[str] = set()
+    for line in lines:
+        hits = recall((store,), replace(request, query=line))
+        if any(wording(hit.entry.content) == wording(line) for _, hit in hits):
+            found.add(line)
+    return found
 
 
 def given_before(tx: Transaction, conversation: str) -> Callable[[str, str], bool]:

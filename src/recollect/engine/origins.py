@@ -8,7 +8,7 @@ another, `entry:ID` for an entry. Events are named by id, because an import give
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
-from recollect import text
+from recollect import statements, text
 from recollect.model.entry import EVIDENCE, Entry, Origin
 from recollect.model.history import Event
 
@@ -51,12 +51,12 @@ def stated_in(lines: Iterable[str], talk: Sequence[Event]) -> dict[str, MadeFrom
     A line is the user's if it is a sentence or a line of a user's turn, even if the agent repeated it. Otherwise it has
     the least trusted origin of the turns that contain it, or of all turns if none contains it word for word.
     """
-    wanted = {line: text.normalise(line) for line in lines}
+    wanted = {line: text.normalise(line).removesuffix(" …") for line in lines}
     said = [text.normalise(event.content) for event in talk] if wanted else []
     made: dict[str, MadeFrom] = {}
     for line, words in wanted.items():
+        by_user = [event for event in talk if event.origin is Origin.USER and _states(event.content, line)]
         holders = [event for event, content in zip(talk, said, strict=True) if words in content]
-        by_user = [event for event in holders if event.origin is Origin.USER and _states(event.content, line)]
         made[line] = made_from_events(by_user or [one for one in holders if one.origin is not Origin.USER] or talk)
     return made
 
@@ -64,7 +64,7 @@ def stated_in(lines: Iterable[str], talk: Sequence[Event]) -> dict[str, MadeFrom
 def _states(content: str, line: str) -> bool:
     """Return whether a line is a whole line or sentence of a text: a part of a sentence may mean its opposite."""
     said = (one for part in content.splitlines() for one in (part, *text.sentences(part)))
-    return any(_bare(one) == _bare(line) for one in said)
+    return any(_bare(one) == _bare(line) for one in (*said, *map(statements.within, statements.sentences(content))))
 
 
 def _bare(line: str) -> str:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import dataclass
 from typing import Any
 
-from recollect import fencing, text
+from recollect import fencing, statements, text
 from recollect.errors import ConfigError, Invalid, Unavailable
 from recollect.model.working import (
     FACTS,
@@ -145,13 +145,14 @@ def close(
     timeout: float = 30.0,
     context_tokens: int = CONTEXT_TOKENS,
     known: Callable[[str, str], bool] = lambda category, line: False,
+    by: str = "sentences",
 ) -> Closing:
     """Summarise a conversation that ends. Falls back to extraction if the model fails or exceeds `timeout`.
 
-    Decisions and lessons are matched by keywords in the assistant's lines; a model may add others. Those that are
-    `known`, by category and line, are omitted.
+    Decisions and lessons are found by their words (see `statements`); a model may add others. Those that are `known`,
+    by category and text, are omitted.
     """
-    found = extractive.insights((turn.text for turn in turns if turn.role == "assistant"), wide=True, known=known)
+    found = statements.insights(((turn.role, turn.text) for turn in turns), wide=True, known=known, by=by)
     if model is not None and turns:
         room = max(context_tokens, SMALLEST_CONTEXT) * BYTES_PER_TOKEN // 2
         try:
@@ -387,9 +388,9 @@ def _difference(before: SummaryDocument, after: SummaryDocument) -> Delta:
 
 def _joined(found: Sequence[str], proposed: Sequence[str]) -> tuple[str, ...]:
     """Merge found and proposed insights, within the same limits and without duplicates."""
-    cut = (_clean(" ".join(one.split()), SUMMARY_LENGTH)[: extractive.INSIGHT].strip() for one in proposed)
+    cut = (statements.within(_clean(" ".join(one.split()), SUMMARY_LENGTH)) for one in proposed)
     kept = {text.normalise(one): one for one in found}
     for one in cut:
-        if len(one) > extractive.LINE:
+        if len(one) > statements.LINE:
             kept.setdefault(text.normalise(one), one)
-    return tuple(kept.values())[: extractive.MOST]
+    return tuple(kept.values())[: statements.MOST]

@@ -1,4 +1,4 @@
-"""Extractive summaries and insights without a language model: sentences and lines are selected, never generated.
+"""Extractive summaries without a language model: sentences are selected, never generated.
 
 The argument. A summary should say what the text repeats, and say it once. So the weight of a term grows with the number
 of sentences that have it (stop words are already removed), and falls sharply once a selected sentence has it. The gain
@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import heapq
 import math
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from recollect import text
 from recollect.errors import Invalid
+from recollect.statement_words import DECISION_KEYWORDS, LESSON_KEYWORDS
+from recollect.statements import CODE_BLOCK
 
-__all__ = ["Insights", "insights", "summarise"]
+__all__ = ["summarise"]
 
 SENTENCE = 400
 """Sentences are cut to this many characters; longer ones are lists, logs or data."""
@@ -31,50 +32,6 @@ ONCE = 0.3
 """Weight of a term in one sentence; the logarithm of the number of sentences is added."""
 SAID = 0.3
 """Factor applied to a term's weight each time a sentence with it is selected."""
-LINE = 15
-"""Minimum length of an insight's line, exclusive."""
-INSIGHT = 300
-"""Maximum length of an insight in characters."""
-MOST = 10
-"""Maximum number of decisions, and of lessons."""
-
-_ITEM = re.compile(r"(?:[-*+]|\d{1,9}[.)])\s")
-_CODE = re.compile(r"`[^`]*`")
-# An announced action ("Let me check …") is neither a decision nor a lesson; matches up to the end of the sentence or a
-# colon.
-_ANNOUNCED = re.compile(
-    r"(?:^|(?<=[.!?]\s))(?:[-*+]\s)?(?:(?:ok|okay|now|so|well|sure|right|great|good|first|next|hmm+)\b[,.!\s]{0,3}){0,3}"
-    r"(?:let me|let's|let us|i'll|i will|i'm going to|i am going to|i need to|deixe-me|deixa eu|vou|vamos)\s"
-    r"(?:now |first |just |quickly |also |take a )?(?:see|check|look|think|find|read|know|explore|analy[sz]e|review"
-    r"|verify|observe|investigate|search|inspect|examine|start|begin|figure|ver|verificar|olhar|pensar|analisar"
-    r"|conferir|observar)\b[^.!?:]*",
-    re.IGNORECASE,
-)
-_FENCE = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
-
-# ã and ç may be composed or decomposed.
-_A = "(?:ã|a\u0303)"
-_C = "(?:ç|c\u0327)"
-_DECISION = (
-    rf"\bdecid|\bchose\b|\bwill use\b|\bdecis{_A}o|\bescolh|\boptamos|\badotamos|\bvamos usar\b|\bwent with\b"
-    r"|\bsettled on\b"
-)
-_LESSON = (
-    rf"\blearned\b|\bimportant|\bnote:|\baprendemos|\bimportante|\bli{_C}{_A}o|\bdiscovery|\binsight|\bdescobr"
-    r"|\bobserv"
-)
-_DECISIONS = re.compile(_DECISION, re.IGNORECASE)
-_LESSONS = re.compile(_LESSON, re.IGNORECASE)
-_WIDE_DECISIONS = re.compile(rf"{_DECISION}|\brecomenda{_C}|\bstack principal\b", re.IGNORECASE)
-_WIDE_LESSONS = re.compile(rf"{_LESSON}|\briscos?\b", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class Insights:
-    """Lines that state a decision, and lines that state a lesson, each in text order."""
-
-    decisions: tuple[str, ...]
-    lessons: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,67 +70,11 @@ def summarise(texts: Sequence[str], most: int, leads: Sequence[str] = ()) -> str
     return "\n".join(lead_of[part] + " ".join(sentences) for part, sentences in lines.items())
 
 
-def insights(
-    texts: Iterable[str], *, wide: bool = False, known: Callable[[str, str], bool] = lambda category, line: False
-) -> Insights:
-    """Return the first ten lines that state a decision and the first ten others that state a lesson, by keywords.
-
-    Code, tables, block quotes and announcements ("Let me see …") are ignored. `wide` adds a few keywords, for the end
-    of a conversation. Lines for which `known(category, line)` is true (category `decisions` or `lessons`) are skipped
-    and do not count.
-    """
-    patterns = {
-        "decisions": _WIDE_DECISIONS if wide else _DECISIONS,
-        "lessons": _WIDE_LESSONS if wide else _LESSONS,
-    }
-    found: dict[str, dict[str, str]] = {category: {} for category in patterns}
-    for line in (line for content in texts for line in _prose(content) if len(line) > LINE):
-        searched = _stated(line)
-        for category, pattern in patterns.items():
-            match = pattern.search(searched)
-            if match:
-                insight = _cut(line, match)
-                if len(found[category]) < MOST and not known(category, insight):
-                    found[category].setdefault(text.normalise(insight), insight)
-                break  # one line gives one note
-    return Insights(decisions=tuple(found["decisions"].values()), lessons=tuple(found["lessons"].values()))
-
-
-def _prose(content: str) -> Iterator[str]:
-    """Yield the trimmed lines of a text that are not code, tables or block quotes."""
-    before, listed, code = "", False, False
-    for line in _FENCE.sub("\n", content).splitlines():
-        written = line.strip()
-        indented = line.startswith(("    ", "\t"))
-        # Below a list item an indented line belongs to the item; elsewhere, after a blank line, it is code.
-        code = bool(written) and indented and not listed and (code or not before)
-        if written and not indented:
-            listed = _ITEM.match(written) is not None
-        before = written
-        if not code and not written.startswith((">", "|")) and written.count(" | ") < 2:
-            yield written
-
-
-def _stated(line: str) -> str:
-    """Replace code and announcements in a line with spaces of the same length."""
-    for pattern in (_CODE, _ANNOUNCED):
-        line = pattern.sub(lambda match: " " * len(match[0]), line)
-    return line
-
-
-def _cut(line: str, match: re.Match[str]) -> str:
-    """Return the part of a line to store."""
-    start = 0
-    if match.end() > INSIGHT:  # cut from the front as well, so that the matched keyword is kept
-        start = max(line.rfind(". ", 0, match.start()) + 2, match.start() - INSIGHT // 2)
-    return line[start : start + INSIGHT].strip()
-
-
 def _sentences(content: str, part: int, lead: int) -> list[_Sentence]:
     found = []
-    for sentence in text.sentences(_FENCE.sub("\n", content)):
+    for sentence in text.sentences(CODE_BLOCK.sub("\n", content)):
         written = sentence if len(sentence) <= SENTENCE else sentence[: SENTENCE - 1].rstrip() + "…"
-        said = _DECISIONS.search(written) or _LESSONS.search(written)
+        said = DECISION_KEYWORDS.search(written) or LESSON_KEYWORDS.search(written)
         worth = (EMPHASIS if said else 1.0) / math.sqrt(len(written) + SENTENCE / 10)
         found.append(_Sentence(written, part, lead + len(written), frozenset(text.analyse(written)), worth))
     return found

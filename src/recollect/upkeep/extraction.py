@@ -18,11 +18,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import KW_ONLY, dataclass, replace
 
+from recollect import statements
 from recollect.clock import iso
 from recollect.compat.figures import CONVERSATIONS_TRIMMED, ENTRIES_MERGED
 from recollect.engine import saved_view
 from recollect.engine.agent_store import Store
 from recollect.engine.ending import INSIGHTS
+from recollect.engine.handoffs import excerpt
 from recollect.engine.insights import (
     COMPACTED,
     IMPORTED,
@@ -32,13 +34,13 @@ from recollect.engine.insights import (
     read_seen,
     said_at,
     stored_beginnings,
+    stored_elsewhere,
 )
 from recollect.engine.origins import made_from_entries, made_from_events, stated_in
 from recollect.errors import Corrupt
-from recollect.model.entry import Category, Entry, Lifetime
-from recollect.model.history import ConversationInfo, EventType
+from recollect.model.entry import Category, Entry, Lifetime, Origin
+from recollect.model.history import ConversationInfo, Event, EventType
 from recollect.model.operation import Add
-from recollect.providers import extractive
 from recollect.storage import entries, history
 from recollect.storage.database import Row, Transaction
 from recollect.upkeep.job_run import JobRun, Step
@@ -95,7 +97,9 @@ def extract(job_run: JobRun, store: Store) -> None:
         for row in rows:
             try:
                 with job_run.read(store) as tx:
-                    talks.append(_found(tx, row, job_run.now))
+                    talk = _found(tx, row, job_run)
+                known = stored_elsewhere(store, [note.content for note in talk.notes], job_run.now)
+                talks.append(replace(talk, notes=tuple(note for note in talk.notes if note.content not in known)))
             except Corrupt as error:
                 job_run.skip(f"the conversation {row[0]} was left out", error)
         if talks:
@@ -107,7 +111,7 @@ def extract(job_run: JobRun, store: Store) -> None:
             job_run.count("extracted", made)
 
 
-def _found(tx: Transaction, row: Row, now: int) -> _Insights:
+def _found(tx: Transaction, row: Row, job_run: JobRun) -> _Insights:
     """Read a conversation and find its insights; none if its ending has stored them already."""
     conversation, digest, ending, stored = row
     seen = read_seen(stored)
@@ -121,8 +125,12 @@ def _found(tx: Transaction, row: Row, now: int) -> _Insights:
         return _Insights(conversation, digest, seen, long=long)
     old = messages[:-RECENT] if len(messages) > RECENT else messages
     said = [event for event in old if event.type is EventType.MODEL]
-    insights = extractive.insights((event.content for event in said), known=among(seen))
-    at = said_at(messages, now)
+    insights = statements.insights(
+        ((event.role, event.content) for event in old),
+        known=among(seen),
+        by=job_run.settings.conversation.extraction,
+    )
+    at = said_at(messages, job_run.now)
     found = [(Category.DECISIONS, line) for line in insights.decisions]
     found += [(Category.LESSONS, line) for line in insights.lessons]
     talk = [*old, *history.events(tx, "tool_results", conversation=conversation)] if found else []
@@ -131,7 +139,7 @@ def _found(tx: Transaction, row: Row, now: int) -> _Insights:
     handoff = None
     if long and said:
         last = said[-HANDOFF_MESSAGES:]
-        previews = [f"- {_shortened(event.content, HANDOFF_LENGTH)}" for event in last]
+        previews = [f"- {_led(event)}{excerpt(event.content, HANDOFF_LENGTH)}" for event in last]
         content = "\n".join([f"Session compacted ({len(old)} msgs removed):", *previews])
         handoff = replace(_note(info, content, Category.HANDOFFS, HANDOFF, at), **made_from_events(last))
     return _Insights(
@@ -148,23 +156,23 @@ def _found(tx: Transaction, row: Row, now: int) -> _Insights:
 
 def _store(step: Step, talks: Iterable[_Insights]) -> int:
     """Store new insights of several conversations, and their progress; return the number of notes added."""
-    known: dict[Category, set[str]] = {}
+    known = {
+        start for category in (Category.DECISIONS, Category.LESSONS) for start in stored_beginnings(step.tx, category)
+    }
     made = 0
     for talk in talks:
         if (talk.notes or talk.handoff) and tuple(history.erased(step.tx, talk.conversation)) != talk.erased:
             continue  # a note may quote what was erased meanwhile; the next run reads the conversation again
         seen = set(talk.seen)
         for note in talk.notes:
-            category = Category(note.category or "")
-            if category not in known:
-                known[category] = stored_beginnings(step.tx, category)
             start = beginning(note.content)
-            short = fingerprint(category, note.content)
-            if short not in seen and start not in known[category]:
-                step.add(note, f"the agent stated it in the conversation {talk.ref_code}")
+            short = fingerprint(note.category or "", note.content)
+            if short not in seen and start not in known:
+                who = "user" if note.origin is Origin.USER else "agent"
+                step.add(note, f"the {who} stated it in the conversation {talk.ref_code}")
                 made += 1
             seen.add(short)
-            known[category].add(start)
+            known.add(start)
         if talk.handoff is not None:
             made += _hand_off(step, talk, talk.handoff)
         seen_now = json.dumps(sorted(seen))
@@ -200,6 +208,11 @@ def _note(info: ConversationInfo, content: str, category: Category, tag: str, at
         lifetime=Lifetime.LONG_TERM,
         at=at,
     )
+
+
+def _led(event: Event) -> str:
+    """Return the name of the speaker before what was said."""
+    return f"{event.speaker}: " if event.speaker else ""
 
 
 def _shortened(content: str, most: int) -> str:

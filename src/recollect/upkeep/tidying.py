@@ -95,7 +95,14 @@ def age(job_run: JobRun, store: Store) -> None:
     for conversation in dead:
         try:
             # Without a model: no caller waits for the summary of a stale conversation.
-            ended = ending.end(store, conversation, None, lambda: job_run.now, mid_term=settings.mid_term)
+            ended = ending.end(
+                store,
+                conversation,
+                None,
+                lambda: job_run.now,
+                mid_term=settings.mid_term,
+                by=settings.extraction,
+            )
         except Conflict:  # another process has ended it
             continue
         except RecollectError as error:

@@ -14,7 +14,8 @@ ORDER BY created_at DESC, id || '' DESC LIMIT :limit
 -- name: handoffs
 SELECT id, content, created_at, source, origin FROM entries
 WHERE agent = :agent AND category = 'handoffs' AND scope = 'workspace' AND origin IN (:origins*)
-ORDER BY CASE WHEN replace(tags, '"compacted"', '') = tags THEN 0 ELSE 1 END, created_at DESC, id || '' DESC LIMIT 1
+ORDER BY CASE WHEN replace(tags, '"compacted"', '') = tags THEN 0 ELSE 1 END,
+    CASE WHEN origin = 'external' THEN 1 ELSE 0 END, created_at DESC, id || '' DESC LIMIT 1
 
 -- Tasks without a checkbox: they are open as long as the entry exists.
 -- name: unboxed

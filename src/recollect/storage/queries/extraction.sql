@@ -26,10 +26,12 @@ SELECT id FROM entries
 WHERE agent = :agent AND conversation_id = :conversation AND category = 'handoffs' AND kind = 'note'
 
 -- Notes that may be shelved: those of the workspace without a name or an open task that were neither promoted by
--- dreaming nor restored from the trash by a user. Unless `all` is 1, only those that a job made from a conversation.
+-- dreaming nor restored from the trash by a user. Unless `all` is 1, only those that a job made from a conversation, and
+-- not what the user stated in it.
 -- part: shelved
 closed_at IS NULL AND replace(content, '[ ]', '') = content
-    AND (:all = 1 OR source = 'shelve' OR (source = 'conversation' AND conversation_id IS NOT NULL))
+    AND (:all = 1 OR source = 'shelve'
+        OR (source = 'conversation' AND conversation_id IS NOT NULL AND origin <> 'user'))
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
     AND NOT EXISTS (
         SELECT 1 FROM promotions

@@ -274,7 +274,7 @@ class ImportWriter:
             one.events = journal.events
             conversation_search.keep_up(one.store, tx, journal)
         for identity in begun:
-            ending.end(one.store, identity, None, self._clock)
+            ending.end(one.store, identity, None, self._clock, handoff=False)
 
     def _count(self, one: _Agent, chat: ImportedChat, new: int) -> None:
         one.added["messages"] += new
