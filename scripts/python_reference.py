@@ -77,13 +77,21 @@ def filled(page: str) -> str:
     return _BLOCK.sub(lambda found: f"<!-- {found['name']} -->\n{described(found['name'])}\n<!-- end -->", page)
 
 
+def _member(owner: Any, name: str) -> Any:
+    """Return a member as it was defined; the names of the package are imported on first use."""
+    return getattr(owner, name) if inspect.ismodule(owner) else inspect.getattr_static(owner, name)
+
+
 def described(name: str) -> str:
     """Return the markdown of a public name."""
     *path, last = name.split(".")
     owner: Any = recollect
     for part in path:
         owner = BESIDE.get(part) or inspect.getattr_static(owner, part)
-    value: Any = BESIDE.get(name) or inspect.getattr_static(owner, last)
+    read = (
+        getattr if inspect.ismodule(owner) else inspect.getattr_static
+    )  # names of the package are imported on first use
+    value: Any = BESIDE.get(name) or read(owner, last)
     if inspect.isclass(value):
         return _linked(_class(value, remote=owner is not recollect))
     if isinstance(value, types.UnionType):

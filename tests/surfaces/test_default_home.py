@@ -82,6 +82,10 @@ def test_a_connection_of_a_project_changes_nothing_elsewhere(user: User) -> None
     user("shop", "connect", "cursor", "--project")
     user("boats", "remember", "The ferry leaves at nine")
     assert (user.home / "boats/.recollect").is_dir()
+    user("shop", "connect", "cursor")  # for the user, too
+    user("shop/src", "remember", "Prices include tax")
+    assert (user.home / "shop/.recollect").is_dir()
+    assert not (user.home / ".recollect").exists()
 
 
 def test_a_memory_of_the_user_that_was_connected_earlier_is_found(user: User) -> None:

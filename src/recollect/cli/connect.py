@@ -78,8 +78,9 @@ def connect(
             raise ConfigError(f"{missing}; nothing was changed. First {ConfigError.install('server')}")
         remark(f"{missing}: {ConfigError.install('server')}")
     files = _undo(edits, dry_run=dry_run) if undo else _do(edits, dry_run=dry_run)
-    if not dry_run and not project:
-        note_connection(client, None if undo else shown(call.home, ""), call.named)
+    if not dry_run:
+        place, location = Path.cwd() if project else None, None if undo else shown(call.home, "")
+        note_connection(client, place, location, call.named)
     _print_result(call, chosen, files, dry_run=dry_run, undo=undo)
 
 

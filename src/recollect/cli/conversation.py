@@ -110,7 +110,7 @@ def list_(
     elif not found:
         remark("no conversations yet", limit=limit)
     else:
-        header = ("ref code", "status", "channel", "started", "summary")
+        header = ("ref code", "status", "channel", "started", "title", "summary")
         columns(header, [_row(info) for info in found])
 
 
@@ -124,7 +124,7 @@ def show(call: Invocation, conversation: ConversationId, limit: LimitOption = 50
     if call.json:
         document({"conversation": info, "events": events})
         return
-    heading(info.ref_code, "  ".join((info.status, safe(info.channel_id), iso(info.started_at)[:16])))
+    heading(safe(info.label), "  ".join((info.ref_code, info.status, safe(info.channel_id), iso(info.started_at)[:16])))
     if info.closing_summary:
         pairs([("summary", line(info.closing_summary))])
     pairs((f"{event.seq} {_who(event)}", _content(event)) for event in events)
@@ -405,8 +405,8 @@ def conversation_of(mem: Memory, conversation: str) -> Conversation:
 
 
 def _row(info: ConversationInfo) -> tuple[str, ...]:
-    summary = line(info.closing_summary or "")
-    return info.ref_code, info.status, safe(info.channel_id), iso(info.started_at)[:16], summary
+    summary = "" if info.summary_by == "import" else line(info.closing_summary or "")
+    return info.ref_code, info.status, safe(info.channel_id), iso(info.started_at)[:16], safe(info.label), summary
 
 
 def _content(event: Event) -> str:

@@ -1,6 +1,7 @@
 """The home of a command that names none: that of the folder, else the one that `recollect connect` set up.
 
-A folder, or one above it up to the root of its repository, that has its own `.recollect` uses that. Otherwise it is the
+A folder, or one above it up to the root of its repository, that has its own `.recollect` or was connected by `connect
+--project` uses that. Otherwise it is the
 home that programs of this user are connected to, with the workspace of the folder's project.
 """
 
@@ -19,7 +20,9 @@ from recollect.wiring import is_single_file
 __all__ = ["DefaultHome", "default_home", "first_use", "note_connection"]
 
 STATE = ".local/state/recollect/homes.json"
-"""File with the connected homes by program, and the folders in which the choice was announced."""
+"""File with the connected homes by place and program, and the folders in which the choice was announced."""
+USER = "~"
+"""The place of a connection that is not for a project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,27 +36,28 @@ class DefaultHome:
 def default_home(folder: Path) -> DefaultHome | None:
     """Return what to use in a folder instead of its own `.recollect`, which is not there; None for that one."""
     here, user = folder.resolve(), Path.home().resolve()
-    usual = Settings().home
+    usual, connected = Settings().home, _connected()
     for above in _up_to_repository(here):
         if above != user and (above / usual).is_dir():
             return None if above == here else DefaultHome(str(above / usual))
-    connected = _state().get("connected")
-    if isinstance(connected, dict) and connected:
-        location, workspace = list(connected.values())[-1]
-        return DefaultHome(location, workspace)
+        if str(above) in connected:
+            return connected[str(above)]
+    if USER in connected:
+        return connected[USER]
     own = user / usual
     if (own / "account.db").exists() or (own / "workspaces").is_dir():
         return DefaultHome(str(own), ".")
     return None
 
 
-def note_connection(client: str, location: str | None, workspace: str = "default") -> None:
-    """Record the home that a program of the user is connected to; None if it is not any more."""
-    state = _state()
-    connected = {name: value for name, value in (state.get("connected") or {}).items() if name != client}
+def note_connection(client: str, folder: Path | None, location: str | None, workspace: str = "default") -> None:
+    """Record the home that a program is connected to in a project, or for the user; None if it is not any more."""
+    state, place = _state(), USER if folder is None else str(folder.resolve())
+    known = state.get("connected")
+    known = [one for one in known if one[:2] != [place, client]] if isinstance(known, list) else []
     if location is not None:
-        connected[client] = [location, "default" if is_single_file(location) else workspace]
-    _keep({**state, "connected": connected})
+        known.append([place, client, location, "default" if is_single_file(location) else workspace])
+    _keep({**state, "connected": known})
 
 
 def first_use(folder: Path, chosen: DefaultHome) -> bool:
@@ -65,6 +69,13 @@ def first_use(folder: Path, chosen: DefaultHome) -> bool:
         return False
     _keep({**state, "announced": {**announced, here: chosen.location}})
     return True
+
+
+def _connected() -> dict[str, DefaultHome]:
+    """Return the connected homes by project, and that of the user; of several programs the last one counts."""
+    known = _state().get("connected")
+    rows = known if isinstance(known, list) else []
+    return {place: DefaultHome(location, workspace) for place, _, location, workspace in rows}
 
 
 def _up_to_repository(here: Path) -> list[Path]:

@@ -310,7 +310,8 @@ def _hits(
     wanted = {one for seq, beside in around.items() for one in (seq, *beside)}
     events = {event.seq: event for event in history.events(tx, "events_by_seq", seqs=sorted(wanted))}
     ids = {event.conversation_id for event in events.values()}
-    infos = {row[0]: history.info(row) for row in tx.all("history.conversations_by_id", ids=sorted(ids))}
+    talks = [history.info(row) for row in tx.all("history.conversations_by_id", ids=sorted(ids))]
+    infos = {info.id: info for info in history.titled(tx, talks)}
     # A damaged journal may lack an event or its conversation.
     best = [(seq, score) for seq, score in best if seq in events and events[seq].conversation_id in infos]
     return [

@@ -165,9 +165,9 @@ def find(store: Store, id_or_ref: object) -> ConversationInfo:
     target = names.name(id_or_ref, "conversation")
     with store.read() as tx:
         found = history.conversation(tx, target)
-    if found is None:
-        raise NotFound(f"this agent has no conversation {target!r}; list the conversations to see them")
-    return found
+        if found is None:
+            raise NotFound(f"this agent has no conversation {target!r}; list the conversations to see them")
+        return history.titled(tx, [found])[0]
 
 
 def listed(
@@ -181,7 +181,8 @@ def listed(
 ) -> list[ConversationInfo]:
     """List conversations, newest first; `before` is the cursor (start time, id) of the previous page."""
     with store.read() as tx:
-        return history.conversations(tx, statuses, channel=channel, chat_id=chat_id, limit=limit, before=before)
+        found = history.conversations(tx, statuses, channel=channel, chat_id=chat_id, limit=limit, before=before)
+        return history.titled(tx, found)
 
 
 def transition(tx: Transaction, conversation: str, status: Status, now: int) -> None:

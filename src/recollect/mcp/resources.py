@@ -111,7 +111,10 @@ def add_resources(server: MCPServer[Any]) -> None:
     def conversation(ref: str) -> str:
         found = request_context().memory.conversations.get(ref)
         info = found.info
-        parts = [f"# Conversation {info.ref_code}", f"{info.status}, begun {iso(info.started_at)}"]
+        parts = [
+            f"# {fencing.label(info.label)}",
+            f"Conversation {info.ref_code}, {info.status}, begun {iso(info.started_at)}",
+        ]
         parts += [f"Summary:\n\n{fencing.quoted(info.closing_summary)}"] if info.closing_summary else []
         parts += [
             f"**{fencing.label(event.speaker or event.role)}** ({event.role}) {iso(event.created_at or 0)}\n\n"

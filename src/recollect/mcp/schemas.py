@@ -143,6 +143,7 @@ class ConversationView(TypedDict):
 
     ref_code: str
     id: str
+    title: NotRequired[str]
     status: str
     channel: str
     started_at: str
@@ -256,6 +257,8 @@ def conversation_view(info: ConversationInfo) -> ConversationView:
         "channel": info.channel_id,
         "started_at": iso(info.started_at),
     }
+    if info.title:
+        made["title"] = info.title
     if info.ended_at is not None:
         made["ended_at"] = iso(info.ended_at)
     if info.chat_id:

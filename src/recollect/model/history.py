@@ -102,6 +102,13 @@ class ConversationInfo:
     closing_summary: str | None = None
     summary_by: str | None = None
     """`model`, `fallback` if no model was available or it failed, or `import`."""
+    title: str = ""
+    """The title that it was imported with, else the beginning of the first message of the user; empty without one."""
+
+    @property
+    def label(self) -> str:
+        """The title, or a description if it has none, for lists that people read."""
+        return self.title or ("no message of a user yet" if self.status is Status.ACTIVE else "no message of a user")
 
     @property
     def cursor(self) -> str:

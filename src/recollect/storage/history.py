@@ -33,6 +33,7 @@ __all__ = [
     "reproduces",
     "saved_view",
     "strays",
+    "titled",
     "written_at",
 ]
 
@@ -40,6 +41,8 @@ PAGE = 1_000
 SPARE = 16
 """Extra events to read beyond the number needed, because some are not messages."""
 LONGEST = 9_223_372_036_854_775_807
+TITLE = 80
+"""Maximum length of a title in characters."""
 
 
 @dataclass(slots=True)
@@ -158,6 +161,19 @@ def info(row: Row) -> ConversationInfo:
         )
     except ValueError as error:
         raise Corrupt(f"the conversation {identity} cannot be read: {error}; restore it from a backup") from error
+
+
+def titled(tx: Transaction, found: Sequence[ConversationInfo]) -> list[ConversationInfo]:
+    """Return conversations with their titles."""
+    openings: dict[str, str | None] = dict(tx.all("history.openings", ids=[one.id for one in found])) if found else {}
+    return [replace(one, title=_title(one, openings.get(one.id) or "")) for one in found]
+
+
+def _title(info: ConversationInfo, opening: str) -> str:
+    imported = info.closing_summary if info.summary_by == "import" else None
+    lines = (" ".join(line.split()) for line in (imported or opening).splitlines())
+    title = next(filter(None, lines), "")
+    return title if len(title) <= TITLE else f"{title[:TITLE].rpartition(' ')[0] or title[:TITLE]}…"
 
 
 # Events

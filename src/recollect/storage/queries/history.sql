@@ -34,6 +34,14 @@ FROM conversations WHERE agent = :agent AND status IN (:statuses*)
     AND started_at <= :started_at AND (started_at < :started_at OR id < :id)
 ORDER BY started_at DESC, id DESC LIMIT :limit
 
+-- name: openings
+SELECT id, (
+    SELECT substr(content, 1, 400) FROM events WHERE events.agent = :agent AND conversation_id = conversations.id
+        AND type = 'UserMsg' AND erased_at IS NULL
+    ORDER BY seq LIMIT 1
+)
+FROM conversations WHERE agent = :agent AND id IN (:ids*)
+
 -- name: of_chat
 SELECT id, ref_code, channel_id, status, started_at, ended_at, chat_id, model_id, participants, closing_summary, summary_by
 FROM conversations WHERE agent = :agent AND status = 'active' AND ending = '' AND chat_id = :chat_id

@@ -17,6 +17,9 @@ const AHEAD = 800; // distance in pixels from the end at which more is fetched
 const END = Number.MAX_SAFE_INTEGER; // greater than any sequence number
 const STATUSES = [["", "All"], ["active", "Active"], ["idle", "Idle"], ["archived", "Archived"]];
 
+const ID = /^[0-9a-f-]{16,}$/i; // chat ids of programs, which say nothing to people
+const label = (info) => info.title || (info.chat_id && !ID.test(info.chat_id) && info.chat_id) || "No message of a user yet";
+
 export class ConversationsView {
   #newest = latest();
   #query = {};
@@ -248,9 +251,9 @@ export class ConversationsView {
     const wanted = needles(this.#query.q);
     const text = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []) || (info.status === "active" ? "It still goes on." : "It has no summary.");
     return h("a", { class: "entry-row", href: this.#address({ info, turn }) },
-      h("span", { class: "line" }, h("span", { class: "title" }, turn ? [h("bdi", {}, turn.event.speaker ?? role(turn.event)), ` in ${info.ref_code}`] : info.chat_id ?? info.ref_code), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
+      h("span", { class: "line" }, h("span", { class: "title" }, turn ? [h("bdi", {}, turn.event.speaker ?? role(turn.event)), " in ", h("bdi", {}, label(info))] : h("bdi", {}, label(info))), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
       h("span", { class: "snippet" }, marked(text, wanted)),
-      h("span", { class: "badges" }, status(info), h("span", { class: "badge" }, info.channel_id), info.chat_id && !turn && h("span", { class: "tag" }, info.ref_code)));
+      h("span", { class: "badges" }, status(info), h("span", { class: "badge" }, info.channel_id), !turn && h("span", { class: "tag" }, info.ref_code)));
   }
 
   // One conversation
@@ -412,7 +415,7 @@ export class ConversationsView {
       }
     });
     return [button("Back", () => go(href(["conversations"], this.#query)), { icon: "back", quiet: true, kind: "back" }),
-      h("h1", { tabindex: -1 }, info.chat_id ?? `Conversation ${info.ref_code}`),
+      h("h1", { tabindex: -1 }, label(info)),
       h("div", { class: "actions" }, button("About", () => { this.#top = this.detail.scrollTop = 0; this.about.focus({ preventScroll: true }); }, { title: "What there is to know about it, above what was said" }),
         may("write") && [info.status === "active" && act("Idle", "idle", "Set it idle?", "It is marked as over, and nothing else is done: no summary, and its own entries stay. There is no way back to active."),
         info.status !== "archived" && act("Archive", "archive", "Archive it?", "It leaves the usual lists. Everything that was said stays, and so does its scratchpad. There is no way back."),

@@ -251,7 +251,7 @@ export class MemoryView {
     const dated = (key, label) => h("input", { type: "date", "aria-label": label, "data-name": key, value: q[key], onchange: (event) => this.#choose({ [key]: event.target.value }) });
     set(this.filters,
       select(SCOPES, q.scope, (value) => this.#choose({ scope: value, conversation: "", channel: "" }), { "aria-label": "Scope", "data-name": "scope" }),
-      q.scope === "conversation" && this.#within("conversation", "All conversations", "/v1/conversations", { include_archived: true }, (one) => [one.ref_code, `${one.ref_code}, ${ago(one.started_at)}`]),
+      q.scope === "conversation" && this.#within("conversation", "All conversations", "/v1/conversations", { include_archived: true }, (one) => [one.ref_code, `${one.title || one.ref_code}, ${ago(one.started_at)}`]),
       q.scope === "channel" && this.#within("channel", "All channels", "/v1/channels", {}, (one) => [one.id, one.name]),
       select(KINDS, q.kind, (value) => this.#choose({ kind: value }), { "aria-label": "Kind", "data-name": "kind" }),
       select(SPANS, range, (value) => this.#choose(value === "range" ? { since: new Date(Date.now() - 30 * DAY).toISOString().slice(0, 10), until: "" } : { since: value, until: "" }), { "aria-label": "Time", "data-name": "time" }),
