@@ -319,3 +319,41 @@ def test_what_was_written_since_the_last_context_is_in_the_next_one(home: Home) 
     mem.forget(mem.list(category="tasks")[0].id)
     assert "Buy paint" not in mem.context("paint the gate").text
     assert "Buy paint" not in home.agent("ben").context("paint the gate").text
+
+
+def test_a_block_says_in_one_line_that_nothing_answers(mem: Memory) -> None:
+    mem.set_project("A harbour.")
+    mem.remember("The bakery opens at seven")
+    found = mem.context("which hospital treated the volcano researcher?")
+    assert not found.answered
+    assert found.text.splitlines()[:3] == [
+        "## MEMORY CONTEXT",
+        "Nothing stored seems to answer this command.",
+        "Project:",
+    ]
+
+
+def test_the_same_memory_and_command_give_the_same_bytes_in_another_process(location: str, clock: FixedClock) -> None:
+    command = "where does the sailing boat lie?"
+    blocks = set()
+    for attempt in range(3):
+        with recollect.open(location, clock=clock) as home:
+            mem = home.agent("ana")
+            if not attempt:
+                mem.set_project("A harbour.")
+                for number in range(5):
+                    mem.remember(f"The sailing boat number {number} lies at pier four")
+                    talked(mem, ("Ana", f"The sailing boat of Rui lies at pier {number}."))
+            blocks |= {mem.context(command).text, mem.context(command).text}
+    assert len(blocks) == 1
+
+
+def test_what_does_not_depend_on_the_command_begins_the_block(mem: Memory) -> None:
+    mem.set_project("A harbour.")
+    talked(mem, ("Ana", "The boats are in the water."))
+    mem.remember("The bakery opens at seven", category="decisions")
+    mem.remember("The gate is painted blue", category="decisions")
+    blocks = [mem.context(command).text for command in ("when does the bakery open?", "the colour of the gate")]
+    beginnings = {block[: block.index("Relevant Decisions:")] for block in blocks}
+    assert len(beginnings) == 1
+    assert "A harbour." in blocks[0][: len(beginnings.pop())]

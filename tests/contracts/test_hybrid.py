@@ -433,3 +433,20 @@ def test_the_parts_of_the_lists_are_together_the_fused_score(mem: Memory) -> Non
         assert hit.why is not None
         assert hit.why.words_part + hit.why.vector_part == pytest.approx(hit.why.fused)
         assert hit.score == pytest.approx(hit.why.fused * hit.why.decay)
+
+
+def test_an_entry_of_the_account_is_ranked_as_in_a_single_file(
+    mem: Memory, embedder: FaultyEmbedder, clock: FixedClock, tmp_path: Path
+) -> None:
+    """Entries of the account have no vector; in a database of their own, too, their words stand in for it."""
+
+    def ranked(memory: Memory) -> list[tuple[str, float]]:
+        memory.remember("We deploy the shop by day")
+        memory.remember("Deploy day talk")
+        memory.remember("The gate is blue")
+        long = "The deploy day of the shop is Wednesday unless there is a fair in town and nobody has time for it"
+        memory.remember(long, scope="account")
+        return [(hit.entry.content, round(hit.score, 3)) for hit in memory.recall("deploy day of the shop")]
+
+    with recollect.open(tmp_path / "single.db", embedder=embedder, clock=clock) as single:
+        assert ranked(mem) == ranked(single.agent("ana"))

@@ -489,3 +489,10 @@ def test_a_transcript_that_holds_more_of_the_query_stays_before_a_note(mem: Memo
     talk.end()
     mem.remember("The lighthouse is closed.")
     assert mem.recall("who paints the lantern of the lighthouse?")[0].entry.content != "The lighthouse is closed."
+
+
+def test_a_full_match_in_the_account_comes_first(mem: Memory) -> None:
+    for number in range(8):
+        mem.remember(f"The deploy of module {number} of the web shop waits for the review")
+    mem.remember("Deploy day of the web shop: Wednesday", scope="account")
+    assert mem.recall("deploy day of the web shop")[0].entry.scope == "account"

@@ -341,9 +341,9 @@ def _searched(
         if vector is not None and store.vectors is not None and counters.vectors:
             near = _nearest(tx, counters, store, vector, depth, request=request, looked=looked)
         missing: set[int] = set()
-        if near and store.vectors is not None:
+        if vector is not None:
             missing = {doc for doc, _ in lexical}.difference(doc for doc, _ in near)
-            missing -= store.vectors.embedded(tx, list(missing))
+            missing -= store.vectors.embedded(tx, list(missing)) if store.vectors is not None else set()
     return _Candidates(store, lexical, near, missing, looked.signs)
 
 
