@@ -36,6 +36,7 @@ __all__ = [
     "close",
     "content_hash",
     "find",
+    "forget_reasons",
     "from_snapshot",
     "get",
     "insert",
