@@ -24,14 +24,15 @@ TOOLS = {
     "memory_query",
     "memory_upsert",
     "memory_note",
+    "memory_read",
     "memory_context",
     "conversation",
     "scratchpad",
     "memory_compact",
     "forge_reminder",
-    "forge_memory_checkpoint",
-    "memory_history",
 }
+GIT_TOOLS = {"forge_memory_checkpoint", "memory_history"}
+"""Listed only where the files have a git history."""
 JOBS = {"checkpoints", "extract", "shelve", "consolidate", "age", "retain", "reindex", "vacuum"}
 """Those that run at once where they never ran."""
 HELLO = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
@@ -50,8 +51,17 @@ class Agent:
         done = await self.client.call_tool(tool, arguments)
         assert isinstance(done, CallToolResult)
         assert not done.is_error, done.content
-        assert json.loads(done.content[0].text) == done.structured_content  # type: ignore[union-attr]
+        text = done.content[0].text  # type: ignore[union-attr]
+        assert done.structured_content is not None
+        assert "results" in done.structured_content or json.loads(text) == done.structured_content
         return done.structured_content
+
+    async def text(self, tool: str, **arguments: Any) -> str:
+        """The text of a result."""
+        done = await self.client.call_tool(tool, arguments)
+        assert isinstance(done, CallToolResult)
+        assert not done.is_error, done.content
+        return done.content[0].text  # type: ignore[union-attr]
 
     async def refused(self, tool: str, **arguments: Any) -> str:
         """The text of the error; a result fails the test."""

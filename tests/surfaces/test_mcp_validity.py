@@ -19,7 +19,14 @@ def test_a_model_says_what_holds_what_held_and_who_said_so(home: Home, clock: Fi
         assert (done["note"]["name"], done["note"]["valid_from"]) == ("deploy day", "2026-05-02T00:00:00Z")
         clock.set(milliseconds("2026-06-02"))
         (now,) = (await agent("memory", action="recall", query="deploys"))["results"]
-        assert now == {"id": done["note"]["id"], "content": "Deploys: Wednesdays", "tags": []}
+        assert now == {
+            "id": done["note"]["id"],
+            "name": "deploy day",
+            "content": "Deploys: Wednesdays",
+            "tags": [],
+            "created_at": "2026-05-02T00:00:00Z",
+            "origin": "user",
+        }
         (then,) = (await agent("memory", action="recall", query="deploys", as_of="2026-04-02"))["results"]
         told = {name: then[name] for name in ("content", "origin", "since", "until")}
         assert told == {

@@ -5,6 +5,7 @@ from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
+from pydantic import ValidationError
 
 import recollect
 from recollect.mcp.notes import TOOLS
@@ -38,8 +39,16 @@ def test_an_entry_survives_its_row_and_its_snapshot() -> None:
 
 
 def test_the_tools_and_the_form_of_the_page_have_the_limits_of_the_library() -> None:
-    note = next(tool for tool in TOOLS if tool.name == "memory_note").parameters["properties"]
-    assert (note["tags"]["maxItems"], note["tags"]["items"]["maxLength"]) == (TAGS.count, TAGS.length)
-    assert (note["name"]["maxLength"], note["content"]["maxLength"]) == (LINE_LENGTH, CONTENT_BYTES)
+    arguments = next(tool for tool in TOOLS if tool.name == "memory").fn_metadata.arg_model
+    for name, longest in {"name": "n" * LINE_LENGTH, "content": "c" * CONTENT_BYTES}.items():
+        arguments.model_validate({"action": "remember", name: longest})
+        with pytest.raises(ValidationError, match=f"at most {len(longest)} characters"):
+            arguments.model_validate({"action": "remember", name: longest + "+"})
+    tags = ["t" * TAGS.length] * TAGS.count
+    arguments.model_validate({"action": "remember", "tags": tags})
+    with pytest.raises(ValidationError, match=f"at most {TAGS.count} items"):
+        arguments.model_validate({"action": "remember", "tags": [*tags, "t"]})
+    with pytest.raises(ValidationError, match=f"at most {TAGS.length} characters"):
+        arguments.model_validate({"action": "remember", "tags": ["t" * TAGS.length + "+"]})
     form = (Path(recollect.__file__).parent / "ui/static/views/form.js").read_text(encoding="utf-8")
     assert re.findall(r"maxlength: ([\d_]+)", form) == [str(LINE_LENGTH), "1_000_000"]

@@ -44,6 +44,7 @@ def test_knowledge_is_what_was_written_to_stay(home: Home, mem: Memory) -> None:
                     "tier": "knowledge",
                     "key": "quay",
                     "content": "The granite quay is closed.",
+                    "origin": "agent",
                     "created_at": NOW,
                     "source_agent": "ana",
                 }
@@ -65,6 +66,7 @@ def test_working_memory_is_read_by_words_and_by_hash(mem: Memory) -> None:
         "role": "user",
         "speaker": "Marta",
         "content": event.content,
+        "origin": "user",
         "created_at": NOW,
         "source_agent": "ana",
     }

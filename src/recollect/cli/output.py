@@ -163,7 +163,7 @@ def holding(entry: Entry, state: State) -> str:
 
 def brief(entry: Entry, text: str, state: State) -> None:
     """Print an entry in brief: name or id, a few facts, and some text, wrapped on a terminal."""
-    facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10]]
+    facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10], entry.origin]
     facts.append(holding(entry, state))
     heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
     _indented(Text(line(text)))

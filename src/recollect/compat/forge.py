@@ -17,11 +17,10 @@ __all__ = ["TOOLS", "CheckpointResult", "ReminderResult", "ReminderView", "forge
 
 REMINDER: Actions = {
     "add": (("at", "message"), ("recipient", "plugin", "session_id")),
-    "list": ((), ("include_delivered", "limit")),
-    "due": ((), ("limit",)),
     "done": (("id",), ()),
     "cancel": (("id",), ()),
 }
+UNLISTED_REMINDER: Actions = {"list": ((), ("include_delivered", "limit")), "due": ((), ("limit",))}
 
 
 @with_config(STRICT)
@@ -58,33 +57,24 @@ class CheckpointResult(TypedDict):
 
 
 def forge_reminder(
-    action: Annotated[Literal["add", "list", "due", "done", "cancel"], Field(description="What to do.")] = "add",
+    action: Literal["add", "done", "cancel", "list", "due"] = "add",
     *,
-    at: Annotated[
-        Line | None,
-        Field(description="For add: after a time such as 10m, 2h or 1d, or RFC 3339: 2026-03-16T14:32:00Z."),
-    ] = None,
-    message: Annotated[LongText | None, Field(description="For add: the text to deliver.")] = None,
-    recipient: Annotated[Line | None, Field(description="For add: the recipient, if not the user.")] = None,
-    plugin: Annotated[Line | None, Field(description="For add: the plugin or channel that delivers it.")] = None,
-    session_id: Annotated[
-        Line | None, Field(description="For add: the session it belongs to; by default this one.")
-    ] = None,
-    id: Annotated[Line | None, Field(description="For done and cancel: its id.")] = None,
-    include_delivered: Annotated[bool | None, Field(description="For list: also delivered ones.")] = None,
-    limit: Annotated[
-        int | None, Field(ge=1, le=100, description="For list and due: maximum number; default 20.")
-    ] = None,
+    at: Annotated[Line | None, Field(description="10m, 2h, 1d, or RFC 3339.")] = None,
+    message: LongText | None = None,
+    recipient: Line | None = None,
+    plugin: Line | None = None,
+    session_id: Line | None = None,
+    id: Line | None = None,
+    include_delivered: bool | None = None,
+    limit: Annotated[int | None, Field(ge=1, le=100)] = None,
 ) -> ReminderResult:
-    """Reminders: add one, list pending ones, see which are due, mark one as delivered (done), cancel one.
+    """Add a reminder when the user asks or a task has a date, cancel it, or mark it as delivered (done). `memory_read`
+    lists them; tell the user at the beginning of a session which are due.
 
-    Use `add` when the user asks to be reminded or a task has a date. Call `due` at the beginning of a session, tell the
-    user, and mark each one as `done`.
-
-    Example: {"at": "2h", "message": "Check whether the deployment went through"}
+    Example: {"action": "add", "at": "2h", "message": "Check whether the deployment went through"}
     """
     checked(
-        REMINDER,
+        {**REMINDER, **UNLISTED_REMINDER},
         action,
         at=at,
         message=message,
@@ -111,11 +101,10 @@ def forge_reminder(
 
 
 def forge_memory_checkpoint(
-    note: Annotated[Line | None, Field(description="The reason, in a few words.")] = None,
+    note: Annotated[Line | None, Field(description="The reason.")] = None,
 ) -> CheckpointResult:
-    """Commit the current state of the memory's files to their git repository, so that it can be restored.
-
-    Use it before a large clean-up of notes and after important work. Skipped if nothing has changed.
+    """Commit the memory's files to git, before a large clean-up of notes and after important work. Skipped if nothing
+    has changed since the last commit.
 
     Example: {"note": "before merging the deployment notes"}
     """
@@ -146,6 +135,6 @@ def _view(one: Reminder) -> ReminderView:
 
 
 TOOLS: list[Tool] = [
-    tool(forge_reminder, title="Reminders", destroys=True),
+    tool(forge_reminder, title="Reminders", actions=REMINDER, destroys=True),
     tool(forge_memory_checkpoint, title="Checkpoint of the files", repeats=True),
 ]

@@ -186,6 +186,8 @@ def _entry(entry: Entry, store: str) -> dict[str, Any]:
         **({"key": entry.name} if entry.name else {}),
         **({"session_id": entry.conversation_id} if entry.conversation_id else {}),
         "content": entry.content,
+        **({"category": str(entry.category)} if entry.category else {}),
+        "origin": str(entry.origin),
         "created_at": iso(entry.created_at),
     }
 
@@ -199,5 +201,6 @@ def _event(event: Event, store: str) -> dict[str, Any]:
         "role": event.role,
         **({"speaker": event.speaker} if event.speaker else {}),
         "content": event.content,
+        "origin": str(event.origin),
         "created_at": iso(event.created_at or 0),
     }

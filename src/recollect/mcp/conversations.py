@@ -35,19 +35,24 @@ __all__ = [
 ]
 
 CONVERSATION: Actions = {
-    "start": ((), ("channel", "chat_id", "model_id", "participants", "resume")),
     "append": (("messages",), ("conversation",)),
-    "get": ((), ("conversation", "limit")),
-    "list": ((), ("channel", "chat_id", "include_archived", "limit")),
+    "start": ((), ("channel", "chat_id", "participants", "resume")),
     "idle": ((), ("conversation",)),
     "archive": ((), ("conversation",)),
     "end": ((), ("conversation",)),
 }
+UNLISTED_CONVERSATION: Actions = {
+    "start": ((), ("channel", "chat_id", "model_id", "participants", "resume")),
+    "get": ((), ("conversation", "limit")),
+    "list": ((), ("channel", "chat_id", "include_archived", "limit")),
+}
 SCRATCHPAD: Actions = {
     "write": (("key", "value"), ("conversation", "owner")),
+    "clear": ((), ("key", "conversation", "owner")),
+}
+UNLISTED_SCRATCHPAD: Actions = {
     "read": (("key",), ("conversation", "owner")),
     "list": ((), ("conversation", "owner")),
-    "clear": ((), ("key", "conversation", "owner")),
 }
 Json = Annotated[JsonValue, WithJsonSchema({"type": ["string", "number", "boolean", "null", "array", "object"]})]
 """Any JSON value, with an explicit schema: some clients reject an empty one."""
@@ -98,47 +103,30 @@ def _with_few_keys(value: object) -> object:
 
 
 def conversation(
-    action: Annotated[
-        Literal["start", "append", "get", "list", "idle", "archive", "end"], Field(description="What to do.")
-    ],
+    action: Literal["append", "start", "idle", "archive", "end", "get", "list"],
     conversation: ConversationRef | None = None,
     *,
     messages: Annotated[
         list[Annotated[MessageInput, BeforeValidator(_with_few_keys)]] | None,
-        Field(max_length=1_000, description="For append: the messages, in order. Those already stored are skipped."),
+        Field(max_length=1_000, description="Stored ones are skipped."),
     ] = None,
-    channel: Annotated[Line | None, Field(description="For start: the topic. For list: only of this channel.")] = None,
-    chat_id: Annotated[Line | None, Field(description="For start and list: the chat it belongs to.")] = None,
-    model_id: Annotated[Line | None, Field(description="For start: the id of the model.")] = None,
+    channel: Line | None = None,
+    chat_id: Line | None = None,
+    model_id: Line | None = None,
     participants: Annotated[
-        list[Line] | None, Field(max_length=100, description="For start: other agents that share its scratchpad.")
+        list[Line] | None, Field(max_length=100, description="Agents that share its scratchpad.")
     ] = None,
-    resume: Annotated[
-        bool | None, Field(description="For start: resume the active conversation of the chat_id, if there is one.")
-    ] = None,
-    include_archived: Annotated[bool | None, Field(description="For list: include archived ones.")] = None,
-    limit: Annotated[
-        int | None,
-        Field(
-            ge=1,
-            le=1_000,
-            description="For get: maximum number of last events. For list: of conversations. Default 20.",
-        ),
-    ] = None,
+    resume: Annotated[bool | None, Field(description="The active one of the chat_id.")] = None,
+    include_archived: bool | None = None,
+    limit: Annotated[int | None, Field(ge=1, le=1_000)] = None,
 ) -> ConversationResult:
-    """Keep the conversations themselves: start one, append what was said, read one, list them, and end one.
-
-    Append the important turns while you work; ending makes a summary, a hand-off for the next session, decisions and
-    lessons out of them. `end` when the work is done; `idle` only says that it is over, which leaves nothing to `end`;
-    `archive` puts it away. A session has one conversation, which begins with the first `append`; its ref code is in
-    every result.
-
-    Decisions and lessons are taken from what the assistant said ("We decided to …", "Learned: …").
+    """Keep what is said: append important turns; the first starts the session's conversation. end it when the work is
+    done, which makes a summary, hand-off, decisions and lessons. idle and archive only change its status.
 
     Example: {"action": "append", "messages": [{"role": "assistant", "content": "We decided to use SQLite."}]}
     """
     checked(
-        CONVERSATION,
+        {**CONVERSATION, **UNLISTED_CONVERSATION},
         action,
         conversation=conversation,
         messages=messages,
@@ -186,22 +174,18 @@ def conversation(
 
 
 def scratchpad(
-    action: Annotated[Literal["write", "read", "list", "clear"], Field(description="What to do.")],
-    key: Annotated[Line | None, Field(description="The name of the value; for clear: only this one.")] = None,
-    value: Annotated[Json, Field(description="For write: any JSON but null.")] = None,
+    action: Literal["write", "clear", "read", "list"],
+    key: Line | None = None,
+    value: Annotated[Json, Field(description="Any JSON but null.")] = None,
     conversation: ConversationRef | None = None,
-    owner: Annotated[
-        Line | None, Field(description="The agent of the conversation, if you are one of its participants.")
-    ] = None,
+    owner: Annotated[Line | None, Field(description="If you only take part.")] = None,
 ) -> ScratchpadResult:
-    """Temporary values of the conversation that is going on, by key: write, read, list or clear them.
-
-    Use it for the state of the current work: a plan, the current step, intermediate results; also to share them with
-    the other participants of the conversation. What should last belongs in `memory`.
+    """Temporary values of this conversation: a plan, the current step. clear removes one key or all, `memory_read`
+    reads them. What should last belongs in `memory`.
 
     Example: {"action": "write", "key": "plan", "value": ["read the log", "fix the test"]}
     """
-    checked(SCRATCHPAD, action, key=key, value=value, conversation=conversation, owner=owner)
+    checked({**SCRATCHPAD, **UNLISTED_SCRATCHPAD}, action, key=key, value=value, conversation=conversation, owner=owner)
     pad, ref = _pad(conversation, owner, begin=action == "write")
     result: ScratchpadResult = {"ok": True, "conversation": ref}
     if action == "list":
@@ -223,16 +207,10 @@ def scratchpad(
 
 def memory_compact(
     conversation: ConversationRef | None = None,
-    lane: Annotated[
-        Literal["edge", "core"],
-        Field(description="edge is the conversation with the user, core the work in the background."),
-    ] = "edge",
+    lane: Annotated[Literal["edge", "core"], Field(description="edge: with the user; core: background.")] = "edge",
 ) -> CompactResult:
-    """Fold the older part of the conversation into a summary now, so that the prompt gets shorter. Nothing is lost: the
-    events stay in the journal and can still be found.
-
-    Use it when the conversation has become long, or when one part of the work is done and another begins. It happens
-    by itself as well, so it is seldom needed.
+    """Fold the older part of the conversation into a summary now; seldom needed, as it happens by itself. Nothing is
+    lost: the turns can still be found.
 
     Example: {}
     """
@@ -257,7 +235,7 @@ def _pad(conversation: str | None, owner: str | None, *, begin: bool) -> tuple[S
 
 
 TOOLS: list[Tool] = [
-    tool(conversation, title="Keep conversations", destroys=True),  # `end` clears entries of its scope
-    tool(scratchpad, title="Temporary values", destroys=True, repeats=True),
+    tool(conversation, title="Keep conversations", actions=CONVERSATION, destroys=True),  # `end` clears its entries
+    tool(scratchpad, title="Temporary values", actions=SCRATCHPAD, destroys=True, repeats=True),
     tool(memory_compact, title="Shorten the conversation"),
 ]

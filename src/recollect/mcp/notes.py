@@ -9,22 +9,28 @@ from typing_extensions import TypedDict
 from recollect.compat import store_tools
 from recollect.errors import Invalid
 from recollect.mcp.request_context import request_context
+from recollect.mcp.result_text import found_text
 from recollect.mcp.schemas import (
     STRICT,
     AsOf,
+    CategoryName,
     ChangeView,
     ConversationRef,
     EntryRef,
     HitView,
+    Importance,
     IncludePast,
+    LifetimeName,
     Line,
     LongText,
+    NewNote,
     NoteView,
-    OriginArgument,
+    OriginName,
     PairView,
+    ScopeName,
     Tag,
     TagList,
-    TargetAgent,
+    ToolLimit,
     change_view,
     hit_views,
     note_view,
@@ -51,36 +57,34 @@ __all__ = [
     "memory_upsert",
 ]
 
-ToolLimit = Annotated[int, Field(ge=1, le=100)]
-
+_NEW = ("name", "category", "tags", "context", "scope", "valid_from", "valid_until", "origin")
+_ADD = (("content",), (*_NEW, "channel", "conversation", "importance", "lifetime"))
 MEMORY: Actions = {
-    "remember": (("content",), ("tags", "context", "origin")),
+    "remember": (("content",), _NEW),
     "recall": (("query",), ("limit", "mode", "as_of", "include_past")),
     "forget": (("id",), ()),
 }
 NOTE: Actions = {
-    "add": (
-        ("content",),
-        (
-            *("name", "tags", "context", "category", "scope", "importance", "lifetime", "channel", "conversation"),
-            *("valid_from", "valid_until", "origin"),
-        ),
-    ),
+    "write": (("target",), ("content", "tags", "category", "origin")),
     "supersede": (("target", "content"), ("valid_from", "why", "origin")),
     "retract": (("target",), ("why",)),
-    "write": (("target",), ("content", "tags", "context", "category", "importance", "origin")),
     "rename": (("target", "name"), ()),
     "alias": (("target", "name"), ()),
     "remove": (("target",), ()),
     "restore": (("target",), ("name",)),
+    "resolve": (("target", "resolution"), ("content", "why")),
+}
+UNLISTED_NOTE: Actions = {
+    "add": _ADD,
+    "write": (("target",), ("content", "tags", "context", "category", "importance", "origin")),
     "show": (("target",), ()),
     "history": (("target",), ()),
     "links": (("target",), ()),
     "trash": ((), ("limit",)),
     "list": ((), ("kind", "category", "scope", "tag", "limit", "before", "as_of", "include_past")),
     "review": ((), ("limit",)),
-    "resolve": (("target", "resolution"), ("content", "why")),
 }
+"""What is accepted as well: actions that `memory` and `memory_read` offer, and seldom used arguments."""
 
 
 @with_config(STRICT)
@@ -106,6 +110,8 @@ class QueryHit(TypedDict):
     role: NotRequired[str]
     speaker: NotRequired[str]
     content: str
+    category: NotRequired[str]
+    origin: str
     source_agent: str
     created_at: str
 
@@ -155,56 +161,53 @@ class ContextResult(TypedDict):
 
 
 def memory(
-    action: Annotated[Literal["remember", "recall", "forget"], Field(description="What to do.")],
-    content: Annotated[LongText | None, Field(description="For remember: one fact, in a sentence or a few.")] = None,
+    action: Literal["remember", "recall", "forget"],
+    content: LongText | None = None,
     *,
-    tags: Annotated[TagList | None, Field(description="For remember: tags.")] = None,
-    context: Annotated[
-        LongText | None, Field(description="For remember: where it came from, or why it matters.")
-    ] = None,
-    query: Annotated[
-        LongText | None, Field(description="For recall: a question or some words; there is no syntax.")
-    ] = None,
-    limit: Annotated[ToolLimit | None, Field(description="For recall: maximum number of results; default 5.")] = None,
-    mode: Annotated[
-        Literal["keyword", "vector", "hybrid"] | None,
-        Field(description="For recall: by words, by meaning, or both; default hybrid."),
-    ] = None,
-    id: Annotated[
-        EntryRef | None,
-        Field(description="For forget: the id that remember or recall gave; ok is false if it is not there."),
-    ] = None,
-    origin: OriginArgument | None = None,
+    name: Line | None = None,
+    category: CategoryName | None = None,
+    tags: TagList | None = None,
+    context: Annotated[LongText | None, Field(description="Source or reason.")] = None,
+    scope: Annotated[ScopeName | None, Field(description="Default workspace.")] = None,
+    channel: Line | None = None,
+    conversation: ConversationRef | None = None,
+    importance: Importance | None = None,
+    lifetime: LifetimeName | None = None,
+    valid_from: Annotated[Line | None, Field(description="A date.")] = None,
+    valid_until: Line | None = None,
+    origin: Annotated[OriginName | None, Field(description="Who said it; default agent.")] = None,
+    query: Annotated[LongText | None, Field(description="A question or words.")] = None,
+    limit: Annotated[ToolLimit | None, Field(description="Default 5.")] = None,
+    mode: Literal["keyword", "vector", "hybrid"] | None = None,
     as_of: AsOf | None = None,
     include_past: IncludePast | None = None,
+    id: EntryRef | None = None,
 ) -> MemoryResult:
-    """Your long-term memory, which outlives this conversation: remember a fact, recall facts, forget one.
+    """Your memory across sessions. Recall before you answer what may depend on earlier ones: preferences, decisions,
+    conventions, names. Remember what will matter later, one fact at a time; later sessions begin with what has a
+    category (tasks as `- [ ] …`). Forget what was wrong.
 
-    Recall before you answer anything that may depend on earlier sessions: preferences of the user, decisions,
-    conventions, names, how something is done here. Remember what will still matter in a later session, one fact at a
-    time, as soon as you learn it. Forget what turned out to be wrong. A recall with a `confidence` found nothing that
-    answers the query, only the nearest.
-
-    Examples: {"action": "recall", "query": "when do we deploy?"} and {"action": "remember", "content": "We deploy on
-    Tuesdays, never on Fridays.", "tags": ["deploy"]}
+    Examples: {"action": "recall", "query": "when do we deploy?"} {"action": "remember", "content": "We deploy on
+    Tuesdays.", "category": "decisions"}
     """
-    checked(
-        MEMORY,
-        action,
-        content=content,
-        tags=tags,
-        context=context,
-        query=query,
-        limit=limit,
-        mode=mode,
-        id=id,
-        origin=origin,
-        as_of=as_of,
-        include_past=include_past,
-    )
+    new: NewNote = {
+        "name": name,
+        "category": category,
+        "tags": tags,
+        "context": context,
+        "scope": scope,
+        "channel": channel,
+        "conversation": conversation,
+        "importance": importance,
+        "lifetime": lifetime,
+        "valid_from": valid_from,
+        "valid_until": valid_until,
+        "origin": origin,
+    }
+    searched = {"query": query, "limit": limit, "mode": mode, "as_of": as_of, "include_past": include_past}
+    checked({**MEMORY, "remember": _ADD}, action, content=content, id=id, **new, **searched)
     if action == "remember":
-        made = request_context().writing().remember(str(content), tags=tags or (), context=context, origin=origin)
-        return {"ok": True, "id": made.id}
+        return {"ok": True, "id": _add(str(content), new).id}
     if action == "forget":
         return {"ok": request_context().writing().forget(str(id))}
     hits = request_context().memory.recall(
@@ -221,41 +224,48 @@ def memory(
     return found
 
 
+def _add(content: str, new: NewNote) -> Entry:
+    """Store a note. A hand-off belongs to the conversation of the session, so that ending it writes no second one."""
+    mem = request_context().writing()
+    conversation = new["conversation"]
+    if new["scope"] == "conversation":
+        conversation = request_context().conversation(conversation, begin=True).id
+    elif new["category"] == "handoffs":
+        conversation = conversation or request_context().current()
+    return mem.remember(
+        content,
+        name=new["name"],
+        tags=new["tags"] or (),
+        context=new["context"],
+        category=new["category"],
+        scope=new["scope"] or Scope.WORKSPACE,
+        channel=new["channel"],
+        conversation=conversation,
+        importance=0.5 if new["importance"] is None else new["importance"],
+        lifetime=new["lifetime"],
+        valid_from=new["valid_from"],
+        valid_until=new["valid_until"],
+        origin=new["origin"],
+    )
+
+
 def memory_query(
-    store: Annotated[
-        Literal["working", "session", "knowledge"],
-        Field(description="working: this conversation. session: past conversations. knowledge: facts kept by key."),
-    ] = "knowledge",
+    store: Literal["working", "session", "knowledge"] = "knowledge",
     mode: Annotated[
         Literal["keyword", "hash", "semantic", "text", "session_detail"] | None,
-        Field(
-            description="working: keyword or hash. session: semantic, text or session_detail. knowledge: semantic or "
-            "text. Default: the first of these."
-        ),
+        Field(description="Default: the first of its store."),
     ] = None,
     *,
-    query: Annotated[
-        LongText | None, Field(description="A question or some words; not for hash and session_detail.")
-    ] = None,
-    hash: Annotated[Line | None, Field(description="For mode hash: the hash of an event, or its beginning.")] = None,
-    session_id: Annotated[
-        Line | None, Field(description="For session_detail: the id or ref code of a past one.")
-    ] = None,
-    target_agent: Annotated[TargetAgent | None, Field()] = None,
-    conversation: Annotated[
-        ConversationRef | None, Field(description="For store working; default: this session's.")
-    ] = None,
-    limit: Annotated[ToolLimit, Field(description="The most results.")] = 10,
-    after: Annotated[
-        int | None, Field(ge=0, le=2**63 - 1, description="For session_detail: `next` of the previous page.")
-    ] = None,
+    query: Annotated[LongText | None, Field(description="A question or words.")] = None,
+    hash: Annotated[Line | None, Field(description="Of a turn.")] = None,
+    session_id: Annotated[Line | None, Field(description="Ref code or id.")] = None,
+    target_agent: Annotated[Line | None, Field(description="Read another agent.")] = None,
+    conversation: Annotated[ConversationRef | None, Field(description="For working.")] = None,
+    limit: ToolLimit = 10,
+    after: Annotated[int | None, Field(ge=0, le=2**63 - 1, description="`next` of the page before.")] = None,
 ) -> QueryResult:
-    """Look something up in one particular store: what was said in this conversation, what was said in past ones, or
-    the knowledge kept by key.
-
-    Use it when `memory` recall is too broad: to read a past conversation from its beginning (`conversation` get reads
-    its end), to find exact words, or to read what another agent of this workspace knows. The working memory of other
-    agents is never readable.
+    """Search one store. knowledge: notes (modes semantic, text). session: past conversations (semantic, text;
+    session_detail reads one from its beginning, by pages). working: this conversation (keyword, hash).
 
     Example: {"store": "session", "mode": "text", "query": "port of the staging database"}
     """
@@ -289,19 +299,14 @@ def memory_query(
 
 
 def memory_upsert(
-    op: Annotated[
-        Literal["insert", "update", "delete"],
-        Field(description="insert writes, and replaces an existing value; update needs an existing key."),
-    ],
-    key: Annotated[Line | None, Field(description='The name of the fact, for example "staging database port".')] = None,
-    content: Annotated[LongText | None, Field(description="For insert and update: the fact as it is now.")] = None,
+    op: Literal["insert", "update", "delete"],
+    key: Line | None = None,
+    content: LongText | None = None,
     tags: TagList | None = None,
-    origin: OriginArgument | None = None,
+    origin: OriginName | None = None,
 ) -> UpsertResult:
-    """Keep knowledge under a key, so that there is exactly one current value: insert, update or delete it.
-
-    Use it for facts that change, where a second note would contradict the first one: a version, an address, the state
-    of a task. The old text stays in the history of the entry. For facts that only add up use `memory` remember.
+    """Keep a fact that changes, such as a version or an address, under a key with one current value. insert replaces,
+    update needs an existing key. Old values stay in its history.
 
     Example: {"op": "insert", "key": "staging database port", "content": "5433"}
     """
@@ -310,83 +315,54 @@ def memory_upsert(
 
 
 def memory_note(
-    action: Annotated[
-        Literal[
-            "add",
-            "write",
-            "supersede",
-            "retract",
-            "rename",
-            "alias",
-            "remove",
-            "restore",
-            "show",
-            "history",
-            "links",
-            "list",
-            "trash",
-            "review",
-            "resolve",
-        ],
-        Field(description="What to do."),
+    action: Literal[
+        "write",
+        "supersede",
+        "retract",
+        "rename",
+        "alias",
+        "remove",
+        "restore",
+        "resolve",
+        "add",
+        "show",
+        "history",
+        "links",
+        "trash",
+        "list",
+        "review",
     ],
-    target: Annotated[
-        EntryRef | None, Field(description="The entry; not for add, list, trash, review. For resolve: the pair's id.")
-    ] = None,
+    target: Annotated[EntryRef | None, Field(description="Name, alias or id.")] = None,
     *,
-    name: Annotated[Line | None, Field(description="For add, rename, alias, restore: a free name.")] = None,
-    content: Annotated[LongText | None, Field(description="For add, write, supersede and merge: the text.")] = None,
-    tags: Annotated[TagList | None, Field(description="For add and write.")] = None,
-    context: Annotated[
-        LongText | None, Field(description="For add and write: where it came from, why it matters.")
-    ] = None,
-    category: Annotated[
-        Literal["decisions", "lessons", "tasks", "projects", "handoffs"] | None,
-        Field(description="What the note is for; for list: only these."),
-    ] = None,
-    scope: Annotated[
-        Literal["conversation", "channel", "workspace", "account"] | None,
-        Field(description="Who sees it; default workspace. For list: only these."),
-    ] = None,
-    importance: Annotated[float | None, Field(ge=0, le=1, description="For add and write; 0.5 is usual.")] = None,
-    lifetime: Annotated[
-        Literal["conversation", "short_term", "mid_term", "long_term"] | None,
-        Field(description="For add; default long_term. short_term: may be removed when it is not used for months."),
-    ] = None,
-    channel: Annotated[Line | None, Field(description="For add with scope channel.")] = None,
-    conversation: Annotated[ConversationRef | None, Field(description="For add with scope conversation.")] = None,
-    kind: Annotated[Literal["note", "archive", "chunk"] | None, Field(description="For list: only these.")] = None,
-    tag: Annotated[Tag | None, Field(description="For list: only with this tag.")] = None,
-    limit: Annotated[
-        ToolLimit | None, Field(description="For list, trash and review: maximum number; default 20.")
-    ] = None,
-    before: Annotated[
-        EntryRef | None, Field(description="For list: entries older than this one, the last of the previous page.")
-    ] = None,
-    valid_from: Annotated[Line | None, Field(description="For add and supersede: since when it holds.")] = None,
-    valid_until: Annotated[Line | None, Field(description="For add: until when it holds.")] = None,
-    origin: OriginArgument | None = None,
-    why: Annotated[LongText | None, Field(description="For supersede, retract and resolve: the reason.")] = None,
+    name: Line | None = None,
+    content: LongText | None = None,
+    tags: TagList | None = None,
+    context: LongText | None = None,
+    category: CategoryName | None = None,
+    scope: ScopeName | None = None,
+    importance: Importance | None = None,
+    lifetime: LifetimeName | None = None,
+    channel: Line | None = None,
+    conversation: ConversationRef | None = None,
+    kind: Literal["note", "archive", "chunk"] | None = None,
+    tag: Tag | None = None,
+    limit: ToolLimit | None = None,
+    before: EntryRef | None = None,
+    valid_from: Annotated[Line | None, Field(description="A date.")] = None,
+    valid_until: Line | None = None,
+    origin: OriginName | None = None,
+    why: LongText | None = None,
     as_of: AsOf | None = None,
     include_past: IncludePast | None = None,
-    resolution: Annotated[
-        Literal["newer", "older", "both", "merge"] | None, Field(description="For resolve: which note of a pair holds.")
-    ] = None,
+    resolution: Literal["newer", "older", "both", "merge"] | None = None,
 ) -> NoteResult:
-    """Work on single notes by their names: add, write (correct), supersede (it holds no longer, something else does),
-    retract (it holds no longer), rename, alias, remove, restore, show, list, list the trash, and see the history or the
-    links of one. `review` lists pairs of notes that may contradict each other: ask the user which one holds, then
-    `resolve` the pair.
+    """Change an existing note: write (correct), supersede (something else holds now), retract (it holds no longer),
+    rename, alias, remove (to the trash), restore; resolve a pair of `memory_read` review as the user says.
 
-    Use it for notes that people will look up by name and that have a purpose: decisions, lessons, open tasks, projects,
-    hand-offs to the next session. Those with a category appear by themselves at the start of later sessions; open tasks
-    are lines that begin with `- [ ]`, done ones with `- [x]`. A removed note can be restored for a while.
-
-    Example: {"action": "add", "name": "use SQLite", "category": "decisions", "content": "We chose SQLite, because one
-    file is enough."}
+    Example: {"action": "supersede", "target": "deploy day", "content": "We deploy on Thursdays."}
     """
     checked(
-        NOTE,
+        {**NOTE, **UNLISTED_NOTE},
         action,
         target=target,
         name=name,
@@ -447,24 +423,22 @@ def memory_note(
             done = mem.review.resolve(wanted, str(resolution), content=content, why=why)
             return {"ok": True, "pairs": [pair_view(done)]}
         case "add":
-            if scope == "conversation":
-                conversation = request_context().conversation(conversation, begin=True).id
-            elif category == "handoffs":
-                conversation = conversation or request_context().current()  # ending it then writes no second hand-off
-            made = mem.remember(
+            made = _add(
                 str(content),
-                name=name,
-                tags=tags or (),
-                context=context,
-                category=category,
-                scope=scope or Scope.WORKSPACE,
-                channel=channel,
-                conversation=conversation,
-                importance=0.5 if importance is None else importance,
-                lifetime=lifetime,
-                valid_from=valid_from,
-                valid_until=valid_until,
-                origin=origin,
+                {
+                    "name": name,
+                    "category": category,
+                    "tags": tags,
+                    "context": context,
+                    "scope": scope,
+                    "channel": channel,
+                    "conversation": conversation,
+                    "importance": importance,
+                    "lifetime": lifetime,
+                    "valid_from": valid_from,
+                    "valid_until": valid_until,
+                    "origin": origin,
+                },
             )
         case "supersede":
             made = mem.supersede(wanted, str(content), since=valid_from, why=why, origin=origin)
@@ -500,20 +474,13 @@ def _renamed(mem: Memory, action: str, target: str, name: str | None) -> Entry:
 
 
 def memory_context(
-    command: Annotated[str, Field(max_length=100_000, description="The task at hand, in the user's words.")] = "",
-    budget: Annotated[
-        int | None, Field(ge=0, le=1_000_000, description="Maximum number of tokens; default: the profile's.")
-    ] = None,
-    profile: Annotated[
-        Line, Field(description="default, coding (larger), brief, or a profile of the settings.")
-    ] = "default",
+    command: Annotated[str, Field(max_length=100_000, description="The task, in the user's words.")] = "",
+    budget: Annotated[int | None, Field(ge=0, le=1_000_000, description="Tokens.")] = None,
+    profile: Annotated[Line, Field(description="default, coding, brief.")] = "default",
     conversation: ConversationRef | None = None,
 ) -> ContextResult:
-    """The memory that a new session should start with, as one text within a budget of tokens: the project, the last
-    hand-off, decisions and lessons that bear on the task, open tasks, standing rules, notes and earlier turns that
-    answer it, and where the last session stopped.
-
-    Use it once at the beginning of a session or of a new task, before anything else.
+    """What a new session should know: project, last hand-off, decisions, lessons, open tasks, rules, notes and earlier
+    turns that answer the task. Call it once at the beginning of a session or task.
 
     Example: {"command": "Fix the failing deployment"}
     """
@@ -530,9 +497,9 @@ def memory_context(
 
 
 TOOLS: list[Tool] = [
-    tool(memory, title="Remember, recall, forget", destroys=True),
-    tool(memory_query, title="Look up in one store", reads=True),
-    tool(memory_upsert, title="Keep knowledge by key", destroys=True, repeats=True),
-    tool(memory_note, title="Work on named notes", destroys=True),
+    tool(memory, title="Remember, recall, forget", actions=MEMORY, text=found_text, destroys=True),
+    tool(memory_query, title="Search one store", text=found_text, reads=True),
+    tool(memory_upsert, title="Keep knowledge by key", destroys=True),
+    tool(memory_note, title="Change notes", actions=NOTE, destroys=True),
     tool(memory_context, title="Context for a new task", reads=True),
 ]

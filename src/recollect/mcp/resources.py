@@ -45,9 +45,10 @@ MARKDOWN = "text/markdown"
 
 END = """This session is about to end. Before it does:
 
-1. Write what was decided with `memory_note` (action `add`, category `decisions`), one note each, with the reason.
+1. Write what was decided with `memory` (action `remember`, category `decisions`), one note each, with the reason.
 2. Write what went wrong or turned out otherwise than expected in the same way, category `lessons`.
-3. Write open tasks with category `tasks`, each as a line `- [ ] …`; `write` or `remove` those that are done.
+3. Write open tasks with category `tasks`, each as a line `- [ ] …`; `write` or `remove` those that are done, with
+   `memory_note`.
 4. Write one note of category `handoffs`: what was done, where things stand, what comes next.
 5. If you appended messages with `conversation`, call it with the action `end`.
 

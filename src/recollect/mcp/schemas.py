@@ -17,22 +17,27 @@ from recollect.model.review import ReviewPair
 __all__ = [
     "STRICT",
     "AsOf",
+    "CategoryName",
     "ChangeView",
     "ConversationRef",
     "ConversationView",
     "EntryRef",
     "EventView",
     "HitView",
+    "Importance",
     "IncludePast",
+    "LifetimeName",
     "Line",
     "LongText",
     "MessageInput",
+    "NewNote",
     "NoteView",
-    "OriginArgument",
+    "OriginName",
     "PairView",
+    "ScopeName",
     "Tag",
     "TagList",
-    "TargetAgent",
+    "ToolLimit",
     "change_view",
     "conversation_view",
     "event_view",
@@ -50,19 +55,34 @@ Line = Annotated[str, Field(min_length=1, max_length=LINE_LENGTH)]
 LongText = Annotated[str, Field(min_length=1, max_length=_CONTENT.size)]
 """Text of any number of lines."""
 Tag = Annotated[str, Field(min_length=1, max_length=_TAGS.length)]
-TagList = Annotated[list[Tag], Field(max_length=_TAGS.count, description='Tags, for example ["deploy", "ops"].')]
-ConversationRef = Annotated[
-    Line, Field(description="The id or the ref code of a conversation; default: that of this session.")
-]
-OriginArgument = Annotated[
-    Literal["user", "agent", "tool", "external"], Field(description="Who said it; agent if left out.")
-]
-AsOf = Annotated[Line, Field(description="What held at this time, such as 2026-04-02.")]
+TagList = Annotated[list[Tag], Field(max_length=_TAGS.count)]
+ConversationRef = Annotated[Line, Field(description="Default: this session's.")]
+OriginName = Literal["user", "agent", "tool", "external"]
+AsOf = Annotated[Line, Field(description="What held on this date.")]
 IncludePast = Annotated[bool, Field(description="Also what no longer holds.")]
-EntryRef = Annotated[Line, Field(description="The name, an alias, or the id of an entry.")]
-TargetAgent = Annotated[
-    Line, Field(description="Another agent whose knowledge or past conversations to read. Such reads are recorded.")
-]
+EntryRef = Annotated[Line, Field(description="Name, alias or id.")]
+CategoryName = Literal["decisions", "lessons", "tasks", "projects", "handoffs"]
+ScopeName = Literal["conversation", "channel", "workspace", "account"]
+LifetimeName = Literal["conversation", "short_term", "mid_term", "long_term"]
+Importance = Annotated[float, Field(ge=0, le=1)]
+ToolLimit = Annotated[int, Field(ge=1, le=100)]
+
+
+class NewNote(TypedDict):
+    """The arguments for a new note, None where the caller gave none."""
+
+    name: str | None
+    category: str | None
+    tags: list[str] | None
+    context: str | None
+    scope: str | None
+    channel: str | None
+    conversation: str | None
+    importance: float | None
+    lifetime: str | None
+    valid_from: str | None
+    valid_until: str | None
+    origin: str | None
 
 
 @with_config(STRICT)
@@ -71,7 +91,7 @@ class MessageInput(TypedDict):
 
     role: Literal["user", "assistant"]
     content: LongText
-    name: NotRequired[Annotated[Line, Field(description="The speaker, if the role is not enough.")]]
+    name: NotRequired[Line]
 
 
 @with_config(STRICT)
@@ -79,12 +99,15 @@ class HitView(TypedDict):
     """A memory that was recalled."""
 
     id: str
+    name: NotRequired[str]
     content: str
     tags: list[str]
+    category: NotRequired[str]
+    created_at: str
+    origin: str
     state: NotRequired[str]
     since: NotRequired[str]
     until: NotRequired[str]
-    origin: NotRequired[str]
     similar: NotRequired[Annotated[list[str], Field(description="Ids of near but different ones that are not shown.")]]
 
 
@@ -168,19 +191,30 @@ class EventView(TypedDict):
 def hit_views(hits: Sequence[Hit], *, past: bool = False) -> list[HitView]:
     """Convert hits; similar entries are listed only if they are not results themselves.
 
-    With `past`, each says whether and when it holds, and who stated it.
+    With `past`, each says whether and when it holds.
     """
     shown = {hit.entry.id for hit in hits}
     found = []
     for hit in hits:
-        one: HitView = {"id": hit.entry.id, "content": hit.entry.content, "tags": [*hit.entry.tags]}
+        entry = hit.entry
+        one: HitView = {
+            "id": entry.id,
+            "content": entry.content,
+            "tags": [*entry.tags],
+            "created_at": iso(entry.created_at),
+            "origin": str(entry.origin),
+        }
+        if entry.name:
+            one["name"] = entry.name
+        if entry.category:
+            one["category"] = str(entry.category)
         if others := [entry_id for entry_id in hit.similar if entry_id not in shown]:
             one["similar"] = others
         if past:
-            one["state"], one["origin"] = str(hit.state), str(hit.entry.origin)
-            one["since"] = iso(hit.entry.valid_from or hit.entry.created_at)
-            if hit.entry.valid_until is not None:
-                one["until"] = iso(hit.entry.valid_until)
+            one["state"] = str(hit.state)
+            one["since"] = iso(entry.valid_from or entry.created_at)
+            if entry.valid_until is not None:
+                one["until"] = iso(entry.valid_until)
         found.append(one)
     return found
 

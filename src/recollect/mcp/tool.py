@@ -10,8 +10,9 @@ from mcp.server.mcpserver.context import Context
 from mcp.server.mcpserver.exceptions import ToolError, UnexpectedToolError
 from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.mcpserver.utilities.func_metadata import FuncMetadata
-from mcp.types import ToolAnnotations
+from mcp.types import CallToolResult, InputRequiredResult, TextContent, ToolAnnotations
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import to_json
 
 from recollect.errors import ConfigError, Conflict, Corrupt, Denied, Invalid, NotFound, RecollectError, Unavailable
 from recollect.mcp.notifications import notify_failure
@@ -28,15 +29,14 @@ ADVICE: Mapping[type[RecollectError], str] = {
     Corrupt: "Tell the user to run `recollect check` where the memory is.",
     ConfigError: "You cannot change this; tell the user.",
 }
-_NOTES = (
-    "Look for it first, with `memory` (action `recall`) or `memory_note` (action `list`; `trash` for what was removed)."
-)
-_TALKS = "`conversation` (action `list`) shows the conversations."
+_NOTES = "Look for it first, with `memory` (action `recall`) or `memory_read` (`notes`; `trash` for what was removed)."
+_TALKS = "`memory_read` (`conversations`) shows the conversations."
 LOOK: Mapping[str, str] = {
     **dict.fromkeys(("memory", "memory_note", "memory_upsert"), _NOTES),
     **dict.fromkeys(("conversation", "memory_compact", "memory_query"), _TALKS),
-    "scratchpad": f"Its action `list` shows the keys; {_TALKS}",
-    "forge_reminder": "Its action `list` shows the reminders.",
+    "memory_read": "Without a target it shows what there is; `notes` and `conversations` list them.",
+    "scratchpad": f"`memory_read` (`scratchpad`) shows the keys. {_TALKS}",
+    "forge_reminder": "`memory_read` (`reminders`) shows the reminders.",
 }
 """Advice per tool for NotFound: where to look."""
 OUT_OF_ORDER: Mapping[type[RecollectError], str] = {
@@ -49,6 +49,10 @@ ERRORS = 20
 """Maximum number of errors in one message; a call with more excess arguments is rejected without validation."""
 VALUES = 50_000
 """Maximum number of commas and brackets in a list that is sent as text, the same as for a REST body."""
+UNLISTED = frozenset({"minLength", "maxLength", "minItems", "maxItems", "minimum", "$defs"})
+"""Limits that are checked but not listed: a model does not count characters, and each costs tokens in every prompt."""
+LARGE = 1_000
+"""A larger maximum is not listed either."""
 _log = logging.getLogger("recollect.mcp")
 
 Actions = Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]]
@@ -84,16 +88,22 @@ def tool(
     function: Callable[..., Any],
     *,
     title: str,
+    actions: Actions | None = None,
+    text: Callable[[Any], str] | None = None,
     reads: bool = False,
     destroys: bool = False,
     repeats: bool = False,
     outside: bool = False,
 ) -> Tool:
-    """Make a tool of a function: the docstring is its description, the annotations define its schemas."""
+    """Make a tool of a function: the docstring is its description, the annotations define its schemas.
+
+    `actions` are those that are listed, with their arguments; the first argument of the function chooses one. The
+    function may accept others. `text` renders a result for a model; without it the text is the JSON of the result.
+    """
     made = Tool.from_function(
         function,
         title=title,
-        description=_flat(function.__doc__ or ""),
+        description=_flat(function.__doc__ or "") + _signatures(actions or {}),
         structured_output=True,
         annotations=ToolAnnotations(
             title=title,
@@ -116,14 +126,55 @@ def tool(
         output_model=known.output_model,
         wrap_output=known.wrap_output,
     )
+    metadata._text = text
     if metadata.output_schema is not None:
         metadata.output_schema = _plain(metadata.output_schema)
     kept = {name: getattr(made, name) for name in Tool.model_fields}
-    parameters = _plain(Strict.model_json_schema(by_alias=True))
+    whole = Strict.model_json_schema(by_alias=True)
+    parameters = _listed(_plain(_short(whole, whole.get("$defs", {}))), actions)
     return _Strict(**{**kept, "fn": _translated(function), "fn_metadata": metadata, "parameters": parameters})
 
 
+def _signatures(actions: Actions) -> str:
+    """Return the actions that need arguments, with these, for a description."""
+    needing = [f"{name}({', '.join(needs)})" for name, (needs, _) in actions.items() if needs]
+    return f"\n\nRequired: {', '.join(needing)}." if needing else ""
+
+
+def _listed(parameters: dict[str, Any], actions: Actions | None) -> dict[str, Any]:
+    """Return the schema of the arguments with only the actions that are listed and what they take."""
+    if actions is None:
+        return parameters
+    known = parameters["properties"]
+    chooses = next(iter(known))
+    used = {chooses}.union(*((*needs, *takes) for needs, takes in actions.values()))
+    known[chooses]["enum"] = [*actions]
+    return {**parameters, "properties": {name: schema for name, schema in known.items() if name in used}}
+
+
+def _short(schema: Any, definitions: dict[str, Any]) -> Any:
+    """Return the schema without references, and without limits that no sensible call reaches."""
+    if isinstance(schema, list):
+        return [_short(one, definitions) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "$ref" in schema:
+        return _short({**definitions[schema["$ref"].rpartition("/")[2]], "description": ""}, definitions)
+    large = isinstance(schema.get("maximum"), int) and schema["maximum"] > LARGE
+    skipped = {*UNLISTED, "maximum"} if large else UNLISTED
+    return {key: _short(value, definitions) for key, value in schema.items() if key not in skipped and value != ""}
+
+
 class _Metadata(FuncMetadata):
+    _text: Callable[[Any], str] | None = None
+
+    def convert_result(self, result: Any) -> CallToolResult | InputRequiredResult:
+        """Give the text of a result as the tool renders it, otherwise as JSON without indentation."""
+        made = super().convert_result(result)
+        assert isinstance(made, CallToolResult)
+        text = to_json(made.structured_content).decode() if self._text is None else self._text(made.structured_content)
+        return made.model_copy(update={"content": [TextContent(text=text)]})
+
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
         """Parse lists that some clients send as text. Other text stays unchanged: content may look like JSON."""
         lists = _lists(self.arg_model)

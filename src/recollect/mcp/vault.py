@@ -35,15 +35,11 @@ class HistoryResult(TypedDict):
 
 
 def memory_history(
-    limit: Annotated[int, Field(ge=1, le=100, description="The most commits.")] = 10,
-    include_diff: Annotated[
-        bool, Field(description="Also what changed from the oldest to the newest of them.")
-    ] = False,
+    limit: Annotated[int, Field(ge=1, le=100)] = 10,
+    include_diff: bool = False,
 ) -> HistoryResult:
-    """The history of the memory's files in git: the newest commits and, if asked for, a unified diff.
-
-    Use it to see how the memory came to be as it is, or what changed lately. For the history of one single note use
-    `memory_note` with the action `history`.
+    """What changed lately in the memory's files: the newest git commits, and a unified diff over them if asked for. The
+    history of one note is in `memory_read`.
 
     Example: {"limit": 5, "include_diff": true}
     """

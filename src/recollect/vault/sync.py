@@ -217,6 +217,11 @@ class Vault:
         self.sync(agent)
         return self._git(agent).commit_all(subject, body)
 
+    @property
+    def uses_git(self) -> bool:
+        """Whether the files have a git history."""
+        return self._repository is not None
+
     def checkpoint(self, agent: str, note: str | None = None) -> Checkpoint:
         """Sync and commit on request; skipped, with the reason, if nothing changed or git is off."""
         if self._repository is None:
