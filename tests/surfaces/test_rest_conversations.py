@@ -211,6 +211,15 @@ def test_a_wrong_event_is_refused_and_nothing_is_appended(server: Server) -> Non
     assert server.client.get(f"{path}/events").json()["items"] == []
 
 
+def test_the_error_about_a_wrong_type_of_event_lists_the_types_as_they_are_written(server: Server) -> None:
+    answer = server.client.post(f"{started(server)}/events", json=user("a") | {"type": "Shout"})
+    assert answer.status_code == 422
+    (wrong,) = answer.json()["errors"]
+    assert wrong["problem"].startswith("'type' must be one of 'UserMsg', 'ModelOutput', ")
+    assert wrong["problem"].endswith(", not 'Shout'")
+    assert "EventType" not in answer.text
+
+
 def test_other_wrong_requests_are_refused_with_what_is_wrong(server: Server) -> None:
     path = started(server)
     wrong = [

@@ -94,6 +94,7 @@ FORMS: Mapping[str, str] = {
 """Messages for texts that do not match a pattern."""
 _PLACE = re.compile(r"(?:^|[\s'(])/\w|://")
 """Matches a path on this machine, or a URL."""
+_ENUM_MEMBER = re.compile(r"<\w+\.\w+: ('[^']*')>")
 _log = logging.getLogger("recollect.rest")
 
 
@@ -221,6 +222,9 @@ def _unread(cause: BaseException | None) -> str:
 
 def _in_words(error: Mapping[str, Any]) -> str:
     """Return the message for a validation error, without the pattern: programs find that in the OpenAPI document."""
+    if error["type"] == "union_tag_invalid":
+        expected = _ENUM_MEMBER.sub(r"\1", error["ctx"]["expected_tags"])
+        return f"{error['ctx']['discriminator']} must be one of {expected}, not {str(error['ctx']['tag'])[:80]!r}"
     if error["type"] != "string_pattern_mismatch":
         return str(error["msg"]).removeprefix("Value error, ")
     return FORMS.get(error["ctx"]["pattern"], "does not have the form that /docs describes")
