@@ -36,7 +36,7 @@ def test_the_whole_story_in_words(cli: Command) -> None:
     assert run("remember", "We deploy on Tuesdays", "--name", "deploy day", "--tag", "ops") == ["remembered deploy day"]
     assert run("note", "add", "port", "It is 8080", "--category", "decisions") == ["added port"]
     head, text = run("recall", "deploying?")
-    assert re.fullmatch(rf"deploy day  #ops  {DAY}", head)
+    assert re.fullmatch(rf"deploy day  #ops  {DAY}  agent", head)
     assert text == "  We deploy on Tuesdays"
     assert run("recall", "zebra") == ["nothing found for 'zebra'"]
     assert run("note", "rename", "deploy day", "release day") == ["renamed release day  also: deploy day"]

@@ -6,14 +6,12 @@ from mcp.server.mcpserver.tools.base import Tool
 from pydantic import Field, with_config
 from typing_extensions import TypedDict
 
-from recollect.clock import iso
 from recollect.errors import NotFound
 from recollect.mcp.request_context import request_context
-from recollect.mcp.schemas import STRICT, Line, LongText
+from recollect.mcp.schemas import STRICT, Line, LongText, ReminderView, reminder_view
 from recollect.mcp.tool import Actions, checked, tool
-from recollect.model.reminder import Reminder
 
-__all__ = ["TOOLS", "CheckpointResult", "ReminderResult", "ReminderView", "forge_memory_checkpoint", "forge_reminder"]
+__all__ = ["TOOLS", "CheckpointResult", "ReminderResult", "forge_memory_checkpoint", "forge_reminder"]
 
 REMINDER: Actions = {
     "add": (("at", "message"), ("recipient", "plugin", "session_id")),
@@ -21,19 +19,6 @@ REMINDER: Actions = {
     "cancel": (("id",), ()),
 }
 UNLISTED_REMINDER: Actions = {"list": ((), ("include_delivered", "limit")), "due": ((), ("limit",))}
-
-
-@with_config(STRICT)
-class ReminderView(TypedDict):
-    """A reminder."""
-
-    id: str
-    message: str
-    due_at: str
-    delivered_at: NotRequired[str]
-    recipient: NotRequired[str]
-    plugin: NotRequired[str]
-    session_id: NotRequired[str]
 
 
 @with_config(STRICT)
@@ -87,14 +72,17 @@ def forge_reminder(
     )
     if action == "list":
         waiting = request_context().memory.reminders.list(include_delivered=bool(include_delivered), limit=limit or 20)
-        return {"ok": True, "reminders": [_view(one) for one in waiting]}
+        return {"ok": True, "reminders": [reminder_view(one) for one in waiting]}
     if action == "due":
-        return {"ok": True, "reminders": [_view(one) for one in request_context().memory.reminders.due(limit or 20)]}
+        return {
+            "ok": True,
+            "reminders": [reminder_view(one) for one in request_context().memory.reminders.due(limit or 20)],
+        }
     reminders = request_context().writing().reminders
     if action == "add":
         session = session_id or request_context().current()
         made = reminders.add(str(at), str(message), session_id=session, plugin=plugin, recipient=recipient)
-        return {"ok": True, "reminder": _view(made)}
+        return {"ok": True, "reminder": reminder_view(made)}
     if not (reminders.deliver(str(id)) if action == "done" else reminders.cancel(str(id))):
         raise NotFound(f"no pending reminder {id!r}")
     return {"ok": True}
@@ -119,19 +107,6 @@ def forge_memory_checkpoint(
     if made.reason:
         result["reason"] = made.reason
     return result
-
-
-def _view(one: Reminder) -> ReminderView:
-    made: ReminderView = {"id": one.id, "message": one.message, "due_at": iso(one.due_at)}
-    if one.delivered_at is not None:
-        made["delivered_at"] = iso(one.delivered_at)
-    if one.recipient:
-        made["recipient"] = one.recipient
-    if one.plugin:
-        made["plugin"] = one.plugin
-    if one.session_id:
-        made["session_id"] = one.session_id
-    return made
 
 
 TOOLS: list[Tool] = [

@@ -6,10 +6,10 @@ from typing import Annotated, Any, Literal, NotRequired, cast
 from mcp.server.mcpserver.tools.base import Tool
 from pydantic import Field, with_config
 
-from recollect.compat.forge import ReminderView, forge_reminder
 from recollect.mcp.conversations import Json, scratchpad
 from recollect.mcp.conversations import conversation as conversation_tool
 from recollect.mcp.notes import NoteResult, memory_note
+from recollect.mcp.request_context import request_context
 from recollect.mcp.schemas import (
     STRICT,
     AsOf,
@@ -19,9 +19,11 @@ from recollect.mcp.schemas import (
     EntryRef,
     EventView,
     Line,
+    ReminderView,
     ScopeName,
     Tag,
     ToolLimit,
+    reminder_view,
 )
 from recollect.mcp.tool import Actions, checked, tool
 
@@ -107,9 +109,11 @@ def memory_read(
         case "scratchpad":
             found = {"ok": True, "values": _values(target, conversation, owner)}
         case "reminders":
-            found = forge_reminder("list", include_delivered=include_past, limit=limit)
+            listed = request_context().memory.reminders.list(include_delivered=bool(include_past), limit=limit or 20)
+            found = {"ok": True, "reminders": [reminder_view(one) for one in listed]}
         case "due_reminders":
-            found = forge_reminder("due", limit=limit)
+            due = request_context().memory.reminders.due(limit or 20)
+            found = {"ok": True, "reminders": [reminder_view(one) for one in due]}
         case _:
             found = memory_note(NOTE_ACTIONS[what], target, **listing)
     return cast(ReadResult, found)

@@ -12,6 +12,7 @@ from recollect.model.fields import LINE_LENGTH, Text, Words, limits_of
 from recollect.model.history import ConversationInfo, Event
 from recollect.model.operation import Revision
 from recollect.model.recall import Hit
+from recollect.model.reminder import Reminder
 from recollect.model.review import ReviewPair
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "NoteView",
     "OriginName",
     "PairView",
+    "ReminderView",
     "ScopeName",
     "Tag",
     "TagList",
@@ -44,6 +46,7 @@ __all__ = [
     "hit_views",
     "note_view",
     "pair_view",
+    "reminder_view",
 ]
 
 STRICT = ConfigDict(extra="forbid")
@@ -188,6 +191,19 @@ class EventView(TypedDict):
     at: str
 
 
+@with_config(STRICT)
+class ReminderView(TypedDict):
+    """A reminder."""
+
+    id: str
+    message: str
+    due_at: str
+    delivered_at: NotRequired[str]
+    recipient: NotRequired[str]
+    plugin: NotRequired[str]
+    session_id: NotRequired[str]
+
+
 def hit_views(hits: Sequence[Hit], *, past: bool = False) -> list[HitView]:
     """Convert hits; similar entries are listed only if they are not results themselves.
 
@@ -268,6 +284,20 @@ def _dated(made: NoteView, entry: Entry) -> NoteView:
         made["superseded_by"] = entry.superseded_by
     if entry.closed_at is not None:
         made["closed_at"] = iso(entry.closed_at)
+    return made
+
+
+def reminder_view(one: Reminder) -> ReminderView:
+    """Convert a reminder."""
+    made: ReminderView = {"id": one.id, "message": one.message, "due_at": iso(one.due_at)}
+    if one.delivered_at is not None:
+        made["delivered_at"] = iso(one.delivered_at)
+    if one.recipient:
+        made["recipient"] = one.recipient
+    if one.plugin:
+        made["plugin"] = one.plugin
+    if one.session_id:
+        made["session_id"] = one.session_id
     return made
 
 
