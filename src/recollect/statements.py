@@ -46,6 +46,8 @@ PASTED = 4_000
 """Length above which a user's turn is a document that was pasted; only its first and last paragraphs are read."""
 TERMS = 1
 """Minimum number of terms of a statement, without those that only say that it is one."""
+COMPARED = 100
+"""Number of statements of the user that those of the agent are compared with, so that the time stays linear."""
 CODE_BLOCK = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.DOTALL | re.MULTILINE)
 
 _ITEM = re.compile(r"(?:[-*+•]|\d{1,9}[.)])\s+")
@@ -156,7 +158,7 @@ def _by_sentences(turns: Sequence[Said], wide: bool) -> Iterator[tuple[str, str]
         for turn, found in zip(spoken, stated, strict=True)
         if turn.role == "user"
         for _, sentence in found
-    ]
+    ][:COMPARED]
     for turn, found in zip(spoken, stated, strict=True):
         for category, sentence in found:
             if text.normalise(sentence) in prompts:

@@ -303,6 +303,21 @@ def test_a_session_that_goes_on_after_its_end_stores_only_what_is_new(session: S
     assert session.stored() == [["a"], ["b"]]
 
 
+def test_a_rule_of_one_session_is_told_once_in_the_next(session: Session) -> None:
+    session.say("user", "From now on use pnpm, never npm")
+    session.say("assistant", "Understood: I use pnpm from now on.")
+    session.say("user", "Which port has the staging database?")
+    session.say("assistant", "It listens on port 5433.")
+    session.hook("session-end")
+    session.transcript.write_text("")
+    start = session.hook("session-start", session_id="s-2").out.decode()
+    assert start.count("use pnpm, never npm") == 1
+    asked = session.hook("user-prompt", session_id="s-2", prompt="install lodash with the package manager").out.decode()
+    assert asked.count("use pnpm, never npm") == 1
+    other = session.hook("user-prompt", "--agent", "ben", session_id="s-3", prompt="install lodash").out.decode()
+    assert "pnpm" not in other
+
+
 def write_codex(session: Session) -> None:
     lines = [
         {"type": "session_meta", "payload": {"id": "s-1"}},
