@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import statements, text
-from recollect.cli.hook import _by_user
+from recollect.cli.transcripts import _by_user
 from recollect.concepts import concept_tags
 from recollect.engine.ending import chunks
 from recollect.model.history import Event, EventType
