@@ -26,6 +26,28 @@ def test_help_goes_to_stdout(cli: Command, args: tuple[str, ...]) -> None:
     assert shown.err == ""
 
 
+def test_a_recall_says_when_its_hits_answer_nothing(cli: Command) -> None:
+    cli("remember", "Olaf is allergic to walnuts", "--name", "allergy")
+    known, doubted = (
+        cli("recall", "what is Olaf allergic to"),
+        cli("recall", "the telephone number of Olaf the plumber"),
+    )
+    assert (known.err, known.lines[1]) == ("", "  Olaf is allergic to walnuts")
+    assert (doubted.err, doubted.lines) == ("nothing that answers this; nearest:\n", known.lines)
+
+
+def test_nothing_of_enough_confidence_is_not_reported_as_nothing_found(cli: Command) -> None:
+    cli("remember", "Olaf is allergic to walnuts")
+    refused = cli("recall", "the telephone number of Olaf", "--min-confidence", "0.6")
+    assert (refused.lines, refused.err) == (
+        [],
+        "nothing found for 'the telephone number of Olaf' with a confidence of 0.6 or more\n",
+    )
+    assert cli("recall", "what is Olaf allergic to", "--min-confidence", "0.6").lines
+    talked = cli("conversation", "search", "walnuts", "--min-confidence", "0.6")
+    assert talked.err == "nothing found for 'walnuts' with a confidence of 0.6 or more\n"
+
+
 def test_the_whole_story_in_words(cli: Command) -> None:
     def run(*args: str) -> list[str]:
         done = cli(*args)

@@ -9,7 +9,7 @@ import typer
 from recollect.cli.erasure import confirm_erasure, print_receipt
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import AtOption, LimitOption, SinceOption, UntilOption, examples, group, text_of
-from recollect.cli.output import columns, counted, document, heading, line, pairs, remark, safe
+from recollect.cli.output import columns, counted, document, heading, line, nothing_found, pairs, remark, safe
 from recollect.clock import iso
 from recollect.conversation import Conversation
 from recollect.errors import Invalid, NotFound
@@ -175,7 +175,7 @@ def search(
     if call.json:
         document(list(found))
     elif not found:
-        remark(f"nothing found for {query!r}", limit=limit)
+        nothing_found(query, limit=limit, min_confidence=min_confidence)
     elif found[0].confidence < UNANSWERED:
         remark("nothing that answers this; nearest:")
     for turn in () if call.json else found:
@@ -222,7 +222,7 @@ def find(
     if call.json:
         document(turns)
     elif not turns:
-        remark(f"nothing found for {query!r}", limit=limit)
+        nothing_found(query, limit=limit)
     else:
         pairs((_who(turn.event), line(turn.snippet)) for turn in turns)
 

@@ -19,7 +19,7 @@ from recollect.cli.options import (
     note_fields,
     one_of,
 )
-from recollect.cli.output import brief, document, line, pairs, remark
+from recollect.cli.output import brief, document, line, nothing_found, pairs, remark
 from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import UNANSWERED, Hit
@@ -154,7 +154,7 @@ def recall(
         document(hits)
         return
     if not hits:
-        remark(f"nothing found for {line(query)!r}", limit=limit)
+        nothing_found(query, limit=limit, min_confidence=min_confidence)
     elif hits[0].confidence < UNANSWERED:
         remark("nothing that answers this; nearest:")
     for hit in hits:

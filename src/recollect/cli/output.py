@@ -30,6 +30,7 @@ __all__ = [
     "json_text",
     "label",
     "line",
+    "nothing_found",
     "on_terminal",
     "padded",
     "pairs",
@@ -128,6 +129,12 @@ def remark(message: str, *, limit: int | None = None) -> None:
     """Print a remark on stderr, separate from the results; with `limit=0` one about that limit instead."""
     text = "--limit 0 returns nothing; pass 1 or more" if limit == 0 else line(message)
     _errors().print(Text(text, "dim"), soft_wrap=True)
+
+
+def nothing_found(query: str, *, limit: int, min_confidence: float = 0.0) -> None:
+    """Remark that a search found nothing, or nothing of enough confidence."""
+    least = f" with a confidence of {min_confidence:g} or more" if min_confidence else ""
+    remark(f"nothing found for {line(query)!r}{least}", limit=limit)
 
 
 def said(verb: str, entry: Entry) -> None:
