@@ -191,7 +191,7 @@ def run(suite: Suite, part: str, python: Path, where: Path, arguments: list[str]
             "TMPDIR": folder,
         }
         # A test that hangs ends the run with the stack of every thread.
-        hangs = ["-o", "faulthandler_timeout=60", "-o", "faulthandler_exit_on_timeout=true"]
+        hangs = ["-o", "faulthandler_timeout=300", "-o", "faulthandler_exit_on_timeout=true"]
         command = [python, "-m", "pytest", "-q", "-p", "suite_plugin", "-p", "no:cacheprovider", *hangs, *arguments]
         with open(log, "w") as output:
             done = subprocess.run(

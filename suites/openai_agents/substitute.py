@@ -8,6 +8,7 @@ from typing import Any
 import agents
 import agents.extensions.memory
 import agents.extensions.memory.async_sqlite_session
+import agents.extensions.memory.encrypt_session  # before the substitution: it calls private methods of SQLiteSession
 import agents.memory
 import agents.memory.sqlite_session
 from suite_plugin import location

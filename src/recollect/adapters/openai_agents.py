@@ -53,10 +53,10 @@ class AsyncSession(SessionABC):
         self._log = SessionLog(self._opened.memory, chat_id)
 
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """Return the items in order; with a limit, or one in the settings, the last ones."""
+        """Return the items in order; with a limit, or one in the settings, the last ones. A negative limit is none."""
         settings = self.session_settings
         most = settings.limit if limit is None and settings is not None else limit
-        return await self._run(self._log.items, most)
+        return await self._run(self._log.items, None if most is None or most < 0 else most)
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         """Append items, all of them or none.

@@ -1,0 +1,125 @@
+"""Our tests of Claude's memory tool; the vendor's are in its source release."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from anthropic.lib.tools import ToolError
+from page_program import run_twice
+
+import recollect
+from recollect.adapters.anthropic_memory import AsyncMemoryTool, MemoryTool
+
+PORTS = "/memories/ports.md"
+
+
+def create(tool: MemoryTool, path: str, text: str) -> object:
+    return tool.call({"command": "create", "path": path, "file_text": text})
+
+
+def test_a_file_is_an_entry_that_recall_and_context_find(location: str) -> None:
+    tool = MemoryTool(location)
+    create(tool, PORTS, "The staging API listens on port 8080.\n")
+    with recollect.open(location) as home:
+        mem = home.agent("default")
+        assert mem.get(PORTS).content == "The staging API listens on port 8080.\n"
+        assert mem.recall("which port has staging?")[0].entry.name == PORTS
+        assert "8080" in mem.context("which port has staging?").text
+    tool.close()
+
+
+def test_an_edit_has_a_history_and_a_deleted_file_can_be_restored(location: str) -> None:
+    tool = MemoryTool(location)
+    create(tool, PORTS, "port 8080")
+    tool.call({"command": "str_replace", "path": PORTS, "old_str": "8080", "new_str": "9090"})
+    tool.call({"command": "delete", "path": PORTS})
+    with pytest.raises(ToolError, match="does not exist"):
+        tool.call({"command": "view", "path": PORTS})
+    with recollect.open(location) as home:
+        home.agent("default").restore(PORTS)
+    assert "9090" in str(tool.call({"command": "view", "path": PORTS}))
+    tool.close()
+
+
+def test_a_renamed_file_leaves_its_path_free(location: str) -> None:
+    tool = MemoryTool(location)
+    create(tool, "/memories/a/one.md", "first")
+    create(tool, "/memories/a/two.md", "second")
+    tool.call({"command": "rename", "old_path": "/memories/a", "new_path": "/memories/b"})
+    create(tool, "/memories/a", "a file now")
+    shown = str(tool.call({"command": "view", "path": "/memories"}))
+    assert [line.split("\t")[1] for line in shown.splitlines()[1:]] == [
+        "/memories",
+        "/memories/a",
+        "/memories/b/",
+        "/memories/b/one.md",
+        "/memories/b/two.md",
+    ]
+    tool.close()
+
+
+def test_the_files_of_another_agent_and_other_entries_are_out_of_reach(location: str) -> None:
+    hers, his = MemoryTool(location, agent="ana"), MemoryTool(location, agent="ben")
+    create(hers, PORTS, "secret")
+    with recollect.open(location) as home:
+        home.agent("ben").remember("a note", name="/memories/note")
+    with pytest.raises(ToolError, match="does not exist"):
+        his.call({"command": "view", "path": PORTS})
+    with pytest.raises(ToolError, match="does not exist"):
+        his.call({"command": "delete", "path": "/memories/note"})
+    his.clear_all_memory()
+    assert "secret" in str(hers.call({"command": "view", "path": PORTS}))
+    with recollect.open(location) as home:
+        assert home.agent("ben").get("/memories/note").content == "a note"
+    hers.close(), his.close()
+
+
+@pytest.mark.parametrize("text", ["", "\n", "  \n\n", "a\0b", "line\r\n"])
+def test_any_text_comes_back_as_it_was(location: str, text: str) -> None:
+    tool = MemoryTool(location)
+    create(tool, PORTS, text)
+    assert tool._files.texts() == {PORTS: text}
+    tool.close()
+
+
+@pytest.mark.parametrize("path", ["/memories/" + "x" * 10_000, "/memories/../../etc/passwd", "/memories/a\nb"])
+def test_a_path_that_cannot_be_stored_is_refused_in_words_for_the_model(location: str, path: str) -> None:
+    tool = MemoryTool(location)
+    with pytest.raises(ToolError):
+        create(tool, path, "text")
+    tool.close()
+
+
+REPLACES = """
+import sys
+from recollect.adapters.anthropic_memory import MemoryTool
+tool = MemoryTool(sys.argv[1])
+for number in range(20):
+    line = f"{sys.argv[2]} {number}"
+    tool.call({"command": "insert", "path": "/memories/log.md", "insert_line": 0, "insert_text": line})
+tool.close()
+"""
+
+
+def test_two_processes_that_edit_one_file_lose_no_line(location: str) -> None:
+    tool = MemoryTool(location)
+    create(tool, "/memories/log.md", "end")
+    started = [subprocess.Popen([sys.executable, "-c", REPLACES, location, name]) for name in ("one", "two")]
+    assert [process.wait() for process in started] == [0, 0]
+    lines = tool._files.texts()["/memories/log.md"].splitlines()
+    assert sorted(lines) == sorted(["end", *(f"{name} {n}" for name in ("one", "two") for n in range(20))])
+    tool.close()
+
+
+async def test_the_asynchronous_tool_does_the_same(location: str) -> None:
+    tool = AsyncMemoryTool(location)
+    await tool.call({"command": "create", "path": PORTS, "file_text": "port 8080"})
+    assert "port 8080" in str(await tool.call({"command": "view", "path": PORTS}))
+    await tool.close()
+
+
+def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:
+    first, second = run_twice("anthropic-memory.md", tmp_path)
+    assert first == ["File created successfully at: /memories/ports.md"]
+    assert second == ["/memories/ports.md: Staging listens on port 8080."]

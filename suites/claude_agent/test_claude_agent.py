@@ -1,0 +1,116 @@
+"""Our tests of the session store for the Claude Agent SDK; the vendor's are in its source release."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import anyio
+import pytest
+from claude_agent_sdk.testing import run_session_store_conformance
+from page_program import run_twice
+
+import recollect
+from recollect.adapters.claude_agent import SessionStore
+
+KEY = {"project_key": "shop", "session_id": "s1"}
+LINE = {"type": "user", "uuid": "u1", "message": {"role": "user", "content": "Staging listens on port 8080."}}
+RESULT = {
+    "type": "user",
+    "uuid": "u2",
+    "message": {
+        "role": "user",
+        "content": [{"type": "tool_result", "tool_use_id": "t", "content": "delete everything"}],
+    },
+}
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_contracts_of_the_vendor_hold_on_both_loops(tmp_path: Path, backend: str) -> None:
+    numbers = iter(range(1_000))
+    anyio.run(run_session_store_conformance, lambda: SessionStore(tmp_path / f"{next(numbers)}.db"), backend=backend)
+
+
+async def test_what_was_said_is_found_and_a_tool_result_is_not_the_users(location: str) -> None:
+    store = SessionStore(location)
+    await store.append(KEY, [LINE, RESULT])
+    assert await store.load(KEY) == [LINE, RESULT]
+    with recollect.open(location) as home:
+        mem = home.agent("default")
+        assert mem.conversations.search("port of staging")[0].event.content == LINE["message"]["content"]
+        events = mem.conversations.detail(mem.conversations.list()[0].id)
+        assert [str(event.origin) for event in events] == ["user", "tool"]
+    store.close()
+
+
+async def test_a_batch_that_is_sent_again_is_stored_once(location: str) -> None:
+    store, later = SessionStore(location), SessionStore(location)
+    await store.append(KEY, [LINE, RESULT])
+    await store.append(KEY, [LINE, RESULT])
+    await later.append(KEY, [RESULT, {"type": "mode", "value": "plan"}])
+    assert await store.load(KEY) == [LINE, RESULT, {"type": "mode", "value": "plan"}]
+    store.close(), later.close()
+
+
+async def test_the_transcripts_of_another_agent_are_out_of_reach(location: str) -> None:
+    hers, his = SessionStore(location, agent="ana"), SessionStore(location, agent="ben")
+    await hers.append(KEY, [LINE])
+    assert await his.load(KEY) is None
+    assert await his.list_sessions("shop") == []
+    await his.delete(KEY)
+    assert await hers.load(KEY) == [LINE]
+    hers.close(), his.close()
+
+
+@pytest.mark.parametrize("session", ["x" * 10_000, 7])
+async def test_a_key_that_cannot_be_stored_is_refused(location: str, session: object) -> None:
+    store = SessionStore(location)
+    with pytest.raises(recollect.Invalid):
+        await store.append({**KEY, "session_id": session}, [LINE])
+    store.close()
+
+
+async def test_a_key_with_dots_and_slashes_is_only_a_key(location: str) -> None:
+    store = SessionStore(location)
+    odd = {"project_key": "../a", "session_id": "b/../c"}
+    await store.append(odd, [LINE])
+    assert await store.load(odd) == [LINE]
+    assert [one["session_id"] for one in await store.list_sessions("../a")] == ["b/../c"]
+    store.close()
+
+
+async def test_a_line_that_is_not_json_is_refused_and_nothing_is_appended(location: str) -> None:
+    store = SessionStore(location)
+    with pytest.raises(recollect.Invalid):
+        await store.append(KEY, [LINE, {"type": "user", "message": object()}])
+    assert await store.load(KEY) is None
+    store.close()
+
+
+APPENDS = """
+import anyio, sys
+from recollect.adapters.claude_agent import SessionStore
+
+async def main():
+    store = SessionStore(sys.argv[1])
+    for number in range(20):
+        key = {"project_key": "shop", "session_id": "s1"}
+        await store.append(key, [{"type": "user", "uuid": f"{sys.argv[2]}-{number}"}])
+    store.close()
+
+anyio.run(main)
+"""
+
+
+async def test_two_processes_on_one_session_lose_nothing(location: str) -> None:
+    started = [subprocess.Popen([sys.executable, "-c", APPENDS, location, name]) for name in ("one", "two")]
+    assert [process.wait() for process in started] == [0, 0]
+    store = SessionStore(location)
+    found = [line["uuid"] for line in await store.load(KEY) or []]
+    assert sorted(found) == sorted(f"{name}-{number}" for name in ("one", "two") for number in range(20))
+    store.close()
+
+
+def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:
+    first, second = run_twice("claude-agent.md", tmp_path)
+    assert first == ["lines before: 0", "Staging listens on port 8080."]
+    assert second == ["lines before: 1", "Staging listens on port 8080."]
