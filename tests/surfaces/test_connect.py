@@ -285,8 +285,8 @@ def test_programs_that_keep_their_files_elsewhere_are_connected_there(
     desk("connect", "claude-code")
     desk("connect", "codex")
     desk("connect", "zed")
-    files = [".claude.json", "settings.json", "config.toml", "zed/settings.json"]
-    folders = ["claude_config_dir", "claude_config_dir", "codex_home", "xdg_config_home"]
+    files = [".claude.json", "settings.json", "config.toml", "hooks.json", "zed/settings.json"]
+    folders = ["claude_config_dir", "claude_config_dir", "codex_home", "codex_home", "xdg_config_home"]
     assert sorted(desk.files()) == sorted(str(desk.user / one / file) for one, file in zip(folders, files, strict=True))
     assert str(desk.user / "codex_home/config.toml") in desk("connect").text
     desk("connect", "claude-code", "--project")
@@ -361,8 +361,8 @@ def test_a_password_is_a_variable_and_no_argument_which_everybody_could_see(desk
     assert entry["env"] == {"RECOLLECT_HOME": home}
     assert entry["args"][-2:] == ["--agent", "ana"]
     assert "secret" not in f"{entry['args']}{told.text}{told.err}"
-    hooks = desk.user / ".claude/settings.json"
-    assert hooks.exists() == (name == "claude-code") == ("~/.pgpass" in told.err)
+    hooks = desk.user / (client.hooks or "none")
+    assert hooks.exists() == (client.hooks is not None) == ("~/.pgpass" in told.err)
     if hooks.exists():
         assert hooks.read_text().count("--home postgresql://memory@localhost/memory --workspace . --agent ana") == 5
         assert "secret" not in hooks.read_text()
@@ -612,6 +612,18 @@ def test_claude_code_gets_the_server_and_the_hooks(desk: Desk) -> None:
     assert all("hook" in group["hooks"][0]["command"] for (group,) in hooks.values())
     assert "recollect" in json.loads((desk.project / ".mcp.json").read_text())["mcpServers"]
     desk("connect", "claude-code", "--project", "--undo")
+    assert desk.files() == {}
+
+
+def test_codex_gets_hooks_in_a_file_of_their_own(desk: Desk) -> None:
+    desk("connect", "codex")
+    hooks = json.loads((desk.user / ".codex/hooks.json").read_text())
+    assert list(hooks) == ["hooks"]  # it rejects other fields
+    assert list(hooks["hooks"]) == list(HOOKS)
+    (ending,) = hooks["hooks"]["SessionEnd"][0]["hooks"]
+    assert ending["timeout"] == 3
+    assert " hook session-end --home " in ending["command"]
+    desk("connect", "codex", "--undo")
     assert desk.files() == {}
 
 

@@ -13,7 +13,7 @@ import typer
 from recollect.cli.config_files import FileEdit, applied, put_back, read_text, reverted, write_all
 from recollect.cli.default_home import note_connection
 from recollect.cli.invocation import HERE, Invocation, with_options
-from recollect.cli.mcp_clients import CLIENTS, HOME, SETTINGS, McpClient, connected, disconnected, hooked, unhooked
+from recollect.cli.mcp_clients import CLIENTS, HOME, McpClient, connected, disconnected, hooked, unhooked
 from recollect.cli.options import examples
 from recollect.cli.output import columns, document, remark, safe
 from recollect.config import FILE, Settings, user_file
@@ -51,9 +51,11 @@ def connect(
         bool, typer.Option("--dry-run", help="Print the changes as a diff, and change nothing.")
     ] = False,
     undo: Annotated[bool, typer.Option("--undo", help="Restore the files to their state before `connect`.")] = False,
-    no_hooks: Annotated[bool, typer.Option("--no-hooks", help="Do not install the hooks of Claude Code.")] = False,
+    no_hooks: Annotated[
+        bool, typer.Option("--no-hooks", help="Do not install the hooks of Claude Code or Codex.")
+    ] = False,
 ) -> None:
-    """Configure an MCP client to start recollect as a server, and for Claude Code also its session hooks.
+    """Configure an MCP client to start recollect as a server, and for Claude Code and Codex also session hooks.
 
     Other settings in its files are not changed. By default all projects of the user share ~/.recollect, each with its
     own workspace; --workspace selects one for all. With --project the memory is in .recollect of this folder.
@@ -68,7 +70,7 @@ def connect(
         raise NotFound(f"unknown client {client!r}; {hint}")
     chosen = CLIENTS[client]
     call = _settled(call, chosen, project)
-    edits = _edits(chosen, call, project, hooks=client == "claude-code" and not no_hooks)
+    edits = _edits(chosen, call, project, hooks=not no_hooks)
     if show:
         _print_configuration(call, edits)
         return
@@ -101,10 +103,11 @@ def _undo(edits: list[FileEdit], *, dry_run: bool) -> list[Path]:
     texts = [(edit, read_text(edit.file)) for edit in edits]
     made = [(edit.file, before, reverted(edit, before)) for edit, before in texts]
     changed = [(file, before, after) for file, before, after in made if (before or None) != (after or None)]
-    for file, before, after in changed:
-        if dry_run:
+    if dry_run:
+        for file, before, after in changed:
             _print_diff(file, before, after)
-        else:
+    else:
+        for file, _, after in reversed(changed):  # the first one has the folders that were made
             put_back(file, after)
     return [file for file, _, _ in changed]
 
@@ -140,7 +143,7 @@ def _edits(client: McpClient, call: Invocation, project: bool, *, hooks: bool) -
     place = client.project if project else client.user
     if place is None:
         raise Invalid(f"{client.title} has no project configuration; omit --project")
-    file, settings = (Path.cwd() / place, Path.cwd() / SETTINGS) if project else map(user_file, (place, SETTINGS))
+    file = Path.cwd() / place if project else user_file(place)
     words, secret = _program(project), _has_password(call.home)
     options = ["--home", shown(call.home, "") if secret else call.home, *call.who()]
     server = [*words, "mcp", *(call.who() if secret else options)]
@@ -150,8 +153,15 @@ def _edits(client: McpClient, call: Invocation, project: bool, *, hooks: bool) -
         return disconnected(client, text, before)
 
     edits = [FileEdit(file, lambda text: connected(client, text, server, env), undo_server)]
-    if hooks:
-        edits.append(FileEdit(settings, lambda text: hooked(text, words, options), lambda text, before: unhooked(text)))
+    if hooks and client.hooks is not None:
+        settings = Path.cwd() / client.hooks if project else user_file(client.hooks)
+        edits.append(
+            FileEdit(
+                settings,
+                lambda text: hooked(text, words, options, client.ending),
+                lambda text, before: unhooked(text),
+            )
+        )
     return edits
 
 
@@ -185,7 +195,7 @@ def _print_result(call: Invocation, client: McpClient, files: list[Path], *, dry
         if not undo:
             remark(f"{client.title} now uses the memory in {_where(call)}. {client.note}")
             remark(f"List its contents: {call.line('workspace', 'list')}")
-            if _has_password(call.home) and user_file(SETTINGS) in files:
+            if _has_password(call.home) and client.hooks and user_file(client.hooks) in files:
                 remark(
                     "The hooks get the location without its password, because all users of this machine can see their "
                     "command lines: add it to ~/.pgpass as HOST:PORT:DATABASE:USER:PASSWORD"

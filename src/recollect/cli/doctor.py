@@ -16,7 +16,7 @@ from rich.text import Text
 import recollect
 from recollect.cli.exit_codes import EXIT_CODES
 from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.mcp_clients import CLIENTS, HOME, SETTINGS, entry_of, hook_programs
+from recollect.cli.mcp_clients import CLIENTS, HOME, entry_of, hook_programs
 from recollect.cli.options import examples
 from recollect.cli.output import counted, document, line
 from recollect.cli.output import shown as put
@@ -122,10 +122,11 @@ def _connected(call: Invocation) -> Iterator[HealthCheck]:
         places = {Path(client.project).absolute(): " --project"} if client.project else {}
         places |= {user_file(client.user): ""} if client.user else {}
         for file, option in places.items():
-            hooks = Path(SETTINGS).absolute() if option else user_file(SETTINGS)
+            named = client.hooks or ""
+            hooks = Path(named).absolute() if option else user_file(named)
             try:
                 entry = entry_of(client, _text(file))
-                started = hook_programs(_text(hooks)) if name == "claude-code" else set[str]()
+                started = hook_programs(_text(hooks)) if named else set[str]()
             except Invalid:  # `connect` would reject the file, too
                 continue
             if not isinstance(entry, Mapping) or "command" not in entry:

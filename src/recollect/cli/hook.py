@@ -91,7 +91,7 @@ def hook(
         str, typer.Option("--profile", metavar="NAME", help="Profile of the context at the start of a session.")
     ] = "default",
 ) -> None:
-    """Handle a hook of Claude Code, whose JSON is read from stdin. `recollect connect claude-code` installs the hooks.
+    """Handle a hook of Claude Code or Codex, whose JSON is read from stdin. `recollect connect` installs the hooks.
 
     A session is stored as the conversation whose chat id is the session id. session-start prints the context,
     user-prompt prints standing rules and relevant decisions, lessons, notes and turns, and session-end ends the

@@ -15,7 +15,6 @@ __all__ = [
     "CLIENTS",
     "HOME",
     "HOOKS",
-    "SETTINGS",
     "McpClient",
     "connected",
     "disconnected",
@@ -45,6 +44,10 @@ class McpClient:
     note: str = "Restart it, or reload its MCP servers."
     projects: bool = True
     """Whether it runs in the folder of a project."""
+    hooks: str | None = None
+    """Path of the file with its hooks, relative to the home folder or to the project; None if it has none."""
+    ending: int = 60
+    """Seconds that its hook at the end of a session may take."""
 
     @property
     def toml(self) -> bool:
@@ -69,6 +72,7 @@ CLIENTS: Mapping[str, McpClient] = {
         project=".mcp.json",
         extra={"type": "stdio"},
         note="Start a new session; /mcp shows the server.",
+        hooks=".claude/settings.json",
     ),
     "claude-desktop": McpClient(
         title="Claude Desktop",
@@ -81,7 +85,9 @@ CLIENTS: Mapping[str, McpClient] = {
         user=".codex/config.toml",
         project=".codex/config.toml",
         key="mcp_servers",
-        note="Start a new session; /mcp shows the server.",
+        note="Start a new session; /mcp shows the server, and /hooks asks to trust its hooks.",
+        hooks=".codex/hooks.json",
+        ending=3,  # its maximum
     ),
     "cursor": McpClient(title="Cursor", user=".cursor/mcp.json", project=".cursor/mcp.json"),
     "gemini": McpClient(title="Gemini CLI", user=".gemini/settings.json", project=".gemini/settings.json"),
@@ -110,9 +116,7 @@ HOOKS: Mapping[str, tuple[str, int]] = {
     "PreCompact": ("pre-compact", 15),
     "SessionEnd": ("session-end", 60),
 }
-"""Hooks of Claude Code: the argument of `recollect hook` and the timeout in seconds."""
-SETTINGS = ".claude/settings.json"
-"""The file with the hooks, relative to the home folder or to the project."""
+"""Hooks of Claude Code and Codex: the argument of `recollect hook` and the timeout in seconds."""
 
 
 def connected(client: McpClient, text: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> str:
@@ -153,9 +157,10 @@ def hook_programs(text: str) -> set[str]:
     return {shlex.split(command)[0] for command in commands if command.count("'") % 2 == command.count('"') % 2 == 0}
 
 
-def hooked(text: str, program: Sequence[str], options: Sequence[str]) -> str:
-    """Return the settings of Claude Code with our hooks added; other hooks stay."""
-    for event, (word, seconds) in HOOKS.items():
+def hooked(text: str, program: Sequence[str], options: Sequence[str], ending: int = 60) -> str:
+    """Return the settings of a client with our hooks added; other hooks stay."""
+    for event, (word, usual) in HOOKS.items():
+        seconds = ending if event == "SessionEnd" else usual
         hook = {"type": "command", "command": shlex.join([*program, "hook", word, *options]), "timeout": seconds}
         ours = next(_ours(text, event), None)
         if ours is None:
@@ -167,7 +172,7 @@ def hooked(text: str, program: Sequence[str], options: Sequence[str]) -> str:
 
 
 def unhooked(text: str) -> str:
-    """Return the settings of Claude Code without our hooks and without containers that become empty."""
+    """Return the settings of a client without our hooks and without containers that become empty."""
     for event in HOOKS:
         for place, number, _ in reversed([*_ours(text, event)]):
             alone = len(_groups(text, event)[place]["hooks"]) == 1
