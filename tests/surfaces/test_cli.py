@@ -364,3 +364,16 @@ def test_the_demo_keeps_its_file_when_asked(cli: Command) -> None:
     assert cli("--home", "demo.db", "--agent", "demo", "recall", "deploy").lines[1] == "  We deploy on Wednesdays."
     assert f"{(cli.folder / 'demo.db').stat().st_size:,} bytes" in story.text
     assert cli("demo", "--keep", "demo.db", code=4).out == b""
+
+
+def test_a_recall_names_the_search_in_conversations_if_a_running_one_answers(cli: Command) -> None:
+    cli("remember", "The bakery opens at seven")
+    ref = cli("conversation", "start", "--json").json["ref_code"]
+    cli("conversation", "say", ref, "The lighthouse keeper is called Tomas.")
+    asked = "who is the lighthouse keeper?"
+    line = f"conversations have more: recollect conversation search '{asked}'"
+    assert line in cli("recall", asked).err.splitlines()
+    assert "Tomas" in cli("conversation", "search", asked).text
+    assert line not in cli("recall", asked, "--category", "decisions").err
+    assert line not in cli("recall", "when does the bakery open?").err
+    assert "conversations have more" not in cli("--agent", "ben", "recall", asked).err

@@ -1,5 +1,7 @@
 """Commands on one agent's memory: remember, recall, forget."""
 
+import shlex
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -20,6 +22,7 @@ from recollect.cli.options import (
     one_of,
 )
 from recollect.cli.output import brief, document, line, nothing_found, pairs, remark
+from recollect.memory import Memory
 from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import UNANSWERED, Hit
@@ -150,6 +153,8 @@ def recall(
             min_confidence=min_confidence,
             explain=explain,
         )
+        unfiltered = not (category or kind or tag or source or scope or target_agent)
+        more = unfiltered and not call.json and limit > 0 and _is_said_elsewhere(mem, query, hits)
     if call.json:
         document(hits)
         return
@@ -159,6 +164,8 @@ def recall(
         remark("nothing that answers this; nearest:")
     for hit in hits:
         _show(hit)
+    if more:
+        remark(f"conversations have more: recollect conversation search {shlex.quote(line(query))}")
 
 
 @app.command(epilog=examples("forget 'deploy day'", "note restore 'deploy day'", "forget 'deploy day' --erase --yes"))
@@ -184,6 +191,13 @@ def forget(
         document(receipt)
     else:
         print_receipt(receipt, f"erased {receipt.entry_id}")
+
+
+def _is_said_elsewhere(mem: Memory, query: str, hits: Sequence[Hit]) -> bool:
+    """Return whether an own conversation that is active or imported answers: only ended ones are made into entries."""
+    turns = mem.conversations.search(query, limit=1, min_confidence=UNANSWERED)
+    found = {hit.entry.conversation_id for hit in hits}
+    return any(turn.conversation.id not in found for turn in turns)
 
 
 def _show(hit: Hit) -> None:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import sha256
 from operator import attrgetter
 from typing import Any
@@ -144,7 +144,7 @@ class RankingInputs:
 
     scope: Scope
     category: Category | None
-    transcript: bool
+    transcript: bool = field(kw_only=True)
     """Whether it quotes a conversation: a hand-off, a chunk or an archive."""
     importance: float
     created_at: int
@@ -172,7 +172,7 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
                     raise Corrupt(f"document {doc} of the entries table is damaged; restore a backup")
                 purpose = Category(category) if category else None
                 transcript = kind != Kind.NOTE or purpose is Category.HANDOFFS
-                passed[doc] = RankingInputs(Scope(scope), purpose, transcript, *signs)
+                passed[doc] = RankingInputs(Scope(scope), purpose, *signs, transcript=transcript)
     return passed
 
 
