@@ -22,7 +22,7 @@ from recollect.conversation import Conversation
 from recollect.conversations import Conversations
 from recollect.home import Home
 from recollect.memory import Memory
-from recollect.model.history import Channel, ConversationInfo, Event, Recovery
+from recollect.model.history import Channel, ConversationHandle, ConversationInfo, Event, Recovery
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.reminders import Reminders
 from recollect.review import Review
@@ -165,11 +165,11 @@ class AsyncConversations(_Around[Conversations]):
         start = self._inner.start
         return AsyncConversation(await asyncio.to_thread(start, channel, chat_id, model_id, participants, resume))
 
-    async def get(self, id_or_ref: str) -> AsyncConversation:
+    async def get(self, id_or_ref: ConversationHandle | str) -> AsyncConversation:
         """Return the conversation with this id or ref code."""
         return AsyncConversation(await asyncio.to_thread(self._inner.get, id_or_ref))
 
-    async def scratchpad(self, id_or_ref: str, owner: str | None = None) -> AsyncScratchpad:
+    async def scratchpad(self, id_or_ref: ConversationHandle | str, owner: str | None = None) -> AsyncScratchpad:
         """Return the scratchpad of an own conversation, or of one of `owner` in which this agent is a participant."""
         return AsyncScratchpad(await asyncio.to_thread(self._inner.scratchpad, id_or_ref, owner))
 

@@ -12,7 +12,7 @@ from recollect.engine.recall import query_vector
 from recollect.errors import Denied, Invalid
 from recollect.model.checks import count, optional_name, share
 from recollect.model.entry import Origin
-from recollect.model.history import ConversationInfo, Ended, Event, Status, Turn
+from recollect.model.history import ConversationHandle, ConversationInfo, Ended, Event, Status, Turn, reference
 from recollect.model.report import Receipt
 from recollect.scratchpad import Scratchpad
 from recollect.storage import history
@@ -66,7 +66,7 @@ class Conversations:
         )
         return Conversation(services, info)
 
-    def get(self, id_or_ref: str) -> Conversation:
+    def get(self, id_or_ref: ConversationHandle | str) -> Conversation:
         """Return the conversation with this id or ref code.
 
         Raises NotFound if this agent has none.
@@ -134,7 +134,12 @@ class Conversations:
         )
 
     def detail(
-        self, id_or_ref: str, *, target_agent: str | None = None, limit: int = history.LONGEST, after: int = 0
+        self,
+        id_or_ref: ConversationHandle | str,
+        *,
+        target_agent: str | None = None,
+        limit: int = history.LONGEST,
+        after: int = 0,
     ) -> Sequence[Event]:
         """Return the events of a conversation, optionally those after a sequence number.
 
@@ -142,7 +147,7 @@ class Conversations:
 
         Raises NotFound if there is no such conversation, and Denied if it belongs to another agent and is active.
         """
-        store, statuses = self._readable(target_agent, "conversations.detail", id_or_ref)
+        store, statuses = self._readable(target_agent, "conversations.detail", str(reference(id_or_ref)))
         info = conversations.find(store, id_or_ref)
         if info.status not in statuses:
             raise Denied(f"the conversation {info.ref_code} is active; other agents can read it after it has ended")
@@ -164,7 +169,7 @@ class Conversations:
         with self._services.store.read() as tx:
             return saved_view.last_saved(tx)
 
-    def scratchpad(self, id_or_ref: str, owner: str | None = None) -> Scratchpad:
+    def scratchpad(self, id_or_ref: ConversationHandle | str, owner: str | None = None) -> Scratchpad:
         """Return the scratchpad of a conversation: an own one, or one of `owner` in which this agent is a participant.
 
         Raises NotFound if there is no such conversation, and Denied if this agent is not a participant.
@@ -174,10 +179,10 @@ class Conversations:
         if other is None:
             return self.get(id_or_ref).scratchpad
         theirs = services.other(other)
-        conversation = access_policy.participant(theirs, services.store.agent, id_or_ref)
+        conversation = access_policy.participant(theirs, services.store.agent, str(reference(id_or_ref)))
         return Scratchpad(theirs, services.clock, conversation.id)
 
-    def erase(self, id_or_ref: str, *, dry_run: bool = False) -> Receipt:
+    def erase(self, id_or_ref: ConversationHandle | str, *, dry_run: bool = False) -> Receipt:
         """Erase all events of a conversation and everything that was made from them, and return a receipt.
 
         Works like `Conversation.erase()` for every event; the scratchpad is cleared as well. The conversation itself

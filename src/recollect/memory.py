@@ -15,7 +15,7 @@ from recollect.channels import Channels
 from recollect.clock import LAST, Clock, Moment
 from recollect.compat import store_tools
 from recollect.config import ConversationSettings
-from recollect.conversation import Conversation, ConversationServices
+from recollect.conversation import ConversationServices
 from recollect.conversations import Conversations
 from recollect.engine import (
     access_policy,
@@ -43,7 +43,7 @@ from recollect.model import checks
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.filters import Filters
-from recollect.model.history import Recovery
+from recollect.model.history import ConversationHandle, Recovery, reference
 from recollect.model.listing import LONGEST, ListPage, Removed, Sort
 from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
 from recollect.model.provenance import Provenance
@@ -158,7 +158,7 @@ class Memory:
         category: Category | str | None = None,
         scope: Scope | str = Scope.WORKSPACE,
         channel: str | None = None,
-        conversation: str | None = None,
+        conversation: ConversationHandle | str | None = None,
         importance: float = 0.5,
         source: str = "agent",
         lifetime: Lifetime | str | None = None,
@@ -179,9 +179,8 @@ class Memory:
 
         Raises Conflict if the name is taken, and Invalid if a value is malformed or exceeds its limit.
         """
-        if conversation is not None:
-            conversation, implied = self._within(conversation, channel)
-            channel = implied if scope == Scope.CHANNEL else channel
+        within, implied = (None, None) if conversation is None else self._within(conversation, channel)
+        channel = implied if within is not None and scope == Scope.CHANNEL else channel
         if lifetime is None and name is None and supersedes is None and scope != Scope.CONVERSATION:
             lifetime = self._lifetime  # as `_draft` does, which would copy the draft
         add = Add(
@@ -192,7 +191,7 @@ class Memory:
             category=category,
             scope=scope,
             channel=channel,
-            conversation=conversation,
+            conversation=within,
             importance=importance,
             source=source,
             lifetime=lifetime,
@@ -360,7 +359,7 @@ class Memory:
         mode: str = "hybrid",
         scopes: Iterable[Scope | str] | None = None,
         channel: str | None = None,
-        conversation: str | None = None,
+        conversation: ConversationHandle | str | None = None,
         category: Category | str | Iterable[Category | str] | None = None,
         kinds: Iterable[Kind | str] | None = None,
         tags: Iterable[str] | None = None,
@@ -396,11 +395,11 @@ class Memory:
         the workspace scope, and ConfigError if `mode` is `vector` and there is no embedder.
         """
         self._look()
-        conversation, channel = self._within(conversation, channel)
+        within, channel = self._within(conversation, channel)
         now = self._clock.now()
         filters = Filters.checked(
             scopes=scopes,
-            conversation=conversation,
+            conversation=within,
             channel=channel,
             category=category,
             kinds=kinds,
@@ -465,7 +464,7 @@ class Memory:
         lifetime: Lifetime | str | None = None,
         source: str | None = None,
         tag: str | None = None,
-        conversation: str | None = None,
+        conversation: ConversationHandle | str | None = None,
         channel: str | None = None,
         since: Moment | None = None,
         until: Moment | None = None,
@@ -588,7 +587,7 @@ class Memory:
         *,
         hash: str | None = None,
         session_id: str | None = None,
-        conversation: Conversation | str | None = None,
+        conversation: ConversationHandle | str | None = None,
         target_agent: str | None = None,
         limit: int = 10,
         after: int = 0,
@@ -610,7 +609,12 @@ class Memory:
     # What goes into a prompt
 
     def context(
-        self, command: str, *, budget: int | None = None, profile: str = "default", conversation: str | None = None
+        self,
+        command: str,
+        *,
+        budget: int | None = None,
+        profile: str = "default",
+        conversation: ConversationHandle | str | None = None,
     ) -> Context:
         """Return the context block for a new session, within a token budget.
 
@@ -645,7 +649,12 @@ class Memory:
         return built
 
     def orient(
-        self, command: str, *, budget: int | None = None, profile: str = "default", conversation: str | None = None
+        self,
+        command: str,
+        *,
+        budget: int | None = None,
+        profile: str = "default",
+        conversation: ConversationHandle | str | None = None,
     ) -> OrientationDocument:
         """Return the same selection as markdown for a system prompt. A language model, if configured, may narrow it."""
         chosen = self.context(command, budget=budget, profile=profile, conversation=conversation)
@@ -683,9 +692,9 @@ class Memory:
 
     # Where things are
 
-    def _within(self, conversation: str | None, channel: str | None) -> tuple[str | None, str | None]:
-        """Resolve a conversation given by id or ref code to its id, and the channel that it implies."""
-        conversation, channel = _text(conversation, "conversation"), _text(channel, "channel")
+    def _within(self, given: ConversationHandle | str | None, channel: str | None) -> tuple[str | None, str | None]:
+        """Resolve a conversation, or its id or ref code, to its id, and the channel that it implies."""
+        conversation, channel = _text(reference(given), "conversation"), _text(channel, "channel")
         if conversation is not None:
             with self._workspace.read() as tx:
                 known = history.conversation(tx, conversation)

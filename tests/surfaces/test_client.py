@@ -212,7 +212,6 @@ def test_what_the_library_does_not_take_the_client_does_not_turn_into_text(
     conv.user("Hello")
     pad = conv.scratchpad
     for call in (
-        lambda: mem.list(conversation=conv),
         lambda: mem.list(channel=channel),
         lambda: mem.list(kind=["note"]),
         lambda: mem.conversations.list(channel=channel),
@@ -387,3 +386,13 @@ def test_errors_that_share_a_status_are_distinguished(tmp_path: Any) -> None:
         pytest.raises(Corrupt),
     ):
         remote.agent("ana").list()
+
+
+def test_a_conversation_object_is_accepted_where_an_id_is(remote: RemoteHome) -> None:
+    mem = remote.agent("ana")
+    conv = mem.conversations.start()
+    note = mem.remember("the tide is low", scope="conversation", conversation=conv)
+    assert [hit.entry.id for hit in mem.recall("tide", conversation=conv)] == [note.id]
+    assert [entry.id for entry in mem.list(conversation=conv)] == [note.id]
+    assert "tide is low" in mem.context("tide", conversation=conv).text
+    assert mem.conversations.get(conv).id == conv.id

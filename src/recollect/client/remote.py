@@ -22,7 +22,17 @@ from recollect.conversation import Conversation
 from recollect.errors import Conflict, Invalid, NotFound
 from recollect.memory import Memory
 from recollect.model.entry import Entry
-from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Recovery, Status
+from recollect.model.history import (
+    Channel,
+    ConversationHandle,
+    ConversationInfo,
+    Event,
+    EventType,
+    Lane,
+    Recovery,
+    Status,
+    reference,
+)
 from recollect.model.listing import Cursor, Sort
 from recollect.model.operation import WRITABLE, Add, Operation, Write
 from recollect.model.reminder import Reminder
@@ -121,13 +131,12 @@ def _pages(
 
 
 def _given(bound: inspect.BoundArguments) -> dict[str, Any]:
-    given = {
-        name: to_json(getattr(value, "cursor", value)) for name, value in bound.arguments.items() if name != "self"
-    }
-    for name, value in given.items():
-        taken = get_args(bound.signature.parameters[name].annotation)
-        if isinstance(value, RemoteConversation) and Conversation in taken:
-            given[name] = value.id
+    given = {}
+    for name, value in bound.arguments.items():
+        if name != "self":
+            taken = get_args(bound.signature.parameters[name].annotation)
+            known = reference(value) if ConversationHandle in taken else getattr(value, "cursor", value)
+            given[name] = to_json(known)
     return given
 
 
@@ -398,14 +407,14 @@ class RemoteConversations(_Remote):
         info = self._ask("POST", "/v1/conversations", body=given)
         return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
 
-    def get(self, id_or_ref: str) -> RemoteConversation:
+    def get(self, id_or_ref: ConversationHandle | str) -> RemoteConversation:
         """Return the conversation with this id or ref code; raise NotFound if this agent has none."""
-        info = self._ask("GET", f"/v1/conversations/{_in_path(id_or_ref)}")
+        info = self._ask("GET", f"/v1/conversations/{_in_path(reference(id_or_ref))}")
         return RemoteConversation(self._link, self._where, from_json(ConversationInfo, info))
 
-    def erase(self, id_or_ref: str, *, dry_run: bool = False) -> Receipt:
+    def erase(self, id_or_ref: ConversationHandle | str, *, dry_run: bool = False) -> Receipt:
         """Erase all events of a conversation and everything that was made from them; return a receipt."""
-        path, query = f"/v1/conversations/{_in_path(id_or_ref)}", {"erase": "true", "dry_run": dry_run}
+        path, query = f"/v1/conversations/{_in_path(reference(id_or_ref))}", {"erase": "true", "dry_run": dry_run}
         receipt: Receipt = from_json(Receipt, self._ask("DELETE", path, query=query, slow=True))
         return receipt
 
@@ -413,10 +422,10 @@ class RemoteConversations(_Remote):
         """Return the sequence number of the last event in the journal; 0 if it is empty."""
         return int(self._ask("GET", "/v1/events/last")["seq"])
 
-    def scratchpad(self, id_or_ref: str, owner: str | None = None) -> RemoteScratchpad:
+    def scratchpad(self, id_or_ref: ConversationHandle | str, owner: str | None = None) -> RemoteScratchpad:
         """Return the scratchpad of an own conversation, or of one whose `owner` named this agent as a participant."""
         where = self._where if owner is None else {**self._where, "owner": owner}
-        found = RemoteScratchpad(self._link, where, ref=_in_path(id_or_ref))
+        found = RemoteScratchpad(self._link, where, ref=_in_path(reference(id_or_ref)))
         len(found)  # raises NotFound now instead of on first use
         return found
 
@@ -489,6 +498,8 @@ class RemoteMemory(_Remote):
         unknown = next((name for name in filters if name not in known), None)
         if unknown is not None:
             raise Invalid(f"list() has no filter {unknown!r}; it has {', '.join(list(known)[1:])}")
+        if "conversation" in filters:
+            filters["conversation"] = reference(filters["conversation"])
         place = _place(filters.pop("before", None), filters.pop("after", None), filters)
         # Pad milliseconds: in a query string, a short number could mean a year or a day.
         for name in filters.keys() & {"since", "until", "as_of"}:

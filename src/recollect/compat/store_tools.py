@@ -11,7 +11,7 @@ from recollect.clock import iso
 from recollect.engine import conversation_search, remember
 from recollect.errors import Denied, Invalid, NotFound
 from recollect.model.entry import Entry, Kind, Lifetime, Origin
-from recollect.model.history import Event, EventType
+from recollect.model.history import ConversationHandle, Event, EventType
 from recollect.model.operation import Remove
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def query(
     *,
     hash: str | None = None,
     session_id: str | None = None,
-    conversation: "Conversation | str | None" = None,
+    conversation: ConversationHandle | str | None = None,
     target_agent: str | None = None,
     limit: int = 10,
     after: int = 0,
@@ -120,12 +120,12 @@ def _working(
     mode: str,
     query: str | None,
     hash: str | None,
-    conversation: "Conversation | str | None",
+    conversation: ConversationHandle | str | None,
     limit: int,
 ) -> list[dict[str, Any]]:
     if conversation is None:
         raise Invalid("working memory is that of a conversation; say which with conversation=…")
-    current = memory.conversations.get(conversation) if isinstance(conversation, str) else conversation
+    current = memory.conversations.get(conversation)
     if mode == "hash":
         return [_event(current.event(_given(hash or query, "hash", mode)), "working")]
     return [_event(turn.event, "working") for turn in current.find(_given(query, "query", mode), limit=limit)]

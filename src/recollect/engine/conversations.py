@@ -161,8 +161,8 @@ def of_chat(store: Store, chat_id: object) -> ConversationInfo | None:
 
 
 def find(store: Store, id_or_ref: object) -> ConversationInfo:
-    """Return the conversation with this id or ref code; raise NotFound if there is none."""
-    target = names.name(id_or_ref, "conversation")
+    """Return the conversation with this id or ref code, or of this object; raise NotFound if there is none."""
+    target = names.name(getattr(id_or_ref, "id", id_or_ref), "conversation")
     with store.read() as tx:
         found = history.conversation(tx, target)
         if found is None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from recollect.model.entry import Entry, Origin
 from recollect.model.working import SummaryDocument
@@ -11,6 +11,7 @@ from recollect.model.working import SummaryDocument
 __all__ = [
     "Channel",
     "Compacted",
+    "ConversationHandle",
     "ConversationInfo",
     "Ended",
     "Event",
@@ -22,6 +23,7 @@ __all__ = [
     "SavedView",
     "Status",
     "Turn",
+    "reference",
 ]
 
 
@@ -114,6 +116,27 @@ class ConversationInfo:
     def cursor(self) -> str:
         """The pagination cursor that follows it in a list."""
         return f"{self.started_at}-{self.id}"
+
+
+class ConversationHandle(Protocol):
+    """What stands for a conversation where an id or ref code is expected: any `Conversation` or `ConversationInfo`."""
+
+    @property
+    def id(self) -> str:
+        """The id of the conversation."""
+
+    @property
+    def ref_code(self) -> str:
+        """The ref code of the conversation."""
+
+
+def reference(conversation: ConversationHandle | str | None) -> str | None:
+    """Return the id of a conversation; an id or ref code is returned unchanged."""
+    if conversation is None or isinstance(conversation, str):
+        return conversation
+    given: Any = conversation
+    found: str = getattr(given, "id", given)  # any other value is rejected where it is used
+    return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
