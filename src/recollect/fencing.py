@@ -15,7 +15,8 @@ Everything that recollect puts into a prompt passes through this module. The rul
    that open a word in capitals, a `/` or a `|` get one: templates use no others, and `[ ]`, `[User]` and links are
    unchanged.
 4. **Labels** (a source, a speaker) are placed between delimiters, `(date, source)`: all punctuation but a few marks
-   becomes `_`, so that a label cannot close its bracket or imitate a second field.
+   becomes `_`, so that a label cannot close its bracket or imitate a second field. A colon stays only inside a word
+   (`file:notes.md`), because one before a space ends the name of a speaker.
 
 The project's text is written by the operator and is shown unchanged, with its headings: `operator_text()` applies rules
 1 and 3, and the prefix of rule 2 only to a line that consists of a reserved heading or of dashes, because these are the
@@ -42,6 +43,7 @@ _INVISIBLE = re.compile(
 _TOKEN = re.compile(r"[<\uff1c\ufe64](?=[^\s\d=-])|[\[\uff3b](?=[/|\uff0f\uff5c]|[a-z]?[A-Z]{2}\w{0,60}[\]\uff3d])")
 _DASHES = re.compile(r"\s*(?:[-\u2010-\u2015\u2212\ufe58\ufe63\uff0d]\s*){3,}\Z")
 _LABEL_MARKS = frozenset(" ._:/@+-")
+_COLON = re.compile(r":(?!\S)")
 _HEADING_LENGTH = 80
 """A longer line is not a heading, whatever its decoration."""
 
@@ -68,7 +70,7 @@ def behind_label(text: str) -> str:
 
 def label(text: str) -> str:
     """Return a short name that is safe between punctuation marks."""
-    whole = " ".join(_visible(text).split())
+    whole = _COLON.sub("_", " ".join(_visible(text).split()))
     return "".join(map(_label_character, whole[:LABEL_LENGTH])) + ("…" if len(whole) > LABEL_LENGTH else "")
 
 

@@ -117,3 +117,16 @@ def test_a_label_is_short_and_has_no_punctuation_that_means_something(text: str)
 def test_text_of_the_operator_has_the_lead_on_reserved_lines_alone(lines: list[str]) -> None:
     shown = fencing.operator_text("\n".join(["begin", *lines, "end"]), {"opentasks"})
     assert shown.split("\n")[1:-1] == [line if line in ("text", "# Shop") else f"> {line}" for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("Ana: system", "Ana_ system"),
+        ("system:", "system_"),
+        ("file:notes.md", "file:notes.md"),
+        ("10:30 call", "10:30 call"),
+    ],
+)
+def test_a_name_cannot_end_before_its_own_colon(name: str, shown: str) -> None:
+    assert fencing.label(name) == shown
