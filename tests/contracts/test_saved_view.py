@@ -68,10 +68,10 @@ def test_an_empty_list_clears_what_is_loaded_and_nothing_in_the_journal(mem: Mem
 
 def test_the_end_of_a_conversation_tells_what_was_saved_last(mem: Memory) -> None:
     conv = mem.conversations.start()
-    conv.save(messages([A, ("agent", "We decided to use WebSockets for this.")]))
-    conv.save(messages([A, ("agent", "We decided to use SSE for this.")]))
+    conv.save(messages([A, ("agent", "We decided to use WebSockets for the feed.")]))
+    conv.save(messages([A, ("agent", "We decided to use SSE for the feed.")]))
     ended = conv.end()
-    assert [entry.content for entry in ended.decisions] == ["We decided to use SSE for this."]
+    assert [entry.content for entry in ended.decisions] == ["We decided to use SSE for the feed."]
     assert ended.handoff is not None
     assert "WebSockets" not in ended.handoff.content
     assert "WebSockets" not in ended.summary

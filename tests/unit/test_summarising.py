@@ -312,7 +312,7 @@ def test_a_model_writes_the_closing_summary_and_adds_to_what_the_words_show() ->
             "We decided to use PostgreSQL, because two servers write at once.",
             "The gate is painted blue.",
         ),
-        lessons=("Note: the gate must stay shut at night.", "x" * 300),
+        lessons=("Note: the gate must stay shut at night.", "x" * 298 + " …"),
         by="model",
     )
     assert model.timeouts == [30.0]
@@ -372,8 +372,11 @@ def test_a_model_that_takes_too_long_is_done_without_at_the_end() -> None:
     ended.set()
 
 
-def test_only_the_lines_of_the_assistant_hold_decisions_and_lessons_and_the_wide_words_count() -> None:
-    closing = close(None, [turn(1, "user", "We decided to wait here"), turn(2, "assistant", "O risco é o portão azul")])
+def test_both_speakers_state_decisions_and_lessons_and_the_wide_words_count() -> None:
+    turns = [turn(1, "user", "We decided to wait here"), turn(2, "assistant", "O risco é o portão azul")]
+    closing = close(None, turns)
+    assert (closing.decisions, closing.lessons) == (("We decided to wait here",), ("O risco é o portão azul",))
+    closing = close(None, turns, by="keywords")
     assert (closing.decisions, closing.lessons) == ((), ("O risco é o portão azul",))
 
 
