@@ -297,6 +297,18 @@ def test_a_hand_off_does_not_repeat_what_an_entry_states(mem: Memory) -> None:
     assert block.count("on Tuesdays at ten") == 1
 
 
+def test_a_short_reply_to_a_message_that_entries_state_is_left_out_with_it(mem: Memory) -> None:
+    mem.remember("The web shop is deployed on Tuesdays at ten.", category="decisions")
+    talk = mem.conversations.start()
+    talk.user("The web shop is deployed on Tuesdays at ten.")
+    talk.assistant("Understood.")
+    talk.user("Is the gate painted?")
+    talk.assistant("Yes.")
+    talk.end()
+    (session,) = mem.context("when is the shop deployed?").section("Last Session")
+    assert session.text.splitlines() == ["…", "[User]: Is the gate painted?", "[Agent]: Yes."]
+
+
 def test_a_last_session_that_entries_state_in_full_is_left_out(mem: Memory) -> None:
     mem.remember("The web shop is deployed on Tuesdays at ten.", category="decisions")
     talk = mem.conversations.start()

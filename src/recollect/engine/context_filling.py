@@ -49,6 +49,8 @@ MISSES = 8
 """Number of candidates that may be skipped because they are too long for the rest of the budget."""
 SENTENCE = 20
 """Length in characters from which a sentence counts as told; shorter ones are greetings and thanks."""
+REPLY = 3
+"""Number of words from which a reply says something without the message before it."""
 REPEATED = 0.6
 """Share of a turn's words that were told already from which the turn is left out."""
 _LABEL = re.compile(r"\A\[?[^\]:]{1,40}\]?: ")
@@ -183,7 +185,7 @@ def _around(sizes: Sequence[int], best: int) -> tuple[int, int]:
 def without_told(content: str, stated: str) -> str:
     """Return messages without the sentences that entries state; `…` stands for them. Empty if nothing else is left.
 
-    `stated` is the wording of the entries.
+    A short reply ("Understood.") to a message that is left out goes with it. `stated` is the wording of the entries.
     """
     lines: list[str] = []
     for line in content.splitlines():
@@ -192,6 +194,8 @@ def without_told(content: str, stated: str) -> str:
         if told:
             said = _without(text.sentences(said), told)
             line = f"{label}{said}" if said != "…" else said
+        if lines[-1:] == ["…"] and len(wording(said).split()) < REPLY:
+            continue
         if line != "…" or lines[-1:] != ["…"]:
             lines.append(line)
     return "" if lines == ["…"] else "\n".join(lines)
