@@ -13,6 +13,7 @@ from recollect.adapters.claude_agent import SessionStore
 
 _numbers = itertools.count()
 _folder = tempfile.mkdtemp()
+_open: list[SessionStore] = []
 
 
 class InMemorySessionStore(SessionStore):
@@ -20,6 +21,7 @@ class InMemorySessionStore(SessionStore):
 
     def __init__(self) -> None:
         super().__init__(location(Path(_folder, f"{next(_numbers)}.db")))
+        _open.append(self)
 
     def get_entries(self, key: Any) -> list[Any]:
         """Return the lines of a transcript."""
@@ -39,3 +41,9 @@ class InMemorySessionStore(SessionStore):
 
 claude_agent_sdk.InMemorySessionStore = InMemorySessionStore
 claude_agent_sdk._internal.session_store.InMemorySessionStore = InMemorySessionStore
+
+
+def pytest_runtest_teardown() -> None:
+    """Close the stores of a test, which the vendor's tests do not: each holds connections to the server."""
+    while _open:
+        _open.pop().close()
