@@ -23,9 +23,9 @@ Visit = Callable[..., Page]
 def test_conversations_are_listed_by_status_and_channel(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/conversations")
     rows = page.locator(".entry-row")
-    expect(rows).to_contain_text(["morning-support", "price-tags", "friday-trouble", "choosing-payments"])
+    expect(rows).to_contain_text(["Good morning.", "The prices are", "The deployment", "Which payment provider"])
     page.get_by_role("button", name="Archived").click()
-    expect(rows).to_contain_text(["choosing-payments"])
+    expect(rows).to_contain_text(["Which payment provider"])
     page.get_by_role("button", name="All").click()
     page.get_by_label("Channel").select_option("release")
     expect(rows).to_have_count(2)
@@ -33,7 +33,7 @@ def test_conversations_are_listed_by_status_and_channel(demo: Server, visit: Vis
 
 def test_a_transcript_folds_its_tool_calls_and_tells_what_was_compacted(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/conversations")
-    page.locator(".entry-row", has_text="morning-support").click()
+    page.locator(".entry-row", has_text="Good morning.").click()
     transcript = page.locator(".transcript")
     expect(transcript).to_contain_text("Good morning. What is waiting?")
     result = transcript.get_by_text("4718 Wrong grind")
@@ -132,7 +132,7 @@ def test_each_conversation_shows_its_own_checkpoint(demo: Server, visit: Visit) 
 
 def test_a_conversation_is_ended_by_its_rules(demo: Server, visit: Visit) -> None:
     page = visit(demo, "#/conversations")
-    page.locator(".entry-row", has_text="morning-support").click()
+    page.locator(".entry-row", has_text="Good morning.").click()
     page.get_by_role("button", name="End", exact=True).click()
     expect(page.get_by_role("dialog")).to_contain_text("go to the trash")
     page.get_by_role("dialog").get_by_role("button", name="End", exact=True).click()

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import anyio
 import httpx2
 import pytest
 from fastapi.routing import APIRoute
@@ -19,7 +18,8 @@ from surfaces.server import Server, serving, settings
 from surfaces.test_rest_middleware import is_problem
 
 import recollect
-from recollect.mcp.server import build
+from recollect.compat import forge
+from recollect.mcp import conversations, notes, reading, vault
 from recollect.mcp.tool import ERRORS
 from recollect.rest import bodies
 from recollect.rest.app import create_app
@@ -85,10 +85,9 @@ def test_every_text_list_and_object_of_a_body_has_a_limit(described: Schema) -> 
 
 
 def test_every_text_list_and_object_of_a_tool_has_a_limit() -> None:
-    tools = anyio.run(build().list_tools)
-    found = [
-        place for tool in tools for place in within(tool.input_schema, tool.input_schema.get("$defs", {}), tool.name)
-    ]
+    modules = (notes, reading, conversations, forge, vault)
+    checked = {tool.name: tool.fn_metadata.arg_model.model_json_schema() for one in modules for tool in one.TOOLS}
+    found = [place for name, schema in checked.items() for place in within(schema, schema.get("$defs", {}), name)]
     assert len(found) > 50
     assert [where for where, one in found if is_unlimited(one)] == []
 

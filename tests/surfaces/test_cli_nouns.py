@@ -155,6 +155,7 @@ NOT_REACHED = {
     "remove_leftovers": "done with `vault sync` and `compact`",
     "commit": "done by what writes; `vault checkpoint` does it by hand",
     "remove": "done by `workspace delete`",
+    "uses_git": "a setting; `doctor` says whether git can be used",
     "flush": "done when a command ends",
     "close": "done when a command ends",
 }

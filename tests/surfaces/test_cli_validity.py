@@ -11,7 +11,7 @@ def test_the_command_line_says_what_holds_what_held_and_who_said_so(cli: Command
     assert cli("recall", "deploys").lines[1] == "  Deploys are on Wednesdays"
     assert "since 2026-05-02" in cli("recall", "deploys").lines[0]
     then = cli("recall", "deploys", "--as-of", "2026-04-02")
-    assert then.lines[0].endswith("2026-03-02  until 2026-05-02 (superseded)")
+    assert then.lines[0].endswith("2026-03-02  user  until 2026-05-02 (superseded)")
     assert then.lines[1] == "  Deploys are on Tuesdays"
     listed = cli("note", "list", "--include-past").text
     assert "2026-05-02  superseded" in listed

@@ -176,6 +176,7 @@ LEFT_OUT: dict[type, dict[str, str]] = {
         "refresh_all": "every job does it",
         "remove": "deleting a workspace does it",
         "remove_leftovers": "`sync` and `compact` do it",
+        "uses_git": "a setting of the server",
         "watch": "the server's own work",
         "written": "every write does it",
     },

@@ -36,6 +36,7 @@ UNSAID = (
     "needs the channel it belongs to",
     "lives as long as its conversation",
     "pass its chat_id with resume",
+    "no other resolution takes one",
     "is empty; there is nothing to append",
     "has the tool_call_id of the call",
     "pass `after` or `before`, not both",

@@ -25,7 +25,9 @@ def module_names() -> Iterator[str]:
             yield ".".join(parts).removesuffix(".__init__")
 
 
-MODULES = list(module_names())
+FRAMEWORKS = {f"recollect.adapters.{name}" for name in ("anthropic_memory", "claude_agent", "openai_agents")}
+"""Modules that need a package of their own; the suite of each framework imports them."""
+MODULES = [name for name in module_names() if name not in FRAMEWORKS]
 
 
 def source_of(name: str) -> ast.Module:

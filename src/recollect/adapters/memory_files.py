@@ -31,21 +31,21 @@ class MemoryFiles:
 
     def view(self, command: Any) -> str:
         """Return the lines of a file, or the files of a directory."""
-        path, shown = resolved(command.path), command.path
+        path, shown = _resolved(command.path), command.path
         if (entry := self._file(path)) is None:
             return self._directory(path, shown)
-        lines = text_of(entry).split("\n")
+        lines = _text_of(entry).split("\n")
         if len(lines) > MOST_LINES:
             raise Invalid(f"File {shown} exceeds maximum line limit of {MOST_LINES:,} lines.")
         first, last = 1, len(lines)
         if command.view_range and len(command.view_range) == 2:
             first = max(1, command.view_range[0])
             last = last if command.view_range[1] == -1 else command.view_range[1]
-        return f"Here's the content of {shown} with line numbers:\n" + numbered(lines, first, last)
+        return f"Here's the content of {shown} with line numbers:\n" + _numbered(lines, first, last)
 
     def create(self, command: Any) -> str:
         """Create a file that does not exist yet."""
-        path = resolved(command.path)
+        path = _resolved(command.path)
         if path == ROOT or self._exists(path):
             raise Invalid(f"File {command.path} already exists")
         try:
@@ -65,7 +65,7 @@ class MemoryFiles:
                     f"{command.path}."
                 )
             if found > 1:
-                lines = ", ".join(map(str, occurrences(text, command.old_str)))
+                lines = ", ".join(map(str, _occurrences(text, command.old_str)))
                 raise Invalid(
                     f"No replacement was performed. Multiple occurrences of old_str `{command.old_str}` in lines: "
                     f"{lines}. Please ensure it is unique"
@@ -74,7 +74,7 @@ class MemoryFiles:
 
         before, after = self._edit(command.path, change)
         line = before[: before.find(command.old_str)].count("\n") + 1
-        snippet = numbered(after.split("\n"), max(1, line - 2), line + 2)
+        snippet = _numbered(after.split("\n"), max(1, line - 2), line + 2)
         return (
             f"The memory file has been edited. Here is the snippet showing the change (with line numbers):\n{snippet}"
         )
@@ -97,7 +97,7 @@ class MemoryFiles:
 
     def delete(self, command: Any) -> str:
         """Move a file, or all files of a directory, to the trash."""
-        path = resolved(command.path)
+        path = _resolved(command.path)
         if path == ROOT:
             raise Invalid(f"Cannot delete the {ROOT} directory itself")
         gone = [entry for entry in self._below(path) if self._memory.forget(entry.id)]
@@ -107,7 +107,7 @@ class MemoryFiles:
 
     def rename(self, command: Any) -> str:
         """Give a file, or all files of a directory, another path."""
-        old, new = resolved(command.old_path), resolved(command.new_path)
+        old, new = _resolved(command.old_path), _resolved(command.new_path)
         if old == ROOT:
             raise Invalid(f"Cannot rename the {ROOT} directory itself")
         if new == ROOT or self._exists(new):
@@ -118,7 +118,7 @@ class MemoryFiles:
         if new.startswith(f"{old}/"):
             raise Invalid(f"The destination {command.new_path} is inside of {command.old_path}")
         for entry in moved:  # first the copies: a crash leaves a file twice, never none
-            self._add(new + str(entry.name).removeprefix(old), text_of(entry))
+            self._add(new + str(entry.name).removeprefix(old), _text_of(entry))
         for entry in moved:
             self._memory.forget(entry.id)
         return f"Successfully renamed {command.old_path} to {command.new_path}"
@@ -131,13 +131,13 @@ class MemoryFiles:
 
     def texts(self) -> dict[str, str]:
         """Return the texts of all files by their paths."""
-        return {str(entry.name): text_of(entry) for entry in self._below(ROOT)}
+        return {str(entry.name): _text_of(entry) for entry in self._below(ROOT)}
 
     def _directory(self, path: str, shown: str) -> str:
         sizes: dict[str, int] = {}
         total = 0
         for entry in self._below(path):
-            size = len(text_of(entry).encode())
+            size = len(_text_of(entry).encode())
             total += size
             parts = str(entry.name).removeprefix(path).strip("/").split("/")
             if any(part.startswith(".") for part in parts):
@@ -147,21 +147,21 @@ class MemoryFiles:
                 sizes[place] = sizes.get(place, 0) + size
         if path != ROOT and not total and not sizes and not self._exists(path):
             raise Invalid(f"The path {shown} does not exist. Please provide a valid path.")
-        lines = [f"{as_size(total)}\t{shown}", *(f"{as_size(sizes[one])}\t{shown}/{one}" for one in sorted(sizes))]
+        lines = [f"{_as_size(total)}\t{shown}", *(f"{_as_size(sizes[one])}\t{shown}/{one}" for one in sorted(sizes))]
         head = f"Here're the files and directories up to {DEPTH} levels deep in {shown}, excluding hidden items:"
         return "\n".join([head, *lines])
 
     def _edit(self, shown: str, change: Callable[[str], str]) -> tuple[str, str]:
         """Change the text of a file; return it before and after. Another process's change in between is not lost."""
-        path = resolved(shown)
+        path = _resolved(shown)
         while True:
             if (entry := self._file(path)) is None:
                 if self._exists(path):
                     raise Invalid(f"The path {shown} is not a file.")
                 raise Invalid(f"The path {shown} does not exist. Please provide a valid path.")
-            before = text_of(entry)
+            before = _text_of(entry)
             after = change(before)
-            content, context = stored(after)
+            content, context = _stored(after)
             try:
                 self._memory.apply(Write(entry.id, content, context=context or ""), if_version=entry.version)
             except Stale:
@@ -169,7 +169,7 @@ class MemoryFiles:
             return before, after
 
     def _add(self, path: str, text: str) -> None:
-        content, context = stored(text)
+        content, context = _stored(text)
         self._memory.remember(content, name=path, tags=[TAG], context=context)
 
     def _file(self, path: str) -> Entry | None:
@@ -193,7 +193,7 @@ class MemoryFiles:
             after = page[-1]
 
 
-def resolved(path: str) -> str:
+def _resolved(path: str) -> str:
     """Return the path of a file or directory without `.` and `..`; raise Invalid if it is not below /memories."""
     if not path.startswith(ROOT):
         raise Invalid(f"Path must start with {ROOT}, got: {path}")
@@ -203,23 +203,23 @@ def resolved(path: str) -> str:
     return found
 
 
-def stored(text: str) -> tuple[str, str | None]:
+def _stored(text: str) -> tuple[str, str | None]:
     """Return content and context of the entry for a file's text."""
     return (text, None) if text.strip() and "\0" not in text else (BLANK, json.dumps(text))
 
 
-def text_of(entry: Entry) -> str:
+def _text_of(entry: Entry) -> str:
     """Return the text of the file that an entry holds."""
     return str(json.loads(entry.context)) if entry.content == BLANK and entry.context else entry.content
 
 
-def numbered(lines: list[str], first: int, last: int) -> str:
+def _numbered(lines: list[str], first: int, last: int) -> str:
     """Return lines with their numbers in front."""
     shown = enumerate(lines[first - 1 : last], first)
     return "\n".join(f"{number:>{len(str(MOST_LINES))}}\t{line}" for number, line in shown)
 
 
-def occurrences(text: str, part: str) -> Iterator[int]:
+def _occurrences(text: str, part: str) -> Iterator[int]:
     """Iterate over the numbers of the lines in which a text begins to occur."""
     place = text.find(part)
     while place >= 0:
@@ -227,7 +227,7 @@ def occurrences(text: str, part: str) -> Iterator[int]:
         place = text.find(part, place + 1)
 
 
-def as_size(count: int) -> str:
+def _as_size(count: int) -> str:
     """Return a number of bytes as 17B, 1.5K or 3M."""
     size, units = float(count), "BKMG"
     while size >= 1024 and len(units) > 1:

@@ -84,13 +84,13 @@ class SessionLog:
         """Remove the last item and return it; None if there is none."""
         if self.is_empty():
             return None
-        (removal,) = self._append([change(REMOVED)])
+        (removal,) = self._append([_change(REMOVED)])
         return next(self._back(removal.seq), None)
 
     def clear(self) -> None:
         """Remove all items."""
         if not self.is_empty():
-            self._append([change(CLEARED)])
+            self._append([_change(CLEARED)])
 
     def is_empty(self) -> bool:
         """Return whether the session has no items."""
@@ -127,10 +127,10 @@ class SessionLog:
             elif skipped:
                 skipped -= 1
             elif event.erased_at is None:
-                yield item_of(event)
+                yield _item_of(event)
 
 
-def change(what: str) -> Event:
+def _change(what: str) -> Event:
     """Return the event that records a removal."""
     return Event(type=EventType.MODEL, content=_CONTENT[what], internal=True, payload={CHANGE: what})
 
@@ -161,7 +161,7 @@ def _is_tool_result(kind: str, content: object) -> bool:
     return any(one.endswith(("_output", "_result")) for one in kinds)
 
 
-def item_of(event: Event) -> dict[str, Any]:
+def _item_of(event: Event) -> dict[str, Any]:
     """Return the item of an event; of a message that was not appended through a session, its role and text."""
     if (item := event.payload.get(ITEM)) is not None:
         return dict(item)

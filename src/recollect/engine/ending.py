@@ -195,7 +195,7 @@ class _Ending:
         conversations.transition(work.tx, self._info.id, Status.IDLE, now)
         found = history.conversation(work.tx, self._info.id)
         assert found is not None
-        self.result = replace(self.result, conversation=found)
+        self.result = replace(self.result, conversation=history.titled(work.tx, [found])[0])
 
     def _write(self, key: str, work: Work, now: int, batch: slice = slice(None)) -> list[Entry]:
         """Add the entries of a step, or a batch of them; skip insights that upkeep has extracted already."""

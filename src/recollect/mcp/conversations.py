@@ -28,6 +28,7 @@ __all__ = [
     "TOOLS",
     "CompactResult",
     "ConversationResult",
+    "Json",
     "ScratchpadResult",
     "conversation",
     "memory_compact",

@@ -251,7 +251,7 @@ export class ConversationsView {
     const wanted = needles(this.#query.q);
     const text = turn ? excerpt(turn.event.content, wanted) : excerpt(info.closing_summary ?? "", []) || (info.status === "active" ? "It still goes on." : "It has no summary.");
     return h("a", { class: "entry-row", href: this.#address({ info, turn }) },
-      h("span", { class: "line" }, h("span", { class: "title" }, turn ? [h("bdi", {}, turn.event.speaker ?? role(turn.event)), " in ", h("bdi", {}, label(info))] : h("bdi", {}, label(info))), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
+      h("span", { class: "line" }, h("span", { class: "title", dir: turn ? null : "auto" }, turn ? [h("bdi", {}, turn.event.speaker ?? role(turn.event)), " in ", h("bdi", {}, label(info))] : label(info)), h("span", { class: "when" }, time(turn ? turn.event.created_at : info.started_at))),
       h("span", { class: "snippet" }, marked(text, wanted)),
       h("span", { class: "badges" }, status(info), h("span", { class: "badge" }, info.channel_id), !turn && h("span", { class: "tag" }, info.ref_code)));
   }
