@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from browser.messages import expect_message
-from playwright.sync_api import Error, Page, Route, expect
+from playwright.sync_api import Error, Page, Request, Route, expect
 from surfaces.server import Server, serving, settings
 
 import recollect
@@ -183,10 +183,19 @@ def test_the_count_does_not_depend_on_the_feed_alone(server: Server, visit: Visi
 def test_a_pair_that_was_resolved_elsewhere_is_not_resolved_twice(server: Server, visit: Visit) -> None:
     memory = server.home.agent("default")
     found = pair(server, "We deploy on Tuesdays", "We deploy on Wednesdays")
-    page = visit(server, "#/review", allowed=("409",))
+    asked: set[Request] = set()
+
+    def watched(page: Page) -> None:
+        page.on("request", asked.add)
+        page.on("requestfinished", asked.discard)
+        page.on("requestfailed", asked.discard)
+
+    page = visit(server, "#/review", allowed=("409",), prepare=watched)
     expect(page.locator(".pair")).to_be_visible()
     held: list[Route] = []
     page.route("**/v1/review?*", lambda route: held.append(route))  # what happens elsewhere is not seen here
+    while any("/v1/review?" in one.url for one in asked - {route.request for route in held}):
+        page.wait_for_timeout(10)  # an answer that is on its way could have seen it
     memory.review.resolve(found, "older")
     page.get_by_role("button", name="Keep both").click()
     expect_message(page, "It was resolved or changed elsewhere meanwhile.")

@@ -277,7 +277,7 @@ def test_a_listener_that_is_too_slow_is_sent_away_and_can_come_back(
     with recollect.open(tmp_path / "memory.db") as home:
         heard = asyncio.run(slow(home))
     assert heard[-1].startswith(b"event: end")
-    assert 2 <= len(heard) <= 6
+    assert 2 <= len(heard) < 12  # not the first message, all ten and the last one
 
 
 def test_who_knows_more_than_others_who_listen_hears_nothing_twice(tmp_path: Path) -> None:
