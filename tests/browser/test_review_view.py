@@ -186,9 +186,9 @@ def test_a_pair_that_was_resolved_elsewhere_is_not_resolved_twice(server: Server
     asked: set[Request] = set()
 
     def watched(page: Page) -> None:
-        page.on("request", asked.add)
-        page.on("requestfinished", asked.discard)
-        page.on("requestfailed", asked.discard)
+        page.on("request", lambda one: asked.add(one))
+        page.on("requestfinished", lambda one: asked.discard(one))
+        page.on("requestfailed", lambda one: asked.discard(one))
 
     page = visit(server, "#/review", allowed=("409",), prepare=watched)
     expect(page.locator(".pair")).to_be_visible()
