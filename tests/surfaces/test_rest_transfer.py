@@ -149,7 +149,14 @@ def test_a_client_that_hangs_up_while_it_is_sent_an_export_leaves_nothing_behind
     for _ in range(10):  # more than a connection holds
         mem.remember("x" * 900_000)
     assert len(filled.client.get("/v1/export").content) > 9_000_000
-    open_files = len(os.listdir("/dev/fd"))
+    counts: list[int] = []
+
+    def settled() -> bool:
+        counts.append(len(os.listdir("/dev/fd")))
+        return counts[-5:].count(counts[-1]) == 5
+
+    wait_for("the file of the first export to be closed", settled)
+    open_files = counts[-1]
     with filled.client.stream("GET", "/v1/export") as answer:
         blocks = answer.iter_raw()
         assert next(blocks).startswith(b"{")
