@@ -1,8 +1,8 @@
 """The home of a command that names none: that of the folder, else the one that `recollect connect` set up.
 
 A folder, or one above it up to the root of its repository, that has its own `.recollect` or was connected by `connect
---project` uses that. Otherwise it is the
-home that programs of this user are connected to, with the workspace of the folder's project.
+--project` uses that. Otherwise it is the home that programs of this user are connected to, with the workspace of the
+folder's project.
 """
 
 import json

@@ -9,7 +9,7 @@ __all__ = ["UNANSWERED", "Accesses", "Hit", "Why"]
 UNANSWERED = 0.15
 """Below this confidence a caller may say that nothing stored answers the query.
 
-It is lower than the cuts that keep 95% of the questions with an answer (0.18 to 0.29): a wrong claim costs more than a
+It is lower than the cuts that keep 95% of the questions with an answer (0.19 to 0.29): a wrong claim costs more than a
 missed one.
 """
 
