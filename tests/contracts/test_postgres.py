@@ -1,5 +1,7 @@
 """What only a PostgreSQL server can do to a memory: few connections, lost schemas and tables, locks, other settings."""
 
+import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -40,6 +42,25 @@ def administrator(url: str) -> Iterator[Callable[[str], Any]]:
 
 
 # Connections
+
+
+@pytest.mark.parametrize(("query", "patience"), [("", 5_000), ("?tcp_user_timeout=90000", 90_000)])
+def test_a_connection_gives_up_a_silent_host_after_seconds_unless_the_address_says_otherwise(
+    postgres_url: str, query: str, patience: int
+) -> None:
+    server = postgres_module.PostgresServer(postgres_url + query)
+    with server.connection(None) as connection, socket.socket(fileno=os.dup(connection.fileno())) as opened:
+        options = {
+            name: opened.getsockopt(socket.IPPROTO_TCP, number)
+            for name, number in (
+                ("user_timeout", socket.TCP_USER_TIMEOUT),
+                ("idle", socket.TCP_KEEPIDLE),
+                ("interval", socket.TCP_KEEPINTVL),
+                ("count", socket.TCP_KEEPCNT),
+            )
+        }
+    server.close()
+    assert options == {"user_timeout": patience, "idle": 3, "interval": 2, "count": 3}
 
 
 def everything(home: Home, agent: str, folder: Path) -> None:

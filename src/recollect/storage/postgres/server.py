@@ -25,8 +25,8 @@ Connection = psycopg.Connection[Row]
 Pool = ConnectionPool[Connection]
 ErrorTranslator = Callable[[Exception], RecollectError | None]
 """Returns a more specific error than the general translation, or None."""
-# Queries are sent as UTF-8, regardless of PGCLIENTENCODING and the locale.
-_CONNECTING: dict[str, Any] = {"connect_timeout": CONNECT_SECONDS, "client_encoding": "utf8"}
+# By default a connection to a host that stopped responding, for instance after a power cut, blocks for 15 minutes.
+_TIMEOUTS = {"tcp_user_timeout": 5_000, "keepalives_idle": 3, "keepalives_interval": 2, "keepalives_count": 3}
 # Errors of the pool's background threads are raised where a connection is requested; do not also log them to stderr.
 logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
 # Pools inherited by a forked child. Their connections belong to the parent, so keep them alive but never use them.
@@ -59,7 +59,7 @@ class PostgresServer:
                     open=False,
                     reconnect_timeout=CONNECT_SECONDS,
                     configure=_configure,
-                    kwargs={"autocommit": True, **_CONNECTING},
+                    kwargs={"autocommit": True, **_parameters(self.url)},
                 )
                 pool.open()
                 self._pool = pool
@@ -68,7 +68,7 @@ class PostgresServer:
     def _check(self) -> None:
         """Raise ConfigError if the server is too old, its encoding is not UTF-8, or it lacks pgvector."""
         try:
-            first = psycopg.connect(self.url, autocommit=True, **_CONNECTING)
+            first = psycopg.connect(self.url, autocommit=True, **_parameters(self.url))
         except psycopg.ProgrammingError:
             raise ConfigError(
                 f"{self.where} is not a usable address; write it as postgresql://user:password@host:port/database, "
@@ -124,7 +124,7 @@ class PostgresServer:
             connection = pool.getconn(1)
         except PoolTimeout:
             # Either all connections are in use or the server is unreachable: connecting raises the latter's error.
-            psycopg.connect(self.url, connect_timeout=CONNECT_SECONDS).close()
+            psycopg.connect(self.url, **_parameters(self.url)).close()
             connection = pool.getconn(WAIT_SECONDS)
         try:
             connection.execute((begin or "SELECT 1").encode())
@@ -158,6 +158,16 @@ class PostgresServer:
             if meaning is None:
                 raise
             raise meaning from error
+
+
+def _parameters(url: str) -> dict[str, Any]:
+    """Return the connection parameters in addition to those of the address, which take precedence over the timeouts.
+
+    Queries are sent as UTF-8, regardless of PGCLIENTENCODING and the locale.
+    """
+    given = psycopg.conninfo.conninfo_to_dict(url)
+    defaults = {"connect_timeout": CONNECT_SECONDS, **_TIMEOUTS}
+    return {**{name: value for name, value in defaults.items() if name not in given}, "client_encoding": "utf8"}
 
 
 def _configure(connection: Connection) -> None:
