@@ -22,6 +22,7 @@ from recollect.engine import (
     context,
     listing,
     numbering,
+    orientation,
     project,
     provenance,
     relevance_curve,
@@ -658,7 +659,7 @@ class Memory:
     ) -> OrientationDocument:
         """Return the same selection as markdown for a system prompt. A language model, if configured, may narrow it."""
         chosen = self.context(command, budget=budget, profile=profile, conversation=conversation)
-        return context.orient(chosen, command, self._model)
+        return orientation.orient(chosen, command, self._model)
 
     def project(self) -> str | None:
         """Return the project description, shared by all agents of the workspace; None if it is not set.

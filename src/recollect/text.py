@@ -53,6 +53,7 @@ __all__ = [
     "snippet",
     "terms",
     "token_weight",
+    "whole_tokens",
 ]
 
 ANALYSIS_VERSION: int = 1
@@ -436,6 +437,11 @@ def query_terms(text: str) -> list[tuple[str, ...]]:
     differs, the stem in the other language. A group whose first term is in an earlier group is omitted. Empty if the
     query has only stop words and punctuation.
     """
+    return list(_query_terms(text))
+
+
+@lru_cache(maxsize=16)  # the searches of one context share a query
+def _query_terms(text: str) -> tuple[tuple[str, ...], ...]:
     units: list[tuple[int, str]] = []
     vote = 0
     for chunk in text.split():
@@ -459,7 +465,7 @@ def query_terms(text: str) -> list[tuple[str, ...]]:
             if group[0] not in asked:
                 asked.update(group)
                 groups.append(group)
-    return groups
+    return tuple(groups)
 
 
 def _alternatives(word: str, *, portuguese_first: bool) -> tuple[str, ...]:
@@ -521,7 +527,12 @@ _TOKEN_COSTS = _TokenCosts()
 
 def estimate_tokens(text: str) -> int:
     """Estimate the tokens of a language model, within about 10% for prose in the languages above and for code."""
-    return math.ceil(token_weight(text))
+    return whole_tokens(token_weight(text))
+
+
+def whole_tokens(weight: float) -> int:
+    """Round an estimate up; sums of the same lines in another order give the same number."""
+    return math.ceil(round(weight, 6))
 
 
 def token_weight(text: str) -> float:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from recollect import text
 from recollect.errors import Corrupt
-from recollect.model.context import Item
 from recollect.model.entry import Category, Entry
 from recollect.providers.base import Embedder
 from recollect.search.index import Index
@@ -48,8 +47,8 @@ class Store:
         self.index = Index()
         self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
         """Last event appended here: database generation, sequence number, conversation and hash."""
-        self.unchanged: tuple[object, dict[str, Sequence[Item]]] | None = None
-        """What the last context had whatever its command was, and the state of the stores in which it was read."""
+        self.context_cache: object = None
+        """What the last context had whatever its command was; see `engine/context_cache.py`."""
         self.compared = False
         """Whether the stored vectors are known to match the embedder, or the user was warned that they do not."""
         self._whole: int | None = None

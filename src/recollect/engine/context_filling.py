@@ -13,10 +13,15 @@ that states what an entry stated that was superseded or retracted since is marke
 """
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
+from heapq import heappop, heappush
+from itertools import chain
 
 from recollect import text
+from recollect.engine.agent_store import Store
+from recollect.engine.context_block import LineSizes
 from recollect.model.context import EARLIER, NOTES, Item, Section
 from recollect.model.history import Event, EventType
 from recollect.search.duplicates import wording
@@ -24,6 +29,7 @@ from recollect.search.duplicates import wording
 __all__ = [
     "ContextCandidate",
     "Filling",
+    "UnreadTurn",
     "fill",
     "passage",
     "ranking",
@@ -53,6 +59,8 @@ REPLY = 3
 """Number of words from which a reply says something without the message before it."""
 REPEATED = 0.6
 """Share of a turn's words that were told already from which the turn is left out."""
+BATCH = 32
+"""Number of turns that are read at once."""
 _LABEL = re.compile(r"\A\[?[^\]:]{1,40}\]?: ")
 
 
@@ -70,6 +78,16 @@ class ContextCandidate:
 
 
 @dataclass(frozen=True, slots=True)
+class UnreadTurn:
+    """A turn that was found: its value, its number, that of the turn before it, and the store to read it from."""
+
+    value: float
+    seq: int
+    before: int
+    store: Store
+
+
+@dataclass(frozen=True, slots=True)
 class Filling:
     """The sections that were filled, and how many candidates found no room."""
 
@@ -80,11 +98,32 @@ class Filling:
     """The wording of all entries in the context."""
 
 
-def ranking(notes: Sequence[ContextCandidate], turns: Sequence[ContextCandidate]) -> list[ContextCandidate]:
-    """Return notes and turns in one order, best first."""
-    found = sorted([*notes, *turns], key=lambda one: -one.value)
-    least = LEAST * found[0].value if found else 0.0
-    return [one for one in found if one.value > least or one.kept]
+def ranking(
+    notes: Sequence[ContextCandidate],
+    turns: Sequence[UnreadTurn],
+    read: Callable[[Sequence[UnreadTurn]], Iterable[ContextCandidate]],
+) -> Iterator[ContextCandidate]:
+    """Yield notes and turns in one order, best first. Turns are read in batches, when the first of a batch is due.
+
+    `read` may leave turns out and lower their values.
+    """
+    unread = sorted(turns, key=lambda turn: -turn.value)
+    due = [(-one.value, place, one) for place, one in enumerate(sorted(notes, key=lambda note: -note.value))]
+    places, least, start = len(due), -1.0, 0
+    while due or start < len(unread):
+        if start < len(unread) and (not due or unread[start].value > -due[0][0]):
+            if unread[start].value <= least:
+                start = len(unread)
+                continue
+            for one in read(unread[start : start + BATCH]):
+                heappush(due, (-one.value, places, one))
+                places += 1
+            start += BATCH
+            continue
+        _, _, one = heappop(due)
+        least = LEAST * one.value if least < 0 else least
+        if one.value > least or one.kept:
+            yield one
 
 
 def with_few_kept(notes: Sequence[ContextCandidate], query: str) -> list[ContextCandidate]:
@@ -98,12 +137,13 @@ def with_few_kept(notes: Sequence[ContextCandidate], query: str) -> list[Context
 
 
 def fill(
-    candidates: Sequence[ContextCandidate],
+    candidates: Iterable[ContextCandidate],
     rules: Sequence[Item],
     room: float,
     *,
     stated: Iterable[Item],
     quoted: Iterable[str],
+    sizes: LineSizes,
 ) -> Filling:
     """Choose the items that fit into `room` tokens. `rules` come first among the notes.
 
@@ -116,12 +156,12 @@ def fill(
     filled: set[str] = set()
     shown: set[str | None] = set()
     dropped = misses = 0
-    standing = [ContextCandidate(0.0, pair) for pair in _pairs(rules)]
-    for one in (*standing, *candidates):
+    standing = (ContextCandidate(0.0, pair) for pair in _pairs(rules))
+    for one in chain(standing, candidates):
         items = one.items if len(one.items) > 1 else tuple(seen.rest(one.items[0]))
         if not items or not shown.isdisjoint(item.entry_id for item in items if item.entry_id):
             continue
-        needed = _new_cost(items, filled, blocks)
+        needed = _new_cost(items, filled, blocks, sizes)
         if needed > room:
             dropped, misses = dropped + 1, misses + 1
             if misses > MISSES:
@@ -212,31 +252,32 @@ class _Told:
 
     def __init__(self, stated: Iterable[Item], quoted: Iterable[str]) -> None:
         self._sentences: set[str] = set()
+        self._wording = cache(wording)  # a candidate is compared, then added, and often has one sentence
         self.stated, self._quoted = "", ""
         self.add(stated)
         for one in quoted:
-            self._quoted += f"\n {wording(one)} "
-            self._sentences.update(_long_sentences(one))
+            self._quoted += f"\n {self._wording(one)} "
+            self._sentences.update(_long_sentences(one, self._wording))
 
     def add(self, items: Iterable[Item]) -> None:
         """Add items that are told. Each sentence of an entry counts; a turn counts only as a whole."""
         for item in items:
             if item.event_id:
-                self._quoted += f"\n {wording(item.text)} "
+                self._quoted += f"\n {self._wording(item.text)} "
             else:
-                self.stated += f"\n {wording(_statement(item))} "
-                self._sentences.update(_long_sentences(item.text))
+                self.stated += f"\n {self._wording(_statement(item))} "
+                self._sentences.update(_long_sentences(item.text, self._wording))
 
     def rest(self, item: Item) -> Iterator[Item]:
         """Yield the item if it says anything new; a turn without the sentences that were told, if they are few."""
-        whole = f" {wording(_statement(item))} "
+        whole = f" {self._wording(_statement(item))} "
         if not whole.strip() or whole in self.stated or (item.event_id and whole in self._quoted):
             return
         if not item.event_id or not any(part in whole for part in self._sentences):
             yield item
             return
         parts = text.sentences(item.text)
-        new = [part for part in parts if wording(part) not in self._sentences]
+        new = [part for part in parts if self._wording(part) not in self._sentences]
         if 1 - sum(map(len, new)) / sum(map(len, parts)) < REPEATED:
             yield replace(item, text=_without(parts, self._sentences)) if len(new) < len(parts) else item
 
@@ -246,7 +287,7 @@ def _statement(item: Item) -> str:
     return f"{item.name}: {item.text}" if item.name else item.text
 
 
-def _long_sentences(content: str) -> Iterator[str]:
+def _long_sentences(content: str, wording: Callable[[str], str] = wording) -> Iterator[str]:
     return (part for part in map(wording, text.sentences(content)) if len(part) >= SENTENCE)
 
 
@@ -288,22 +329,21 @@ def _block(item: Item) -> tuple[str | None, int]:
     return item.conversation_id, (item.at or 0) // 86_400_000
 
 
-def _cost(item: Item, *, dated: bool) -> float:
+def _cost(item: Item, sizes: LineSizes, *, dated: bool) -> float:
     """Return the tokens of an item's line."""
     (line,) = Section(name=_section(item), items=(item if dated else replace(item, at=None),)).lines()
-    return text.token_weight(f"{line}\n")
+    return sizes[line]
 
 
-def _new_cost(items: Sequence[Item], filled: Collection[str], blocks: Collection[object]) -> float:
+def _new_cost(items: Sequence[Item], filled: Collection[str], blocks: Collection[object], sizes: LineSizes) -> float:
     """Return the tokens that items add, with the heading of their section."""
     dated = not items[0].event_id or _block(items[0]) not in blocks
     gap = 0 if dated else 1
-    return sum(_cost(item, dated=dated) + gap for item in items) + _heading_cost(_section(items[0]), filled)
+    heading = _section(items[0])
+    return sum(_cost(item, sizes, dated=dated) + gap for item in items) + (
+        0 if heading in filled else sizes[f"{heading}:"]
+    )
 
 
 def _section(item: Item) -> str:
     return EARLIER if item.event_id else NOTES
-
-
-def _heading_cost(name: str, filled: Collection[str]) -> float:
-    return 0 if name in filled else text.token_weight(f"{name}:\n")

@@ -35,6 +35,7 @@ __all__ = [
     "check",
     "common",
     "erase",
+    "events_of",
     "holding",
     "keep_up",
     "ranked",
@@ -60,9 +61,9 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class RankedTurn:
-    """A turn with its score, and the sequence number of the turn before it in its conversation (0: none)."""
+    """The sequence number of a turn, its score, and the number of the turn before it in its conversation (0: none)."""
 
-    event: Event
+    seq: int
     score: float
     before: int
 
@@ -161,7 +162,10 @@ def ranked(
     statuses: Collection[Status] | None = None,
     without: Collection[int] = (),
 ) -> tuple[list[RankedTurn], float]:
-    """Return the turns that answer a query, best first, and the confidence; without the events with these numbers."""
+    """Return the turns that answer a query, best first, and the confidence; without the events with these numbers.
+
+    The turns are not read; see `events_of`.
+    """
     query = query[:QUERY_LENGTH]
     words = text.query_terms(query)
     if limit < 1 or not (words or vector is not None):
@@ -175,14 +179,16 @@ def ranked(
             allowed = look.allowed(None, None, _numbers(tx, None, None, statuses), without)
             spans = _spans(tx, store, vector, journal.events) if vector is not None else []
             best, confidence = look.best(tx, limit, spans, allowed, by_conversation=False)
-            found = history.events(tx, "events_by_seq", seqs=[seq for seq, _ in best]) if best else []
-            events = {event.seq: event for event in found}
-            turns = [
-                RankedTurn(events[seq], score, int(look.records["before"][seq])) for seq, score in best if seq in events
-            ]
-            return turns, confidence
+            before = look.records["before"]
+            return [RankedTurn(seq, score, int(before[seq])) for seq, score in best], confidence
 
     return _by_words_if_damaged(by, vector, words)
+
+
+def events_of(store: Store, seqs: Collection[int]) -> dict[int, Event]:
+    """Return the events with these sequence numbers, by number; those that are missing are omitted."""
+    with store.read() as tx:
+        return {event.seq: event for event in history.events(tx, "events_by_seq", seqs=seqs)}
 
 
 def _by_words_if_damaged(

@@ -35,6 +35,7 @@ __all__ = [
     "find",
     "lane_events",
     "lane_state",
+    "last_messages",
     "latest_archive",
     "listed",
     "new_in_lane",
@@ -566,27 +567,48 @@ def recover(store: Store, now: int, *, beside: str | None = None) -> Recovery | 
     Every event acts as a checkpoint, since the journal holds everything. An explicit checkpoint is as old as its save
     time; an unreadable one is ignored.
     """
-    oldest = now - RECOVERABLE
     with store.read() as tx:
-        candidates: list[tuple[int, str, int | None, str | None]] = []
-        newest = tx.one("history.newest", beside=beside or "")
-        if newest is not None and (written := history.written_at(newest[1])) >= oldest:
-            candidates.append((written, newest[0], None, None))
-        candidates += [
-            (saved_at, conversation, upto, documents)
-            for conversation, upto, documents, saved_at in tx.all("history.checkpoints", since=oldest)
-        ]
-        for saved_at, conversation, upto, documents in sorted(candidates, key=lambda one: -one[0]):
-            info = history.conversation(tx, conversation)
-            if info is None or info.id == beside or info.status is Status.ARCHIVED or saved_at > now + RECOVERABLE:
-                continue
+        for saved_at, info, upto, documents in _positions(tx, now, beside):
             try:
-                summaries = _documents(tx, conversation, documents)
-                last = _last_messages(tx, conversation, upto)
+                summaries = _documents(tx, info.id, documents)
+                last = _last_messages(tx, info.id, upto)
             except Corrupt:
                 continue
             return Recovery(conversation=info, events=last, summaries=summaries, saved_at=saved_at)
     return None
+
+
+def last_messages(
+    store: Store, now: int, limit: int, *, beside: str | None = None
+) -> tuple[ConversationInfo, tuple[Event, ...]] | None:
+    """Return the conversation that `recover` returns and its last messages, without reading anything else of it."""
+    with store.read() as tx:
+        for _, info, upto, _ in _positions(tx, now, beside):
+            try:
+                return info, _last_messages(tx, info.id, upto, limit)
+            except Corrupt:
+                continue
+    return None
+
+
+def _positions(
+    tx: Transaction, now: int, beside: str | None
+) -> Iterator[tuple[int, ConversationInfo, int | None, str | None]]:
+    """Yield the positions of the last seven days, newest first: time, conversation, last event and documents."""
+    oldest = now - RECOVERABLE
+    candidates: list[tuple[int, str, int | None, str | None]] = []
+    newest = tx.one("history.newest", beside=beside or "")
+    if newest is not None and (written := history.written_at(newest[1])) >= oldest:
+        candidates.append((written, newest[0], None, None))
+    candidates += [
+        (saved_at, conversation, upto, documents)
+        for conversation, upto, documents, saved_at in tx.all("history.checkpoints", since=oldest)
+    ]
+    for saved_at, conversation, upto, documents in sorted(candidates, key=lambda one: -one[0]):
+        info = history.conversation(tx, conversation)
+        if info is None or info.id == beside or info.status is Status.ARCHIVED or saved_at > now + RECOVERABLE:
+            continue
+        yield saved_at, info, upto, documents
 
 
 def _documents(tx: Transaction, conversation: str, documents: str | None) -> dict[str, SummaryDocument]:
@@ -599,15 +621,15 @@ def _documents(tx: Transaction, conversation: str, documents: str | None) -> dic
         raise Corrupt(f"the checkpoint of the conversation {conversation} cannot be read: {error}") from error
 
 
-def _last_messages(tx: Transaction, conversation: str, upto: int | None) -> tuple[Event, ...]:
+def _last_messages(tx: Transaction, conversation: str, upto: int | None, limit: int = RECOVERED) -> tuple[Event, ...]:
     """Return the last messages of the conversation's saved view, up to an event."""
     found: list[Event] = []
     view = history.saved_view(tx, conversation)
-    before = history.LONGEST if upto is None else upto + 1
-    while len(found) < RECOVERED:
-        page = history.events(tx, "events_back", conversation=conversation, before=before, limit=2 * RECOVERED)
+    before, size = history.LONGEST if upto is None else upto + 1, 2 * limit
+    while len(found) < limit:
+        page = history.events(tx, "events_back", conversation=conversation, before=before, limit=size)
         found += (event for event in page if event.is_message and view.holds(event))
-        if len(page) < 2 * RECOVERED:
+        if len(page) < size:
             break
-        before = page[-1].seq
-    return tuple(reversed(found[:RECOVERED]))
+        before, size = page[-1].seq, 2 * RECOVERED
+    return tuple(reversed(found[:limit]))

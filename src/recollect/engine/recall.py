@@ -88,6 +88,8 @@ class Request:
     to_the_end: bool = True
     """Whether the last hits are as exact as the first: lists are read to three times the limit and to the end of a tie,
     in which an entry of a narrower scope may be hidden."""
+    snippets: bool = True
+    """Whether hits have snippets."""
     duplicates: str = "words"
     """Which hits are dropped: near-identical texts (`words`), or all that are close to a better hit (`cosine`)."""
 
@@ -455,7 +457,7 @@ def _hits(found: Sequence[_Candidates], request: Request, measure: _Measure) -> 
         why = None
         if request.explain:
             why = _why(words_places.get(n), vector_places.get(n), before, factor, parts.get(n))
-        snippet = text.snippet(stored[n].content, request.query)
+        snippet = text.snippet(stored[n].content, request.query) if request.snippets else ""
         store = found[keys[n][0]].store
         others = tuple(stored[other].id for other in similar.get(n, ()))
         hits.append(

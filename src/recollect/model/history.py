@@ -177,8 +177,10 @@ class Event:
     @property
     def origin(self) -> Origin:
         """Who said it: the user, the agent or a tool. An `origin` in the payload counts if it is less trusted."""
-        stated = self.payload.get("origin")
         own = _ORIGINS.get(self.type, Origin.AGENT)
+        stated = self.payload.get("origin")
+        if stated is None:
+            return own
         return Origin.least_trusted((own, Origin(stated))) if stated in tuple(Origin) else own
 
     @property

@@ -259,7 +259,7 @@ class JournalLookup:
         chosen = [np.array([seq for seq, _ in self.rank(CANDIDATES, allowed)], np.int64)]
         chosen += self._said_then(allowed)
         chosen += [self._within(span) for span in spans[:NEAREST] if span.cosine > UNRELATED]
-        seqs = self._beside(np.unique(np.concatenate(chosen)))
+        seqs = self._beside(np.concatenate(chosen))
         candidates = self._candidates(tx, seqs, spans)
         question = turns.TurnQuery.read(self.query, self.words, {name for name in candidates.speaker if name})
         scores = turns.scores(question, candidates, average=self.average)
@@ -331,8 +331,8 @@ class JournalLookup:
         for _ in range(turns.REACH):
             back, forth = self._before(back), self._after(forth)
             every += [back, forth]
-        found = np.unique(np.concatenate(every))
-        return found[found > 0]
+        found = np.sort(np.concatenate(every))
+        return found[np.diff(found, prepend=0) > 0]  # each once, and without 0
 
     def _candidates(self, tx: Transaction, seqs: Integers, spans: Sequence[Span]) -> turns.Turns:
         """Return the ranking features of turns; `seqs` are ascending."""
@@ -362,10 +362,12 @@ class JournalLookup:
         return positions
 
     def _speakers(self, tx: Transaction, numbers: NDArray[np.uint32]) -> list[str]:
-        wanted = [number for number in np.unique(numbers).tolist() if number and number not in self.names]
+        if not numbers.any():
+            return [""] * len(numbers)
+        wanted = [number for number in sorted(set(numbers.tolist())) if number and number not in self.names]
         for event in history.events(tx, "events_by_seq", seqs=wanted) if wanted else ():
             self.names[event.seq] = event.speaker or ""
-        return [self.names.get(number, "") for number in numbers.tolist()] if numbers.any() else [""] * len(numbers)
+        return [self.names.get(number, "") for number in numbers.tolist()]
 
 
 def _cosines(seqs: Integers, conversation: Integers, spans: Sequence[Span]) -> NDArray[np.float64] | None:

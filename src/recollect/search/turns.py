@@ -268,7 +268,8 @@ def evidence(question: TurnQuery, turns: Turns, *, average: float, weights: Weig
     """
     weights = weights or Weights()
     found = turns.words[list(question.words)]
-    beside = _Neighbours(turns)
+    numbers, place = np.unique(turns.conversation, return_inverse=True)
+    beside = _Neighbours(turns, place)
     spread = found.copy()
     for distance in range(1, REACH + 1):
         for side in (-distance, distance):
@@ -276,7 +277,6 @@ def evidence(question: TurnQuery, turns: Turns, *, average: float, weights: Weig
     words = spread.sum(0)
     unit = words.max(initial=0.0) or 1.0
 
-    numbers, place = np.unique(turns.conversation, return_inverse=True)
     anywhere = np.zeros((len(found), len(numbers)))
     for row, values in zip(anywhere, found, strict=True):
         np.maximum.at(row, place, values)
@@ -350,22 +350,25 @@ def confidence(question: TurnQuery, turns: Turns, idf: Floats, scores: Floats, a
 class _Neighbours:
     """Looks up the turn some places before or after each turn in its conversation."""
 
-    def __init__(self, turns: Turns) -> None:
-        _, conversation = np.unique(turns.conversation, return_inverse=True)
+    def __init__(self, turns: Turns, conversation: Integers) -> None:
         first = turns.position.min(initial=0)
         # A gap between conversations, so that the end of one is never adjacent to the start of the next.
         stride = turns.position.max(initial=0) - first + 1 + REACH
         self._keys = conversation * stride + (turns.position - first)
         self._order = np.argsort(self._keys)
         self._sorted = self._keys[self._order]
+        self._known: dict[int, tuple[Integers, Flags]] = {}
 
     def take(self, values: Floats, side: int) -> Floats:
         """Return for each turn the value of the turn `side` places on; 0 if that is not a candidate."""
         if not len(self._keys):
             return values
-        wanted = self._keys + side
-        at = np.minimum(np.searchsorted(self._sorted, wanted), len(wanted) - 1)
-        taken: Floats = np.where(self._sorted[at] == wanted, values[..., self._order[at]], 0.0)
+        if side not in self._known:
+            wanted = self._keys + side
+            at = np.minimum(np.searchsorted(self._sorted, wanted), len(wanted) - 1)
+            self._known[side] = self._order[at], self._sorted[at] == wanted
+        places, present = self._known[side]
+        taken: Floats = values[..., places] * present
         return taken
 
 

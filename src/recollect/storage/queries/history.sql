@@ -203,8 +203,9 @@ FROM events WHERE agent = :agent AND conversation_id = :conversation AND substr(
 
 -- Excludes imported conversations: they took place elsewhere, without the agent.
 -- name: newest
-SELECT conversation_id, id FROM events WHERE agent = :agent AND conversation_id <> :beside AND conversation_id NOT IN (
-    SELECT conversations.id FROM conversations WHERE conversations.agent = :agent AND summary_by = 'import'
+SELECT conversation_id, id FROM events WHERE agent = :agent AND conversation_id <> :beside AND NOT EXISTS (
+    SELECT 1 FROM conversations
+    WHERE conversations.agent = :agent AND conversations.id = events.conversation_id AND summary_by = 'import'
 ) ORDER BY seq DESC LIMIT 1
 
 -- name: last_of
