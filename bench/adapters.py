@@ -1,58 +1,115 @@
 """What the adapters cost: an item put, compared with the same `remember`; 1,000 items read, compared with the vendor.
 
-Run it in the environment of the suite openai_agents, with PYTHONPATH=src. Each figure is the median of several rounds.
+Run it in the environment of a suite, with PYTHONPATH=src and the name of the suite: openai_agents, strands_agents. Each
+figure is the median of several rounds.
 """
 
 import asyncio
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from agents import SQLiteSession
-
 import recollect
-from recollect.adapters.openai_agents import AsyncSession
 
 ITEMS = 1_000
 ROUNDS = 9
+PUTS = 200
+Work = Callable[[], Awaitable[object]]
 
 
-async def median(work: Callable[[], Awaitable[object]], rounds: int = ROUNDS) -> float:
-    """Milliseconds of one call, the median over rounds."""
-    taken = []
-    for _ in range(rounds):
-        begun = time.perf_counter()
-        await work()
-        taken.append(1_000 * (time.perf_counter() - begun))
-    return statistics.median(taken)
+async def taken(work: Work) -> float:
+    """Milliseconds of one call."""
+    begun = time.perf_counter()
+    await work()
+    return 1_000 * (time.perf_counter() - begun)
 
 
-def item(number: int) -> dict[str, str]:
-    return {"role": "user", "content": f"Service {number} of staging listens on port {8_000 + number}."}
+def text(number: int) -> str:
+    return f"Service {number} of staging listens on port {8_000 + number}."
 
 
-async def main() -> None:
-    folder = Path(tempfile.mkdtemp())
-    ours, theirs = AsyncSession("s", folder / "ours.db"), SQLiteSession("s", folder / "theirs.db")
+async def compare_put(what: str, put: Work, folder: Path, **fields: object) -> None:
+    """Print what a put costs, compared with `remember` with the same fields and a name if `fields` has one."""
+    named = fields.pop("named", False)
     numbers = iter(range(10**6))
     with recollect.open(folder / "remember.db") as home:
         mem = home.agent("default")
 
         async def remember() -> None:
-            await asyncio.to_thread(mem.remember, item(next(numbers))["content"])
+            number = next(numbers)
+            await asyncio.to_thread(mem.remember, text(number), name=f"strands/{number}" if named else None, **fields)
 
-        put = await median(lambda: ours.add_items([item(next(numbers))]), 200)
-        noted = await median(remember, 200)
-    print(f"one item put: {put:.2f} ms; the same remember: {noted:.2f} ms; ratio {put / noted:.2f} (at most 1.5)")
+        rounds = [(await taken(put), await taken(remember)) for _ in range(PUTS)]  # by turns: disks vary
+        ours, noted = map(statistics.median, zip(*rounds, strict=True))
+    print(f"{what} put: {ours:.2f} ms; the same remember: {noted:.2f} ms; ratio {ours / noted:.2f} (at most 1.5)")
+
+
+async def compare_read(what: str, ours: Work, theirs: Work) -> None:
+    """Print what reading 1,000 items costs, compared with the vendor's class."""
+    rounds = [(await taken(ours), await taken(theirs)) for _ in range(ROUNDS)]
+    read, vendor = map(statistics.median, zip(*rounds, strict=True))
+    print(f"{ITEMS} items read: {read:.1f} ms; {what}: {vendor:.1f} ms; ratio {read / vendor:.2f} (at most 1)")
+
+
+async def openai_agents(folder: Path) -> None:
+    from agents import SQLiteSession
+
+    from recollect.adapters.openai_agents import AsyncSession
+
+    def item(number: int) -> dict[str, str]:
+        return {"role": "user", "content": text(number)}
+
+    ours, theirs = AsyncSession("s", folder / "ours.db"), SQLiteSession("s", folder / "theirs.db")
+    numbers = iter(range(10**6))
+    await compare_put("one item", lambda: ours.add_items([item(next(numbers))]), folder)
     await ours.clear_session()
     items = [item(number) for number in range(ITEMS)]
     await ours.add_items(items)
     await theirs.add_items(items)
     assert await ours.get_items() == await theirs.get_items()
-    read, vendor = await median(ours.get_items), await median(theirs.get_items)
-    print(f"{ITEMS} items read: {read:.1f} ms; SQLiteSession: {vendor:.1f} ms; ratio {read / vendor:.2f} (at most 1)")
+    await compare_read("SQLiteSession", ours.get_items, theirs.get_items)
 
 
-asyncio.run(main())
+async def strands_agents(folder: Path) -> None:
+    from strands.session.file_session_manager import FileSessionManager
+    from strands.types.session import Session, SessionAgent, SessionMessage, SessionType
+
+    from recollect.adapters.strands import SessionRepository, Storage
+
+    numbers = iter(range(10**6))
+    storage = Storage(folder / "storage.db")
+
+    async def write() -> None:
+        number = next(numbers)
+        await storage.write(str(number), text(number).encode())
+
+    await compare_put("one value", write, folder, named=True, tags=["strands"])
+    ours, theirs = SessionRepository(folder / "ours.db"), FileSessionManager("other", storage_dir=str(folder))
+
+    def message(number: int) -> SessionMessage:
+        return SessionMessage({"role": "user", "content": [{"text": text(number)}]}, number)
+
+    def create(number: int) -> None:
+        ours.create_message("s", "a", message(number))
+
+    for repository in (ours, theirs):
+        repository.create_session(Session("s", SessionType.AGENT))
+        repository.create_agent("s", SessionAgent("a", {}, {}))
+        for number in range(ITEMS - PUTS):
+            repository.create_message("s", "a", message(number))
+    rest = iter(range(ITEMS - PUTS, ITEMS))
+    await compare_put("one message", lambda: asyncio.to_thread(create, next(rest)), folder)
+    for number in range(ITEMS - PUTS, ITEMS):
+        theirs.create_message("s", "a", message(number))
+    assert len(ours.list_messages("s", "a")) == len(theirs.list_messages("s", "a")) == ITEMS
+    await compare_read(
+        "FileSessionManager",
+        lambda: asyncio.to_thread(ours.list_messages, "s", "a"),
+        lambda: asyncio.to_thread(theirs.list_messages, "s", "a"),
+    )
+
+
+asyncio.run({one.__name__: one for one in (openai_agents, strands_agents)}[sys.argv[1]](Path(tempfile.mkdtemp())))

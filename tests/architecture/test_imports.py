@@ -422,7 +422,7 @@ def test_importing_the_package_loads_no_server_no_model_and_nothing_slow() -> No
 
 
 FRAMEWORKS = {"adapters.anthropic_memory": "anthropic-memory", "adapters.claude_agent": "claude-agent"}
-FRAMEWORKS |= {"adapters.openai_agents": "openai-agents"}
+FRAMEWORKS |= {"adapters.openai_agents": "openai-agents", "adapters.strands": "strands"}
 """Modules that import a framework, and the extra that installs it."""
 
 
@@ -435,7 +435,7 @@ def test_importing_the_package_loads_no_adapter_and_no_framework() -> None:
         env={"PYTHONPATH": str(PACKAGE.parent)},
     )
     assert {name for name in done.stdout.split() if name.startswith("recollect.adapters")} == set()
-    assert loaded_by("import recollect") & {"agents", "anthropic", "claude_agent_sdk", "openai"} == set()
+    assert loaded_by("import recollect") & {"agents", "anthropic", "claude_agent_sdk", "openai", "strands"} == set()
 
 
 def test_no_module_imports_an_adapter_of_a_framework() -> None:

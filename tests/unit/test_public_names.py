@@ -25,7 +25,7 @@ def module_names() -> Iterator[str]:
             yield ".".join(parts).removesuffix(".__init__")
 
 
-FRAMEWORKS = {f"recollect.adapters.{name}" for name in ("anthropic_memory", "claude_agent", "openai_agents")}
+FRAMEWORKS = {f"recollect.adapters.{name}" for name in ("anthropic_memory", "claude_agent", "openai_agents", "strands")}
 """Modules that need a package of their own; the suite of each framework imports them."""
 MODULES = [name for name in module_names() if name not in FRAMEWORKS]
 

@@ -32,6 +32,9 @@ _TYPES = {
     "developer": EventType.INSTRUCTION,
 }
 
+MessageOf = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Returns the part of an item that has a role and content."""
+
 
 def chat_id_of(*parts: str) -> str:
     """Return the chat id of a session, made of one or more parts that the framework gives.
@@ -61,7 +64,7 @@ class SessionLog:
     def add(
         self,
         items: Sequence[Mapping[str, Any]],
-        message_of: Callable[[Mapping[str, Any]], Mapping[str, Any]] = lambda item: item,
+        message_of: MessageOf = lambda item: item,
     ) -> None:
         """Append items in one transaction. `message_of` returns the part of an item that has a role and content.
 
@@ -74,18 +77,31 @@ class SessionLog:
         """Return the items in order; with a limit, the last ones."""
         found: list[dict[str, Any]] = []
         if limit is None or limit > 0:
-            for item in self._back():
+            for item in self.newest_first():
                 found.append(item)
                 if len(found) == limit:
                     break
         return found[::-1]
+
+    def newest_first(self, before: int = NEWEST) -> Iterator[dict[str, Any]]:
+        """Iterate over the items from the newest to the oldest, before a sequence number."""
+        return (_item_of(event) for _, event in self._left(before))
+
+    def replace(
+        self, item: Mapping[str, Any], replaces: Callable[[Mapping[str, Any]], bool], message_of: MessageOf
+    ) -> None:
+        """Append an item, then erase the text of the earlier items for which `replaces` returns true."""
+        earlier = [(one, event) for one, event in self._left() if replaces(_item_of(event))]
+        self.add([item], message_of)
+        for one, event in earlier:
+            one.erase(event)
 
     def pop(self) -> dict[str, Any] | None:
         """Remove the last item and return it; None if there is none."""
         if self.is_empty():
             return None
         (removal,) = self._append([_change(REMOVED)])
-        return next(self._back(removal.seq), None)
+        return next(self.newest_first(removal.seq), None)
 
     def clear(self) -> None:
         """Remove all items."""
@@ -94,7 +110,7 @@ class SessionLog:
 
     def is_empty(self) -> bool:
         """Return whether the session has no items."""
-        return next(self._back(), None) is None
+        return next(self.newest_first(), None) is None
 
     def written_at(self) -> int:
         """Return when the session was last written to, in UTC milliseconds; 0 if never."""
@@ -113,21 +129,22 @@ class SessionLog:
         assert isinstance(stored, list)
         return stored
 
-    def _back(self, before: int = NEWEST) -> Iterator[dict[str, Any]]:
-        """Iterate over the items from the newest to the oldest, before a sequence number."""
+    def _left(self, before: int = NEWEST) -> Iterator[tuple[Conversation, Event]]:
+        """Iterate over the events of items that were not removed, from the newest to the oldest."""
         skipped = 0
-        for event in (event for one in self.conversations() for event in one.events(before=before)):
-            what = event.payload.get(CHANGE)
-            if what == CLEARED:
-                return
-            if what == REMOVED:
-                skipped += 1
-            elif event.type is EventType.MARKER:
-                continue
-            elif skipped:
-                skipped -= 1
-            elif event.erased_at is None:
-                yield _item_of(event)
+        for one in self.conversations():
+            for event in one.events(before=before):
+                what = event.payload.get(CHANGE)
+                if what == CLEARED:
+                    return
+                if what == REMOVED:
+                    skipped += 1
+                elif event.type is EventType.MARKER:
+                    continue
+                elif skipped:
+                    skipped -= 1
+                elif event.erased_at is None:
+                    yield one, event
 
 
 def _change(what: str) -> Event:
@@ -135,7 +152,7 @@ def _change(what: str) -> Event:
     return Event(type=EventType.MODEL, content=_CONTENT[what], internal=True, payload={CHANGE: what})
 
 
-def event_of(item: Mapping[str, Any], message_of: Callable[[Mapping[str, Any]], Mapping[str, Any]]) -> Event:
+def event_of(item: Mapping[str, Any], message_of: MessageOf) -> Event:
     """Return the event for an item: its text as content, for search and for the page, and the item in the payload.
 
     Raises NotJson if the item is not a JSON object.
