@@ -68,7 +68,8 @@ class LocalEmbedder:
             ]
             if pieces:
                 tokens, counts = np.unique(np.concatenate(pieces), return_counts=True)
-                row[:] = np.sqrt(counts, dtype=np.float32) @ table[tokens].astype(np.float32)
+                weights = np.sqrt(counts, dtype=np.float32)
+                row[:] = (weights[:, None] * table[tokens]).sum(axis=0)
         return rows
 
     def _load(self) -> tuple[Tokenizer, NDArray[np.float16]]:

@@ -103,8 +103,8 @@ def groups(ranked: Sequence[int], vectors: "Mapping[int, NDArray[np.float32]]") 
     rows = np.stack([vectors[number] for number in numbers])
     free = np.ones(len(numbers), bool)
     found = []
-    for place in np.flatnonzero((rows @ rows.T > SAME).sum(axis=1) > 1).tolist():
-        members = np.flatnonzero(free & (rows @ rows[place] > SAME)).tolist()
+    for place in np.flatnonzero((np.vecdot(rows[:, None], rows) > SAME).sum(axis=1) > 1).tolist():
+        members = np.flatnonzero(free & (np.vecdot(rows, rows[place]) > SAME)).tolist()
         if free[place] and len(members) > 1:
             free[members] = False
             found.append([numbers[member] for member in members])
@@ -150,7 +150,11 @@ class _NearDuplicates:
 
     def repeats(self, own: "NDArray[np.float32] | None") -> bool:
         """Return whether a vector is near one of them."""
-        return own is not None and self._rows is not None and bool((self._rows[: self._filled] @ own > SAME).any())
+        if own is None or self._rows is None:
+            return False
+        import numpy as np
+
+        return bool((np.vecdot(self._rows[: self._filled], own) > SAME).any())
 
     def add(self, own: "NDArray[np.float32] | None") -> None:
         import numpy as np

@@ -14,6 +14,9 @@ millisecond up to some 8,000 vectors, and at 100,000 it is ten times slower than
 
 A process caches packs and the newest vectors it has read; the counters row shows what is new. Vectors of different
 models, or of different dimensions of one model, are kept apart and never compared.
+
+`np.vecdot` computes the products, one thread for a call: `@` would use all threads of BLAS, which spin for others that
+have no processor and take several times the processor time for the same latency.
 """
 
 import threading
@@ -145,7 +148,7 @@ class Vectors:
         matrix = _matrix(tx, [raw for _, _, raw in rows], self.dimension)
         if not np.isfinite(matrix).all():
             raise Corrupt("there is a vector of something else than numbers; run `recollect check --repair`")
-        cosines = (matrix @ query).astype(np.float64).round(DIGITS).tolist()
+        cosines = np.vecdot(matrix, query).astype(np.float64).round(DIGITS).tolist()
         found = sorted(zip((doc for _, doc, _ in rows), cosines, strict=True), key=lambda hit: (-hit[1], -hit[0]))
         return found[:limit]
 
@@ -226,11 +229,11 @@ class _CachedVectors:
 
     def nearest(self, query: Floats, wanted: int) -> list[int]:
         """Return the numbers of the approximate nearest vectors, best first."""
-        numbers, cosines = self._fresh_numbers, self._fresh @ query
+        numbers, cosines = self._fresh_numbers, np.vecdot(self._fresh, query)
         if len(self._numbers):
             near = self._sifted(query, max(SIFTED, 4 * wanted))
             rows = self._bytes[near].astype(np.float32)
-            cosines = np.concatenate((cosines, rows @ query / np.maximum(np.linalg.norm(rows, axis=1), 1)))
+            cosines = np.concatenate((cosines, np.vecdot(rows, query) / np.maximum(np.linalg.norm(rows, axis=1), 1)))
             numbers = np.concatenate((numbers, self._numbers[near]))
         if len(numbers) > wanted:
             top = np.argpartition(cosines, len(cosines) - wanted)[len(cosines) - wanted :]

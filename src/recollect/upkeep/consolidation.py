@@ -279,7 +279,7 @@ def _taken(
         if own is None:
             matching = [same[words]] if words in same else []
         else:
-            near = np.flatnonzero((rows[: len(owners)] @ own).round(DIGITS) > SAME)[:1].tolist()
+            near = np.flatnonzero(np.vecdot(rows[: len(owners)], own).round(DIGITS) > SAME)[:1].tolist()
             matching = [owners[one] for one in near] + ([bare[words]] if words in bare else [])
         if matching:
             taken[ranked[min(matching)]].append(number)
