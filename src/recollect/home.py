@@ -292,7 +292,7 @@ class Home:
         dry_run: bool = False,
         progress: Progress = quiet,
     ) -> Imported:
-        """Import an export of recollect, or a file or folder of another system. Importing it again adds nothing.
+        """Import an export of recollect, or a file, folder or zip of another system. Importing it again adds nothing.
 
         An export contains the names of its agents and workspaces. Data of another system goes to `agent`, unless it
         names agents itself. The format is detected if it is not given; `dry_run` only reports.

@@ -44,6 +44,7 @@ OTHERS = {
     "storage.sqlite.administration": "the database file, to look for erased text",
     "transfer.archive": "the file that an export or import names",
     "transfer.copying": "the copies that a backup makes",
+    "transfer.unpacking": "a zip that an import names, and the temporary folder that it is unpacked to",
     "ui.pages": "files of the package",
 }
 """Modules that open other files. A module that is new here must not open what is under a vault by itself."""

@@ -94,7 +94,7 @@ def test_a_dry_run_says_what_it_would_do_and_a_second_import_that_nothing_is_new
 def test_a_failed_import_is_reported_in_one_line(cli: Command) -> None:
     (cli.folder / "export.zip").write_bytes(b"PK\x03\x04 and so on")
     (cli.folder / "notes.json").write_text("[]")
-    assert "is a zip; unpack it" in cli("import", "export.zip", code=2).err
+    assert "export.zip is damaged" in cli("import", "export.zip", code=2).err
     assert "is none of the formats" in cli("import", "notes.json", code=2).err
     assert "there is no file nowhere" in cli("import", "nowhere", code=8).err
     assert "'word' is not one of" in cli("import", "notes.json", "--format", "word", code=2).err

@@ -74,7 +74,7 @@ def import_(
         Path,
         typer.Argument(
             metavar="FILE",
-            help="Export of recollect, or a file or folder of another system; - is stdin.",
+            help="Export of recollect, or a file, folder or zip of another system; - is stdin.",
             show_default=False,
         ),
     ],

@@ -32,6 +32,9 @@ from recollect.storage.files import new_file, publish
 from recollect.storage.schema import migrations
 
 __all__ = [
+    "MAGIC_ZIP",
+    "RATIO",
+    "UNPACKED",
     "VERSION",
     "ArchiveSection",
     "HomeDatabases",

@@ -7,21 +7,28 @@ from typing import Any
 
 from recollect import names
 from recollect.engine.agent_store import Store
-from recollect.errors import ConfigError, Invalid
+from recollect.errors import ConfigError, Invalid, RecollectError
 from recollect.model.checks import member
 from recollect.model.entry import Category
 from recollect.model.transfer import Format, Imported
 from recollect.transfer import restoring
 from recollect.transfer.archive import HomeDatabases, Progress, file_errors, is_archive, opened, quiet
 from recollect.transfer.importers import chatgpt, claude, mcp_memory, mem0, memory_folder, obsidian
+from recollect.transfer.importers.reading import each, files, links, objects
 from recollect.transfer.importers.reading import line as one_line
-from recollect.transfer.importers.reading import objects
-from recollect.transfer.importers.values import ImportedItem, Read
+from recollect.transfer.importers.values import ImportedItem, Read, Remark
 from recollect.transfer.importers.writing import ImportWriter
+from recollect.transfer.unpacking import unpacked
 
 __all__ = ["import_", "recognise"]
 
 FIRST_LINE = 1 << 20
+PARTS = (".json", ".jsonl")
+"""Suffixes of the files in a folder whose content is looked at to detect its format."""
+PROBED = 100
+"""How many of them are looked at."""
+LISTED = 10
+"""How many paths a remark lists."""
 _READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
     Format.MCP_MEMORY: mcp_memory.read,
     Format.CHATGPT: chatgpt.read,
@@ -31,37 +38,53 @@ _READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
     Format.MEMORY_FOLDER: memory_folder.read,
     Format.CONVERSATION: memory_folder.read_conversation,
 }
+_IN_FOLDERS = (Format.CHATGPT, Format.CLAUDE, Format.MCP_MEMORY, Format.MEM0)
+"""Formats whose files may be in a folder with others, in the order in which they are preferred."""
+_WHOLE_FOLDERS = (Format.CHATGPT, Format.CLAUDE, Format.OBSIDIAN, Format.MEMORY_FOLDER)
+"""Formats whose readers take the folder."""
 
 
 def recognise(path: Path) -> Format:
     """Detect the format of a file or folder; raise Invalid, listing the supported formats, if it is unknown."""
     with file_errors(path):
-        if path.is_dir():
-            return _folder(path)
-        if path.suffix.lower() in (".md", ".markdown"):
-            path.stat()
-            return Format.MEMORY_FOLDER if path.resolve().parent.name == ".memory" else Format.OBSIDIAN
-        with opened(path) as file:
-            line = file.readline(FIRST_LINE)
-    if is_archive(line):
-        return Format.RECOLLECT
-    if _row(line).get("type") in ("entity", "relation"):
-        return Format.MCP_MEMORY
-    found = _of_object(next(objects(path, lambda done: None), {}))
+        found = _of_folder(path) if path.is_dir() else _of_file(path)
     if found is None:
         raise Invalid(f"{path} is none of the formats that can be imported: {', '.join(Format)}. Name it with format=…")
     return found
 
 
-def _folder(path: Path) -> Format:
+def _of_folder(path: Path) -> Format | None:
     marks = (path / memory_folder.PROJECT, path / ".vault")
     categories = (one for category in Category for one in path.glob(f"*/{category}.md"))
     saved = path.glob("conversations/*.json")
     if path.name == ".memory" or any(mark.exists() for mark in marks) or next(categories, None) or next(saved, None):
         return Format.MEMORY_FOLDER
-    if obsidian.markdown_files(path):
-        return Format.OBSIDIAN
-    raise Invalid(f"{path} holds no markdown files; there is nothing to import")
+    if not (path / ".obsidian").is_dir():
+        found = {_of_part(file) for file in files(path, *PARTS)[:PROBED]}
+        if kind := next((kind for kind in _IN_FOLDERS if kind in found), None):
+            return kind
+    return Format.OBSIDIAN if obsidian.markdown_files(path) else None
+
+
+def _of_part(path: Path) -> Format | None:
+    """Detect the format of one file among others, which may be damaged or of no format."""
+    try:
+        return _of_file(path)
+    except RecollectError:
+        return None
+
+
+def _of_file(path: Path) -> Format | None:
+    if path.suffix.lower() in (".md", ".markdown"):
+        path.stat()
+        return Format.MEMORY_FOLDER if path.resolve().parent.name == ".memory" else Format.OBSIDIAN
+    with opened(path) as file:
+        line = file.readline(FIRST_LINE)
+    if is_archive(line):
+        return Format.RECOLLECT
+    if _row(line).get("type") in ("entity", "relation"):
+        return Format.MCP_MEMORY
+    return _of_object(next(objects(path, lambda done: None), {}))
 
 
 def _row(line: bytes) -> Mapping[str, Any]:
@@ -72,13 +95,41 @@ def _row(line: bytes) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _of_object(first: Mapping[str, Any]) -> Format | None:
-    for key, kind in (("mapping", Format.CHATGPT), ("chat_messages", Format.CLAUDE), ("memory", Format.MEM0)):
-        if key in first:
-            return kind
-    if isinstance(first.get("results"), list):
+def _of_object(value: Mapping[str, Any]) -> Format | None:
+    if isinstance(value.get("mapping"), dict):
+        return Format.CHATGPT
+    if claude.is_claude(value):
+        return Format.CLAUDE
+    if "memory" in value or isinstance(value.get("results"), list):
         return Format.MEM0
-    return Format.CONVERSATION if isinstance(first.get("messages"), list) else None
+    return Format.CONVERSATION if isinstance(value.get("messages"), list) else None
+
+
+def _read(kind: Format, path: Path, done: Read) -> Iterator[ImportedItem]:
+    """Yield the items of a file or folder, and what of a folder was not read."""
+    if kind in _WHOLE_FOLDERS or not path.is_dir():
+        yield from _READERS[kind](path, done)
+    else:
+        parts = [file for file in files(path, *PARTS) if _of_part(file) is kind]
+        for file, read_so_far in each(parts, done):
+            yield from _READERS[kind](file, read_so_far)
+    if path.is_dir() and kind in _IN_FOLDERS:
+        yield from _unread(kind, path)
+
+
+def _unread(kind: Format, path: Path) -> Iterator[Remark]:
+    """Yield remarks about the links of a folder and its files of no format."""
+    if found := links(path):
+        many = len(found) > 1
+        yield Remark(f"{len(found)} link{'s were' if many else ' was'} not followed: {_listed(found)}")
+    other = [file.relative_to(path).as_posix() for file in files(path) if _of_part(file) is not kind]
+    if other:
+        many = len(other) > 1
+        yield Remark(f"{len(other)} other file{'s were' if many else ' was'} not read: {_listed(other)}")
+
+
+def _listed(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:LISTED]) + (", …" if len(paths) > LISTED else "")
 
 
 def import_(
@@ -101,15 +152,19 @@ def import_(
     """
     if not path.exists():
         raise ConfigError(f"there is no file {path}; give the path of one that is there")
-    kind = recognise(path) if format is None else member(Format, format, "format")
-    if kind is Format.RECOLLECT:
-        return restoring.import_(place, path, clock(), dry_run=dry_run, progress=progress, touched=touched)
-    names.segment(agent, "an agent")
-    evidence = f"import:{kind}:{one_line(path.name, 200) or 'file'}"
-    writer = ImportWriter(stores, agent, clock, evidence=(evidence,), dry_run=dry_run)
-    with file_errors(path):
-        total = path.stat().st_size if path.is_file() else 0
-        writer.take(_READERS[kind](path, lambda done: progress(path.name, done, max(total, done))))
+    with file_errors(path), unpacked(path) as (root, left_out):
+        try:
+            kind = recognise(root) if format is None else member(Format, format, "format")
+            if kind is Format.RECOLLECT:
+                return restoring.import_(place, root, clock(), dry_run=dry_run, progress=progress, touched=touched)
+            names.segment(agent, "an agent")
+            evidence = f"import:{kind}:{one_line(path.name, 200) or 'file'}"
+            writer = ImportWriter(stores, agent, clock, evidence=(evidence,), dry_run=dry_run)
+            total = sum(file.stat().st_size for file in files(root)) if root.is_dir() else root.stat().st_size
+            writer.take(map(Remark, left_out))
+            writer.take(_read(kind, root, lambda done: progress(path.name, done, max(total, done))))
+        except RecollectError as error:
+            raise type(error)(str(error).replace(str(root), str(path))) from error.__cause__
     if not dry_run:
         for name in writer.agents():
             touched(workspace, name)

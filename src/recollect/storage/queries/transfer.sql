@@ -20,3 +20,6 @@ SELECT seq, after FROM operations WHERE agent = :agent AND operation = 'add' AND
 
 -- name: chats
 SELECT chat_id, id FROM conversations WHERE agent = :agent AND chat_id IS NOT NULL ORDER BY started_at, id
+
+-- name: ended
+UPDATE conversations SET ended_at = :ended_at WHERE agent = :agent AND id = :id

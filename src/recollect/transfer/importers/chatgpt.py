@@ -1,60 +1,158 @@
-"""Reader for ChatGPT's `conversations.json`: a list of chats, each a message tree with one current branch."""
+"""Reader for ChatGPT's data export: chats as message trees in `conversations.json` or its numbered parts.
 
+The export lists neither memories nor custom instructions. Both are in the chats: instructions as a hidden message of
+each chat, memories as messages to the tool `bio`. A project is known by its id only.
+"""
+
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from recollect.transfer.importers.reading import clean, line, moment, objects
-from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedMessage, Read, Remark
+from recollect.model.entry import Origin
+from recollect.transfer.importers.branches import branches, forks
+from recollect.transfer.importers.reading import (
+    clean,
+    each,
+    files,
+    first,
+    left_out,
+    line,
+    mapping,
+    moment,
+    name,
+    objects,
+)
+from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedMessage, ImportedNote, Read, Remark
 
 __all__ = ["read"]
 
+SOURCE = "chatgpt"
+INSTRUCTIONS = "ChatGPT custom instructions"
+PROJECT = "g-p-"
+"""How the ids of projects begin; other ids are those of custom assistants."""
+_FENCED = re.compile(r"```(?:[a-z]*\n)?(.*?)```", re.DOTALL)
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What is collected over all chats of an export."""
+
+    instructions: dict[str, int] = field(default_factory=dict)
+    """The time of the first chat with these instructions."""
+    projects: dict[str, list[str]] = field(default_factory=dict)
+    """Titles of chats by project."""
+    left_out: Counter[str] = field(default_factory=Counter)
+
 
 def read(path: Path, done: Read) -> Iterator[ImportedItem]:
-    """Yield the chats in file order, each with the messages of its current branch."""
-    for number, found in enumerate(objects(path, done), 1):
-        identity = line(found.get("conversation_id") or found.get("id"))
-        mapping = found.get("mapping")
-        if identity is None or not isinstance(mapping, Mapping):
-            yield Remark(f"chat {number} of the file has no id or no messages, and was left out")
-            continue
-        messages = [message for node in _branch(found, mapping) if (message := _message(node)) is not None]
-        yield ImportedChat(
-            id=identity,
-            messages=messages,
-            title=line(found.get("title"), 1_000),
-            model=line(found.get("default_model_slug")),
-            started=moment(found.get("create_time")),
+    """Yield the chats in file order, each with its current branch first, then what is collected from all of them."""
+    found = _Collected()
+    parts = [file for file in files(path, ".json") if "mapping" in first(file)] if path.is_dir() else [path]
+    for file, read_so_far in each(parts, done):
+        for number, chat in enumerate(objects(file, read_so_far), 1):
+            identity = line(chat.get("conversation_id") or chat.get("id"))
+            if identity is None or not isinstance(chat.get("mapping"), Mapping):
+                yield Remark(f"chat {number} of the file has no id or no messages, and was left out")
+                continue
+            yield from _chat(chat, identity, found)
+    yield from _collected(found)
+
+
+def _collected(found: _Collected) -> Iterator[ImportedItem]:
+    versions = sorted(found.instructions.items(), key=lambda one: one[1])
+    for number, (text, since) in enumerate(versions, 1):
+        newest = number == len(versions)
+        yield ImportedNote(
+            content=text,
+            source=SOURCE,
+            name=INSTRUCTIONS if newest else None,
+            at=since or None,
+            valid_until=None if newest else versions[number][1] or None,
+            origin=Origin.USER,
         )
+    for project, titles in sorted(found.projects.items()):
+        listed = "\n".join(f"- {title}" for title in sorted(titles))
+        yield ImportedNote(
+            content=f"Chats of this project:\n{listed}", source=SOURCE, name=name(f"ChatGPT project {project}")
+        )
+    yield from left_out(found.left_out)
 
 
-def _branch(chat: Mapping[str, Any], mapping: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """Return the nodes from the root to the current one; by default the newest leaf."""
+def _chat(chat: Mapping[str, Any], identity: str, found: _Collected) -> Iterator[ImportedItem]:
+    nodes = {key: node for key, node in chat["mapping"].items() if isinstance(node, Mapping)}
+    parents = {key: parent if isinstance(parent := node.get("parent"), str) else None for key, node in nodes.items()}
+    title, started = line(chat.get("title"), 1_000), moment(chat.get("create_time"))
+    family = [identity, *(f"{identity}/{node}" for node in forks(parents))]
+    for number, branch in enumerate(branches(parents, _current(chat, nodes))):
+        messages = []
+        for node in branch:
+            yield from _notes(nodes[node], started, found)
+            if (message := _message(nodes[node], found)) is not None:
+                messages.append(message)
+        yield ImportedChat(
+            id=f"{identity}/{branch[0]}" if number else identity,
+            messages=messages,
+            title=f"{title} (another branch)" if number and title else title,
+            model=line(chat.get("default_model_slug")),
+            started=started,
+            family=family,
+        )
+    project = line(chat.get("gizmo_id") or chat.get("conversation_template_id"))
+    if project is not None and project.startswith(PROJECT):
+        found.projects.setdefault(project, []).append(title or identity)
+
+
+def _current(chat: Mapping[str, Any], nodes: Mapping[str, Mapping[str, Any]]) -> str | None:
+    """Return the last node of the branch that was shown; by default the newest leaf."""
     current = chat.get("current_node")
-    if current not in mapping:
-        leaves = [key for key, node in mapping.items() if isinstance(node, Mapping) and not node.get("children")]
-        current = max(leaves, key=lambda key: _time(mapping[key]), default=None)
-    nodes: list[Mapping[str, Any]] = []
-    seen: set[str] = set()
-    while isinstance(current, str) and current not in seen and isinstance(mapping.get(current), Mapping):
-        seen.add(current)
-        nodes.append(mapping[current])
-        current = mapping[current].get("parent")
-    return nodes[::-1]
+    if isinstance(current, str) and current in nodes:
+        return current
+    leaves = [key for key, node in nodes.items() if not node.get("children")]
+    return max(leaves, key=lambda key: moment(mapping(nodes[key].get("message")).get("create_time")) or 0, default=None)
 
 
-def _time(node: Mapping[str, Any]) -> int:
-    message = node.get("message")
-    return (moment(message.get("create_time")) if isinstance(message, Mapping) else None) or 0
+def _notes(node: Mapping[str, Any], started: int | None, found: _Collected) -> Iterator[ImportedNote]:
+    """Yield the memories that a message stores, and collect custom instructions."""
+    message = mapping(node.get("message"))
+    content, about = mapping(message.get("content")), mapping(message.get("metadata"))
+    if message.get("recipient") == "bio" and mapping(message.get("author")).get("role") == "assistant":
+        text = _text(content).strip()
+        if text:
+            at = moment(message.get("create_time")) or started
+            yield ImportedNote(content=text, source=SOURCE, tags=("memory",), at=at)
+    if content.get("content_type") == "user_editable_context":
+        told = mapping(about.get("user_context_message_data"))
+        parts = (
+            clean(told.get("about_user_message")) or _unfenced(content.get("user_profile")),
+            clean(told.get("about_model_message")) or _unfenced(content.get("user_instructions")),
+        )
+        text = "\n\n".join(part.strip() for part in parts if part.strip())
+        if text:
+            found.instructions[text] = min(found.instructions.get(text, started or 0), started or 0)
 
 
-def _message(node: Mapping[str, Any]) -> ImportedMessage | None:
-    message = node.get("message")
-    if not isinstance(message, Mapping):
-        return None
-    author, content, about = (_mapping(message.get(key)) for key in ("author", "content", "metadata"))
+def _unfenced(value: object) -> str:
+    """Return the text that ChatGPT put between fences when it wrapped custom instructions, or all of it."""
+    text = clean(value)
+    inside = _FENCED.search(text)
+    return inside[1] if inside else text
+
+
+def _message(node: Mapping[str, Any], found: _Collected) -> ImportedMessage | None:
+    message = mapping(node.get("message"))
+    author, content, about = (mapping(message.get(key)) for key in ("author", "content", "metadata"))
     role, text = author.get("role"), _text(content)
-    if role not in ("user", "assistant", "tool") or not text.strip():
+    if role not in ("user", "assistant", "tool"):
+        return None
+    attached = [line(one.get("name")) for one in about.get("attachments") or () if isinstance(one, Mapping)]
+    text = "\n".join(part for part in (text, *(f"[{one}]" for one in attached if one)) if part)
+    if not text.strip():
+        kind = line(content.get("content_type")) or "text"
+        if kind not in ("text", "multimodal_text", "user_editable_context", "model_editable_context"):
+            found.left_out[kind] += 1
         return None
     spoken = content.get("content_type") in ("text", "multimodal_text") and message.get("recipient", "all") == "all"
     hidden = bool(about.get("is_visually_hidden_from_conversation"))
@@ -73,14 +171,10 @@ def _text(content: Mapping[str, Any]) -> str:
     parts = content.get("parts")
     if not isinstance(parts, list):
         return clean(content.get("text") or content.get("result") or content.get("content"))
-    texts = (clean(part) if isinstance(part, str) else _other(_mapping(part)) for part in parts)
+    texts = (clean(part) if isinstance(part, str) else _other(mapping(part)) for part in parts)
     return "\n".join(one for one in texts if one)
 
 
 def _other(part: Mapping[str, Any]) -> str:
     kind = line(part.get("content_type")) or "attachment"
     return clean(part.get("text")) or f"[{kind.removesuffix('_asset_pointer').replace('_', ' ')}]"
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

@@ -1,43 +1,124 @@
-"""Reader for Claude's `conversations.json`: a list of chats with their messages in order."""
+"""Reader for Claude's data export: chats in `conversations.json`, memories and projects in files of their own."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from recollect.transfer.importers.reading import clean, line, moment, objects
-from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedMessage, Read, Remark
+from recollect.transfer.importers.branches import branches, forks
+from recollect.transfer.importers.reading import (
+    clean,
+    each,
+    files,
+    first,
+    left_out,
+    line,
+    mapping,
+    mappings,
+    moment,
+    name,
+    objects,
+)
+from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedMessage, ImportedNote, Read, Remark
 
-__all__ = ["read"]
+__all__ = ["is_claude", "read"]
+
+SOURCE = "claude"
+CONTENT = ("text", "flag")
+"""Types of message parts that are read, or that hold nothing to read."""
+
+
+def is_claude(value: Mapping[str, Any]) -> bool:
+    """True if an object is a chat, a memory or a project of Claude's export."""
+    return "chat_messages" in value or "conversations_memory" in value or ("uuid" in value and "docs" in value)
 
 
 def read(path: Path, done: Read) -> Iterator[ImportedItem]:
-    """Yield the chats in file order."""
-    for number, found in enumerate(objects(path, done), 1):
-        identity, messages = line(found.get("uuid")), found.get("chat_messages")
-        if identity is None or not isinstance(messages, list):
-            yield Remark(f"chat {number} of the file has no id or no messages, and was left out")
-            continue
-        said = [_message(message) for message in messages if isinstance(message, Mapping)]
+    """Yield the chats, memories and projects in file order."""
+    parts = [file for file in files(path, ".json") if is_claude(first(file))] if path.is_dir() else [path]
+    projects = {
+        line(found.get("uuid")): line(found.get("name"))
+        for file in parts
+        if "docs" in first(file)
+        for found in objects(file, lambda read: None)
+    }
+    missed: Counter[str] = Counter()
+    for file, read_so_far in each(parts, done):
+        for number, found in enumerate(objects(file, read_so_far), 1):
+            identity = line(found.get("uuid"))
+            if "conversations_memory" in found:
+                yield from _memories(found, projects)
+            elif identity is not None and isinstance(found.get("chat_messages"), list):
+                yield from _chat(found, identity, missed)
+            elif "docs" in found:
+                yield from _project(found)
+            else:
+                yield Remark(f"chat {number} of the file has no id or no messages, and was left out")
+    yield from left_out(missed)
+
+
+def _memories(found: Mapping[str, Any], projects: Mapping[str | None, str | None]) -> Iterator[ImportedItem]:
+    told = clean(found.get("conversations_memory")).strip()
+    if told:
+        yield ImportedNote(content=told, source=SOURCE, name="Claude memory")
+    for project, text in mapping(found.get("project_memories")).items():
+        if clean(text).strip():
+            called = name(f"Claude memory of {projects.get(line(project)) or project}")
+            yield ImportedNote(content=clean(text).strip(), source=SOURCE, name=called)
+
+
+def _project(found: Mapping[str, Any]) -> Iterator[ImportedItem]:
+    """Yield a project's description with its instructions, and each document."""
+    called, at = line(found.get("name")) or "unnamed", moment(found.get("created_at"))
+    parts = (clean(found.get(key)).strip() for key in ("description", "prompt_template"))
+    text = "\n\n".join(part for part in parts if part)
+    if text:
+        yield ImportedNote(content=text, source=SOURCE, name=name(f"Claude project {called}"), at=at)
+    for document in mappings(found.get("docs")):
+        content, title = clean(document.get("content")), line(document.get("filename")) or "document"
+        if content.strip():
+            written = moment(document.get("created_at")) or at
+            yield ImportedNote(content=content, source=SOURCE, name=name(f"{called}/{title}"), at=written)
+        else:
+            yield Remark(f"the document {title} of the project {called} has no text, and was left out")
+
+
+def _chat(found: Mapping[str, Any], identity: str, missed: Counter[str]) -> Iterator[ImportedItem]:
+    said = mappings(found.get("chat_messages"))
+    title, model, started = line(found.get("name"), 1_000), line(found.get("model")), moment(found.get("created_at"))
+    keys = [line(message.get("uuid")) or str(number) for number, message in enumerate(said)]
+    # Older exports do not say which message another answers; then each answers the one before.
+    before = [None, *keys][: len(keys)]
+    parents = {
+        key: line(message.get("parent_message_uuid")) if "parent_message_uuid" in message else previous
+        for key, message, previous in zip(keys, said, before, strict=True)
+    }
+    by_key = dict(zip(keys, said, strict=True))
+    current = line(found.get("current_leaf_message_uuid"))
+    if current not in by_key:
+        current = keys[-1] if keys else None
+    family = [identity, *(f"{identity}/{key}" for key in forks(parents))]
+    for number, branch in enumerate(branches(parents, current)):
+        messages = [_message(by_key[key], missed) for key in branch]
         yield ImportedChat(
-            id=identity,
-            messages=[message for message in said if message.text.strip()],
-            title=line(found.get("name"), 1_000),
-            model=line(found.get("model")),
-            started=moment(found.get("created_at")),
+            id=f"{identity}/{branch[0]}" if number else identity,
+            messages=[message for message in messages if message.text.strip()],
+            title=f"{title} (another branch)" if number and title else title,
+            model=model,
+            started=started,
+            family=family,
         )
 
 
-def _message(message: Mapping[str, Any]) -> ImportedMessage:
-    parts = [part for part in _list(message.get("content")) if part.get("type") == "text"]
+def _message(message: Mapping[str, Any], missed: Counter[str]) -> ImportedMessage:
+    content = mappings(message.get("content"))
+    missed.update(kind for part in content if (kind := line(part.get("type"))) and kind not in CONTENT)
+    parts = [part for part in content if part.get("type") == "text"]
     text = "\n".join(clean(part.get("text")) for part in parts) or clean(message.get("text"))
-    for attached in _list(message.get("attachments")):
+    for attached in mappings(message.get("attachments")):
         text += f"\n\n[{line(attached.get('file_name')) or 'attachment'}]\n{clean(attached.get('extracted_content'))}"
-    for file in _list(message.get("files")):
+    for file in mappings(message.get("files_v2") or message.get("files")):
         text += f"\n\n[{line(file.get('file_name')) or 'file'}]"
     return ImportedMessage(
         text=text.strip("\n"), by_user=message.get("sender") == "human", at=moment(message.get("created_at"))
     )
-
-
-def _list(value: object) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []

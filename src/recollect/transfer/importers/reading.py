@@ -1,9 +1,15 @@
-"""Helpers of the readers: streaming JSON, timestamps in any form, and text that every database can store."""
+"""Helpers of the readers: the files of a folder, streaming JSON, timestamps in any form, and text that every database
+can store.
+
+Symbolic links in a folder are not followed, and hidden files are not read.
+"""
 
 import codecs
 import json
+import os
 import unicodedata
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +17,88 @@ from recollect.clock import milliseconds
 from recollect.errors import Invalid
 from recollect.names import NAME_LENGTH, short_hash
 from recollect.transfer.archive import opened
-from recollect.transfer.importers.values import Read
+from recollect.transfer.importers.values import Read, Remark
 
-__all__ = ["clean", "line", "moment", "name", "objects"]
+__all__ = [
+    "clean",
+    "each",
+    "files",
+    "first",
+    "left_out",
+    "line",
+    "links",
+    "mapping",
+    "mappings",
+    "moment",
+    "name",
+    "objects",
+]
 
 CHUNK = 1 << 20
 SECONDS = 100_000_000_000
 """Timestamps below this are in seconds, others in milliseconds."""
 NEAR_THE_END = 16
 """A JSON error within so many characters of the buffer's end may come from a truncated literal or escape."""
+
+
+def files(path: Path, *suffixes: str) -> list[Path]:
+    """Return the files of a folder with one of the suffixes, or with any, those of upper folders first."""
+    found = [
+        Path(folder, file)
+        for folder, _, names in _walk(path)
+        for file in names
+        if (not suffixes or file.lower().endswith(suffixes)) and not os.path.islink(os.path.join(folder, file))
+    ]
+    return sorted(found, key=lambda file: (len(file.parts), file))
+
+
+def links(path: Path) -> list[str]:
+    """Return the symbolic links in a folder, relative to it."""
+    return sorted(
+        Path(folder, one).relative_to(path).as_posix()
+        for folder, folders, names in _walk(path)
+        for one in (*folders, *names)
+        if os.path.islink(os.path.join(folder, one))
+    )
+
+
+def _walk(path: Path) -> Iterator[tuple[str, list[str], list[str]]]:
+    for folder, folders, names in os.walk(path):
+        folders[:] = [one for one in folders if not one.startswith(".")]
+        yield folder, folders, [one for one in names if not one.startswith(".")]
+
+
+def each(paths: Iterable[Path], read: Read) -> Iterator[tuple[Path, Read]]:
+    """Yield each file with a progress callback that adds the size of the files before it."""
+    before = 0
+    for path in paths:
+        yield path, lambda done, before=before: read(before + done)  # type: ignore[misc]
+        before += path.stat().st_size
+
+
+def first(path: Path) -> Mapping[str, Any]:
+    """Return the first object of a JSON file; an empty one if there is none."""
+    try:
+        return next(objects(path, lambda done: None), {})
+    except Invalid:
+        return {}
+
+
+def left_out(counts: Counter[str]) -> Iterator[Remark]:
+    """Yield a remark that counts parts of messages by their type, if there are any."""
+    if counts:
+        listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
+        yield Remark(f"left out of messages: {listed}")
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return the value if it is an object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def mappings(value: object) -> list[Mapping[str, Any]]:
+    """Return the objects of a list; an empty list if it is none."""
+    return [one for one in value if isinstance(one, Mapping)] if isinstance(value, list) else []
 
 
 def objects(path: Path, read: Read) -> Iterator[dict[str, Any]]:

@@ -21,6 +21,7 @@ class ImportedNote:
     category: Category | None = None
     context: str | None = None
     at: int | None = None
+    valid_until: int | None = None
     agent: str | None = None
     """The agent it belongs to, if the file names one."""
     origin: Origin = Origin.EXTERNAL
@@ -50,6 +51,8 @@ class ImportedChat:
     model: str | None = None
     started: int | None = None
     agent: str | None = None
+    family: Sequence[str] = ()
+    """The ids of all its branches, itself included. A message that one of them has is not added to another."""
     digest: bool = False
     """True to extract hand-off, decisions and lessons, as at the end of a conversation."""
 

@@ -1,6 +1,7 @@
 """Batched, idempotent import of notes and chats into memory.
 
-A chat is identified by its foreign id; if it has grown, only new messages are added. A note is identified by its name,
+A chat is identified by its foreign id; if it has grown, only new messages are added, to the same conversation unless it
+is archived. A note is identified by its name,
 or by its text. A note that was not changed since its import is updated from the file; any other is left as it is, and
 forgotten notes stay forgotten.
 """
@@ -19,7 +20,7 @@ from recollect.engine.insights import IMPORTED
 from recollect.errors import Invalid
 from recollect.model.entry import Lifetime, Origin
 from recollect.model.events import checked_event
-from recollect.model.history import Event, EventType, Lane, Status
+from recollect.model.history import ConversationInfo, Event, EventType, Lane, Status
 from recollect.model.operation import Add, Alias, Write, checked
 from recollect.model.transfer import Part
 from recollect.storage import entries, history
@@ -211,6 +212,7 @@ class ImportWriter:
                     category=note.category,
                     source=note.source,
                     at=note.at,
+                    valid_until=note.valid_until,
                     lifetime=Lifetime.LONG_TERM,
                     origin=note.origin,
                     evidence=self._evidence,
@@ -255,21 +257,20 @@ class ImportWriter:
             if journal.events != one.events:  # another writer appended, perhaps the same chats
                 one.chats = _chats(tx)
             for chat in taken:
-                identity = self._open(one, tx, chat) or names.new_id(
-                    chat.messages[0].at or chat.started or self._clock()
-                )
+                last = self._open(one, tx, chat)
+                identity = last.id if last else names.new_id(chat.messages[0].at or chat.started or self._clock())
                 new = self._new(one, tx, chat, identity)
                 self._count(one, chat, len(new))
                 if not new:
                     continue
-                if identity in one.chats.get(chat.id, ()):
+                if last is None:
+                    _begin(tx, chat, identity, new)
+                    one.chats.setdefault(chat.id, []).append(identity)
+                    begun += [identity] if chat.digest else []
+                if last is not None and last.status is Status.ACTIVE:
                     conversations.append(one.store, identity, new, tx)
-                    continue
-                _begin(tx, chat, identity, new)
-                one.chats.setdefault(chat.id, []).append(identity)
-                journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
-                history.append(tx, journal.events - len(new) + 1, "", new)
-                begun += [identity] if chat.digest else []
+                else:
+                    _append(tx, last, new)
             journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
             one.events = journal.events
             conversation_search.keep_up(one.store, tx, journal)
@@ -282,13 +283,16 @@ class ImportWriter:
         figures = one.added if chat.id not in one.chats else one.changed if new else one.there
         figures["conversations"] += 1
 
-    def _open(self, one: _Agent, tx: Transaction, chat: ImportedChat) -> str | None:
-        """Return the chat's last conversation if it is still active."""
+    def _open(self, one: _Agent, tx: Transaction, chat: ImportedChat) -> ConversationInfo | None:
+        """Return the chat's last conversation if it can be continued: it is active, or was imported and is idle."""
         before = one.chats.get(chat.id)
-        if not before:
+        info = history.conversation(tx, before[-1]) if before else None
+        if info is None:
             return None
-        status, ending_, _ = tx.one("history.last", id=before[-1]) or ("", "", None)
-        return before[-1] if status == Status.ACTIVE and not ending_ else None
+        if info.status is Status.ACTIVE:
+            (ending_,) = tx.one("history.ending", id=info.id) or ("",)
+            return None if ending_ else info
+        return info if info.status is Status.IDLE and info.summary_by == IMPORTED else None
 
     def _new(self, one: _Agent, tx: Transaction, chat: ImportedChat, identity: str) -> Sequence[Event]:
         """Return the events of a chat that are not yet stored."""
@@ -311,10 +315,22 @@ class ImportWriter:
                 given.append(checked_event(event, identity, self._clock() if at is None else at))
             except Invalid as error:
                 self._remark(f"a message of the chat {chat.id} was left out: {error}")
-        known = [
-            event for one_ in one.chats.get(chat.id, ()) for event in conversations.lane_events(tx, one_, Lane.EDGE)
-        ]
-        return conversations.new_part(conversations.recognised(known, given), given) if known else given
+        own = _stored(one, tx, (chat.id,))
+        others = _stored(one, tx, [other for other in chat.family if other != chat.id])
+        if not own and not others:
+            return given
+        own = conversations.recognised(own, given)
+        new = conversations.new_part(own, given) if own else given
+        # What is new in this order may be stored in another, because another branch of the chat was current then.
+        there = Counter(map(_identity, (*own, *conversations.recognised(others, given))))
+        there.subtract(map(_identity, given[: len(given) - len(new)]))
+        kept = []
+        for event in new:
+            same = _identity(event)
+            there[same] -= 1
+            if there[same] < 0:
+                kept.append(event)
+        return kept
 
 
 def _chats(tx: Transaction) -> dict[str, list[str]]:
@@ -323,6 +339,16 @@ def _chats(tx: Transaction) -> dict[str, list[str]]:
     for chat_id, identity in tx.all("transfer.chats"):
         chats.setdefault(chat_id, []).append(identity)
     return chats
+
+
+def _stored(one: _Agent, tx: Transaction, chats: Iterable[str]) -> list[Event]:
+    """Return the events of chats."""
+    found = (identity for chat in chats for identity in one.chats.get(chat, ()))
+    return [event for identity in found for event in conversations.lane_events(tx, identity, Lane.EDGE)]
+
+
+def _identity(event: Event) -> tuple[object, ...]:
+    return event.type, event.content, event.internal, event.created_at
 
 
 def _taken(one: _Agent, tx: Transaction, drafts: Iterable[tuple[ImportedNote, Add]]) -> set[str]:
@@ -357,6 +383,17 @@ def _plan(one: _Agent, tx: Transaction, add: Add, taken: Collection[str]) -> _Pl
 
 def _category(add: Add) -> str | None:
     return None if add.category is None else str(add.category)
+
+
+def _append(tx: Transaction, last: ConversationInfo | None, new: Sequence[Event]) -> None:
+    """Append events to a conversation that was just begun, or to an imported one that has ended."""
+    journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
+    previous = ""
+    if last is not None:
+        previous = (tx.one("history.last", id=last.id) or ("", "", ""))[2] or ""
+        times = [event.created_at or 0 for event in new]
+        tx.run("transfer.ended", id=last.id, ended_at=max(*times, last.ended_at or 0))
+    history.append(tx, journal.events - len(new) + 1, previous, new)
 
 
 def _begin(tx: Transaction, chat: ImportedChat, identity: str, events: Sequence[Event]) -> None:
