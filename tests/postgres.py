@@ -54,7 +54,7 @@ class Server:
         self.folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-", dir=_reachable_temporary_folder(self.user)))
         self.folder.chmod(0o711)
         self.data = self.folder / "data"
-        self.port = _free_port()
+        self.port = free_port()
         self._numbers = itertools.count(1)
         self._process: subprocess.Popen[bytes] | None = None
         self._administrator: psycopg.Connection | None = None
@@ -249,7 +249,7 @@ def _reachable_temporary_folder(user: pwd.struct_passwd | None) -> str:
     raise RuntimeError(f"the account {user.pw_name} can reach no temporary folder: set TMPDIR to one that it can")
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that nobody has, and that the system gives to nobody else: it may be let go for a while."""
     while True:
         port = random.randrange(15_000, 32_000)

@@ -1,7 +1,9 @@
 """What only a PostgreSQL server can do to a memory: few connections, lost schemas and tables, locks, other settings."""
 
 import os
+import shutil
 import socket
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -15,7 +17,7 @@ import psycopg
 import pytest
 from crash.evidence import raw, schemas
 from embedders import HashEmbedder
-from postgres import Server
+from postgres import Server, free_port, wait_for
 
 import recollect
 from recollect import Add, Alias, ConfigError, Corrupt, Home, Memory, Unavailable, Write
@@ -103,6 +105,61 @@ def test_one_connection_is_enough_for_everything_on_many_threads(
         assert home.stats().agents
         assert home.check().findings == ()
         home.delete_workspace("default")
+
+
+@pytest.fixture
+def pgbouncer_url(postgres_url: str, tmp_path: Path) -> Iterator[str]:
+    """The same database behind a PgBouncer that gives each transaction another of two sessions."""
+    program = shutil.which("pgbouncer", path=f"{os.environ['PATH']}{os.pathsep}/usr/sbin")
+    if program is None:
+        pytest.skip("no pgbouncer is installed here; `apt-get install pgbouncer` brings one")
+    server, _, database = postgres_url.removeprefix("postgresql://postgres@127.0.0.1:").partition("/")
+    port, settings = free_port(), tmp_path / "pgbouncer.ini"
+    settings.write_text(
+        f"[databases]\n* = host=127.0.0.1 port={server} user=postgres\n[pgbouncer]\npool_mode = transaction\n"
+        f"auth_type = any\ndefault_pool_size = 2\nlisten_addr = 127.0.0.1\nlisten_port = {port}\nunix_socket_dir =\n"
+    )
+    account = ["-u", "nobody"] if os.geteuid() == 0 else []
+    with (tmp_path / "pgbouncer.log").open("wb") as log, settings.open("rb") as given:
+        process = subprocess.Popen([program, *account, "/dev/stdin"], stdin=given, stdout=log, stderr=log)
+    url = f"postgresql://postgres@127.0.0.1:{port}/{database}"
+    try:
+        wait_for("PgBouncer to take connections", lambda: process.poll() is not None or accepts(url))
+        yield url
+    finally:
+        process.kill()
+        process.wait()
+
+
+def accepts(url: str) -> bool:
+    """Whether a client can connect."""
+    try:
+        psycopg.connect(url, connect_timeout=5).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def test_everything_works_behind_a_pooler_that_changes_sessions_between_transactions(
+    pgbouncer_url: str, tmp_path: Path
+) -> None:
+    agents = ["ana", "ben", "cleo"]
+    with recollect.open(pgbouncer_url) as home, ThreadPoolExecutor(len(agents)) as threads:
+        list(threads.map(lambda agent: everything(home, agent, tmp_path), agents))
+        for agent in agents:  # often enough for the driver to prepare its statements
+            assert [len(home.agent(agent).recall("likes")) for _ in range(8)] == [3] * 8
+        home.jobs.run_due()
+        assert home.check().findings == ()
+        home.delete_workspace("default")
+
+
+def test_a_write_waits_for_the_disk_where_the_default_of_the_server_is_not_to(postgres_url: str) -> None:
+    with administrator(postgres_url) as run:
+        run("ALTER DATABASE " + postgres_url.rpartition("/")[2] + " SET synchronous_commit TO off")
+    server = postgres_module.PostgresServer(postgres_url)
+    with server.connection("BEGIN") as connection:
+        assert connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
+    server.close()
 
 
 @pytest.mark.parametrize("made", [False, True], ids=["a new account", "an account that is there"])

@@ -55,7 +55,6 @@ class PostgresAdministration(Administration):
         beyond = ["the server's write-ahead log, replicas and backups are out of reach; they expire by its own rules"]
         with self._schemas.connection(None) as connection:
             left = tables_of(connection, schema)
-            connection.execute(f"SET lock_timeout TO '{LOCK_SECONDS}s'".encode())
             try:
                 for pause in (*PAUSES, 0):
                     left = [table for table in left if _rewrite(connection, schema, table)]
@@ -64,9 +63,6 @@ class PostgresAdministration(Administration):
                     time.sleep(pause)
             except psycopg.errors.LockNotAvailable:
                 pass  # a reader that holds its lock this long may hold it for hours
-            finally:
-                if not connection.closed:
-                    connection.execute("RESET lock_timeout")
         kept = "the server keeps the deleted rows for an open transaction; erase again by the id when it has ended"
         return [], [kept, *beyond]
 
@@ -118,9 +114,15 @@ def _rewrite(connection: Connection, schema: str, table: str) -> bool:
     def listen(notice: psycopg.errors.Diagnostic) -> None:
         details.append(notice.message_detail or "")
 
+    name = quoting.Identifier(schema, table)
+    # VACUUM runs in no transaction, and a setting of the session could become that of another client of a pooler: so
+    # wait here until the lock can be had.
+    with connection.transaction():
+        connection.execute(f"SET LOCAL lock_timeout TO '{LOCK_SECONDS}s'".encode())
+        connection.execute(quoting.SQL("LOCK TABLE {} IN ACCESS EXCLUSIVE MODE").format(name))
     connection.add_notice_handler(listen)
     try:
-        connection.execute(quoting.SQL("VACUUM (FULL, VERBOSE) {}").format(quoting.Identifier(schema, table)))
+        connection.execute(quoting.SQL("VACUUM (FULL, VERBOSE) {}").format(name))
     finally:
         connection.remove_notice_handler(listen)
     # The notice's detail begins with the number of dead rows that could not be removed.

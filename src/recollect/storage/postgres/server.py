@@ -39,6 +39,10 @@ class PostgresServer:
     def __init__(self, url: str) -> None:
         self.url = url
         self.where = _without_password(url)
+        self._pooled = False
+        """Whether a pooler such as PgBouncer may run each transaction in another session."""
+        self._durably = ""
+        """Follows BEGIN where synchronous_commit is off by default, so that an acknowledged commit is on disk."""
         self._pool: Pool | None = None
         self._guard = threading.Lock()
         self._owner = os.getpid()
@@ -58,15 +62,22 @@ class PostgresServer:
                     max_size=POOL_SIZE,
                     open=False,
                     reconnect_timeout=CONNECT_SECONDS,
-                    configure=_configure,
-                    kwargs={"autocommit": True, **_parameters(self.url)},
+                    kwargs={
+                        "autocommit": True,
+                        # Old poolers run a prepared statement in a session that does not have it.
+                        **({"prepare_threshold": None} if self._pooled else {}),
+                        **_parameters(self.url),
+                    },
                 )
                 pool.open()
                 self._pool = pool
             return self._pool
 
     def _check(self) -> None:
-        """Raise ConfigError if the server is too old, its encoding is not UTF-8, or it lacks pgvector."""
+        """Raise ConfigError if the server is too old, its encoding is not UTF-8, or it lacks pgvector.
+
+        Also find out whether a pooler is in between, which announces a process id of its own.
+        """
         try:
             first = psycopg.connect(self.url, autocommit=True, **_parameters(self.url))
         except psycopg.ProgrammingError:
@@ -84,8 +95,13 @@ class PostgresServer:
                     f"{self.where} is encoded in {encoding}, which cannot hold every text; create another database "
                     "with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
                 )
-            vector = connection.execute("SELECT 1 FROM pg_available_extensions WHERE name = 'vector'").fetchone()
-            if vector is None:
+            ((vector, session, commit),) = connection.execute(
+                "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector'), pg_backend_pid(), "
+                "current_setting('synchronous_commit')"
+            ).fetchall()
+            self._pooled = session != connection.info.backend_pid
+            self._durably = "; SET LOCAL synchronous_commit TO on" if commit == "off" else ""
+            if not vector:
                 raise ConfigError(
                     f"{self.where} has no pgvector; install the package for PostgreSQL {version} "
                     f"(for instance postgresql-{version}-pgvector) on the server and try again"
@@ -95,6 +111,8 @@ class PostgresServer:
     def connection(self, begin: str | None, explain: ErrorTranslator | None = None) -> Iterator[Connection]:
         """Yield a connection in a transaction opened by the `begin` statements, or in autocommit mode if None."""
         pool = self.connect()
+        if begin is not None:
+            begin += self._durably
         with self._errors(explain):
             try:
                 connection = self._begin(pool, begin)
@@ -168,13 +186,6 @@ def _parameters(url: str) -> dict[str, Any]:
     given = psycopg.conninfo.conninfo_to_dict(url)
     defaults = {"connect_timeout": CONNECT_SECONDS, **_TIMEOUTS}
     return {**{name: value for name, value in defaults.items() if name not in given}, "client_encoding": "utf8"}
-
-
-def _configure(connection: Connection) -> None:
-    """Turn synchronous_commit on where the server's default is off, so that a commit is on disk when acknowledged."""
-    row = connection.execute("SHOW synchronous_commit").fetchone()
-    if row == ("off",):
-        connection.execute("SET synchronous_commit TO on")
 
 
 def _without_password(url: str) -> str:
