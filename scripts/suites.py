@@ -1,10 +1,16 @@
 """Run the test suites of the frameworks that recollect has adapters for: `scripts/test --suites [NAME…]`.
 
 Each folder in suites/ is one framework. Its suite.toml names the source release with the vendor's tests and its hash,
-and the tests that are left out, each with a reason. The vendor's tests run unchanged in an environment of their own,
-made from lock/suites/NAME.txt; the plugin `substitute.py` replaces the vendor's class by ours. Then our tests of
-the adapter run in the same environment. A suite that cannot be brought in is reported as skipped; it never counts as
-passed.
+and the tests that are left out, each with a reason; without a section [vendor] the vendor publishes none that apply.
+The vendor's tests run unchanged in an environment of their own, made from lock/suites/NAME.txt; the plugin
+`substitute.py` replaces the vendor's class by ours. Then our tests of the adapter run in the same environment. A suite
+that cannot be brought in is reported as skipped; it never counts as passed.
+
+Last, the package is installed as a user does it, in a new environment: `pip install '.[NAME]'`. There the program of
+the adapter's page runs twice, and what it stored must be on the page in a browser and in an export, and be erasable.
+
+With `--brief`, which continuous integration uses, the vendors' tests run on SQLite only. Our tests always run on both
+databases.
 
 Environments and sources are kept in $RECOLLECT_SUITES, by default in the user's cache folder, under the hash of what
 they were made from. Nothing of them belongs to the clone.
@@ -31,6 +37,8 @@ ROOT = Path(__file__).resolve().parent.parent
 SUITES = ROOT / "suites"
 CACHE = Path(os.environ.get("RECOLLECT_SUITES") or Path.home() / ".cache" / "recollect-suites")
 DATABASES = ("sqlite", "postgres")
+# The root must be above suites/: pytest names test modules by their path, and a folder can have the name of a package.
+OURS = ["-c", SUITES / "pytest.ini", "--rootdir", ROOT]
 
 
 class Unavailable(Exception):
@@ -63,6 +71,7 @@ class Suite:
     """One folder of suites/ and its suite.toml."""
 
     name: str
+    extra: str
     python: str
     source: str
     sha256: str
@@ -82,9 +91,10 @@ class Suite:
     def read(cls, folder: Path) -> "Suite":
         """Read the suite.toml of a folder."""
         given = tomllib.loads((folder / "suite.toml").read_text(encoding="utf-8"))
-        vendor = given["vendor"]
+        vendor = given.get("vendor", {"source": "", "sha256": "", "tests": [], "databases": []})
         return cls(
             name=folder.name,
+            extra=given.get("extra", folder.name).replace("_", "-"),
             python=given.get("python", "3.11"),
             source=vendor["source"],
             sha256=vendor["sha256"],
@@ -125,7 +135,8 @@ def python_of(version: str) -> str:
     for root in filter(None, [os.environ.get("PYENV_ROOT"), str(Path.home() / ".pyenv")]):
         candidates += [str(path) for path in sorted(Path(root, "versions").glob(f"{version}.*/bin/python"))]
     if f"{sys.version_info.major}.{sys.version_info.minor}" == version:
-        candidates.insert(0, sys.executable)
+        # Not the Python of .venv, which belongs to one clone: the environments serve all of them.
+        candidates.insert(0, getattr(sys, "_base_executable", sys.executable))
     for found in filter(None, candidates):
         # A version manager's launcher can be there and still start nothing.
         asked = subprocess.run([found, "-c", "import sys; print(*sys.version_info[:2], sep='.')"], capture_output=True)
@@ -174,14 +185,16 @@ def source(suite: Suite) -> Path:
     return found
 
 
-def run(suite: Suite, part: str, python: Path, where: Path, arguments: list[str], server: str) -> Result:
+def run(
+    suite: Suite, part: str, python: Path, where: Path, arguments: list[object], server: str, **variables: str
+) -> Result:
     """Run pytest once in the environment of a suite."""
     begun, result = time.monotonic(), Result(suite.name, part)
     with tempfile.TemporaryDirectory(prefix="recollect-suite-") as folder:
         counts, log = Path(folder, "counts.json"), Path(folder, "log")
         kept = {key: value for key, value in os.environ.items() if not key.startswith(("RECOLLECT_", "PYTEST_"))}
         given = {
-            "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", SUITES, suite.folder))),
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT / "src", ROOT / "tests", SUITES, suite.folder))),
             "RECOLLECT_HOME": str(Path(folder, "home")),
             "RECOLLECT_EMBEDDER_KIND": "none",
             "SUITE_NAME": suite.name,
@@ -189,6 +202,7 @@ def run(suite: Suite, part: str, python: Path, where: Path, arguments: list[str]
             "SUITE_SERVER": server,
             "SUITE_COUNTS": str(counts),
             "TMPDIR": folder,
+            **variables,
         }
         # A test that hangs ends the run with the stack of every thread.
         hangs = ["-o", "faulthandler_timeout=300", "-o", "faulthandler_exit_on_timeout=true"]
@@ -210,22 +224,38 @@ def run(suite: Suite, part: str, python: Path, where: Path, arguments: list[str]
     return result
 
 
-def runs(suite: Suite, server: str, more: list[str]) -> list[Result]:
-    """Run the vendor's tests on each database, then our tests of the adapter."""
+def installed(suite: Suite) -> Result:
+    """Install the package with the extra of a suite in a new environment, and test there what its page describes."""
+    with tempfile.TemporaryDirectory(prefix="recollect-installed-") as folder:
+        python, uv = Path(folder, "environment", "bin", "python"), [tools() / "uv", "--no-config"]
+        call(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder, cwd=ROOT)
+        (wheel,) = Path(folder).glob("*.whl")
+        call(*uv, "venv", "--quiet", "--python", python_of(suite.python), python.parents[1])
+        wanted = f"recollect[{suite.extra}] @ {wheel.as_uri()}"
+        call(*uv, "pip", "install", "--quiet", "--python", python, "--constraint", suite.lock, wanted)
+        # The tests themselves need a server and a browser, which an adapter does not: they run in .venv.
+        variables = {"SUITE_INSTALLED": str(python), "SUITE_PAGE": f"{suite.extra}.md"}
+        return run(suite, "installed", Path(sys.executable), SUITES, [*OURS, "test_installed.py"], "", **variables)
+
+
+def runs(suite: Suite, databases: tuple[str, ...], server: str, more: list[str]) -> list[Result]:
+    """Run the vendor's tests on the given databases, then our tests of the adapter."""
     try:
         python = environment(suite.name, suite.lock, python_of(suite.python))
     except Unavailable as error:
         return [Result(suite.name, "all", skipped=str(error))]
     found = []
     try:
-        vendor = source(suite)
-        for database in suite.databases:
+        for database in (one for one in suite.databases if one in databases):
             arguments = ["-p", "substitute", *suite.arguments, *suite.tests, *more]
-            found.append(run(suite, f"vendor-{database}", python, vendor, arguments, server))
+            found.append(run(suite, f"vendor-{database}", python, source(suite), arguments, server))
     except Unavailable as error:
         found.append(Result(suite.name, "vendor", skipped=str(error)))
-    ours = ["-c", str(SUITES / "pytest.ini"), "--rootdir", str(SUITES), str(suite.folder), *more]
-    return [*found, run(suite, "ours", python, SUITES, ours, server)]
+    found.append(run(suite, "ours", python, SUITES, [*OURS, suite.name, *more], server))
+    try:
+        return found if more else [*found, installed(suite)]
+    except Unavailable as error:
+        return [*found, Result(suite.name, "installed", skipped=str(error))]
 
 
 def report(results: list[Result]) -> int:
@@ -243,14 +273,15 @@ def report(results: list[Result]) -> int:
 
 
 def main(words: list[str]) -> int:
-    """Run the named suites, or all; words that begin with a dash go to pytest."""
+    """Run the named suites, or all; words that begin with a dash go to pytest, except --brief."""
     names = [word for word in words if not word.startswith("-")]
     folders = [path.parent for path in sorted(SUITES.glob("*/suite.toml"))]
     unknown = set(names) - {folder.name for folder in folders}
     if unknown:
         sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(one.name for one in folders)}")
     suites = [Suite.read(folder) for folder in folders if not names or folder.name in names]
-    more = [word for word in words if word.startswith("-")]
+    more = [word for word in words if word.startswith("-") and word != "--brief"]
+    databases = DATABASES[:1] if "--brief" in words else DATABASES
     sys.path.insert(0, str(ROOT / "tests"))
     from postgres import Server
 
@@ -259,7 +290,7 @@ def main(words: list[str]) -> int:
         Server(log=Path(logs, "server.log"), fsync=False) as server,
         ThreadPoolExecutor(max(2, os.cpu_count() or 1)) as threads,
     ):
-        found = list(threads.map(lambda suite: runs(suite, server.url(), more), suites))
+        found = list(threads.map(lambda suite: runs(suite, databases, server.url(), more), suites))
     return report([result for results in found for result in results])
 
 

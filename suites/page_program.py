@@ -15,14 +15,18 @@ def program(page: str) -> str:
     return found
 
 
-def run_twice(page: str, folder: Path) -> list[list[str]]:
+def run_twice(page: str, folder: Path, python: str = sys.executable) -> list[list[str]]:
     """Return the lines that each run of a page's program prints."""
     code = program(page)
     assert len(code.splitlines()) <= 25
+    return [call(python, "-c", code, folder=folder).splitlines() for _ in range(2)]
+
+
+def call(python: str, *arguments: str, folder: Path) -> str:
+    """Return what a Python prints; another one than that of the tests has only the packages installed in it."""
     environment = {**os.environ, "RECOLLECT_HOME": str(folder / "home")}
-    return [
-        subprocess.run(
-            [sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, text=True, check=True
-        ).stdout.splitlines()
-        for _ in range(2)
-    ]
+    if python != sys.executable:
+        del environment["PYTHONPATH"]
+    done = subprocess.run([python, *arguments], cwd=folder, env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
