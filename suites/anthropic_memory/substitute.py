@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import anthropic.lib.tools._beta_builtin_memory_tool as vendor
+import anyio
 from suite_plugin import location
 
 from recollect.adapters.anthropic_memory import AsyncMemoryTool, MemoryTool
@@ -23,6 +24,13 @@ class Folder:
             file.write_bytes(text.encode())
         return folder
 
+    @property
+    def memory_root(self) -> Path:
+        """The folder /memories, which always exists."""
+        root = self.base_path / "memories"
+        root.mkdir(exist_ok=True)
+        return root
+
 
 class SubstitutedTool(Folder, MemoryTool):
     """Our tool, with files to look at."""
@@ -36,6 +44,11 @@ class SubstitutedAsyncTool(Folder, AsyncMemoryTool):
 
     def __init__(self, base_path: Any) -> None:
         super().__init__(location(base_path))
+
+    @property
+    def memory_root(self) -> anyio.Path:
+        """The folder /memories, with asynchronous methods."""
+        return anyio.Path(super().memory_root)
 
 
 vendor.BetaLocalFilesystemMemoryTool = SubstitutedTool

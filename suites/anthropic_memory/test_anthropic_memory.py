@@ -1,5 +1,6 @@
 """Our tests of Claude's memory tool; the vendor's are in its source release."""
 
+import asyncio
 import subprocess
 import sys
 from pathlib import Path
@@ -117,6 +118,51 @@ async def test_the_asynchronous_tool_does_the_same(location: str) -> None:
     await tool.call({"command": "create", "path": PORTS, "file_text": "port 8080"})
     assert "port 8080" in str(await tool.call({"command": "view", "path": PORTS}))
     await tool.close()
+
+
+async def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str) -> None:
+    tool = AsyncMemoryTool(location)
+
+    def created(number: int) -> dict[str, object]:
+        return {"command": "create", "path": f"/memories/{number}.md", "file_text": f"note {number}"}
+
+    tasks = [asyncio.create_task(tool.call(created(number))) for number in range(8)]
+    await asyncio.sleep(0)
+    await tool.close()
+    done = await asyncio.gather(*tasks, return_exceptions=True)
+    with pytest.raises(ToolError, match="is closed"):
+        await tool.call({"command": "view", "path": "/memories"})
+    again = MemoryTool(location)
+    kept = again._files.texts()
+    assert set(kept) >= {f"/memories/{n}.md" for n, result in enumerate(done) if not isinstance(result, Exception)}
+    assert all(isinstance(result, (str, ToolError)) for result in done)
+    again.close()
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        {"command": "create", "path": PORTS, "file_text": object()},
+        {"command": "create", "path": PORTS, "file_text": "\ud800"},
+        {"command": "create", "path": 7, "file_text": "text"},
+    ],
+)
+def test_a_command_that_is_malformed_is_refused_and_nothing_is_stored(location: str, command: object) -> None:
+    tool = MemoryTool(location)
+    with pytest.raises(ToolError):
+        tool.call(command)
+    assert tool._files.texts() == {}
+    tool.close()
+
+
+def test_line_endings_of_another_system_are_kept(location: str) -> None:
+    tool = MemoryTool(location)
+    create(tool, PORTS, "line1\r\nline2\r\nline3\r\n")
+    tool.call({"command": "str_replace", "path": PORTS, "old_str": "line2", "new_str": "LINE2"})
+    assert tool._files.texts() == {PORTS: "line1\r\nLINE2\r\nline3\r\n"}
+    tool.call({"command": "insert", "path": PORTS, "insert_line": 1, "insert_text": "new"})
+    assert tool._files.texts() == {PORTS: "line1\r\nnew\nLINE2\r\nline3\r\n"}
+    tool.close()
 
 
 def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:

@@ -1,10 +1,12 @@
 """Our tests of the session store for the Claude Agent SDK; the vendor's are in its source release."""
 
+import contextlib
 import subprocess
 import sys
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 from claude_agent_sdk.testing import run_session_store_conformance
 from page_program import run_twice
@@ -108,6 +110,31 @@ async def test_two_processes_on_one_session_lose_nothing(location: str) -> None:
     found = [line["uuid"] for line in await store.load(KEY) or []]
     assert sorted(found) == sorted(f"{name}-{number}" for name in ("one", "two") for number in range(20))
     store.close()
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_closing_while_a_task_waits_loses_nothing_that_was_acknowledged(location: str, backend: str) -> None:
+    acknowledged: list[str] = []
+
+    async def append(store: SessionStore, number: int) -> None:
+        with contextlib.suppress(recollect.RecollectError):
+            await store.append(KEY, [{"type": "user", "uuid": str(number)}])
+            acknowledged.append(str(number))
+
+    async def main() -> None:
+        store = SessionStore(location)
+        async with anyio.create_task_group() as tasks:
+            for number in range(8):
+                tasks.start_soon(append, store, number)
+            await anyio.lowlevel.checkpoint()
+            store.close()
+        with pytest.raises(recollect.Conflict, match="is closed"):
+            await store.load(KEY)
+        again = SessionStore(location)
+        assert {line["uuid"] for line in await again.load(KEY) or []} >= set(acknowledged)
+        again.close()
+
+    anyio.run(main, backend=backend)
 
 
 def test_the_program_of_the_page_remembers_and_the_second_run_recalls(tmp_path: Path) -> None:

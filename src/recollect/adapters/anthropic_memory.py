@@ -41,31 +41,31 @@ class MemoryTool(BetaAbstractMemoryTool):
 
     def view(self, command: Any) -> str:
         """Return the lines of a file, or the files of a directory."""
-        return with_tool_errors(self._files.view, command)
+        return with_tool_errors(self._opened, self._files.view, command)
 
     def create(self, command: Any) -> str:
         """Create a file that does not exist yet."""
-        return with_tool_errors(self._files.create, command)
+        return with_tool_errors(self._opened, self._files.create, command)
 
     def str_replace(self, command: Any) -> str:
         """Replace a text that occurs once in a file."""
-        return with_tool_errors(self._files.str_replace, command)
+        return with_tool_errors(self._opened, self._files.str_replace, command)
 
     def insert(self, command: Any) -> str:
         """Insert text after a line of a file."""
-        return with_tool_errors(self._files.insert, command)
+        return with_tool_errors(self._opened, self._files.insert, command)
 
     def delete(self, command: Any) -> str:
         """Move a file, or all files of a directory, to the trash."""
-        return with_tool_errors(self._files.delete, command)
+        return with_tool_errors(self._opened, self._files.delete, command)
 
     def rename(self, command: Any) -> str:
         """Give a file, or all files of a directory, another path."""
-        return with_tool_errors(self._files.rename, command)
+        return with_tool_errors(self._opened, self._files.rename, command)
 
     def clear_all_memory(self) -> str:
         """Move all files to the trash. Other entries stay."""
-        return with_tool_errors(self._files.clear)
+        return with_tool_errors(self._opened, self._files.clear)
 
     def close(self) -> None:
         """Close the home, if nothing else in this process uses it."""
@@ -89,40 +89,41 @@ class AsyncMemoryTool(BetaAsyncAbstractMemoryTool):
 
     async def view(self, command: Any) -> str:
         """Return the lines of a file, or the files of a directory."""
-        return await run_sync(with_tool_errors, self._files.view, command)
+        return await run_sync(with_tool_errors, self._opened, self._files.view, command)
 
     async def create(self, command: Any) -> str:
         """Create a file that does not exist yet."""
-        return await run_sync(with_tool_errors, self._files.create, command)
+        return await run_sync(with_tool_errors, self._opened, self._files.create, command)
 
     async def str_replace(self, command: Any) -> str:
         """Replace a text that occurs once in a file."""
-        return await run_sync(with_tool_errors, self._files.str_replace, command)
+        return await run_sync(with_tool_errors, self._opened, self._files.str_replace, command)
 
     async def insert(self, command: Any) -> str:
         """Insert text after a line of a file."""
-        return await run_sync(with_tool_errors, self._files.insert, command)
+        return await run_sync(with_tool_errors, self._opened, self._files.insert, command)
 
     async def delete(self, command: Any) -> str:
         """Move a file, or all files of a directory, to the trash."""
-        return await run_sync(with_tool_errors, self._files.delete, command)
+        return await run_sync(with_tool_errors, self._opened, self._files.delete, command)
 
     async def rename(self, command: Any) -> str:
         """Give a file, or all files of a directory, another path."""
-        return await run_sync(with_tool_errors, self._files.rename, command)
+        return await run_sync(with_tool_errors, self._opened, self._files.rename, command)
 
     async def clear_all_memory(self) -> str:
         """Move all files to the trash. Other entries stay."""
-        return await run_sync(with_tool_errors, self._files.clear)
+        return await run_sync(with_tool_errors, self._opened, self._files.clear)
 
     async def close(self) -> None:
         """Close the home, if nothing else in this process uses it."""
         await run_sync(self._opened.close)
 
 
-def with_tool_errors(function: Callable[..., str], *args: Any) -> str:
+def with_tool_errors(opened: Opened, function: Callable[..., str], *args: Any) -> str:
     """Call a command; an error of recollect becomes a ToolError, whose text the model reads."""
     try:
+        opened.ensure_open()
         return function(*args)
     except RecollectError as error:
         raise ToolError(str(error)) from error

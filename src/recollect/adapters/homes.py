@@ -11,7 +11,7 @@ from typing import ParamSpec, TypeVar
 import recollect
 from recollect.config import Settings
 
-__all__ = ["Opened", "in_thread", "missing"]
+__all__ = ["AlreadyClosed", "Opened", "in_thread", "missing"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -20,6 +20,10 @@ T = TypeVar("T")
 def missing(package: str, extra: str) -> ImportError:
     """Return the error to raise if the package of a framework is not installed."""
     return ImportError(f"the package {package} is not installed; run: pip install 'recollect[{extra}]'")
+
+
+class AlreadyClosed(recollect.Conflict, RuntimeError):
+    """An adapter is used after its `close()`. Frameworks expect a RuntimeError."""
 
 
 @dataclass
@@ -51,15 +55,21 @@ class Opened:
             shared = _shared[self._key]
             shared.users += 1
         try:
-            self.memory = shared.home.agent(agent or settings.agent, workspace)
+            self._memory = shared.home.agent(agent or settings.agent, workspace)
         except BaseException:
             self.close()
             raise
 
     @property
-    def closed(self) -> bool:
-        """Whether `close()` was called."""
-        return self._key is None
+    def memory(self) -> recollect.Memory:
+        """The memory. Raises AlreadyClosed after `close()`."""
+        self.ensure_open()
+        return self._memory
+
+    def ensure_open(self, user: str = "the memory of this adapter") -> None:
+        """Raise AlreadyClosed, with the name of what uses the memory, if `close()` was called."""
+        if self._key is None:
+            raise AlreadyClosed(f"{user} is closed")
 
     def close(self) -> None:
         """Give up this use of the home. Calls that are running finish first; closing again does nothing."""

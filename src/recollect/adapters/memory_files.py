@@ -195,7 +195,7 @@ class MemoryFiles:
 
 def _resolved(path: str) -> str:
     """Return the path of a file or directory without `.` and `..`; raise Invalid if it is not below /memories."""
-    if not path.startswith(ROOT):
+    if not _text(path).startswith(ROOT):
         raise Invalid(f"Path must start with {ROOT}, got: {path}")
     found = posixpath.normpath(f"{ROOT}/{path[len(ROOT) :].lstrip('/')}")
     if found != ROOT and not found.startswith(f"{ROOT}/"):
@@ -203,9 +203,15 @@ def _resolved(path: str) -> str:
     return found
 
 
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise Invalid(f"a path or a file is text, not {type(value).__name__}")
+    return value
+
+
 def _stored(text: str) -> tuple[str, str | None]:
     """Return content and context of the entry for a file's text."""
-    return (text, None) if text.strip() and "\0" not in text else (BLANK, json.dumps(text))
+    return (text, None) if _text(text).strip() and "\0" not in text else (BLANK, json.dumps(text))
 
 
 def _text_of(entry: Entry) -> str:

@@ -84,8 +84,7 @@ class AsyncSession(SessionABC):
         await self.close()
 
     async def _run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        if self._opened.closed:
-            raise RuntimeError(f"{type(self).__name__} is closed: session {self.session_id!r}")
+        self._opened.ensure_open(type(self).__name__)
         return await in_thread(function, *args, **kwargs)
 
 
