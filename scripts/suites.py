@@ -228,7 +228,10 @@ def installed(suite: Suite) -> Result:
     """Install the package with the extra of a suite in a new environment, and test there what its page describes."""
     with tempfile.TemporaryDirectory(prefix="recollect-installed-") as folder:
         python, uv = Path(folder, "environment", "bin", "python"), [tools() / "uv", "--no-config"]
-        call(sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder, cwd=ROOT)
+        build = [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", folder]
+        built = subprocess.run(build, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        if built.returncode:
+            return Result(suite.name, "installed", log=built.stdout)
         (wheel,) = Path(folder).glob("*.whl")
         call(*uv, "venv", "--quiet", "--python", python_of(suite.python), python.parents[1])
         wanted = f"recollect[{suite.extra}] @ {wheel.as_uri()}"

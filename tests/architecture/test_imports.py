@@ -422,8 +422,13 @@ def test_importing_the_package_loads_no_server_no_model_and_nothing_slow() -> No
 
 
 FRAMEWORKS = {"adapters.anthropic_memory": "anthropic-memory", "adapters.claude_agent": "claude-agent"}
-FRAMEWORKS |= {"adapters.openai_agents": "openai-agents", "adapters.strands": "strands"}
+FRAMEWORKS |= {"adapters.openai_agents": "openai-agents", "adapters.pydantic_ai": "pydantic-ai"}
+FRAMEWORKS |= {"adapters.llama_index": "llama-index", "adapters.google_adk": "google-adk"}
+FRAMEWORKS |= {"adapters.autogen": "autogen", "adapters.agent_framework": "agent-framework"}
+FRAMEWORKS |= {"adapters.strands": "strands"}
 """Modules that import a framework, and the extra that installs it."""
+PACKAGES = ["agent_framework", "agents", "anthropic", "autogen_core", "claude_agent_sdk", "google", "llama_index"]
+PACKAGES += ["pydantic_ai", "strands"]
 
 
 def test_importing_the_package_loads_no_adapter_and_no_framework() -> None:
@@ -435,7 +440,7 @@ def test_importing_the_package_loads_no_adapter_and_no_framework() -> None:
         env={"PYTHONPATH": str(PACKAGE.parent)},
     )
     assert {name for name in done.stdout.split() if name.startswith("recollect.adapters")} == set()
-    assert loaded_by("import recollect") & {"agents", "anthropic", "claude_agent_sdk", "openai", "strands"} == set()
+    assert loaded_by("import recollect") & {"openai", *PACKAGES} == set()
 
 
 def test_no_module_imports_an_adapter_of_a_framework() -> None:
@@ -445,8 +450,7 @@ def test_no_module_imports_an_adapter_of_a_framework() -> None:
 
 @pytest.mark.parametrize("module", FRAMEWORKS)
 def test_an_adapter_without_its_package_says_in_one_line_what_to_install(module: str) -> None:
-    absent = "dict.fromkeys(['agents', 'anthropic', 'claude_agent_sdk'])"
-    code = f"import sys; sys.modules.update({absent}); import recollect.{module}"
+    code = f"import sys; sys.modules.update(dict.fromkeys({PACKAGES})); import recollect.{module}"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, env={"PYTHONPATH": str(PACKAGE.parent)}
     )

@@ -24,7 +24,7 @@ from recollect.cli.exit_codes import EXIT_CODES
 ADDRESS = "postgresql://memory:secret@localhost/memory"
 SERVER = "http://127.0.0.1:8377"
 """Address in python blocks that is replaced by a test server, which runs as long as the page."""
-LANGUAGES = {"python", "pyi", "console", "sh", "sql", "toml", "py"}
+LANGUAGES = {"python", "pyi", "console", "sh", "sql", "toml", "py", "ts"}
 """`py` marks the program of an adapter: it needs the package of a framework, and the framework's suite runs it."""
 RUN = {"python", "console"}
 

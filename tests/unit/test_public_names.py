@@ -25,7 +25,11 @@ def module_names() -> Iterator[str]:
             yield ".".join(parts).removesuffix(".__init__")
 
 
-FRAMEWORKS = {f"recollect.adapters.{name}" for name in ("anthropic_memory", "claude_agent", "openai_agents", "strands")}
+FRAMEWORKS = {
+    f"recollect.adapters.{path.stem}"
+    for path in (PACKAGE / "adapters").glob("*.py")
+    if "raise missing(" in path.read_text()
+}
 """Modules that need a package of their own; the suite of each framework imports them."""
 MODULES = [name for name in module_names() if name not in FRAMEWORKS]
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from recollect.adapters.homes import Opened, missing
-from recollect.adapters.session_log import SessionLog, chat_id_of
+from recollect.adapters.session_log import SessionLog, chat_id_of, chat_ids
 
 try:
     import claude_agent_sdk
@@ -22,8 +22,6 @@ except ImportError:
     raise missing("claude-agent-sdk", "claude-agent") from None
 
 __all__ = ["SessionStore"]
-
-PAGE = 1_000
 
 
 class SessionStore(claude_agent_sdk.SessionStore):
@@ -124,12 +122,7 @@ class SessionStore(claude_agent_sdk.SessionStore):
 
     def _transcripts(self) -> list[list[str]]:
         """Return the keys of all transcripts that are not empty."""
-        chats: dict[str, None] = {}
-        before = None
-        while page := self._opened.memory.conversations.list(True, limit=PAGE, before=before):
-            chats.update({info.chat_id: None for info in page if info.chat_id is not None})
-            before = page[-1]
-        keys = [parts for parts in map(split, chats) if parts is not None]
+        keys = [parts for parts in map(split, chat_ids(self._opened.memory)) if parts is not None]
         return [parts for parts in keys if not self._log(*parts).is_empty()]
 
 

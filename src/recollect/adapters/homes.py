@@ -66,9 +66,14 @@ class Opened:
         self.ensure_open()
         return self._memory
 
+    @property
+    def closed(self) -> bool:
+        """Whether `close()` was called."""
+        return self._key is None
+
     def ensure_open(self, user: str = "the memory of this adapter") -> None:
         """Raise AlreadyClosed, with the name of what uses the memory, if `close()` was called."""
-        if self._key is None:
+        if self.closed:
             raise AlreadyClosed(f"{user} is closed")
 
     def close(self) -> None:

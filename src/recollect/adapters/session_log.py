@@ -15,9 +15,10 @@ from typing import Any
 
 from recollect import Conversation, Event, EventType, Invalid, Memory, Origin, Status
 
-__all__ = ["CHAT_ID_LENGTH", "NotJson", "SessionLog", "chat_id_of", "event_of"]
+__all__ = ["CHAT_ID_LENGTH", "NotJson", "SessionLog", "chat_id_of", "chat_ids", "event_of"]
 
 CHAT_ID_LENGTH = 256
+PAGE = 1_000
 NEWEST = 2**62
 """Greater than every sequence number."""
 ITEM, ENCODED, CHANGE = "item", "item_json", "session"
@@ -36,18 +37,31 @@ MessageOf = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Returns the part of an item that has a role and content."""
 
 
-def chat_id_of(*parts: str) -> str:
+def chat_id_of(*parts: str, prefix: str = "") -> str:
     """Return the chat id of a session, made of one or more parts that the framework gives.
 
-    Raises Invalid if a part is not text, is blank, or has a control character, and if the id is too long.
+    The prefix separates sessions of frameworks that could not read each other's items. Raises Invalid if a part is not
+    text, is blank, or has a control character, and if the id is too long.
     """
     for part in parts:
         if not isinstance(part, str):
             raise Invalid(f"a session id is text, not {type(part).__name__}")
     found = parts[0] if len(parts) == 1 else json.dumps(parts, ensure_ascii=False)
+    if prefix and found.strip():
+        found = f"{prefix}:{found}"
     if len(found) > CHAT_ID_LENGTH:
         raise Invalid(f"the session id has {len(found):,} characters; at most {CHAT_ID_LENGTH} are allowed")
     return found
+
+
+def chat_ids(memory: Memory) -> list[str]:
+    """Return the chat ids of all conversations of an agent, those of the newest ones first."""
+    found: dict[str, None] = {}
+    before = None
+    while page := memory.conversations.list(True, limit=PAGE, before=before):
+        found.update({info.chat_id: None for info in page if info.chat_id is not None})
+        before = page[-1]
+    return list(found)
 
 
 class NotJson(Invalid, TypeError):
@@ -72,6 +86,17 @@ class SessionLog:
         """
         if items:
             self._append([event_of(item, message_of) for item in items])
+
+    def reset(self, items: Sequence[Mapping[str, Any]], message_of: MessageOf) -> None:
+        """Remove all items and append others, in one transaction.
+
+        Raises Invalid if an item is not a JSON object; nothing changes then.
+        """
+        events = [event_of(item, message_of) for item in items]
+        if not self.is_empty():
+            events.insert(0, _change(CLEARED))
+        if events:
+            self._append(events)
 
     def items(self, limit: int | None = None) -> list[dict[str, Any]]:
         """Return the items in order; with a limit, the last ones."""
@@ -120,7 +145,7 @@ class SessionLog:
     def conversations(self) -> list[Conversation]:
         """Return the conversations of the session, newest first."""
         all_of = self._memory.conversations
-        return [all_of.get(info.id) for info in all_of.list(True, chat_id=self._chat_id, limit=1_000)]
+        return [all_of.get(info.id) for info in all_of.list(True, chat_id=self._chat_id, limit=PAGE)]
 
     def _append(self, events: list[Event]) -> list[Event]:
         if self._active is None or self._active.status is not Status.ACTIVE:
