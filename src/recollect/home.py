@@ -420,6 +420,7 @@ class Home:
             found = self._stores.setdefault(key, Store(database, agent, None if workspace is None else self._embedder))
             if workspace is not None:
                 found.on_commit = partial(self._entries_changed, workspace)
+                found.embed_later = partial(self._shared.later.wake, found)
         return found
 
     def _touched(self, workspace: str | None, agent: str) -> None:

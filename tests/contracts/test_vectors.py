@@ -105,12 +105,12 @@ def test_entries_are_found_by_vector_by_every_home_that_was_open_before(location
         ours, theirs = writer.agent("ana"), reader.agent("ana")
         assert found(theirs, "plum") == []
         for number in range(40):  # more than two packs
-            ours.remember(f"plum {number}", name=f"plum {number}")
+            ours.remember(f"plum {number}", name=f"fruit{number}")
             assert found(theirs, f"{number} plum", limit=1) == [f"plum {number}"]
-        ours.apply(Write("plum 3", content="cherry 3"))
+        ours.apply(Write("fruit3", content="cherry 3"))
         assert found(theirs, "cherry", limit=1) == ["cherry 3"]
         assert "plum 3" not in found(theirs, "plum 3", limit=100)
-        ours.forget("plum 39")
+        ours.forget("fruit39")
         assert "plum 39" not in found(theirs, "plum 39", limit=100)
         theirs.remember("cherry 99")
         assert found(ours, "cherry 99", limit=1) == ["cherry 99"]
@@ -128,15 +128,80 @@ def test_a_vector_leaves_with_its_entry_and_changes_with_its_content(mem: Memory
     mem.forget("pear", erase=True)
     assert found(mem, "pear") == []
     mem.apply(Write("plum", content="yellow lemon"))
-    assert found(mem, "plum") == []
-    assert found(mem, "lemon") == ["yellow lemon"]
+    assert found(mem, "blue") == []
+    assert found(mem, "lemon") == found(mem, "plum") == ["yellow lemon"]
     mem.apply(Rename("plum", "citrus"))
     mem.apply(Write("citrus", tags=["sour"]))
-    assert found(mem, "lemon") == ["yellow lemon"]
+    assert found(mem, "plum") == []
+    assert found(mem, "lemon") == found(mem, "citrus") == ["yellow lemon"]
     mem.upsert("citrus", "orange orange")
     assert found(mem, "orange") == ["orange orange"]
     assert sorted(stored(mem)) == ["orange orange", "red apple"]
     assert home.check().ok
+
+
+def test_a_question_near_the_name_alone_finds_the_note(mem: Memory, home: Home) -> None:
+    mem.remember("5433", name="staging database port")
+    mem.remember("ask the harbour master", name="ships")
+    assert found(mem, "database of staging") == ["5433"]
+    mem.upsert("staging database port", "5434")
+    mem.supersede("ships", "ask the pilot")
+    assert found(mem, "database of staging") == ["5434"]
+    assert found(mem, "ships") == ["ask the pilot"]
+    mem.forget("staging database port")
+    mem.restore("staging database port", name="replica socket")
+    assert found(mem, "replica") == ["5434"]
+    assert found(mem, "staging") == []
+    assert home.check().ok
+
+
+def test_a_name_that_the_content_contains_is_not_embedded_twice(mem: Memory, embedder: FaultyEmbedder) -> None:
+    mem.remember("The Deploy day is Tuesday", name="deploy day")
+    assert embedder.asked == [["The Deploy day is Tuesday"]]
+
+
+def test_the_names_of_archives_and_chunks_say_nothing_and_are_not_embedded(
+    mem: Memory, embedder: FaultyEmbedder
+) -> None:
+    mem.apply(Add("what was said", name="archive-7", kind="archive"))
+    assert embedder.asked == [["what was said"]]
+
+
+def test_a_renamed_note_is_found_by_its_old_vector_until_a_slow_embedder_has_made_the_new_one(location: str) -> None:
+    embedder, gate = FaultyEmbedder(instant=False), threading.Event()
+    with recollect.open(location, embedder=embedder) as home:
+        mem = home.agent("ana")
+        mem.remember("5433", name="staging")
+        wait_for("the vector of the note", lambda: bool(rows(mem, "embeddings")))
+        embedder.before = lambda: gate.wait(60)
+        mem.apply(Rename("staging", "harbour"))
+        embedder.wait_until_asked(2)
+        assert [row["stale"] for row in rows(mem, "embeddings")] == [1]
+        gate.set()
+        wait_for("the new vector", lambda: [row["stale"] for row in rows(mem, "embeddings")] == [0])
+        assert embedder.asked == [["staging: 5433"], ["harbour: 5433"]]
+        assert found(mem, "harbour") == ["5433"]
+
+
+def test_a_vector_that_was_made_for_a_name_that_changed_meanwhile_is_not_stored(location: str) -> None:
+    embedder = FaultyEmbedder()
+    with recollect.open(location, embedder=embedder) as home, recollect.open(location, settings=WORDS_ALONE) as other:
+        mem = home.agent("ana")
+        note = mem.remember("5433", name="staging")
+        embedder.before = lambda: other.agent("ana").apply(Rename(note.id, "harbour"))
+        mem.apply(Write(note.id, content="5434"))
+        embedder.before = lambda: None
+        assert rows(mem, "embeddings") == []
+        assert home.backfill() == 1
+        assert found(mem, "harbour") == ["5434"]
+
+
+def test_a_closed_note_that_has_lost_its_name_gets_the_vector_of_its_content(mem: Memory, home: Home) -> None:
+    mem.remember("5433", name="staging")
+    mem.supersede("staging", "5434")
+    assert home.backfill() == 1
+    assert found(mem, "staging", include_past=True) == ["5434"]
+    assert found(mem, "5433", include_past=True) == ["5433"]
 
 
 def test_what_is_erased_leaves_no_trace_of_its_vector(location: str, small: None, tmp_path: Path) -> None:

@@ -10,10 +10,13 @@ from typing import Any
 import apsw
 import psycopg
 import pytest
+from embedders import HashEmbedder
+from postgres import wait_for
 from psycopg import sql as quoting
 
 import recollect
 from recollect import ConfigError, FixedClock
+from recollect.storage.entries import content_hash
 from recollect.storage.postgres import schemas as postgres_schemas
 from recollect.storage.postgres.schemas import ACCOUNT, Schemas, schema_of
 from recollect.storage.postgres.server import PostgresServer
@@ -408,8 +411,16 @@ def test_short_term_notes_without_a_name_become_long_term(
     location: str, only: Only, samples: Samples, unnamed: bool, lifetime: str
 ) -> None:
     changes = ["UPDATE entries SET lifetime = 'short_term'", *(["DELETE FROM names"] if unnamed else [])]
+    made_before(location, 8, changes, only, samples)
+    with recollect.open(location) as home:
+        (entry,) = home.agent("ben").list()
+        assert (entry.content, entry.lifetime) == ("an old note", lifetime)
+
+
+def made_before(location: str, number: int, changes: list[str], only: Only, samples: Samples) -> None:
+    """A database as the code of that day made it, with a row in each table, changed by these statements."""
     if location.startswith("postgresql"):
-        schema_made_by(location, 8, only, samples)
+        schema_made_by(location, number, only, samples)
         with psycopg.connect(location) as server:
             server.execute(quoting.SQL("SET search_path TO {}").format(quoting.Identifier(OLD)))
             for change in changes:
@@ -417,14 +428,36 @@ def test_short_term_notes_without_a_name_become_long_term(
     else:
         path = Path(location) if location.endswith(".db") else Path(location) / "workspaces" / "default" / "memory.db"
         path.parent.mkdir(parents=True, exist_ok=True)
-        file_of(path, 8, only, samples)
+        file_of(path, number, only, samples)
         file = apsw.Connection(str(path))
         for change in changes:
             file.execute(change)
         file.close()
-    with recollect.open(location) as home:
-        (entry,) = home.agent("ben").list()
-        assert (entry.content, entry.lifetime) == ("an old note", lifetime)
+
+
+def test_vectors_of_contents_are_searched_until_those_of_names_and_contents_are_made(
+    location: str, only: Only, samples: Samples
+) -> None:
+    embedder = HashEmbedder()
+    (row,) = embedder.embed(["5433"])
+    raw = f"'[{', '.join(map(str, row))}]'" if location.startswith("postgresql") else f"x'{row.tobytes().hex()}'"
+    changes = [
+        f"UPDATE entries SET content = '5433', content_hash = '{content_hash('5433')}'",
+        "UPDATE names SET name = 'staging database port'",
+        "UPDATE counters SET vectors = 1",
+        "INSERT INTO embeddings (agent, entry_id, number, model, dim, vector)"
+        f" SELECT agent, id, 1, 'hash', 64, {raw} FROM entries",
+    ]
+    made_before(location, 13, changes, only, samples)
+    with recollect.open(location, embedder=embedder) as home:
+        mem = home.agent("ben")
+
+        def found(query: str) -> list[str]:
+            return [hit.entry.content for hit in mem.recall(query, mode="vector")]
+
+        assert found("5433") == ["5433"]  # and this recall has the new vector made
+        wait_for("the new vector", lambda: found("staging database") == ["5433"])
+        assert home.backfill() == 0
 
 
 def test_migrations_are_numbered_without_a_gap_and_named_after_what_they_add() -> None:

@@ -44,6 +44,8 @@ class Store:
         self.database, self.agent, self.embedder = database, agent, embedder
         self.on_commit: Callable[[str, Set[Category]], None] = lambda agent, categories: None
         """Called after each commit that added to the operation log, with the agent and the changed categories."""
+        self.embed_later: Callable[[], None] = lambda: None
+        """Has the entries without a vector, or with a stale one, embedded in the background."""
         self.index = Index()
         self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
         """Last event appended here: database generation, sequence number, conversation and hash."""

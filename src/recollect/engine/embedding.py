@@ -1,16 +1,24 @@
-"""Vectors for entries: computed on write by instant embedders, else later. A failing embedder never fails a write."""
+"""Vectors for entries: computed on write by instant embedders, else later. A failing embedder never fails a write.
+
+The vector of a note is made from its name and its content: `staging database port: 5433` answers a question that `5433`
+does not. The names of other kinds are generated and say nothing. A vector that was made from another name is stale: it
+is searched until the background replaces it.
+"""
 
 import logging
 import threading
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from recollect.engine.agent_store import Store, Work
 from recollect.errors import ConfigError, RecollectError
-from recollect.model.entry import Entry, Scope
+from recollect.model.entry import Entry, Kind, Scope
+from recollect.model.operation import Add
 from recollect.providers.base import embed
 from recollect.storage.abandoned import abandon
+from recollect.storage.database import Row, Transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -18,38 +26,77 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-__all__ = ["BACKFILL", "BATCH", "EmbeddingQueue", "at_once", "attach", "backfill", "compare_models", "reembed"]
+__all__ = [
+    "BACKFILL",
+    "BATCH",
+    "EmbeddingQueue",
+    "TextVector",
+    "at_once",
+    "attach",
+    "backfill",
+    "compare_models",
+    "embedded_text",
+    "reembed",
+    "text_of",
+]
 
 BACKFILL = 50
 BATCH = 32
 _log = logging.getLogger("recollect.embedding")
 
 
-def at_once(store: Store, contents: Sequence[str]) -> "list[Floats | None]":
-    """Return the vectors of contents about to be written; None for those without one yet.
+@dataclass(frozen=True, slots=True, eq=False)
+class TextVector:
+    """A vector, and the text that it was made from."""
+
+    text: str
+    row: "Floats"
+
+
+def embedded_text(kind: Kind | str, name: str | None, content: str) -> str:
+    """Return the text that the vector of an entry is made from: its content, behind the name of a note unless it
+    contains that.
+    """
+    if not name or kind != Kind.NOTE or name.casefold() in content.casefold():
+        return content
+    return f"{name}: {content}"
+
+
+def text_of(entry: Entry | Add) -> str:
+    """Return the text that the vector of an entry or a draft is made from."""
+    return embedded_text(entry.kind, entry.name, entry.content)
+
+
+def at_once(store: Store, texts: Sequence[str]) -> list[TextVector | None]:
+    """Return the vectors of texts about to be written, as `text_of` gives them; None for those without one yet.
 
     Calls only an embedder marked as instant; for others, or if it fails, `backfill` computes the vectors. A zero vector
     means that the text has no vector; it is stored like any other, so that the text is not embedded again.
     """
-    none: list[Floats | None] = [None] * len(contents)
+    none: list[TextVector | None] = [None] * len(texts)
     if store.embedder is None or not getattr(store.embedder, "instant", False):
         return none
     try:
-        rows = embed(store.embedder, contents)
+        rows = embed(store.embedder, texts)
     except RecollectError as error:
-        _log.warning("%d entries get their vectors later: %s", len(contents), error)
+        _log.warning("%d entries get their vectors later: %s", len(texts), error)
         return none
-    return list(rows)
+    return [TextVector(text, row) for text, row in zip(texts, rows, strict=True)]
 
 
-def attach(store: Store, work: Work, entry: Entry, vector: "Floats | None") -> None:
-    """Store the vector of an entry in the transaction that writes the entry. Account-scope entries have none."""
-    if vector is not None and store.vectors is not None and entry.scope is not Scope.ACCOUNT:
-        store.vectors.put(work.tx, work.counters, entry.id, vector)
+def attach(store: Store, work: Work, entry: Entry, vector: TextVector | None) -> None:
+    """Store the vector of an entry in the transaction that writes the entry. Account-scope entries have none.
+
+    A vector of another text, because the entry was renamed or written meanwhile, is not stored; `backfill` makes one.
+    """
+    if vector is None or store.vectors is None or entry.scope is Scope.ACCOUNT:
+        return
+    if vector.text == text_of(entry):
+        store.vectors.put(work.tx, work.counters, entry.id, vector.row)
 
 
 def compare_models(store: Store, *, needed: bool = False) -> None:
-    """Warn, once per store, if it has vectors of a model other than its embedder's.
+    """Warn, once per store, if it has vectors of a model other than its embedder's. Stale ones are made again later.
 
     Raises ConfigError if vectors are `needed` and all of them are of another model.
     """
@@ -59,7 +106,9 @@ def compare_models(store: Store, *, needed: bool = False) -> None:
         useless = needed and not store.vectors.has_any(tx)
         if store.compared and not useless:
             return
-        other = store.vectors.other(tx)
+        other, stale = store.vectors.other(tx), not store.compared and store.vectors.has_stale(tx)
+    if stale:
+        store.embed_later()
     if other is None:
         store.compared = True
         return
@@ -76,7 +125,7 @@ def compare_models(store: Store, *, needed: bool = False) -> None:
 
 
 def backfill(store: Store, limit: int = BACKFILL) -> int:
-    """Embed up to `limit` entries that have no vector; return how many were embedded.
+    """Embed up to `limit` entries that have no vector or a stale one; return how many were embedded.
 
     Does nothing without an embedder. Errors of the embedder propagate; earlier batches are kept. Vectors of another
     model stay: two homes with different embedders would otherwise replace each other's forever.
@@ -168,7 +217,7 @@ class EmbeddingQueue:
 def _embed(
     store: Store, limit: int | None, *, others: bool, done: int = 0, report: Callable[[int], None] = lambda done: None
 ) -> int:
-    """Make one pass over the entries without a vector or, with `others`, with one of another model.
+    """Make one pass over the entries without a vector, with a stale one or, with `others`, with one of another model.
 
     Return `done` plus the number embedded; `report` is called with it after every batch.
     """
@@ -180,18 +229,26 @@ def _embed(
         size = BATCH if limit is None else min(BATCH, limit - done)
         with store.read() as tx:
             rows = tx.all("vectors.missing", model=model, dim=dim, others=int(others), after=after, limit=size)
-        if not rows:
+            texts = _texts(tx, rows)
+        if not texts:
             break
-        after = rows[-1][0]
-        vectors = embed(store.embedder, [content for _, content in rows])
+        after = max(texts)
+        vectors = embed(store.embedder, list(texts.values()))
         if not store.exists():  # deleted while the embedder ran: a write would recreate it
             break
         with store.write() as work:
-            # Skip entries whose content changed while the embedder ran.
-            now: dict[str, str] = dict(work.tx.all("vectors.contents", ids=[entry_id for entry_id, _ in rows]))
-            for (entry_id, content), vector in zip(rows, vectors, strict=True):
-                if now.get(entry_id) == content:
+            # Skip entries whose name or content changed while the embedder ran.
+            now = _texts(work.tx, work.tx.all("vectors.texts", ids=list(texts)))
+            for (entry_id, text), vector in zip(texts.items(), vectors, strict=True):
+                if now.get(entry_id) == text:
                     store.vectors.put(work.tx, work.counters, entry_id, vector)
                     done += 1
         report(done)
     return done
+
+
+def _texts(tx: Transaction, rows: Sequence[Row]) -> dict[str, str]:
+    """Return the texts that vectors are made from, by the entry's id; of rows with id, kind and content."""
+    found = tx.all("names.of", ids=[row[0] for row in rows]) if rows else ()
+    names: dict[str, str] = {entry_id: name for entry_id, name, canonical in found if canonical}
+    return {entry_id: embedded_text(kind, names.get(entry_id), content) for entry_id, kind, content in rows}

@@ -139,7 +139,7 @@ class _Ending:
         }
         # Outside of any transaction: an embedder may be slow.
         self._vectors = {
-            key: embedding.at_once(store, [draft.content for draft in drafts]) for key, drafts in self._drafts.items()
+            key: embedding.at_once(store, list(map(embedding.text_of, drafts))) for key, drafts in self._drafts.items()
         }
 
     def steps(self) -> Sequence[tuple[str, Callable[[Work, int], None]]]:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from recollect import text
 from recollect.clock import Clock
@@ -21,16 +21,12 @@ from recollect.engine.agent_store import Store, Work
 from recollect.engine.embedding import EmbeddingQueue
 from recollect.errors import Conflict, Denied, NotFound
 from recollect.model.entry import Entry, Origin, Scope
-from recollect.model.operation import Add, Alias, Operation, Revision, Write
+from recollect.model.operation import Add, Alias, Operation, Rename, Revision, Write
 from recollect.model.review import Resolution, ReviewPair
 from recollect.names import is_id
 from recollect.storage import entries, reviews
 from recollect.storage.counters import Counters
 from recollect.storage.database import Row, Transaction
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 __all__ = ["Entries"]
 
@@ -160,11 +156,11 @@ class Entries:
         name = getattr(operation, "name", None)
         self.require_unprotected([name] if name else [], [] if isinstance(operation, Add) else [operation.target])
         store = self._home_of(operation) if isinstance(operation, Add) else self._place_of(operation.target)
-        content = operation.content if store.embedder and isinstance(operation, STATEMENTS) else None
+        text = _embedded_after(store, operation) if store.embedder else None
         vector = None
-        if content is not None:
+        if text is not None:
             embedding.compare_models(store)
-            (vector,) = embedding.at_once(store, [content])
+            (vector,) = embedding.at_once(store, [text])
         if name is None or len(self.stores) == 1:
             with store.write() as work:
                 entry = self._apply(store, work, operation, if_version, vector)
@@ -177,7 +173,7 @@ class Entries:
                 return self._apply(store, work, operation, if_version, vector)
 
             entry = self._bind(store, [name], write, moves=moves)
-        if content is not None and vector is None:
+        if text is not None and vector is None:
             self._later.wake(store)
         return entry
 
@@ -232,12 +228,15 @@ class Entries:
         store, known, removal = self._removed(target)
         names = [one for one in (name or removal.before.get("name"), *removal.before.get("aliases", ())) if one]
         self.require_unprotected(names)
-        content, now = str(removal.before.get("content", "")), self._clock.now()
-        (vector,) = embedding.at_once(store, [content])
+        now = self._clock.now()
+        vector = None
+        if removal.before:  # else its text has expired
+            before = entries.from_snapshot(known, removal.before)
+            (vector,) = embedding.at_once(store, [embedding.text_of(replace(before, name=name or before.name))])
 
         def write(work: Work, taken: BoundNames) -> Entry:
             entry = remember.restore(work, known, name, actor=store.agent, now=now, taken=frozenset(taken))
-            embedding.attach(store, work, entry, vector if entry.content == content else None)
+            embedding.attach(store, work, entry, vector)
             return entry
 
         entry = self._bind(store, names, write)
@@ -249,8 +248,9 @@ class Entries:
         """Add a checked entry that replaces another, and close that one."""
         draft = self._claimed(draft)
         self.require_unprotected([draft.name] if draft.name else [], [target])
-        store = self._place_of(target)
-        (vector,) = embedding.at_once(store, [draft.content])
+        store, replaced = self.holder(target)
+        # Without a name of its own, the new entry takes that of the old one.
+        (vector,) = embedding.at_once(store, [embedding.text_of(replace(draft, name=draft.name or replaced.name))])
         now = self._clock.now()
 
         def write(work: Work, taken: BoundNames) -> Entry:
@@ -290,14 +290,14 @@ class Entries:
         known = self._pair(store, pair_id)
         draft = None if draft is None else self._claimed(draft)
         self.require_unprotected([], [] if known is None else known[1:3])
-        vector = None if draft is None else embedding.at_once(store, [draft.content])[0]
+        vector = None if draft is None else embedding.at_once(store, [embedding.text_of(draft)])[0]
         with store.write() as work:
             now = self._clock.now()
             made = reviewing.resolve(work, pair_id, resolution, draft, actor=store.agent, now=now, why=why)
             if made is not None:
                 embedding.attach(store, work, made, vector)
             resolved = reviews.pair(work.tx, pair_id)
-        if made is not None and vector is None:
+        if made is not None and (vector is None or vector.text != embedding.text_of(made)):  # it may take over a name
             self._later.wake(store)
         assert resolved is not None
         return resolved
@@ -314,7 +314,7 @@ class Entries:
         self.require_unprotected([], [write.target])
         store = self._place_of(write.target)
         embedding.compare_models(store)
-        (vector,) = embedding.at_once(store, [content])
+        (vector,) = embedding.at_once(store, [_embedded_after(store, write) or content])
         with store.write() as work:
             now, old = self._clock.now(), remember.find(work, write.target).entry
             if old.content != content:
@@ -355,7 +355,7 @@ class Entries:
         work: Work,
         operation: Operation,
         if_version: str | None,
-        vector: "NDArray[np.float32] | None",
+        vector: embedding.TextVector | None,
     ) -> Entry:
         before = work.counters.operations
         if isinstance(operation, Write) and operation.content is not None:
@@ -406,9 +406,25 @@ class _Begun(Exception):
     """The workspace was created during the write."""
 
 
-def _vectors(store: Store, drafts: Iterable[Add]) -> "list[NDArray[np.float32] | None]":
+def _vectors(store: Store, drafts: Iterable[Add]) -> list[embedding.TextVector | None]:
     embedding.compare_models(store)
-    return embedding.at_once(store, [draft.content for draft in drafts])
+    return embedding.at_once(store, [embedding.text_of(draft) for draft in drafts])
+
+
+def _embedded_after(store: Store, operation: Operation) -> str | None:
+    """Return the text that the vector of an entry is made from after an operation; None if it does not change."""
+    if isinstance(operation, Add):
+        return embedding.text_of(operation)
+    if not isinstance(operation, Rename | Write) or (isinstance(operation, Write) and operation.content is None):
+        return None
+    with store.read() as tx:
+        found = entries.find(tx, operation.target)
+        entry = entries.get(tx, found) if found else None
+    if entry is None:
+        return None
+    if isinstance(operation, Rename):
+        return embedding.text_of(replace(entry, name=operation.name))
+    return embedding.text_of(replace(entry, content=operation.content or ""))
 
 
 def _names(drafts: Iterable[Add]) -> list[str]:

@@ -292,7 +292,12 @@ def store(work: Work, entry: Entry, now: int, content: Sequence[text.Chunk] | No
 
 
 def index_again(work: Work, old: entries.Stored, entry: Entry) -> int:
-    """Index an entry as a new document, because segments are immutable; return its number."""
+    """Index an entry as a new document, because segments are immutable; return its number.
+
+    Its vector is stale if its name has changed.
+    """
+    if entry.name != old.entry.name and entry.kind is Kind.NOTE:
+        work.tx.run("vectors.outdate", entry_id=entry.id)
     work.index.remove(work.tx, work.counters, old.doc, old.entry.id, document(old.entry))
     return work.index.put(work.tx, work.counters, document(entry))
 

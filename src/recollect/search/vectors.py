@@ -59,8 +59,8 @@ class Vectors:
         self._lock = threading.Lock()
         self._known: _CachedVectors | None = None
 
-    def put(self, tx: Transaction, counters: Counters, entry_id: str, vector: Floats) -> None:
-        """Store the vector of an entry, replacing any earlier one."""
+    def put(self, tx: Transaction, counters: Counters, entry_id: str, vector: Floats, *, stale: bool = False) -> None:
+        """Store the vector of an entry, replacing any earlier one; a `stale` one is searched until it is replaced."""
         counters.vectors += 1
         tx.run(
             "vectors.put",
@@ -69,6 +69,7 @@ class Vectors:
             model=self.model,
             dim=self.dimension,
             vector=tx.vector(np.asarray(vector, "<f4").tobytes()),
+            stale=int(stale),
         )
         if tx.ranks_vectors:
             # At every multiple, because all models share one sequence of numbers.
@@ -110,6 +111,10 @@ class Vectors:
     def has_any(self, tx: Transaction) -> bool:
         """Return whether there is a vector of this model."""
         return tx.one("vectors.some", model=self.model, dim=self.dimension) is not None
+
+    def has_stale(self, tx: Transaction) -> bool:
+        """Return whether a vector of this model was made from an earlier text of its entry."""
+        return tx.one("vectors.some_stale", model=self.model, dim=self.dimension) is not None
 
     def other(self, tx: Transaction) -> tuple[str, int] | None:
         """Return the name and dimension of another model with stored vectors, if there is one."""

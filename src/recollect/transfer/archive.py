@@ -71,6 +71,8 @@ LIFETIMES = 9
 """Number of the migration since which a note is short_term only on request."""
 VALIDITY = 12
 """Number of the migration since which entries have an origin."""
+NAMED_VECTORS = 14
+"""Number of the migration since which vectors are made from the name as well."""
 _TABLE = re.compile(r"CREATE TABLE (\w+) \((.*)\)[^)]*\Z", re.DOTALL)
 _COLUMN = re.compile(r"^\s*(?:ALTER TABLE (\w+) ADD COLUMN )?(\w+) (TEXT|INTEGER|REAL|BLOB|VECTOR)( NOT NULL)?", re.M)
 _TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "VECTOR": (str,)}
@@ -464,6 +466,8 @@ def rows_of(file: IO[bytes], section: ArchiveSection) -> Iterator[tuple[str, dic
             row["lifetime"] = "long_term" if row["lifetime"] == "short_term" else row["lifetime"]
         if section.schema < VALIDITY and table == "entries":
             row["origin"] = "user" if row.get("source") == "user" else "agent"  # same as the migration
+        if section.schema < NAMED_VECTORS and table == "embeddings":
+            row["stale"] = 1
         yield table, row
 
 

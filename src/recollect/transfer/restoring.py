@@ -289,7 +289,8 @@ def _put_vectors(tx: Transaction, counters: Counters, columns: Sequence[str], ro
         if len(raw) != 4 * row["dim"]:
             raise Invalid(f"the vector of entry {row['entry_id']} has {len(raw) // 4} numbers, not {row['dim']}")
         made = makers.setdefault((row["model"], row["dim"]), Vectors(row["model"], row["dim"]))
-        made.put(tx, counters, row["entry_id"], np.frombuffer(raw, "<f4"))
+        stale = bool(row.get("stale", 0))
+        made.put(tx, counters, row["entry_id"], np.frombuffer(raw, "<f4"), stale=stale)
 
 
 _SHOWN = {

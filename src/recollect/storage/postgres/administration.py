@@ -101,8 +101,10 @@ def _dumped(connection: Connection, schema: str, agent: str) -> DumpedTables:
             cursor.execute(select.format(quoting.Identifier(schema, table)), (agent,))
             assert cursor.description is not None
             columns = [column.name for column in cursor.description]
-            if columns[-1] == "vector":  # in the format of the SQLite file
-                yield table, columns, ((*row[:-1], vector_from_binary(row[-1])) for row in cursor)
+            if "vector" in columns:  # in the format of the SQLite file
+                place = columns.index("vector")
+                vectors = ((*row[:place], vector_from_binary(row[place]), *row[place + 1 :]) for row in cursor)
+                yield table, columns, vectors
             else:
                 yield table, columns, iter(cursor)
 

@@ -1,8 +1,14 @@
 -- name: put
-INSERT INTO embeddings (agent, entry_id, number, model, dim, vector)
-VALUES (:agent, :entry_id, :number, :model, :dim, :vector)
+INSERT INTO embeddings (agent, entry_id, number, model, dim, vector, stale)
+VALUES (:agent, :entry_id, :number, :model, :dim, :vector, :stale)
 ON CONFLICT (agent, entry_id) DO UPDATE SET number = excluded.number, model = excluded.model, dim = excluded.dim,
-    vector = excluded.vector
+    vector = excluded.vector, stale = excluded.stale
+
+-- name: outdate
+UPDATE embeddings SET stale = 1 WHERE agent = :agent AND entry_id = :entry_id
+
+-- name: some_stale
+SELECT 1 FROM embeddings WHERE agent = :agent AND model = :model AND dim = :dim AND stale = 1 LIMIT 1
 
 -- name: forget
 DELETE FROM embeddings WHERE agent = :agent AND entry_id = :entry_id
@@ -46,14 +52,17 @@ USING hnsw ((CAST(vector AS vector(:dim!))) vector_cosine_ops) WHERE dim = :dim!
 SELECT set_config('hnsw.ef_search', :size, true), set_config('hnsw.iterative_scan', 'relaxed_order', true),
     set_config('enable_indexscan', :index, true)
 
--- Entries without a vector, except long-term chunks, which permanently have none. If `others` is 1, also entries whose
--- vector is of another model.
+-- Entries without a vector, or with a stale one of the model, except long-term chunks, which permanently have none. If
+-- `others` is 1, also entries whose vector is of another model.
 -- name: missing
-SELECT entries.id, entries.content
+SELECT entries.id, entries.kind, entries.content
 FROM entries LEFT JOIN embeddings ON embeddings.agent = :agent AND embeddings.entry_id = entries.id
 WHERE entries.agent = :agent AND entries.scope <> 'account' AND entries.id > :after
     AND NOT (entries.kind = 'chunk' AND entries.lifetime = 'long_term')
-    AND (embeddings.entry_id IS NULL OR (:others = 1 AND (embeddings.model <> :model OR embeddings.dim <> :dim)))
+    AND (
+        embeddings.entry_id IS NULL OR (embeddings.stale = 1 AND embeddings.model = :model AND embeddings.dim = :dim)
+        OR (:others = 1 AND (embeddings.model <> :model OR embeddings.dim <> :dim))
+    )
 ORDER BY entries.id LIMIT :limit
 
 -- name: to_move
@@ -61,7 +70,9 @@ SELECT count(*)
 FROM entries LEFT JOIN embeddings ON embeddings.agent = :agent AND embeddings.entry_id = entries.id
 WHERE entries.agent = :agent AND entries.scope <> 'account'
     AND NOT (entries.kind = 'chunk' AND entries.lifetime = 'long_term')
-    AND (embeddings.entry_id IS NULL OR embeddings.model <> :model OR embeddings.dim <> :dim)
+    AND (
+        embeddings.entry_id IS NULL OR embeddings.stale = 1 OR embeddings.model <> :model OR embeddings.dim <> :dim
+    )
 
 -- name: some
 SELECT model, dim FROM embeddings WHERE agent = :agent AND model = :model AND dim = :dim LIMIT 1
@@ -116,5 +127,5 @@ DELETE FROM codes WHERE agent = :agent AND (model <> :model OR dim <> :dim)
 -- name: packs_of_drop
 DELETE FROM codes WHERE agent = :agent AND model = :model AND dim = :dim
 
--- name: contents
-SELECT id, content FROM entries WHERE agent = :agent AND id IN (:ids*)
+-- name: texts
+SELECT id, kind, content FROM entries WHERE agent = :agent AND id IN (:ids*)

@@ -184,7 +184,7 @@ class ImportWriter:
         if not new:
             return
         now = self._clock()
-        vectors = embedding.at_once(one.store, [add.content for _, add in new])
+        vectors = embedding.at_once(one.store, [embedding.text_of(add) for _, add in new])
         with one.store.write() as work:
             # Another writer may have imported the same file meanwhile; under the write lock, decide again.
             taken = _taken(one, work.tx, new)
