@@ -9,8 +9,8 @@ The weaker the sign, the more of the topics must agree. Without any sign, both s
 place. If two independent things differ ("room 3 has 5 seats", "room 4 has 6 seats"), the sentences are about different
 things. A finding is a suggestion for review; no rule here may remove anything.
 
-The word lists are in `contradiction_words`. Japanese, Chinese and Korean are compared character by character, by names,
-numbers, negations and changes.
+The word lists are in `contradiction_words` and `light_words`. Japanese, Chinese and Korean are compared character by
+character, by names, numbers, negations and changes.
 """
 
 import re
@@ -24,6 +24,7 @@ from itertools import product
 from typing import NamedTuple
 
 from recollect import contradiction_words as lists
+from recollect.light_words import FUNCTION, LIGHT
 from recollect.text import few_marks, sentences
 
 __all__ = ["Difference", "Relation", "Weight", "compare", "topic"]
@@ -55,7 +56,7 @@ MOST_SENTENCES = 12
 _TYPES = (("weekday", lists.WEEKDAYS), ("month", lists.MONTHS), ("number", lists.NUMBERS), ("unit", lists.UNITS))
 _VALUES = ("number", "weekday", "month")
 """Types of words that are values: they are no part of a topic."""
-_NO_TOPIC = lists.FUNCTION | lists.LIGHT | lists.NEGATIONS
+_NO_TOPIC = FUNCTION | LIGHT | lists.NEGATIONS
 
 _TOKEN = re.compile(
     r"\d+(?:[-.:/,]\d+)*%?|[^\W\d_]+(?:['\u2019][^\W\d_]+)*(?:[-_.][^\W_]+)*\d*(?:[+#]+)?|[%&/,]|[^\w\s]", re.UNICODE
@@ -188,7 +189,7 @@ def _word(written: str, first: bool) -> _Word:
     folded = _folded(written)
     kind = _kind(written, folded, first=first)
     label = kind == "name" and len(written) == 1
-    content = label or (folded not in lists.FUNCTION and _HIRAGANA.fullmatch(folded) is None)
+    content = label or (folded not in FUNCTION and _HIRAGANA.fullmatch(folded) is None)
     return _Word(written, folded, _root(folded), kind, content, first)
 
 

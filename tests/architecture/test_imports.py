@@ -26,6 +26,7 @@ FLOORS: list[set[str]] = [
         "concepts",
         "contradiction_words",
         "contradictions",
+        "light_words",
         "standing_rules",
         "statement_words",
         "statements",

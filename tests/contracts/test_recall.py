@@ -483,6 +483,32 @@ def test_a_decision_comes_before_the_transcripts_that_quote_what_held_before(mem
     assert "release: We deploy on Wednesdays at ten" in mem.context("when do we deploy?").text
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("On staging we use the port of the old database, says Ben.", "which port does staging use?"),
+        ("Auf staging nutzt Ben noch den alten port.", "Welchen port nutzt staging?"),
+        ("No staging usamos ainda o port antigo.", "qual port usamos no staging?"),
+    ],
+)
+def test_a_word_that_says_little_does_not_put_a_transcript_before_a_note(mem: Memory, said: str, asked: str) -> None:
+    talk = mem.conversations.start()
+    talk.user(said)
+    talk.end()
+    mem.remember("5433", name="staging database port")
+    hits = mem.recall(asked)
+    assert hits[0].entry.content == "5433"
+    assert len(hits) > 1
+
+
+def test_a_question_of_words_that_say_little_is_compared_by_them(mem: Memory) -> None:
+    talk = mem.conversations.start()
+    talk.user("We use and want what we keep.")
+    talk.end()
+    mem.remember("They keep bees")
+    assert mem.recall("want to keep and use")[0].entry.content != "They keep bees"
+
+
 def test_a_transcript_that_holds_more_of_the_query_stays_before_a_note(mem: Memory) -> None:
     talk = mem.conversations.start()
     talk.user("The lighthouse keeper paints his lantern green in winter.")

@@ -3,7 +3,8 @@
 The steps: each store returns a lexical list and, if it has an embedder, a vector list, both filtered. Term statistics
 cover all stores, so that scores of different stores are comparable. The lists are fused; decay multiplies each score
 once, as a bounded factor; ties go to the narrower scope, then to the latest write; near-duplicates of a better hit are
-dropped. Among the best, a hand-off, chunk or archive comes after the notes that hold the same words of the query.
+dropped. Among the best, a hand-off, chunk or archive comes after the notes that hold the same words of the query, not
+counting words that say little by themselves (use, go, have).
 Hits that are close but differ form a group: each lists the others, and the newest comes first. So does the newer one of
 a pair that waits for review.
 
@@ -17,10 +18,11 @@ from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from operator import le
 from typing import TYPE_CHECKING
 
-from recollect import names, text
+from recollect import light_words, names, text
 from recollect.engine import access_policy, embedding
 from recollect.engine.agent_store import Store, document, reindex
 from recollect.errors import ConfigError, Corrupt, Invalid, RecollectError
@@ -483,13 +485,19 @@ def _curated_first(
 ) -> list[int]:
     """Return the candidates with each transcript among the first behind the notes among them that hold its words.
 
-    A hand-off or a chunk quotes what was said then; a note states what holds.
+    A hand-off or a chunk quotes what was said then; a note states what holds. Words that say little by themselves do
+    not count: a transcript has "use" because it has many words.
     """
     first = range(min(limit, len(ranked)))
     quoting = [found[keys[ranked[place]][0]].signs[keys[ranked[place]][1]].transcript for place in first]
     if not any(quoting) or all(quoting):
         return list(ranked)
-    held = [measure.held(found[keys[ranked[place]][0]].store, keys[ranked[place]][1]) for place in first]
+    telling = [not light_words.says_little(word) for word in measure.words]
+    telling = telling if any(telling) else [True] * len(telling)
+    held = [
+        list(compress(measure.held(found[keys[ranked[place]][0]].store, keys[ranked[place]][1]), telling))
+        for place in first
+    ]
     order = [float(place) for place in range(len(ranked))]
     for place in first:
         for other in first[place + 1 :] if quoting[place] else ():
