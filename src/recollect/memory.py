@@ -20,6 +20,7 @@ from recollect.conversations import Conversations
 from recollect.engine import (
     access_policy,
     context,
+    conversation_search,
     listing,
     numbering,
     orientation,
@@ -62,7 +63,15 @@ from recollect.vault.identity import identity_files
 from recollect.vault.links import Links, links
 from recollect.vault.sync import Vault
 
-__all__ = ["SHARED", "HomeServices", "Memory", "claiming", "search_notes", "without_project"]
+__all__ = [
+    "SHARED",
+    "HomeServices",
+    "Memory",
+    "claiming",
+    "conversations_have_more",
+    "search_notes",
+    "without_project",
+]
 
 BATCH = 1_000
 TRIES = 3
@@ -773,6 +782,26 @@ def search_notes(
         hits = [(store, hit.entry.id) for store, hit in found if store.agent == memory.agent]
         memory._signals.record(memory.agent, query, hits, now)
     return [hit for _, hit in found]
+
+
+LIKELY = 0.5
+"""Confidence from which a search has probably found an answer."""
+
+
+def conversations_have_more(
+    memory: Memory, query: str, hits: Sequence[Hit], *filters: object, conversation: str | None = None
+) -> bool:
+    """Return whether the hits of a recall probably answer nothing, and a conversation of the agent does.
+
+    That is one that is active or imported, because only ended ones are made into entries. Conversations are searched
+    only if the hits do not answer, and in the cheapest way. A recall with a filter asked for certain entries, and
+    conversations have none of them. `conversation` is the caller's own, of which it knows what was said.
+    """
+    if any(filters) or (hits and hits[0].confidence >= LIKELY):
+        return False
+    own, _ = memory._within(conversation, None)
+    known = {one for one in (own, *(hit.entry.conversation_id for hit in hits)) if one is not None}
+    return conversation_search.confidence_by_words(memory._workspace, query, without=known) >= LIKELY
 
 
 def _tell(report: SyncReport) -> None:

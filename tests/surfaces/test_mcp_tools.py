@@ -365,6 +365,23 @@ def test_what_is_found_is_shown_with_its_name_date_category_and_origin_and_witho
         run_story(server(home), story)
 
 
+def test_a_recall_says_in_its_last_line_that_conversations_have_more(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db", clock=FixedClock()) as home:
+        home.agent("ana").conversations.start().user("The lighthouse keeper is called Tomas.")
+        home.agent("ben").conversations.start().user("The harbour opens at eight.")
+
+        async def story(agent: Agent) -> None:
+            none, *last = (await agent.text("memory", action="recall", query="the lighthouse keeper")).splitlines()
+            assert none == "Nothing found."
+            assert last == ['Conversations have more: memory_query with "store": "session", "mode": "text".']
+            turn = await agent.text("memory_query", store="session", mode="text", query="lighthouse keeper")
+            assert "Tomas" in turn
+            others = await agent.text("memory", action="recall", query="when does the harbour open?")
+            assert others == "Nothing found."
+
+        run_story(server(home), story)
+
+
 def test_a_result_that_answers_nothing_says_so_first() -> None:
     hit = {"id": "1", "content": "We deploy", "tags": [], "created_at": "2026-01-01T00:00:00Z", "origin": "tool"}
     shown = "Nothing stored answers this; the nearest:\n- We deploy (2026-01-01, tool) id 1"

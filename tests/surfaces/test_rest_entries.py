@@ -254,6 +254,21 @@ def test_recall_answers_as_the_library_does(server: Server) -> None:
     assert server.client.post("/v1/recall", json={"query": "deploy", "mode": "vector"}).status_code == 409
 
 
+def test_a_header_of_recall_says_that_conversations_have_more(server: Server) -> None:
+    server.home.agent("ben").conversations.start().user("The harbour opens at eight.")
+    server.home.agent("default").conversations.start().user("The lighthouse keeper is called Tomas.")
+    asked, header = {"query": "who is the lighthouse keeper?"}, "Conversations-Have-More"
+    answer = server.client.post("/v1/recall", json=asked)
+    assert (answer.json(), answer.headers[header]) == ([], "true")
+    assert server.client.get("/v1/recall", params={"q": asked["query"]}).headers[header] == "true"
+    assert header not in server.client.post("/v1/recall", json={**asked, "kinds": ["note"]}).headers
+    assert header not in server.client.post("/v1/recall", json={"query": "when does the harbour open?"}).headers
+    server.client.post("/v1/entries", json={"content": "The lighthouse keeper is Tomas"})
+    assert header not in server.client.post("/v1/recall", json=asked).headers
+    described = server.client.get("/openapi.json").json()["paths"]["/v1/recall"]
+    assert all(header in described[method]["responses"]["200"]["headers"] for method in ("get", "post"))
+
+
 def test_a_model_reads_and_writes_in_the_shapes_of_its_tools(server: Server) -> None:
     written = server.client.post("/v1/upsert", json={"op": "insert", "key": "tea", "content": "Assam"}).json()
     assert (written["ok"], written["created"]) == (True, True)

@@ -1,7 +1,6 @@
 """Commands on one agent's memory: remember, recall, forget."""
 
 import shlex
-from collections.abc import Sequence
 from typing import Annotated, Any
 
 import typer
@@ -22,7 +21,7 @@ from recollect.cli.options import (
     one_of,
 )
 from recollect.cli.output import brief, document, line, nothing_found, pairs, remark
-from recollect.memory import Memory
+from recollect.memory import conversations_have_more
 from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
 from recollect.model.operation import Remove
 from recollect.model.recall import UNANSWERED, Hit
@@ -153,8 +152,12 @@ def recall(
             min_confidence=min_confidence,
             explain=explain,
         )
-        unfiltered = not (category or kind or tag or source or scope or target_agent)
-        more = unfiltered and not call.json and limit > 0 and _is_said_elsewhere(mem, query, hits)
+        filters = (category, kind, tag, source, scope, target_agent, since, until, as_of, lifetime)
+        more = (
+            not call.json
+            and limit > 0
+            and conversations_have_more(mem, query, hits, *filters, conversation=conversation)
+        )
     if call.json:
         document(hits)
         return
@@ -191,13 +194,6 @@ def forget(
         document(receipt)
     else:
         print_receipt(receipt, f"erased {receipt.entry_id}")
-
-
-def _is_said_elsewhere(mem: Memory, query: str, hits: Sequence[Hit]) -> bool:
-    """Return whether an own conversation that is active or imported answers: only ended ones are made into entries."""
-    turns = mem.conversations.search(query, limit=1, min_confidence=UNANSWERED)
-    found = {hit.entry.conversation_id for hit in hits}
-    return any(turn.conversation.id not in found for turn in turns)
 
 
 def _show(hit: Hit) -> None:

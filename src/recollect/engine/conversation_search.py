@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from recollect import text
+from recollect import names, text
 from recollect.engine.agent_store import Store
 from recollect.errors import Corrupt, Invalid
 from recollect.model.history import ConversationInfo, Event, EventType, Status, Turn
@@ -34,6 +34,7 @@ __all__ = [
     "RankedTurn",
     "check",
     "common",
+    "confidence_by_words",
     "erase",
     "events_of",
     "holding",
@@ -243,6 +244,22 @@ def holding(turns: Sequence[Turn], query: str) -> list[Turn]:
     """Return the turns that contain a word of the query themselves, not only in neighbouring turns."""
     words = text.query_terms(query[:QUERY_LENGTH])
     return [turn for turn in turns if _share(words, turn.event)]
+
+
+def confidence_by_words(store: Store, query: str, without: Collection[str] = ()) -> float:
+    """Return the probability that a turn holds an answer, by the words that the best turns hold and nothing else.
+
+    It costs a fraction of a search. Turns of the conversations `without` do not count.
+    """
+    query = names.plain("query", query, lines=True)[:QUERY_LENGTH]
+    words = text.query_terms(query)
+    if not words:
+        return 0.0
+    with _reading(store) as (tx, journal):
+        if not journal.events:
+            return 0.0
+        look = store.turns.look(tx, journal, query, words)
+        return look.confidence_by_words([number for _, number in tx.all("turns.numbers", ids=list(without)) if number])
 
 
 def _share(words: Sequence[Sequence[str]], event: Event) -> float:

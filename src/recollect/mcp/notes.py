@@ -37,7 +37,7 @@ from recollect.mcp.schemas import (
     pair_view,
 )
 from recollect.mcp.tool import Actions, checked, tool
-from recollect.memory import Memory
+from recollect.memory import Memory, conversations_have_more
 from recollect.model.entry import Entry, Scope
 from recollect.model.operation import Alias, Remove, Rename, Write
 from recollect.model.recall import UNANSWERED
@@ -89,12 +89,14 @@ UNLISTED_NOTE: Actions = {
 
 @with_config(STRICT)
 class MemoryResult(TypedDict):
-    """What the tool `memory` gives: an id after remember, results after recall, a confidence if they answer nothing."""
+    """What the tool `memory` gives: an id after remember, results after recall, a confidence if they answer nothing,
+    and whether conversations answer better."""
 
     ok: bool
     id: NotRequired[str]
     results: NotRequired[list[HitView]]
     confidence: NotRequired[float]
+    conversations_have_more: NotRequired[bool]
 
 
 @with_config(STRICT)
@@ -210,17 +212,20 @@ def memory(
         return {"ok": True, "id": _add(str(content), new).id}
     if action == "forget":
         return {"ok": request_context().writing().forget(str(id))}
+    here = request_context().current()
     hits = request_context().memory.recall(
         str(query),
         limit=limit or 5,
         mode=mode or "hybrid",
-        conversation=request_context().current(),
+        conversation=here,
         as_of=as_of,
         include_past=bool(include_past),
     )
     found: MemoryResult = {"ok": True, "results": hit_views(hits, past=bool(include_past or as_of))}
     if hits and hits[0].confidence < UNANSWERED:
         found["confidence"] = round(hits[0].confidence, 2)
+    if conversations_have_more(request_context().memory, str(query), hits, as_of, conversation=here):
+        found["conversations_have_more"] = True
     return found
 
 

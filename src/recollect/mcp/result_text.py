@@ -23,6 +23,8 @@ def found_text(result: Mapping[str, Any]) -> str:
     lines = [_line(one) for one in result["results"]] or ["Nothing found."]
     if "confidence" in result:
         lines.insert(0, "Nothing stored answers this; the nearest:")
+    if "conversations_have_more" in result:
+        lines.append('Conversations have more: memory_query with "store": "session", "mode": "text".')
     if "next" in result:
         lines.append(f'There is more: call again with "after": {result["next"]}.')
     if "conversation" in result:

@@ -48,7 +48,7 @@ __all__ = ["create_app"]
 DESCRIPTION = """
 One durable memory for AI agents. Every route names a memory by `workspace` and `agent`; errors are RFC 9457 problems.
 """
-EXPOSED = ("ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After")
+EXPOSED = (recall.MORE, "ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After")
 """Response headers that cross-origin pages may read."""
 NOUNS = (
     system,

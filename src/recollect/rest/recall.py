@@ -7,6 +7,7 @@ from pydantic import BaseModel, Discriminator, Field
 from pydantic import Tag as Choice
 
 from recollect.compat import store_tools
+from recollect.memory import conversations_have_more
 from recollect.model.entry import Category, Kind, Lifetime, Origin, Scope
 from recollect.model.recall import Hit
 from recollect.rest.caller import AgentName, Caller, Reader, Writer
@@ -31,6 +32,7 @@ from recollect.rest.types import (
 )
 
 __all__ = [
+    "MORE",
     "DeleteKnowledge",
     "InsertKnowledge",
     "KnowledgeQuery",
@@ -201,13 +203,41 @@ class UpsertResponse(BaseModel):
     created: bool
 
 
-@router.post("/recall", response_model=list[Hit])
+MORE = "Conversations-Have-More"
+"""Header of a recall that conversations answer better; the body is a list."""
+_FILTERS = (
+    "scopes",
+    "category",
+    "kinds",
+    "tags",
+    "source",
+    "lifetimes",
+    "since",
+    "until",
+    "as_of",
+    "target_agent",
+    "prefix",
+)
+_ANSWERS: dict[int | str, dict[str, Any]] = {
+    200: {
+        "headers": {
+            MORE: {
+                "description": "`true` if a conversation of the agent that is active or imported answers better than "
+                "these hits; `GET /v1/conversations/search` finds it. Absent otherwise, and with a filter.",
+                "schema": {"type": "string", "enum": ["true"]},
+            }
+        }
+    }
+}
+
+
+@router.post("/recall", response_model=list[Hit], responses=_ANSWERS)
 def recall(question: RecallRequest, caller: Reader) -> Response:
     """Search entries by words and, with an embedder, by meaning; best first."""
     return _recall(caller, question)
 
 
-@router.get("/recall", response_model=list[Hit])
+@router.get("/recall", response_model=list[Hit], responses=_ANSWERS)
 def recall_by_link(
     caller: Reader,
     q: Annotated[QueryText, Query(max_length=4_000, description="The query; use POST for a longer one.")],
@@ -271,4 +301,10 @@ def upsert(change: KnowledgeChange, caller: Writer) -> Response:
 
 def _recall(caller: Caller, question: RecallRequest) -> Response:
     caller.others(question.target_agent)
-    return json_response(caller.memory.recall(**dict(question)))
+    hits = caller.memory.recall(**dict(question))
+    # With a prefix it is search as you type, and the query is not complete yet.
+    filters = [getattr(question, name) for name in _FILTERS]
+    more = question.limit > 0 and conversations_have_more(
+        caller.memory, question.query, hits, *filters, conversation=question.conversation
+    )
+    return json_response(hits, headers={MORE: "true"} if more else None)

@@ -19,6 +19,7 @@ from recollect import text
 from recollect.errors import Corrupt
 from recollect.model.history import Event, EventType
 from recollect.search import bm25, index, ranking, turns
+from recollect.search.confidence import of_turns
 from recollect.search.segments import View, fingerprint, fingerprints
 from recollect.storage import history
 from recollect.storage.counters import Counters
@@ -283,6 +284,28 @@ class JournalLookup:
             parts.append((part, [(weight, [found]) for weight, _, found in lists]))
         return bm25.rank(parts, limit, self.average, b)
 
+    def confidence_by_words(self, without: Sequence[int]) -> float:
+        """Return the confidence by the share of the words that a single turn holds, cheaply: without other evidence.
+
+        Turns of the conversations `without`, and those that ask, do not count: a question that was asked before has the
+        same words, and no answer.
+        """
+        mass = float(self.idf.sum())
+        share, words = 0.0, 0
+        for part, lists in self.parts:
+            shares, counts = np.zeros(len(part.lengths)), np.zeros(len(part.lengths), np.int64)
+            for weight, docs in _by_word(lists):
+                shares[docs] += weight
+                counts[docs] += 1
+            records = self.records[part.first : part.first + len(shares)]
+            telling = (records["flags"] & ASKS == 0) & (records["conversation"] > 0)
+            telling &= ~np.isin(records["conversation"], without)
+            shares = shares[: len(records)] * telling
+            place = int(shares.argmax()) if len(shares) else 0
+            if len(shares) and shares[place] > share:
+                share, words = float(shares[place]), int(counts[place])
+        return of_turns(share / mass, words) if share else 0.0
+
     def around(self, seq: int, reach: int) -> list[int]:
         """Return the turns up to `reach` places before and after one, in order."""
         found: list[int] = []
@@ -368,6 +391,16 @@ class JournalLookup:
         for event in history.events(tx, "events_by_seq", seqs=wanted) if wanted else ():
             self.names[event.seq] = event.speaker or ""
         return [self.names.get(number, "") for number in numbers.tolist()]
+
+
+def _by_word(lists: Sequence[tuple[float, int, bm25.PostingList]]) -> Iterator[tuple[float, NDArray[np.integer]]]:
+    """Yield the weight of each word, and the offsets of the documents that hold any of its spellings."""
+    words: dict[int, list[NDArray[np.integer]]] = {}
+    weights = {place: weight for weight, place, _ in lists}
+    for _, place, (docs, _) in lists:
+        words.setdefault(place, []).append(docs)
+    for place, found in words.items():
+        yield weights[place], found[0] if len(found) == 1 else np.unique(np.concatenate(found))
 
 
 def _cosines(seqs: Integers, conversation: Integers, spans: Sequence[Span]) -> NDArray[np.float64] | None:
