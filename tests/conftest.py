@@ -24,16 +24,19 @@ if TYPE_CHECKING:
 NEW_YEAR_2026 = 1_767_225_600_000
 
 settings.register_profile("local", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
-settings.register_profile("quick", deadline=None, max_examples=25)
+settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, print_blob=True)
+settings.register_profile("exhaustive", deadline=None, max_examples=500, print_blob=True)
+settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--quick", action="store_true", help="skip slow tests and every location but a file; 25 examples per property"
+        "--quick", action="store_true", help="skip slow tests and every location but a file; 10 examples per property"
     )
-    parser.addoption("--exhaustive", action="store_true", help="every case of the tests that otherwise take a sample")
+    parser.addoption(
+        "--exhaustive", action="store_true", help="every case where a sample is taken; 500 examples per property"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -41,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "unprepared: on PostgreSQL, begins with a database without any schema")
     if config.getoption("quick"):
         settings.load_profile("quick")
+    if config.getoption("exhaustive"):
+        settings.load_profile("exhaustive")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -117,9 +117,13 @@ def modules(package: Path) -> dict[str, ast.Module]:
     return found
 
 
-def imports(package: dict[str, ast.Module], name: str) -> Iterator[Import]:
+def imports(package: dict[str, ast.Module], name: str) -> tuple[Import, ...]:
     """What a module imports, wherever in it."""
+    return _imports(package[name], name, frozenset(package))
 
+
+@cache
+def _imports(source: ast.Module, name: str, package: frozenset[str]) -> tuple[Import, ...]:
     def walk(node: ast.AST, inside: bool, typing: bool) -> Iterator[Import]:
         for child in ast.iter_child_nodes(node):
             here = inside or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
@@ -139,7 +143,7 @@ def imports(package: dict[str, ast.Module], name: str) -> Iterator[Import]:
         ours = module.split(".")[0] == "recollect"
         return Import(module.removeprefix("recollect.") if ours else module, ours, inside, typing, line)
 
-    yield from walk(package[name], False, False)
+    return tuple(walk(source, False, False))
 
 
 def is_in(module: str, package: str) -> bool:
