@@ -26,6 +26,7 @@ lines that end its section.
 import re
 import unicodedata
 from collections.abc import Collection
+from functools import lru_cache
 
 __all__ = ["behind_label", "clean", "label", "one_line", "operator_text", "quoted", "skeleton"]
 
@@ -68,6 +69,7 @@ def behind_label(text: str) -> str:
     return quoted(text).removeprefix(LEAD.strip()).lstrip()
 
 
+@lru_cache(256)  # the lines of a prompt share a few speakers and sources
 def label(text: str) -> str:
     """Return a short name that is safe between punctuation marks."""
     whole = _COLON.sub("_", " ".join(_visible(text).split()))

@@ -171,7 +171,7 @@ def fill(
         filled.add(_section(items[0]))
         seen.add(items)
         if one.seq:
-            turns.append(replace(one, items=items))
+            turns.append(one if items[0] is one.items[0] else replace(one, items=items))
             blocks.add(_block(items[0]))
         else:
             notes += items
@@ -321,7 +321,7 @@ def _joined(turns: Sequence[ContextCandidate]) -> Iterator[Item]:
     for block in blocks.values():
         last = 0
         for one in sorted(block, key=lambda one: one.seq):
-            yield replace(one.items[0], follows=bool(last) and one.before == last)
+            yield replace(one.items[0], follows=True) if last and one.before == last else one.items[0]
             last = one.seq
 
 

@@ -14,7 +14,6 @@ and 15, < and >, "ab 12" and "ab-12", a question mark, emoji, the marks of other
 import re
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from recollect.text import few_marks
@@ -31,7 +30,9 @@ SAME = 0.9
 OPENING = 8
 """Number of leading words used as the key of the first comparison."""
 LONG = 50
-"""Length from which a word is not cached."""
+"""Length above which a word is not cached."""
+CACHED = 50_000
+"""Maximum number of cached words."""
 _ENDS = ".,;:!\u2026\u3002\u3001\uff61"
 """Trailing punctuation that is not part of a word."""
 _FEW_ENDS = ".,;"
@@ -49,7 +50,7 @@ def wording(text: str) -> str:
     if not text.isascii():
         text = few_marks("".join(map(_usual_width, text))).lower().translate(_ALIKE)
         text = unicodedata.normalize("NFC", _ACCENTED.sub(r"\1", unicodedata.normalize("NFD", text)))
-    return " ".join([_word(chunk) if len(chunk) <= LONG else _trimmed(chunk) for chunk in text.split()])
+    return " ".join(map(_WORDS.__getitem__, text.split()))
 
 
 def says_the_same(
@@ -123,8 +124,19 @@ def _trimmed(chunk: str) -> str:
     return chunk.rstrip(_FEW_ENDS) or chunk
 
 
-_word = lru_cache(50_000)(_trimmed)
-"""`_trimmed` of words that are not LONG, cached."""
+class _Words(dict[str, str]):
+    """Cache of trimmed words that are not LONG, filled on first use. Thread-safe, because each step is atomic."""
+
+    def __missing__(self, chunk: str) -> str:
+        word = _trimmed(chunk)
+        if len(chunk) <= LONG:
+            if len(self) >= CACHED:
+                self.clear()
+            self[chunk] = word
+        return word
+
+
+_WORDS = _Words()
 
 
 def _usual_width(character: str) -> str:
