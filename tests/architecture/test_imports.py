@@ -30,6 +30,7 @@ FLOORS: list[set[str]] = [
         "standing_rules",
         "statement_words",
         "statements",
+        "transcripts",
         "validity",
         "config",
         "environment",
@@ -74,6 +75,7 @@ SEEN_BY_SURFACES = {
     "wiring",
     "clock",
     "fencing",
+    "transcripts",
 }
 STARTERS = {("__main__", "cli"), ("cli.mcp", "mcp"), ("cli.serve", "rest"), ("rest.app", "mcp"), ("rest.app", "ui")}
 STARTERS |= {("rest.app", "compat"), ("mcp.server", "compat")}

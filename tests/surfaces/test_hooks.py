@@ -20,9 +20,9 @@ from surfaces.command import Ended, environment
 import recollect
 from recollect.cli import hook, hook_client, main
 from recollect.cli.hook_server import handling_hooks
-from recollect.cli.transcripts import messages_from
 from recollect.home import Home
 from recollect.model.history import EventType
+from recollect.transcripts import messages_from
 
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="there are no Unix sockets")
 

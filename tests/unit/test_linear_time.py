@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from recollect import statements, text
-from recollect.cli.transcripts import _by_user
 from recollect.concepts import concept_tags
 from recollect.engine.ending import chunks
 from recollect.model.history import Event, EventType
 from recollect.providers import extractive
+from recollect.transcripts import _by_user
 from recollect.transfer.importers import memory_folder
 from recollect.vault import links, markdown
 

@@ -19,13 +19,14 @@ from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.mcp_clients import HOOKS
 from recollect.cli.options import examples
 from recollect.cli.output import complain, json_text, line
-from recollect.cli.transcripts import LinePosition, Message, locked_transcript, messages_from
+from recollect.cli.transcripts import locked_transcript
 from recollect.conversation import Conversation
 from recollect.errors import Invalid
 from recollect.home import Home
 from recollect.memory import Memory
 from recollect.model.context import DECISIONS, EARLIER, LESSONS, NOTES
 from recollect.model.history import Event, EventType, Status
+from recollect.transcripts import LinePosition, Message, messages_from
 
 __all__ = ["HookCall", "app"]
 

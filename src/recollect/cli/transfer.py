@@ -16,7 +16,8 @@ from recollect.cli.invocation import Invocation, for_agent, for_home, with_optio
 from recollect.cli.options import examples, one_of
 from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.progress import progress
-from recollect.errors import NotFound, RecollectError
+from recollect.cli.watching import watch
+from recollect.errors import Invalid, NotFound, RecollectError
 from recollect.home import Home
 from recollect.model.transfer import Format, Imported
 from recollect.wiring import shown, without_password
@@ -83,11 +84,18 @@ def import_(
         Format | None,
         typer.Option("--format", metavar="NAME", help=f"Format: {one_of(Format)}. [default: detected]"),
     ] = None,
+    follow: Annotated[
+        bool, typer.Option("--watch", help="Keep running, and import what is added to the folder or file.")
+    ] = False,
 ) -> None:
     """Import an export of recollect, or data of another system. Importing it again adds nothing.
 
-    An export names its agents. Other data goes to the given agent, unless it names agents itself.
+    An export names its agents. Other data goes to the given agent, unless it names agents itself. --watch is for
+    transcripts of coding agents, which grow: it reads on from where it stopped, also after a restart.
     """
+    if follow:
+        _watch(call, path, format_, dry_run=dry_run)
+        return
     with recollect.open(call.home) as home, _input(home, call, path) as (file, named), progress() as tell:
         try:
             done = home.import_(
@@ -100,6 +108,25 @@ def import_(
         document(done)
     else:
         imported(done)
+
+
+def _watch(call: Invocation, path: Path, format_: Format | None, *, dry_run: bool) -> None:
+    if dry_run or path == STREAM:
+        raise Invalid("--watch imports a folder or file as it grows; it takes neither --dry-run nor -")
+    with recollect.open(call.home) as home:
+        watch(
+            path.expanduser(),
+            lambda part, kind: home.import_(part, agent=call.agent, workspace=call.workspace, format=kind or format_),
+            document if call.json else _added,
+        )
+
+
+def _added(done: Imported) -> None:
+    """Print what was added, as one line per agent, at once."""
+    for part in done.parts:
+        print(f"{safe(part.where)}: {_figures(part.added) or 'nothing'} added", flush=True)
+    for text in done.remarks[:SHOWN]:
+        remark(text)
 
 
 @app.command(epilog=examples("move .recollect elsewhere", "move team.db team"))

@@ -1,7 +1,9 @@
 """Format detection by content, and the common entry point of all imports."""
 
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from recollect.model.entry import Category
 from recollect.model.transfer import Format, Imported
 from recollect.transfer import restoring
 from recollect.transfer.archive import HomeDatabases, Progress, file_errors, is_archive, opened, quiet
-from recollect.transfer.importers import chatgpt, claude, mcp_memory, mem0, memory_folder, obsidian
+from recollect.transfer.importers import chatgpt, claude, mcp_memory, mem0, memory_folder, obsidian, transcripts
 from recollect.transfer.importers.reading import each, files, links, objects
 from recollect.transfer.importers.reading import line as one_line
 from recollect.transfer.importers.values import ImportedItem, Read, Remark
@@ -23,10 +25,12 @@ from recollect.transfer.unpacking import unpacked
 __all__ = ["import_", "recognise"]
 
 FIRST_LINE = 1 << 20
+LINES = 8
+"""How many lines of a file are looked at to detect its format."""
 PARTS = (".json", ".jsonl")
 """Suffixes of the files in a folder whose content is looked at to detect its format."""
 PROBED = 100
-"""How many of them are looked at."""
+"""How many of each suffix are looked at."""
 LISTED = 10
 """How many paths a remark lists."""
 _READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
@@ -38,7 +42,8 @@ _READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
     Format.MEMORY_FOLDER: memory_folder.read,
     Format.CONVERSATION: memory_folder.read_conversation,
 }
-_IN_FOLDERS = (Format.CHATGPT, Format.CLAUDE, Format.MCP_MEMORY, Format.MEM0)
+_TRANSCRIPTS = (Format.CLAUDE_CODE, Format.CODEX)
+_IN_FOLDERS = (Format.CHATGPT, Format.CLAUDE, *_TRANSCRIPTS, Format.MCP_MEMORY, Format.MEM0)
 """Formats whose files may be in a folder with others, in the order in which they are preferred."""
 _WHOLE_FOLDERS = (Format.CHATGPT, Format.CLAUDE, Format.OBSIDIAN, Format.MEMORY_FOLDER)
 """Formats whose readers take the folder."""
@@ -60,7 +65,7 @@ def _of_folder(path: Path) -> Format | None:
     if path.name == ".memory" or any(mark.exists() for mark in marks) or next(categories, None) or next(saved, None):
         return Format.MEMORY_FOLDER
     if not (path / ".obsidian").is_dir():
-        found = {_of_part(file) for file in files(path, *PARTS)[:PROBED]}
+        found = {_of_part(file) for suffix in PARTS for file in files(path, suffix)[:PROBED]}
         if kind := next((kind for kind in _IN_FOLDERS if kind in found), None):
             return kind
     return Format.OBSIDIAN if obsidian.markdown_files(path) else None
@@ -79,12 +84,20 @@ def _of_file(path: Path) -> Format | None:
         path.stat()
         return Format.MEMORY_FOLDER if path.resolve().parent.name == ".memory" else Format.OBSIDIAN
     with opened(path) as file:
-        line = file.readline(FIRST_LINE)
-    if is_archive(line):
+        lines = [file.readline(FIRST_LINE) for _ in range(LINES)]
+    if is_archive(lines[0]):
         return Format.RECOLLECT
-    if _row(line).get("type") in ("entity", "relation"):
-        return Format.MCP_MEMORY
+    if found := next((kind for line in lines if (kind := _of_row(_row(line)))), None):
+        return found
     return _of_object(next(objects(path, lambda done: None), {}))
+
+
+def _of_row(row: Mapping[str, Any]) -> Format | None:
+    if row.get("type") in ("entity", "relation"):
+        return Format.MCP_MEMORY
+    if transcripts.is_codex(row):
+        return Format.CODEX
+    return Format.CLAUDE_CODE if transcripts.is_claude_code(row) else None
 
 
 def _row(line: bytes) -> Mapping[str, Any]:
@@ -105,14 +118,15 @@ def _of_object(value: Mapping[str, Any]) -> Format | None:
     return Format.CONVERSATION if isinstance(value.get("messages"), list) else None
 
 
-def _read(kind: Format, path: Path, done: Read) -> Iterator[ImportedItem]:
+def _read(kind: Format, path: Path, done: Read, writer: ImportWriter) -> Iterator[ImportedItem]:
     """Yield the items of a file or folder, and what of a folder was not read."""
+    reader = partial(transcripts.read, stored=writer.position) if kind in _TRANSCRIPTS else _READERS[kind]
     if kind in _WHOLE_FOLDERS or not path.is_dir():
-        yield from _READERS[kind](path, done)
+        yield from reader(path, done)
     else:
         parts = [file for file in files(path, *PARTS) if _of_part(file) is kind]
         for file, read_so_far in each(parts, done):
-            yield from _READERS[kind](file, read_so_far)
+            yield from reader(file, read_so_far)
     if path.is_dir() and kind in _IN_FOLDERS:
         yield from _unread(kind, path)
 
@@ -162,7 +176,7 @@ def import_(
             writer = ImportWriter(stores, agent, clock, evidence=(evidence,), dry_run=dry_run)
             total = sum(file.stat().st_size for file in files(root)) if root.is_dir() else root.stat().st_size
             writer.take(map(Remark, left_out))
-            writer.take(_read(kind, root, lambda done: progress(path.name, done, max(total, done))))
+            writer.take(_read(kind, root, lambda done: progress(path.name, done, max(total, done)), writer))
         except RecollectError as error:
             raise type(error)(str(error).replace(str(root), str(path))) from error.__cause__
     if not dry_run:
@@ -173,7 +187,7 @@ def import_(
         path=str(path),
         dry_run=dry_run,
         parts=writer.parts(workspace),
-        remarks=writer.remarks(),
+        remarks=tuple(remark.replace(f"{root}{os.sep}", "") for remark in writer.remarks()),
         migrated=tuple(writer.migrated),
         skipped=tuple(writer.skipped),
     )

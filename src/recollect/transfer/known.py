@@ -13,11 +13,12 @@ PAGE = 1_000
 class LoggedEntries:
     """Names and texts that were ever added according to the log, as 12-byte hashes."""
 
-    def __init__(self, tx: Transaction) -> None:
+    def __init__(self, tx: Transaction | None = None) -> None:
         self._marks: set[bytes] = set()
         self.seq = 0
         """Sequence number of the last operation that was read."""
-        self.read_on(tx)
+        if tx is not None:
+            self.read_on(tx)
 
     def read_on(self, tx: Transaction) -> None:
         """Read the additions logged since the last read."""

@@ -23,3 +23,6 @@ SELECT chat_id, id FROM conversations WHERE agent = :agent AND chat_id IS NOT NU
 
 -- name: ended
 UPDATE conversations SET ended_at = :ended_at WHERE agent = :agent AND id = :id
+
+-- name: entitled
+UPDATE conversations SET closing_summary = :title WHERE agent = :agent AND id = :id

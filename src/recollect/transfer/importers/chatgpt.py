@@ -18,14 +18,21 @@ from recollect.transfer.importers.reading import (
     each,
     files,
     first,
-    left_out,
     line,
     mapping,
     moment,
     name,
     objects,
 )
-from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedMessage, ImportedNote, Read, Remark
+from recollect.transfer.importers.values import (
+    ImportedChat,
+    ImportedItem,
+    ImportedMessage,
+    ImportedNote,
+    LeftOut,
+    Read,
+    Remark,
+)
 
 __all__ = ["read"]
 
@@ -78,7 +85,7 @@ def _collected(found: _Collected) -> Iterator[ImportedItem]:
         yield ImportedNote(
             content=f"Chats of this project:\n{listed}", source=SOURCE, name=name(f"ChatGPT project {project}")
         )
-    yield from left_out(found.left_out)
+    yield LeftOut(found.left_out)
 
 
 def _chat(chat: Mapping[str, Any], identity: str, found: _Collected) -> Iterator[ImportedItem]:

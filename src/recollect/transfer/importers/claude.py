@@ -11,7 +11,6 @@ from recollect.transfer.importers.reading import (
     each,
     files,
     first,
-    left_out,
     line,
     mapping,
     mappings,
@@ -19,7 +18,15 @@ from recollect.transfer.importers.reading import (
     name,
     objects,
 )
-from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedMessage, ImportedNote, Read, Remark
+from recollect.transfer.importers.values import (
+    ImportedChat,
+    ImportedItem,
+    ImportedMessage,
+    ImportedNote,
+    LeftOut,
+    Read,
+    Remark,
+)
 
 __all__ = ["is_claude", "read"]
 
@@ -54,7 +61,7 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
                 yield from _project(found)
             else:
                 yield Remark(f"chat {number} of the file has no id or no messages, and was left out")
-    yield from left_out(missed)
+    yield LeftOut(missed)
 
 
 def _memories(found: Mapping[str, Any], projects: Mapping[str | None, str | None]) -> Iterator[ImportedItem]:

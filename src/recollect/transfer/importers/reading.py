@@ -8,7 +8,6 @@ import codecs
 import json
 import os
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -17,14 +16,13 @@ from recollect.clock import milliseconds
 from recollect.errors import Invalid
 from recollect.names import NAME_LENGTH, short_hash
 from recollect.transfer.archive import opened
-from recollect.transfer.importers.values import Read, Remark
+from recollect.transfer.importers.values import Read
 
 __all__ = [
     "clean",
     "each",
     "files",
     "first",
-    "left_out",
     "line",
     "links",
     "mapping",
@@ -82,13 +80,6 @@ def first(path: Path) -> Mapping[str, Any]:
         return next(objects(path, lambda done: None), {})
     except Invalid:
         return {}
-
-
-def left_out(counts: Counter[str]) -> Iterator[Remark]:
-    """Yield a remark that counts parts of messages by their type, if there are any."""
-    if counts:
-        listed = ", ".join(f"{count} {kind}" for kind, count in sorted(counts.items()))
-        yield Remark(f"left out of messages: {listed}")
 
 
 def mapping(value: object) -> Mapping[str, Any]:

@@ -1,12 +1,23 @@
 """Frozen values that the readers of foreign files yield: notes, chats and remarks."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from recollect.model.entry import Category, Origin
+from recollect.transcripts import LinePosition
 
-__all__ = ["ImportedChat", "ImportedItem", "ImportedMessage", "ImportedNote", "Read", "Remark", "Retire", "Skipped"]
+__all__ = [
+    "ImportedChat",
+    "ImportedItem",
+    "ImportedMessage",
+    "ImportedNote",
+    "LeftOut",
+    "Read",
+    "Remark",
+    "Retire",
+    "Skipped",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,11 +45,14 @@ class ImportedMessage:
 
     text: str
     by_user: bool
+    _: KW_ONLY
     at: int | None = None
     speaker: str | None = None
     by_tool: bool = False
     internal: bool = False
     """True for messages that are not part of the visible dialogue, such as tool output."""
+    position: LinePosition | None = None
+    """The line of a transcript that it is in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +67,8 @@ class ImportedChat:
     agent: str | None = None
     family: Sequence[str] = ()
     """The ids of all its branches, itself included. A message that one of them has is not added to another."""
+    after: LinePosition | None = None
+    """The line of a transcript, stored here, that the messages follow. None if they are all of the chat."""
     digest: bool = False
     """True to extract hand-off, decisions and lessons, as at the end of a conversation."""
 
@@ -62,6 +78,13 @@ class Remark:
     """Something that could not be imported, and why."""
 
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many parts of messages were left out, by their type. Reported as one sum over all files."""
+
+    parts: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +103,6 @@ class Retire:
     name: Path
 
 
-ImportedItem = ImportedNote | ImportedChat | Remark | Skipped | Retire
+ImportedItem = ImportedNote | ImportedChat | Remark | LeftOut | Skipped | Retire
 Read = Callable[[int], None]
 """Progress callback: called with the number of bytes read so far."""

@@ -26,7 +26,16 @@ from recollect.model.transfer import Part
 from recollect.storage import entries, history
 from recollect.storage.database import Transaction
 from recollect.storage.history import Journal
-from recollect.transfer.importers.values import ImportedChat, ImportedItem, ImportedNote, Remark, Retire, Skipped
+from recollect.transcripts import LinePosition
+from recollect.transfer.importers.values import (
+    ImportedChat,
+    ImportedItem,
+    ImportedNote,
+    LeftOut,
+    Remark,
+    Retire,
+    Skipped,
+)
 from recollect.transfer.known import LoggedEntries
 from recollect.transfer.restoring import ACTOR
 
@@ -97,6 +106,7 @@ class ImportWriter:
         self.skipped: list[str] = []
         self._remarks: list[str] = []
         self._more = 0
+        self._left_out: Counter[str] = Counter()
 
     def take(self, items: Iterable[ImportedItem]) -> None:
         """Consume all items and write them."""
@@ -104,6 +114,8 @@ class ImportWriter:
             match item:
                 case Remark():
                     self._remark(item.text)
+                case LeftOut():
+                    self._left_out.update(item.parts)
                 case Skipped():
                     self.skipped.append(item.file)
                     self._remark(f"{item.file} was skipped: {item.why}")
@@ -126,6 +138,12 @@ class ImportWriter:
                             item.path.rename(item.name)
         self._write_all()
 
+    def position(self, chat: str) -> LinePosition | None:
+        """Return the line of a transcript that the last stored message of a chat is in, if it is known."""
+        one = self._of(None)
+        with one.store.read() as tx:
+            return _position(one, tx, chat)
+
     def parts(self, workspace: str) -> tuple[Part, ...]:
         """Return the counts per agent."""
         return tuple(
@@ -141,7 +159,12 @@ class ImportWriter:
 
     def remarks(self) -> tuple[str, ...]:
         """Return remarks about what could not be imported."""
-        return (*self._remarks, *([f"and {self._more} more of the kind"] if self._more else []))
+        parts = ", ".join(f"{count:,} {kind}" for kind, count in sorted(self._left_out.items()))
+        return (
+            *([f"left out of messages: {parts}"] if parts else []),
+            *self._remarks,
+            *([f"and {self._more} more of the kind"] if self._more else []),
+        )
 
     def _remark(self, text: str) -> None:
         if len(self._remarks) < REMARKS:
@@ -159,7 +182,7 @@ class ImportWriter:
         if name not in self._agents:
             stores = self._stores(name)
             with stores[0].read() as tx:
-                self._agents[name] = _Agent(stores, LoggedEntries(tx), _chats(tx), Journal.get(tx).events)
+                self._agents[name] = _Agent(stores, LoggedEntries(), _chats(tx), Journal.get(tx).events)
         return self._agents[name]
 
     def _write_all(self) -> None:
@@ -173,7 +196,10 @@ class ImportWriter:
         drafts = [(note, add) for note in one.notes if (add := self._draft(one, note)) is not None]
         one.notes = []
         new = []
+        if not drafts:
+            return
         with one.store.read() as tx:
+            one.known.read_on(tx)
             taken = _taken(one, tx, drafts)
             for note, add in drafts:
                 plan = _plan(one, tx, add, taken)
@@ -270,7 +296,7 @@ class ImportWriter:
                 if last is not None and last.status is Status.ACTIVE:
                     conversations.append(one.store, identity, new, tx)
                 else:
-                    _append(tx, last, new)
+                    _append(tx, last, new, chat.title)
             journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
             one.events = journal.events
             conversation_search.keep_up(one.store, tx, journal)
@@ -308,13 +334,19 @@ class ImportWriter:
                 speaker=message.speaker,
                 internal=message.internal,
                 # A tool's message has no call that it answers, so it is kept as an output of the model.
-                payload={"origin": str(Origin.TOOL)} if message.by_tool else {},
+                payload={
+                    **({"origin": str(Origin.TOOL)} if message.by_tool else {}),
+                    **(message.position.payload if message.position else {}),
+                },
             )
             try:
                 # The event id encodes that time too, so an old message does not count as the agent's latest.
                 given.append(checked_event(event, identity, self._clock() if at is None else at))
             except Invalid as error:
                 self._remark(f"a message of the chat {chat.id} was left out: {error}")
+        if chat.after is not None and (last := _position(one, tx, chat.id)) is not None:
+            # Another import or a hook may have stored some of the lines since they were read.
+            return [event for event in given if (LinePosition.of(event.payload) or last).end > last.end]
         own = _stored(one, tx, (chat.id,))
         others = _stored(one, tx, [other for other in chat.family if other != chat.id])
         if not own and not others:
@@ -339,6 +371,16 @@ def _chats(tx: Transaction) -> dict[str, list[str]]:
     for chat_id, identity in tx.all("transfer.chats"):
         chats.setdefault(chat_id, []).append(identity)
     return chats
+
+
+def _position(one: _Agent, tx: Transaction, chat: str) -> LinePosition | None:
+    """Return the line that the last message of a chat is in; None if it has none or was erased."""
+    for identity in reversed(one.chats.get(chat, ())):
+        before = history.LONGEST
+        for event in history.events(tx, "events_back", conversation=identity, before=before, limit=history.SPARE):
+            if event.type in (EventType.USER, EventType.MODEL):
+                return None if event.erased_at is not None else LinePosition.of(event.payload)
+    return None
 
 
 def _stored(one: _Agent, tx: Transaction, chats: Iterable[str]) -> list[Event]:
@@ -385,14 +427,15 @@ def _category(add: Add) -> str | None:
     return None if add.category is None else str(add.category)
 
 
-def _append(tx: Transaction, last: ConversationInfo | None, new: Sequence[Event]) -> None:
-    """Append events to a conversation that was just begun, or to an imported one that has ended."""
+def _append(tx: Transaction, last: ConversationInfo | None, new: Sequence[Event], title: str | None) -> None:
+    """Append events to a conversation that was just begun, or to an imported one, which may have a new title."""
     journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
     previous = ""
     if last is not None:
         previous = (tx.one("history.last", id=last.id) or ("", "", ""))[2] or ""
         times = [event.created_at or 0 for event in new]
         tx.run("transfer.ended", id=last.id, ended_at=max(*times, last.ended_at or 0))
+        tx.run("transfer.entitled", id=last.id, title=title or last.closing_summary)
     history.append(tx, journal.events - len(new) + 1, previous, new)
 
 
