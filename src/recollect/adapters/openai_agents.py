@@ -5,7 +5,8 @@ exported and erased like every other conversation.
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from recollect.adapters.homes import Opened, in_thread, missing
@@ -22,6 +23,15 @@ __all__ = ["AsyncSession", "Session"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class CompactionSnapshot:
+    """The last items of a session, and what replaces them from a number on; it returns whether they were replaced."""
+
+    items: list[TResponseInputItem]
+    complete: bool
+    replace_suffix: Callable[[int, list[TResponseInputItem]], Awaitable[bool]]
 
 
 class AsyncSession(SessionABC):
@@ -72,6 +82,19 @@ class AsyncSession(SessionABC):
     async def clear_session(self) -> None:
         """Remove all items from the session. The journal keeps them until they are erased."""
         await self._run(self._log.clear)
+
+    async def _get_compaction_snapshot(
+        self, limit: int, *, prune_prefix: Callable[[dict[str, Any]], bool] | None = None
+    ) -> "CompactionSnapshot | None":
+        """Return the last items with a method that replaces them at once. The SDK's compaction asks for it by name."""
+        if (type(self).add_items, type(self).get_items) != (AsyncSession.add_items, AsyncSession.get_items):
+            return None  # what a subclass does with items would be left out
+        end = await self._run(self._log.end, limit)
+
+        async def replace_suffix(start: int, output: list[TResponseInputItem]) -> bool:
+            return await self._run(self._log.replace_end, end, start, output, expired=prune_prefix)
+
+        return CompactionSnapshot(end.items, end.complete, replace_suffix)
 
     async def close(self) -> None:
         """Close the session. Calls that are running finish; later ones raise RuntimeError."""

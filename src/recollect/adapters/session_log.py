@@ -5,17 +5,23 @@ items are what is left when the events are read from the newest to the oldest: "
 "cleared" ends the reading. Two processes that remove an item at the same time remove two different ones, because each
 finds its item before its own event. What was removed stays in the journal until it is erased.
 
+The last items can be replaced by others, for instance by a summary: an event "replaced" names the removed ones, and the
+new ones follow it in the same transaction. It also names the last event that its author has seen. If another one came
+in between, readers ignore the replacement, so nothing is removed that its author did not know.
+
 A session may continue after its conversation has ended, for instance because it was silent for a day: the next items go
 to a new conversation with the same chat id, and reading goes through all of them.
 """
 
+import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from recollect import Conversation, Event, EventType, Invalid, Memory, Origin, Status
 
-__all__ = ["CHAT_ID_LENGTH", "NotJson", "SessionLog", "chat_id_of", "chat_ids", "event_of"]
+__all__ = ["CHAT_ID_LENGTH", "NotJson", "SessionEnd", "SessionLog", "chat_id_of", "chat_ids", "event_of"]
 
 CHAT_ID_LENGTH = 256
 PAGE = 1_000
@@ -23,8 +29,14 @@ NEWEST = 2**62
 """Greater than every sequence number."""
 ITEM, ENCODED, CHANGE = "item", "item_json", "session"
 """Keys of the payload: the item; the item as JSON text if it cannot be stored as it is; a removal."""
-REMOVED, CLEARED = "removed", "cleared"
-_CONTENT = {REMOVED: "[the last item was removed from the session]", CLEARED: "[the session was cleared]"}
+AFTER, GONE, REPLACES = "after", "gone", "replaces"
+"""Keys of the payload of a replacement: the last event seen, the removed ones; and a mark of the new items."""
+REMOVED, CLEARED, REPLACED = "removed", "cleared", "replaced"
+_CONTENT = {
+    REMOVED: "[the last item was removed from the session]",
+    CLEARED: "[the session was cleared]",
+    REPLACED: "[the last items of the session were replaced]",
+}
 _TYPES = {
     "user": EventType.USER,
     "human": EventType.USER,
@@ -66,6 +78,18 @@ def chat_ids(memory: Memory) -> list[str]:
 
 class NotJson(Invalid, TypeError):
     """An item is not a JSON object. Frameworks expect the TypeError of `json.dumps`."""
+
+
+@dataclass(frozen=True)
+class SessionEnd:
+    """The last items of a session, as they were when they were read."""
+
+    items: list[dict[str, Any]]
+    complete: bool
+    """Whether these are all items of the session."""
+    seqs: list[int]
+    seen: int
+    """The sequence number of the last event of the session."""
 
 
 class SessionLog:
@@ -121,6 +145,38 @@ class SessionLog:
         for one, event in earlier:
             one.erase(event)
 
+    def end(self, limit: int) -> SessionEnd:
+        """Return the last items, for `replace_end`."""
+        seen = next((event.seq for _, event in self._events()), 0)
+        found = [event for _, event in itertools.islice(self._left(seen + 1), limit + 1)][::-1]
+        last = found[-limit:] if limit > 0 else []
+        return SessionEnd(list(map(_item_of, last)), len(found) <= limit, [event.seq for event in last], seen)
+
+    def replace_end(
+        self,
+        end: SessionEnd,
+        start: int,
+        items: Sequence[Mapping[str, Any]],
+        message_of: MessageOf = lambda item: item,
+        expired: Callable[[dict[str, Any]], bool] | None = None,
+    ) -> bool:
+        """Replace the items of an end from `start` on by others, in one transaction; return whether it was done.
+
+        It is not if the session has changed since the end was read. The oldest items go as well, as long as `expired`
+        returns true for them.
+        """
+        gone = end.seqs[start:]
+        if not gone:
+            return False
+        if expired is not None:
+            before = [(event.seq, _item_of(event)) for _, event in self._left(gone[0])][::-1]
+            gone = [seq for seq, _ in itertools.takewhile(lambda one: expired(one[1]), before)] + gone
+        change = _change(REPLACED, {AFTER: end.seen, GONE: gone})
+        new = [event_of(item, message_of) for item in items]
+        stored = self._append([change, *(replace(one, payload={**one.payload, REPLACES: True}) for one in new)])
+        previous = next((event.seq for _, event in self._events(stored[0].seq)), None)
+        return previous == end.seen
+
     def pop(self) -> dict[str, Any] | None:
         """Remove the last item and return it; None if there is none."""
         if self.is_empty():
@@ -157,24 +213,49 @@ class SessionLog:
     def _left(self, before: int = NEWEST) -> Iterator[tuple[Conversation, Event]]:
         """Iterate over the events of items that were not removed, from the newest to the oldest."""
         skipped = 0
+        gone: set[int] = set()
+        for one, event in self._without_late_replacements(before):
+            what = event.payload.get(CHANGE)
+            if what == CLEARED:
+                return
+            if what == REMOVED:
+                skipped += 1
+            elif what == REPLACED:
+                gone.update(event.payload[GONE])
+            elif event.seq in gone:
+                continue
+            elif skipped:
+                skipped -= 1
+            elif event.erased_at is None:
+                yield one, event
+
+    def _without_late_replacements(self, before: int) -> Iterator[tuple[Conversation, Event]]:
+        """Iterate over events from the newest to the oldest, without replacements before which another event came."""
+        waiting: list[tuple[Conversation, Event]] = []  # the new items of a replacement, and last the replacement
+        for one, event in self._events(before):
+            if waiting and AFTER in waiting[-1][1].payload:
+                if event.seq == waiting[-1][1].payload[AFTER]:
+                    yield from waiting
+                waiting = []
+            if REPLACES in event.payload or AFTER in event.payload:
+                waiting.append((one, event))
+                continue
+            yield from waiting
+            waiting = []
+            yield one, event
+        yield from waiting
+
+    def _events(self, before: int = NEWEST) -> Iterator[tuple[Conversation, Event]]:
+        """Iterate over all events but markers from the newest to the oldest, each with its conversation."""
         for one in self.conversations():
             for event in one.events(before=before):
-                what = event.payload.get(CHANGE)
-                if what == CLEARED:
-                    return
-                if what == REMOVED:
-                    skipped += 1
-                elif event.type is EventType.MARKER:
-                    continue
-                elif skipped:
-                    skipped -= 1
-                elif event.erased_at is None:
+                if event.type is not EventType.MARKER:
                     yield one, event
 
 
-def _change(what: str) -> Event:
+def _change(what: str, more: Mapping[str, Any] | None = None) -> Event:
     """Return the event that records a removal."""
-    return Event(type=EventType.MODEL, content=_CONTENT[what], internal=True, payload={CHANGE: what})
+    return Event(type=EventType.MODEL, content=_CONTENT[what], internal=True, payload={CHANGE: what, **(more or {})})
 
 
 def event_of(item: Mapping[str, Any], message_of: MessageOf) -> Event:

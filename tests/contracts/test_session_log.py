@@ -1,0 +1,99 @@
+"""The items of a framework's session: what is left after removals and replacements, also by several writers."""
+
+import pytest
+
+from recollect import Memory
+from recollect.adapters.session_log import NotJson, SessionLog
+
+
+def items(*names: str) -> list[dict[str, str]]:
+    return [{"role": "user", "content": name} for name in names]
+
+
+def left(log: SessionLog) -> str:
+    return " ".join(item["content"] for item in log.items())
+
+
+@pytest.fixture
+def log(mem: Memory) -> SessionLog:
+    made = SessionLog(mem, "s")
+    made.add(items("a", "b", "c", "d"))
+    return made
+
+
+def test_the_end_of_a_session_is_replaced_by_other_items(log: SessionLog) -> None:
+    end = log.end(3)
+    assert ([item["content"] for item in end.items], end.complete) == (["b", "c", "d"], False)
+    assert log.replace_end(end, 1, items("x", "y"))
+    assert left(log) == "a b x y"
+    assert log.items(3) == items("b", "x", "y")
+    assert log.end(4).complete
+
+
+def test_a_session_goes_on_after_a_replacement(log: SessionLog) -> None:
+    assert log.replace_end(log.end(2), 0, items("x"))
+    log.add(items("e"))
+    assert left(log) == "a b x e"
+    assert [log.pop(), log.pop(), log.pop()] == items("e", "x", "b")
+    assert left(log) == "a"
+    assert log.replace_end(log.end(9), 0, [])
+    assert log.is_empty()
+    log.add(items("f"))
+    assert left(log) == "f"
+
+
+def test_items_that_were_removed_before_do_not_come_back(log: SessionLog) -> None:
+    assert log.pop() == items("d")[0]
+    log.add(items("e"))
+    assert log.replace_end(log.end(2), 0, items("x"))
+    assert left(log) == "a b x"
+    assert log.replace_end(log.end(2), 0, items("y", "z"))
+    assert left(log) == "a y z"
+
+
+def test_a_replacement_that_comes_too_late_changes_nothing(mem: Memory, log: SessionLog) -> None:
+    other, end = SessionLog(mem, "s"), log.end(2)
+    other.add(items("e"))
+    assert not log.replace_end(end, 0, items("x"))
+    assert left(log) == "a b c d e"
+    end = log.end(2)
+    assert other.pop() == items("e")[0]
+    assert not log.replace_end(end, 0, items("x"))
+    assert left(log) == "a b c d"
+    first, second = log.end(2), other.end(2)
+    assert other.replace_end(second, 0, items("y"))
+    assert not log.replace_end(first, 0, items("x"))
+    assert left(log) == "a b y"
+    other.clear()
+    assert left(log) == ""
+
+
+def test_expired_items_go_from_the_beginning_as_long_as_they_follow_each_other(log: SessionLog) -> None:
+    assert log.replace_end(log.end(1), 0, items("x"), expired=lambda item: item["content"] in ("a", "c"))
+    assert left(log) == "b c x"
+
+
+def test_nothing_is_replaced_by_something_that_is_not_json(log: SessionLog) -> None:
+    with pytest.raises(NotJson):
+        log.replace_end(log.end(2), 0, [{"content": object()}])
+    assert left(log) == "a b c d"
+    assert not log.replace_end(log.end(2), 2, items("x"))
+    assert log.end(0).items == []
+
+
+def test_a_replacement_reaches_back_into_an_ended_conversation(mem: Memory, log: SessionLog) -> None:
+    mem.conversations.get(mem.conversations.list()[0].id).end()
+    log.add(items("e"))
+    assert log.replace_end(log.end(3), 0, items("x"))
+    assert left(log) == "a b x"
+
+
+def test_the_session_of_another_agent_is_another_one(home, log: SessionLog) -> None:
+    other = SessionLog(home.agent("ben"), "s")
+    end = other.end(5)
+    assert (end.items, end.complete) == ([], True)
+    assert not other.replace_end(end, 0, items("x"))
+    other.reset(items("z"), lambda item: item)
+    assert left(log) == "a b c d"
+    log.reset(items("n"), lambda item: item)
+    assert (left(log), left(other)) == ("n", "z")
