@@ -1,7 +1,8 @@
 """Run the test suites of the frameworks that recollect has adapters for: `scripts/test --suites [NAME…]`.
 
 Each folder in suites/ is one framework. Its suite.toml names the source release with the vendor's tests and its hash,
-and the tests that are left out, each with a reason; without a section [vendor] the vendor publishes none that apply.
+or several of them, and the tests that are left out, each with a reason; without a section [vendor] the vendor publishes
+none that apply.
 The vendor's tests run unchanged in an environment of their own, made from lock/suites/NAME.txt; the plugin
 `substitute.py` replaces the vendor's class by ours. Then our tests of the adapter run in the same environment. A suite
 that cannot be brought in is reported as skipped; it never counts as passed.
@@ -67,17 +68,24 @@ class Result:
 
 
 @dataclass(frozen=True)
+class Release:
+    """A source release of a vendor and the tests in it."""
+
+    source: str
+    sha256: str
+    tests: list[str]
+    arguments: list[str] = field(default_factory=list)
+    databases: list[str] = field(default_factory=lambda: list(DATABASES))
+
+
+@dataclass(frozen=True)
 class Suite:
     """One folder of suites/ and its suite.toml."""
 
     name: str
     extra: str
     python: str
-    source: str
-    sha256: str
-    tests: list[str]
-    arguments: list[str]
-    databases: list[str]
+    releases: list[Release]
 
     @property
     def folder(self) -> Path:
@@ -91,16 +99,12 @@ class Suite:
     def read(cls, folder: Path) -> "Suite":
         """Read the suite.toml of a folder."""
         given = tomllib.loads((folder / "suite.toml").read_text(encoding="utf-8"))
-        vendor = given.get("vendor", {"source": "", "sha256": "", "tests": [], "databases": []})
+        vendors = given.get("vendor", [])
         return cls(
             name=folder.name,
             extra=given.get("extra", folder.name).replace("_", "-"),
             python=given.get("python", "3.11"),
-            source=vendor["source"],
-            sha256=vendor["sha256"],
-            tests=vendor["tests"],
-            arguments=vendor.get("arguments", []),
-            databases=vendor.get("databases", list(DATABASES)),
+            releases=[Release(**one) for one in (vendors if isinstance(vendors, list) else [vendors])],
         )
 
 
@@ -166,13 +170,13 @@ def tools() -> Path:
     return made.parent
 
 
-def source(suite: Suite) -> Path:
+def source(release: Release) -> Path:
     """Return the folder of the vendor's source release, downloaded by pip and checked by its hash."""
-    with made_once(CACHE / "sources" / suite.sha256) as folder:
+    with made_once(CACHE / "sources" / release.sha256) as folder:
         if folder is not None:
             folder.mkdir()
             wanted = folder / "wanted.txt"
-            wanted.write_text(f"{suite.source} --hash=sha256:{suite.sha256}\n")
+            wanted.write_text(f"{release.source} --hash=sha256:{release.sha256}\n")
             # pip asks the build backend for the name and version of what it downloads; the backends are in the tools.
             options = ["--no-deps", "--no-binary", ":all:", "--no-build-isolation", "--require-hashes"]
             pip = [tools() / "python", "-m", "pip", "download", "--quiet", "--disable-pip-version-check"]
@@ -181,7 +185,7 @@ def source(suite: Suite) -> Path:
             with tarfile.open(archive) as tar:
                 tar.extractall(folder, filter="data")
             archive.unlink()
-    (found,) = (path for path in (CACHE / "sources" / suite.sha256).iterdir() if path.is_dir())
+    (found,) = (path for path in (CACHE / "sources" / release.sha256).iterdir() if path.is_dir())
     return found
 
 
@@ -199,6 +203,7 @@ def run(
             "RECOLLECT_EMBEDDER_KIND": "none",
             "SUITE_NAME": suite.name,
             "SUITE_PART": part,
+            "SUITE_SOURCE": where.name,
             "SUITE_SERVER": server,
             "SUITE_COUNTS": str(counts),
             "TMPDIR": folder,
@@ -248,12 +253,14 @@ def runs(suite: Suite, databases: tuple[str, ...], server: str, more: list[str])
     except Unavailable as error:
         return [Result(suite.name, "all", skipped=str(error))]
     found = []
-    try:
-        for database in (one for one in suite.databases if one in databases):
-            arguments = ["-p", "substitute", *suite.arguments, *suite.tests, *more]
-            found.append(run(suite, f"vendor-{database}", python, source(suite), arguments, server))
-    except Unavailable as error:
-        found.append(Result(suite.name, "vendor", skipped=str(error)))
+    for release in suite.releases:
+        try:
+            for database in (one for one in release.databases if one in databases):
+                arguments = ["-p", "substitute", *release.arguments, *release.tests, *more]
+                found.append(run(suite, f"vendor-{database}", python, source(release), arguments, server))
+                found[-1].part += f" {release.source}"
+        except Unavailable as error:
+            found.append(Result(suite.name, f"vendor {release.source}", skipped=str(error)))
     found.append(run(suite, "ours", python, SUITES, [*OURS, suite.name, *more], server))
     try:
         return found if more else [*found, installed(suite)]

@@ -57,12 +57,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     given = tomllib.loads((_FOLDER / "suite.toml").read_text(encoding="utf-8"))
     part = os.environ["SUITE_PART"]
-    listed = [name for one in given.get("left_out", []) if part in one.get("only", part) for name in one["tests"]]
+    folder = os.environ["SUITE_SOURCE"]
+    listed = [
+        name
+        for one in given.get("left_out", [])
+        if part in one.get("only", part) and one.get("source", folder) == folder
+        for name in one["tests"]
+    ]
     matched: set[str] = set()
     kept, gone = [], []
     for item in items:
         whole = item.nodeid.partition("[")[0]
-        found = {name for name in listed if item.nodeid.endswith(f"::{name}") or whole.endswith(f"::{name}")}
+        found = {name for name in listed if f"::{item.nodeid}".endswith(f"::{name}") or whole.endswith(f"::{name}")}
         matched |= found
         (gone if found else kept).append(item)
     selected = config.option.keyword or config.option.markexpr

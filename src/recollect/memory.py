@@ -37,6 +37,8 @@ from recollect.engine.compaction import WindowLimits
 from recollect.engine.conversations import recover
 from recollect.engine.embedding import EmbeddingQueue
 from recollect.engine.entries import Entries
+from recollect.engine.graph_checkpoints import GraphCheckpoints
+from recollect.engine.item_vectors import ItemVectors
 from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
 from recollect.erasure import Erasure
@@ -138,6 +140,7 @@ class Memory:
         self.channels = Channels(other(SHARED), place, shared.clock)
         self.conversations = Conversations(services)
         self.reminders = Reminders(workspace, shared.clock)
+        self.graphs, self.item_vectors = GraphCheckpoints(workspace), ItemVectors(workspace)
         self._clock, self._decay, self._signals = shared.clock, shared.decay, shared.signals
         self._model, self._profiles, self._lifetime = shared.model, shared.profiles, shared.lifetime
         self._later, self._duplicates = shared.later, shared.duplicates

@@ -432,10 +432,10 @@ FRAMEWORKS = {"adapters.anthropic_memory": "anthropic-memory", "adapters.claude_
 FRAMEWORKS |= {"adapters.openai_agents": "openai-agents", "adapters.pydantic_ai": "pydantic-ai"}
 FRAMEWORKS |= {"adapters.llama_index": "llama-index", "adapters.google_adk": "google-adk"}
 FRAMEWORKS |= {"adapters.autogen": "autogen", "adapters.agent_framework": "agent-framework"}
-FRAMEWORKS |= {"adapters.strands": "strands"}
+FRAMEWORKS |= {"adapters.langchain": "langchain", "adapters.langgraph": "langgraph", "adapters.strands": "strands"}
 """Modules that import a framework, and the extra that installs it."""
 PACKAGES = ["agent_framework", "agents", "anthropic", "autogen_core", "claude_agent_sdk", "google", "llama_index"]
-PACKAGES += ["pydantic_ai", "strands"]
+PACKAGES += ["langchain_core", "langgraph", "pydantic_ai", "strands"]
 
 
 def test_importing_the_package_loads_no_adapter_and_no_framework() -> None:

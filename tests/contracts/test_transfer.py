@@ -420,6 +420,8 @@ def test_every_table_is_either_derived_or_exported() -> None:
         "entries",
         "events",
         "extracted",
+        "graph_checkpoints",
+        "graph_writes",
         "job_changes",
         "job_runs",
         "jobs",

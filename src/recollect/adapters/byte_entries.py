@@ -66,7 +66,7 @@ class ByteEntries:
     def keys(self, prefix: str = "") -> list[str]:
         """Return the keys that begin with a prefix, sorted."""
         found, after = list[str](), None
-        while page := self._memory.list(tag=self._tag, sort=Sort.NAME, limit=PAGE, after=after):
+        while page := self._memory.list(tag=self._tag, include_past=True, sort=Sort.NAME, limit=PAGE, after=after):
             found += [str(entry.name) for entry in page if str(entry.name).startswith(self._root + prefix)]
             after = page[-1]
         return sorted(name.removeprefix(self._root) for name in found)

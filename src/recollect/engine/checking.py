@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 
 from recollect import text
-from recollect.engine import conversation_search, log_replay
+from recollect.engine import conversation_search, graph_checkpoints, log_replay
 from recollect.engine.agent_store import PAGE, Store, Work, document, every, reindex
 from recollect.errors import Corrupt
 from recollect.model.entry import Entry
@@ -24,7 +24,7 @@ __all__ = ["check"]
 
 SHOWN = 20
 """Maximum number of findings listed for one part; the rest is only counted."""
-PARTS = ("names", "log", "entries", "index", "vectors", "journal", "turns")
+PARTS = ("names", "log", "entries", "index", "vectors", "journal", "turns", "graphs")
 REBUILT = ("names", "index", "turns")
 """Derived parts that are only rebuilt as a whole."""
 _NUMBERS = ("entries", "operations", "documents", "layout", "removals")
@@ -99,6 +99,7 @@ def _look(store: Store) -> _Findings:
 
             found.problems["vectors"] += vectors.damage(tx, counters)
         _look_back(store, tx, found)
+        found.problems["graphs"] += graph_checkpoints.damage(tx)
     return found
 
 

@@ -215,7 +215,8 @@ def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
     must_be_in_order(written.valid_from, written.valid_until)
     doc = index_again(work, old, written) if {"content", "tags"} & changes.keys() else old.doc
     if "content" in changes:
-        work.tx.run("vectors.forget", entry_id=entry.id)
+        for query in ("vectors.forget", "item_vectors.forget"):
+            work.tx.run(query, entry_id=entry.id)
     entries.update(work.tx, written, doc)
     changed(work, entry.category, written.category)
     log(
@@ -277,7 +278,7 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
     work.index.remove(work.tx, work.counters, old.doc, entry.id, terms)
     for query in ("entries.delete", "entries.forget_signals", "entries.forget_promotions"):
         work.tx.run(query, id=entry.id)
-    for query in ("names.unbind", "vectors.forget"):
+    for query in ("names.unbind", "vectors.forget", "item_vectors.forget"):
         work.tx.run(query, entry_id=entry.id)
     changed(work, entry.category)
     log(work, "remove", entry.id, actor, now, before=entries.snapshot(entry))

@@ -4,7 +4,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-__all__ = ["Migration", "layout", "migrations"]
+__all__ = ["Migration", "key_length", "layout", "migrations"]
 
 _FOLDER = Path(__file__).parent / "migrations"
 _MADE = re.compile(r"^(CREATE|DROP) (?:UNIQUE )?(TABLE|INDEX) (\w+)", re.MULTILINE)
@@ -29,6 +29,13 @@ class Migration:
 def migrations() -> tuple[Migration, ...]:
     """Return all migrations, in order."""
     return tuple(Migration(path) for path in sorted(_FOLDER.glob("*.sql")))
+
+
+@cache
+def key_length(table: str) -> int:
+    """Return how many of the first columns of a table are its primary key, at least three."""
+    keys = (re.search(rf"CREATE TABLE {table} \([^;]*PRIMARY KEY \(([^)]*)\)", one.sql) for one in migrations())
+    return max([3, *(key[1].count(",") + 1 for key in keys if key is not None)])
 
 
 @cache

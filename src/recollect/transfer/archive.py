@@ -48,6 +48,7 @@ __all__ = [
     "kept",
     "label",
     "opened",
+    "plain",
     "quiet",
     "rows_of",
     "tables_of",
@@ -60,7 +61,7 @@ UNPACKED, RATIO = 10_000_000, 100
 """Limit of decompression: UNPACKED bytes plus RATIO times the compressed size. Text rarely compresses by more than 90%,
 while a decompression bomb expands about a thousandfold."""
 MAGIC_GZIP, MAGIC_ZIP = b"\x1f\x8b", b"PK\x03\x04"
-_INDEXES = ("tail", "segments", "postings", "removals", "codes", "turn_segments", "turn_postings")
+_INDEXES = ("tail", "segments", "postings", "removals", "codes", "item_vectors", "turn_segments", "turn_postings")
 _LOCAL = ("vault_files", "tokens", "requests")
 DERIVED = frozenset((*_INDEXES, *_LOCAL))
 """Tables that are derived, or that describe files and access on this machine."""
@@ -75,7 +76,13 @@ NAMED_VECTORS = 14
 """Number of the migration since which vectors are made from the name as well."""
 _TABLE = re.compile(r"CREATE TABLE (\w+) \((.*)\)[^)]*\Z", re.DOTALL)
 _COLUMN = re.compile(r"^\s*(?:ALTER TABLE (\w+) ADD COLUMN )?(\w+) (TEXT|INTEGER|REAL|BLOB|VECTOR)( NOT NULL)?", re.M)
-_TYPES: dict[str, tuple[type, ...]] = {"TEXT": (str,), "INTEGER": (int,), "REAL": (float, int), "VECTOR": (str,)}
+_TYPES: dict[str, tuple[type, ...]] = {
+    "TEXT": (str,),
+    "INTEGER": (int,),
+    "REAL": (float, int),
+    "BLOB": (str,),
+    "VECTOR": (str,),
+}
 
 Tables = Iterable[tuple[str, Sequence[str], Iterable[Row]]]
 """Tables as (name, exported columns, rows), without the agent column."""
@@ -148,7 +155,7 @@ def _write_agent(
         for row in rows:
             if not written:
                 file.write(_line({"workspace": workspace, "agent": agent}))
-            line = _line([table, dict(zip(columns, map(_plain, row), strict=True))])
+            line = _line([table, dict(zip(columns, map(plain, row), strict=True))])
             digest.update(line)
             file.write(line)
             written += 1
@@ -195,7 +202,8 @@ def _line(value: object) -> bytes:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
-def _plain(value: object) -> object:
+def plain(value: object) -> object:
+    """Return a value as JSON can hold it: bytes in base64."""
     return base64.b64encode(value).decode() if isinstance(value, bytes | memoryview) else value
 
 
@@ -438,8 +446,22 @@ def _check_row(path: Path, number: int, table: str, row: dict[str, Any]) -> None
     for name, value in row.items():
         kind, required = known.get(name, ("", False))
         fits = not required if value is None else isinstance(value, _TYPES.get(kind, ()))
-        if name == "agent" or isinstance(value, bool) or not fits:
+        if name == "agent" or isinstance(value, bool) or not fits or (kind == "BLOB" and not _is_base64(value)):
             raise Invalid(f"line {number} of {path}: {name[:40]!r} of {table} cannot be {str(value)[:40]!r}")
+
+
+def _is_base64(value: str) -> bool:
+    try:
+        base64.b64decode(value, validate=True)
+    except ValueError:
+        return False
+    return True
+
+
+@cache
+def _bytes_of(table: str) -> tuple[str, ...]:
+    """Return the columns of a table that hold bytes."""
+    return tuple(name for name, (kind, _) in _schema()[table].items() if kind == "BLOB")
 
 
 @cache
@@ -468,6 +490,8 @@ def rows_of(file: IO[bytes], section: ArchiveSection) -> Iterator[tuple[str, dic
             row["origin"] = "user" if row.get("source") == "user" else "agent"  # same as the migration
         if section.schema < NAMED_VECTORS and table == "embeddings":
             row["stale"] = 1
+        for name in _bytes_of(table):
+            row[name] = base64.b64decode(row[name])
         yield table, row
 
 

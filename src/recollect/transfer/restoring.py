@@ -41,6 +41,7 @@ from recollect.transfer.archive import (
     kept,
     label,
     opened,
+    plain,
     quiet,
     rows_of,
     tables_of,
@@ -210,7 +211,7 @@ def _digests(tables: Tables) -> dict[str, int]:
     for table, columns, rows in tables:
         places = [place for place, name in enumerate(columns) if name != "vector"]
         for row in rows:
-            line = json.dumps([row[place] for place in places]).encode()
+            line = json.dumps([row[place] for place in places], default=plain).encode()
             found[table] = found.get(table, 0) + int.from_bytes(hashlib.sha256(line).digest(), "big")
     return found
 
@@ -302,6 +303,7 @@ _SHOWN = {
     "channels": "channels",
     "scratchpads": "scratchpad values",
     "embeddings": "vectors",
+    "graph_checkpoints": "graph checkpoints",
     "promotions": "promotions",
     "recall_events": "recall signals",
 }
@@ -335,6 +337,9 @@ def _merge(
     if section.counts.get("channels"):
         with store.database.write(store.agent) as tx:
             merging.channels(tx)
+    if section.counts.get("graph_checkpoints"):
+        with store.database.write(store.agent) as tx:
+            merging.graphs(tx)
     if any(section.counts.get(table) for table in ("entries", "conversations", "reminders")):
         with store.write() as work:
             merging.conversations(work.tx)
@@ -514,3 +519,15 @@ class _Merging:
             self._count("reminders", row["id"] not in there)
             if row["id"] not in there:
                 self._load(tx, "reminders", row)
+
+    def graphs(self, tx: Transaction) -> None:
+        """Add checkpoints that are not here. Those that are here stay as they are, and so do their writes."""
+        new = set()
+        for row in self._rows("graph_checkpoints"):
+            added = tx.run("graphs.add", **row) > 0
+            self._count("graph_checkpoints", added)
+            if added:
+                new.add((row["thread"], row["namespace"], row["id"]))
+        for row in self._rows("graph_writes"):
+            if (row["thread"], row["namespace"], row["checkpoint"]) in new:
+                tx.run("graphs.write_add", **row)

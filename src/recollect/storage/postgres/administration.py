@@ -14,6 +14,7 @@ from recollect.storage.database import Administration, Database, DumpedTables
 from recollect.storage.postgres.dialect import vector_from_binary
 from recollect.storage.postgres.schemas import Schemas, schema_of, tables_of
 from recollect.storage.postgres.server import SNAPSHOT, Connection
+from recollect.storage.schema import key_length
 
 __all__ = ["PostgresAdministration"]
 
@@ -96,9 +97,10 @@ class PostgresAdministration(Administration):
 
 def _dumped(connection: Connection, schema: str, agent: str) -> DumpedTables:
     for table in tables_of(connection, schema):
-        select = quoting.SQL("SELECT * FROM {} WHERE agent = %s ORDER BY 1, 2, 3")
+        key = quoting.SQL(", ").join(map(quoting.Literal, range(1, key_length(table) + 1)))
+        select = quoting.SQL("SELECT * FROM {} WHERE agent = %s ORDER BY {}")
         with connection.cursor("dump", binary=True) as cursor:
-            cursor.execute(select.format(quoting.Identifier(schema, table)), (agent,))
+            cursor.execute(select.format(quoting.Identifier(schema, table), key), (agent,))
             assert cursor.description is not None
             columns = [column.name for column in cursor.description]
             if "vector" in columns:  # in the format of the SQLite file

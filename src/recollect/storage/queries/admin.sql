@@ -22,8 +22,13 @@ WITH RECURSIVE
         SELECT min(agent) FROM events
         UNION ALL SELECT (SELECT min(agent) FROM events WHERE events.agent > speakers.agent)
         FROM speakers WHERE speakers.agent IS NOT NULL
+    ),
+    running (agent) AS (
+        SELECT min(agent) FROM graph_checkpoints
+        UNION ALL SELECT (SELECT min(agent) FROM graph_checkpoints WHERE graph_checkpoints.agent > running.agent)
+        FROM running WHERE running.agent IS NOT NULL
     )
 SELECT agent FROM (
     SELECT agent FROM counted UNION SELECT agent FROM logged UNION SELECT agent FROM talking
-    UNION SELECT agent FROM speakers UNION SELECT agent FROM journals UNION SELECT agent FROM channels
+    UNION SELECT agent FROM speakers UNION SELECT agent FROM running UNION SELECT agent FROM journals UNION SELECT agent FROM channels
 ) AS every WHERE agent IS NOT NULL ORDER BY agent

@@ -7,6 +7,7 @@ SELECT CASE WHEN
     OR EXISTS (SELECT 1 FROM conversations WHERE agent = :agent)
     OR EXISTS (SELECT 1 FROM channels WHERE agent = :agent)
     OR EXISTS (SELECT 1 FROM reminders WHERE agent = :agent)
+    OR EXISTS (SELECT 1 FROM graph_checkpoints WHERE agent = :agent)
     OR EXISTS (SELECT 1 FROM jobs WHERE agent = :agent)
     OR EXISTS (SELECT 1 FROM job_runs WHERE agent = :agent)
     OR EXISTS (SELECT 1 FROM access_log WHERE agent = :agent)

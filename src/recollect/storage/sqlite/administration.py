@@ -11,6 +11,7 @@ from recollect.errors import Conflict
 from recollect.model.report import Finding
 from recollect.storage.database import Administration, DumpedTables
 from recollect.storage.files import new_file, publish
+from recollect.storage.schema import key_length
 from recollect.storage.sqlite.file import SqliteFile, forks
 from recollect.storage.sqlite.opening import open_file
 from recollect.storage.sqlite.transactions import SqliteRead, SqliteWrite
@@ -133,8 +134,8 @@ class SqliteAdministration(Administration):
                 for table in tables:
                     described = connection.execute("SELECT name FROM pragma_table_info(?)", (table,))
                     columns = [column for (column,) in described]
-                    # Every primary key is within the first three columns.
-                    select = f"SELECT * FROM {table} WHERE agent = ? ORDER BY 1, 2, 3"  # noqa: S608
+                    key = ", ".join(map(str, range(1, key_length(table) + 1)))
+                    select = f"SELECT * FROM {table} WHERE agent = ? ORDER BY {key}"  # noqa: S608
                     rows = connection.execute(select, (agent,))
                     yield table, columns, rows
 

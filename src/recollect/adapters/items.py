@@ -1,0 +1,151 @@
+"""Items of the key-value stores of frameworks as entries.
+
+An item is an entry whose name is its path, such as `langgraph:users/ana/preferences`, with the kind of store as its
+tag. So recalls and contexts find it, the page shows it, and it has a history, a trash and an export. Names sort by
+their path, so the items of a namespace are read through the index of names.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, unquote
+
+from recollect import Add, Conflict, Cursor, Entry, Memory, NotFound, Sort, SystemClock, Write
+from recollect.adapters.session_log import NotJson
+
+__all__ = ["Draft", "Items", "as_json", "expired"]
+
+PAGE = 500
+EMPTY = "%"
+"""Stands for an empty key."""
+_clock = SystemClock()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """What to store at a path."""
+
+    path: tuple[str, ...]
+    content: str
+    context: str | None = None
+    """What else belongs to the item, as JSON."""
+    valid_until: int | None = None
+
+
+class Items:
+    """The items of one kind of store of an agent, by path."""
+
+    def __init__(self, memory: Memory, kind: str) -> None:
+        self.memory, self.kind = memory, kind
+
+    def get(self, path: Sequence[str]) -> Entry | None:
+        """Return the item at a path; None if there is none, or it has expired."""
+        try:
+            entry = self.memory.get(self._name(path))
+        except NotFound:
+            return None
+        return entry if self._is_item(entry) and not expired(entry) else None
+
+    def put(self, drafts: Sequence[Draft]) -> list[Entry]:
+        """Store items in place of those at the same paths; return their entries.
+
+        Raises Invalid if a path is too long to be a name, and Conflict if another entry has it.
+        """
+        found: dict[int, Entry] = {}
+        for place, draft in enumerate(drafts):
+            if (entry := self._replace(draft)) is not None:
+                found[place] = entry
+        new = [draft for place, draft in enumerate(drafts) if place not in found]
+        try:
+            added = iter(self.memory.remember_many([self._add(draft) for draft in new]) if new else [])
+        except Conflict:  # another process was first with one of them
+            added = iter([self._replace(draft) or self.memory.apply(self._add(draft)) for draft in new])
+        return [found[place] if place in found else next(added) for place in range(len(drafts))]
+
+    def delete(self, path: Sequence[str]) -> bool:
+        """Move the item at a path to the trash; return whether there was one."""
+        name = self._name(path)
+        try:
+            known = self._is_item(self.memory.get(name))
+        except NotFound:
+            return False
+        return known and self.memory.forget(name)
+
+    def below(self, prefix: Sequence[str] = (), *, past: bool = False) -> Iterator[Entry]:
+        """Iterate over the items below a path, in the order of their names; with `past`, expired ones too."""
+        start = f"{self._name(prefix)}/" if prefix else f"{self.kind}:"
+        end = start[:-1] + chr(ord(start[-1]) + 1)  # the first name that is not below
+        after: Entry | str = Cursor(start, "").text(Sort.NAME)
+        while page := self.memory.list(sort=Sort.NAME, include_past=True, limit=PAGE, after=after):
+            for entry in page:
+                if str(entry.name) >= end:
+                    return
+                if self._is_item(entry) and (past or not expired(entry)):
+                    yield entry
+            after = page[-1]
+
+    def path(self, entry: Entry) -> tuple[str, ...]:
+        """Return the path of an item."""
+        parts = str(entry.name)[len(self.kind) + 1 :].split("/")
+        return tuple("" if part == EMPTY else unquote(part, errors="surrogatepass") for part in parts)
+
+    def extend(self, entry: Entry, valid_until: int) -> None:
+        """Let an item expire later."""
+        self.memory.apply(Write(entry.id, valid_until=valid_until))
+
+    def _name(self, path: Sequence[str]) -> str:
+        return f"{self.kind}:" + "/".join(map(_segment, path))
+
+    def _is_item(self, entry: Entry) -> bool:
+        return self.kind in entry.tags
+
+    def _add(self, draft: Draft) -> Add:
+        return Add(
+            draft.content,
+            self._name(draft.path),
+            tags=[self.kind],
+            context=draft.context,
+            valid_until=draft.valid_until,
+        )
+
+    def _replace(self, draft: Draft) -> Entry | None:
+        """Write a draft to the item at its path; None if there is none."""
+        name = self._name(draft.path)
+        try:
+            if not self._is_item(self.memory.get(name)):
+                raise Conflict(f"{name!r} is the name of another entry; rename that entry, or use another key")
+            return self.memory.apply(
+                Write(name, draft.content, context=draft.context or "", valid_until=draft.valid_until or "")
+            )
+        except NotFound:
+            return None
+
+
+def expired(entry: Entry) -> bool:
+    """Return whether the time to live of an item is over. A date that its text states is none."""
+    until = None if entry.validity_inferred else entry.valid_until
+    return until is not None and until <= _clock.now()
+
+
+def as_json(value: object, what: str) -> str:
+    """Return a value as JSON text that every database can store. Raises NotJson."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text.encode()
+    except UnicodeEncodeError:  # lone surrogates are valid JSON if they are escaped
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotJson(f"{what} is not JSON: {error}") from None
+    return text
+
+
+def _segment(text: Any) -> str:
+    """Return a part of a path as it is in a name: without slashes, control characters and spaces at its ends."""
+    if not isinstance(text, str):
+        raise NotJson(f"a key is text, not {type(text).__name__}")
+    escaped = "".join(
+        c if c.isprintable() and c not in "%/" else quote(c, safe="", errors="surrogatepass") for c in text
+    )
+    return re.sub(r"^ | $", "%20", escaped) or EMPTY
