@@ -18,6 +18,10 @@ FORMAT = 1
 LONGEST = 1_000
 """Characters of an id of a thread, a namespace, a checkpoint or a task."""
 
+_COLUMNS = ("thread", "namespace", "id", "parent", "run", "format", "metadata", "type", "state", "hash")
+_WRITE_COLUMNS = ("task", "number", "path", "channel", "type", "value", "hash")
+"""The columns that the queries `get` and `writes` return."""
+
 
 class GraphCheckpoints:
     """The checkpoints of an agent's graphs, as `mem.graphs`."""
@@ -93,8 +97,13 @@ class GraphCheckpoints:
         """
         _check_id(target, "thread")
         with self._store.database.write(self._store.agent) as tx:
-            for query in ("graphs.copy", "graphs.copy_writes"):
-                tx.run(query, source=source, target=target)
+            for thread, namespace, id, _ in tx.all("graphs.of_thread", thread=source):
+                key = {"namespace": namespace, "id": id}
+                (row,) = tx.all("graphs.get", thread=thread, **key)
+                tx.run("graphs.add", **dict(zip(_COLUMNS, row, strict=True)) | {"thread": target})
+                for write in tx.all("graphs.writes", thread=thread, **key):
+                    values = dict(zip(_WRITE_COLUMNS, write, strict=True))
+                    tx.run("graphs.write_add", thread=target, namespace=namespace, checkpoint=id, **values)
 
     def keep(self, thread: str, needed: Collection[tuple[str, str]]) -> None:
         """Delete the checkpoints of a thread, except those of these namespaces and ids. Cannot be undone."""

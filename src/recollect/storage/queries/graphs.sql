@@ -37,12 +37,6 @@ DELETE FROM graph_checkpoints WHERE agent = :agent AND thread = :thread AND name
 -- name: drop_thread
 DELETE FROM graph_checkpoints WHERE agent = :agent AND thread = :thread
 
--- name: copy
-INSERT INTO graph_checkpoints (agent, thread, namespace, id, parent, run, format, metadata, type, state, hash)
-SELECT agent, CAST(:target AS TEXT), namespace, id, parent, run, format, metadata, type, state, hash
-FROM graph_checkpoints WHERE agent = :agent AND thread = :source
-ON CONFLICT (agent, thread, namespace, id) DO NOTHING
-
 -- name: write_put
 INSERT INTO graph_writes (agent, thread, namespace, checkpoint, task, number, path, channel, type, value, hash)
 VALUES (:agent, :thread, :namespace, :checkpoint, :task, :number, :path, :channel, :type, :value, :hash)
@@ -65,9 +59,3 @@ WHERE agent = :agent AND thread = :thread AND namespace = :namespace AND checkpo
 
 -- name: drop_thread_writes
 DELETE FROM graph_writes WHERE agent = :agent AND thread = :thread
-
--- name: copy_writes
-INSERT INTO graph_writes (agent, thread, namespace, checkpoint, task, number, path, channel, type, value, hash)
-SELECT agent, CAST(:target AS TEXT), namespace, checkpoint, task, number, path, channel, type, value, hash
-FROM graph_writes WHERE agent = :agent AND thread = :source
-ON CONFLICT (agent, thread, namespace, checkpoint, task, number) DO NOTHING
