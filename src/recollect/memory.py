@@ -334,11 +334,11 @@ class Memory:
     @overload
     def forget(self, name_or_id: str, *, erase: Literal[True], if_version: str | None = None) -> Receipt: ...
     def forget(self, name_or_id: str, *, erase: bool = False, if_version: str | None = None) -> bool | Receipt:
-        """Move an entry to the trash; return False if there is none. `restore()` brings it back until the trash
-        expires.
+        """Move an entry to the trash, with the former values that `upsert` kept; return False if there is none.
+        `restore()` brings them back until the trash expires.
 
         With `erase=True` the text is removed permanently, also from the trash: from every table, index, log and free
-        page, with the former values that `upsert` kept. The receipt lists what was removed and verified.
+        page, with the former values. The receipt lists what was removed and verified.
 
         Raises Stale if `if_version` is given and the entry has another version; with `erase=True`, NotFound if there is
         no such entry.

@@ -136,6 +136,61 @@ def test_restore_undoes_a_retraction(mem: Memory, clock: FixedClock) -> None:
     assert contents(mem.recall("deploy")) == ["We deploy on Tuesdays"]
 
 
+def test_former_values_go_to_the_trash_with_their_note_and_come_back_with_it(
+    mem: Memory, home: Home, clock: FixedClock
+) -> None:
+    mem.upsert("staging port", "port 5431")
+    for port in ("port 5432", "port 5433"):
+        clock.advance(DAY)
+        note = mem.upsert("staging port", port)
+    first = next(one for one in mem.list(include_past=True) if one.content == "port 5431")
+    mem.forget(first.id)
+    clock.advance(DAY)
+    mem.forget("staging port")
+    assert mem.recall("port", include_past=True) == []
+    assert mem.recall("port", as_of=clock.now() - 2 * DAY) == []
+    assert mem.list(include_past=True) == []
+    assert [one.after.get("content") for one in mem.history(note.id)[:2]] == ["port 5431", "port 5432"]
+    assert [one.entry.content for one in mem.trash()] == ["port 5433", "port 5432", "port 5431"]
+    assert home.agent("ben").trash() == []
+    assert mem.restore("staging port").id == note.id
+    # What was forgotten before stays in the trash.
+    assert contents(mem.recall("port", include_past=True)) == ["port 5433", "port 5432"]
+    assert [one.entry.id for one in mem.trash()] == [first.id]
+    assert contents(mem.recall("port", as_of=clock.now() - 2 * DAY)) == ["port 5432"]
+    assert home.check().findings == ()
+
+
+def test_more_former_values_than_a_page_of_the_log_come_back(mem: Memory, clock: FixedClock) -> None:
+    for number in range(205):
+        clock.advance(1_000)
+        mem.upsert("build", f"number {number}")
+    mem.forget("build")
+    assert mem.list(include_past=True) == []
+    mem.restore("build")
+    assert len(mem.list(include_past=True, limit=1_000)) == 205
+    assert mem.trash() == []
+
+
+def test_an_entry_that_was_superseded_stays_when_its_successor_is_forgotten(mem: Memory) -> None:
+    mem.remember("We deploy on Fridays", name="deploy day")
+    mem.supersede("deploy day", "We deploy on Tuesdays")
+    mem.forget("deploy day")
+    assert contents(mem.recall("deploy", include_past=True)) == ["We deploy on Fridays"]
+
+
+def test_a_conversation_that_ends_takes_its_notes_along_with_their_former_values(
+    mem: Memory, clock: FixedClock
+) -> None:
+    talk = mem.conversations.start()
+    talk.user("The build takes a while.")
+    mem.remember("number 1", name="build", scope="conversation", conversation=talk)
+    clock.advance(1_000)
+    mem.upsert("build", "number 2")
+    talk.end()
+    assert "number" not in str(contents(mem.recall("number", include_past=True, conversation=talk)))
+
+
 def test_restore_leaves_a_note_that_was_upserted_as_it_is(mem: Memory, clock: FixedClock) -> None:
     mem.upsert("staging port", "5432")
     clock.advance(DAY)
@@ -163,7 +218,7 @@ def test_restore_undoes_the_supersession_of_a_note_that_was_upserted(mem: Memory
     clock.advance(DAY)
     mem.upsert("staging port", "5435")
     assert (mem.restore("staging port").id, mem.get("staging port").content) == (note.id, "5433")
-    assert [one.entry.content for one in mem.trash()] == ["5435"]
+    assert [one.entry.content for one in mem.trash()] == ["5435", "5434"]
     mem.retract("staging port")
     assert mem.restore("staging port").content == "5433"
 

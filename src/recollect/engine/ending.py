@@ -188,6 +188,8 @@ class _Ending:
     def _clear(self, work: Work, now: int) -> None:
         own = work.tx.all("history.in_conversation", conversation=self._info.id)
         for (entry_id,) in own:
+            if entries.find(work.tx, entry_id) is None:  # a former value, which has left with its note
+                continue
             remember.apply(work, checked(Remove(entry_id)), actor=self._store.agent, now=now)
         self.result = replace(self.result, cleared=len(own))
 

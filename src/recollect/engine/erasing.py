@@ -19,6 +19,7 @@ from recollect import text
 from recollect.concepts import concept_tags
 from recollect.engine import superseding
 from recollect.engine.agent_store import Store, Work, document
+from recollect.engine.former_values import former_values, is_former_value
 from recollect.engine.remember import apply, put_back
 from recollect.errors import Corrupt, NotFound, RecollectError
 from recollect.model.entry import Entry
@@ -81,13 +82,13 @@ def erase(
         entry_id = entries.find(tx, target) or entries.removed_id(tx, target)
         if entry_id is None:
             raise NotFound(f"nothing is remembered under {target!r}, and nothing is in the trash; nothing was erased")
-        former = superseding.former_values(tx, entry_id, trash=True)
+        former = former_values(tx, entry_id, trash=True)
         known = _of_all(contents_of, tx, [entry_id, *former]) | _of_all(_labels, tx, [entry_id, *former])
     stores = existing(store, beside)
     common = common_terms(stores, terms_of(known), [entry_id, *former])
     with store.write() as work:
         tx = work.tx
-        former = superseding.former_values(tx, entry_id, trash=True)  # an upsert may have kept one meanwhile
+        former = former_values(tx, entry_id, trash=True)  # an upsert may have kept one meanwhile
         ids = [entry_id, *former]
         contents = _of_all(contents_of, tx, ids)
         texts = contents | _of_all(_labels, tx, ids) | known
@@ -152,7 +153,7 @@ def _note_of(tx: Transaction, entry_id: str, contents: Set[str]) -> Entry | None
     removal = None if found else entries.last_removal(tx, entry_id)
     before = dict(zip(COLUMNS, found, strict=True)) if found else removal.before if removal else {}
     note_id, closed_at = before.get("superseded_by"), before.get("closed_at")
-    if note_id is None or closed_at is None or not superseding.is_former_value(tx, entry_id, closed_at):
+    if note_id is None or closed_at is None or not is_former_value(tx, entry_id, closed_at):
         return None
     note = entries.get(tx, note_id)
     if note is None or note.content in contents or contents.isdisjoint(contents_of(tx, note_id)):

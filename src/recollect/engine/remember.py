@@ -13,6 +13,7 @@ from recollect import names, text
 from recollect.concepts import concept_tags
 from recollect.engine import log_replay
 from recollect.engine.agent_store import Work, document
+from recollect.engine.former_values import former_values, removed_with
 from recollect.errors import Conflict, Invalid, NotFound, Stale
 from recollect.model.entry import Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.operation import (
@@ -113,7 +114,11 @@ def restore(
 
 
 def put_back(work: Work, entry: Entry, actor: str, now: int) -> None:
-    """Store an entry that was removed under its id; its name and aliases must be free."""
+    """Store an entry that was removed under its id, with its former values; its name and aliases must be free."""
+    removal = entries.last_removal(work.tx, entry.id)
+    for former in removed_with(work.tx, removal) if removal is not None else ():
+        if former.before and entries.get(work.tx, former.entry_id) is None:
+            put_back(work, entries.from_snapshot(former.entry_id, former.before), actor, now)
     store(work, entry, now)
     for alias in entry.aliases:
         work.tx.run("names.bind", name=alias, entry_id=entry.id, canonical=0)
@@ -273,6 +278,8 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
         raise NotFound(f"nothing is remembered under {remove.target!r}; `list` and `recall` show what there is")
     old, readable = found
     entry = old.entry
+    for former in former_values(work.tx, entry.id):
+        _remove(work, Remove(former), actor, now)
     # For a corrupt entry, only the index has the terms.
     terms = document(entry) if readable else work.index.terms_of(work.tx, work.counters, old.doc)
     work.index.remove(work.tx, work.counters, old.doc, entry.id, terms)

@@ -14,6 +14,7 @@ from recollect.clock import iso
 from recollect.concepts import concept_tags
 from recollect.engine import remember
 from recollect.engine.agent_store import Work
+from recollect.engine.former_values import former_values, is_former_value
 from recollect.errors import Conflict, Denied, Invalid
 from recollect.model.entry import Entry, Origin, Scope
 from recollect.model.operation import Add, Remove, Revision, Write
@@ -22,8 +23,6 @@ from recollect.storage.database import Transaction
 
 __all__ = [
     "close_for",
-    "former_values",
-    "is_former_value",
     "keep_past",
     "must_be_open",
     "reopen",
@@ -283,22 +282,6 @@ def replaced_by(tx: Transaction, entry_id: str) -> list[str]:
     """Return the ids of the entries that were closed because this one holds instead, newest first."""
     former = set(former_values(tx, entry_id))
     return [other for other, _ in entries.superseded(tx, entry_id) if other not in former]
-
-
-def is_former_value(tx: Transaction, entry_id: str, closed_at: int) -> bool:
-    """Return whether a superseded entry is a former value that an upsert kept: it was created and closed at once, so
-    no operation has closed it.
-    """
-    if not entry_id.startswith(names.id_prefix(closed_at)):
-        return False
-    logged = entries.revisions(tx, entry_id, legible=True)
-    return not any(revision.operation == "write" and revision.after.get("closed_at") for revision in logged)
-
-
-def former_values(tx: Transaction, note_id: str, *, trash: bool = False) -> list[str]:
-    """Return the ids of the former values of a note, newest first; with `trash`, then those in the trash."""
-    found = [*entries.superseded(tx, note_id), *(entries.removed_superseded(tx, note_id) if trash else ())]
-    return [entry_id for entry_id, closed_at in found if is_former_value(tx, entry_id, closed_at)]
 
 
 def must_be_open(entry: Entry) -> None:

@@ -9,9 +9,10 @@ from typing import Any
 from recollect import names
 from recollect.clock import LAST
 from recollect.compat.figures import CHECKPOINTS_CLEANED, CONVERSATIONS_TRIMMED, ENTRIES_MERGED, compaction
-from recollect.engine import conversation_search, embedding, ending, erasing, superseding
+from recollect.engine import conversation_search, embedding, ending, erasing
 from recollect.engine.agent_store import PAGE, Store, Work, document, every
 from recollect.engine.agent_store import reindex as build_index
+from recollect.engine.former_values import former_values
 from recollect.errors import Conflict, Corrupt, RecollectError
 from recollect.model.entry import Category
 from recollect.model.history import Lane
@@ -124,6 +125,8 @@ def _clear(job_run: JobRun, store: Store, before: int) -> None:
             rows = step.tx.all("tidying.left_over", after=last, written=written, before=before, limit=BATCH)
             left = entries.stored(step.tx, [entry_id for (entry_id,) in rows])
             for found in left.values():
+                if entries.find(step.tx, found.entry.id) is None:  # a former value, which has left with its note
+                    continue
                 step.remove(found.entry, "its conversation is over, or was never there")
         job_run.count("cleared", len(rows))
         if len(rows) < BATCH:
@@ -174,7 +177,7 @@ def _expire(work: Work, before: int, kept: Sequence[str], after: int, now: int) 
     # The rows stay as tombstones: sequence numbers have no gaps, and the history shows that there was an entry.
     work.tx.run("tidying.expire", seqs=rows)
     for _, entry_id, actor in found:
-        if former := superseding.former_values(work.tx, entry_id):
+        if former := former_values(work.tx, entry_id):
             erasing.purge(work, former, actor=actor, now=now)
     return rows
 
