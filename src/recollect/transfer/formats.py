@@ -15,7 +15,17 @@ from recollect.model.entry import Category
 from recollect.model.transfer import Format, Imported
 from recollect.transfer import restoring
 from recollect.transfer.archive import HomeDatabases, Progress, file_errors, is_archive, opened, quiet
-from recollect.transfer.importers import chatgpt, claude, mcp_memory, mem0, memory_folder, obsidian, transcripts
+from recollect.transfer.importers import (
+    chatgpt,
+    claude,
+    gemini,
+    letta,
+    mcp_memory,
+    mem0,
+    memory_folder,
+    obsidian,
+    transcripts,
+)
 from recollect.transfer.importers.reading import each, files, links, objects
 from recollect.transfer.importers.reading import line as one_line
 from recollect.transfer.importers.values import ImportedItem, Read, Remark
@@ -27,23 +37,45 @@ __all__ = ["import_", "recognise"]
 FIRST_LINE = 1 << 20
 LINES = 8
 """How many lines of a file are looked at to detect its format."""
-PARTS = (".json", ".jsonl")
+PARTS = (".json", ".jsonl", ".af", ".html")
 """Suffixes of the files in a folder whose content is looked at to detect its format."""
 PROBED = 100
 """How many of each suffix are looked at."""
+MEM0 = ("results", "memories")
+"""Lists of memories of mem0."""
 LISTED = 10
 """How many paths a remark lists."""
 _READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
     Format.MCP_MEMORY: mcp_memory.read,
     Format.CHATGPT: chatgpt.read,
     Format.CLAUDE: claude.read,
+    Format.GEMINI: gemini.read,
+    Format.LETTA: letta.read,
     Format.MEM0: mem0.read,
     Format.OBSIDIAN: obsidian.read,
     Format.MEMORY_FOLDER: memory_folder.read,
     Format.CONVERSATION: memory_folder.read_conversation,
 }
+_OBJECTS: Sequence[tuple[Format, Callable[[Mapping[str, Any]], bool]]] = (
+    (Format.CHATGPT, lambda value: isinstance(value.get("mapping"), dict)),
+    (Format.CLAUDE, claude.is_claude),
+    (Format.LETTA, letta.is_agent_file),
+    (Format.GEMINI, gemini.is_activity),
+    (Format.MCP_MEMORY, mcp_memory.is_graph),
+    (Format.MEM0, lambda value: "memory" in value or any(isinstance(value.get(key), list) for key in MEM0)),
+    (Format.CONVERSATION, lambda value: isinstance(value.get("messages"), list)),
+)
+"""How the first object of a JSON file tells its format."""
 _TRANSCRIPTS = (Format.CLAUDE_CODE, Format.CODEX)
-_IN_FOLDERS = (Format.CHATGPT, Format.CLAUDE, *_TRANSCRIPTS, Format.MCP_MEMORY, Format.MEM0)
+_IN_FOLDERS = (
+    Format.CHATGPT,
+    Format.CLAUDE,
+    *_TRANSCRIPTS,
+    Format.GEMINI,
+    Format.LETTA,
+    Format.MCP_MEMORY,
+    Format.MEM0,
+)
 """Formats whose files may be in a folder with others, in the order in which they are preferred."""
 _WHOLE_FOLDERS = (Format.CHATGPT, Format.CLAUDE, Format.OBSIDIAN, Format.MEMORY_FOLDER)
 """Formats whose readers take the folder."""
@@ -83,6 +115,9 @@ def _of_file(path: Path) -> Format | None:
     if path.suffix.lower() in (".md", ".markdown"):
         path.stat()
         return Format.MEMORY_FOLDER if path.resolve().parent.name == ".memory" else Format.OBSIDIAN
+    if path.suffix.lower() in (".html", ".htm"):
+        with opened(path) as file:
+            return Format.GEMINI if gemini.is_page(file.read(FIRST_LINE).decode("utf-8", "replace")) else None
     with opened(path) as file:
         lines = [file.readline(FIRST_LINE) for _ in range(LINES)]
     if is_archive(lines[0]):
@@ -109,13 +144,10 @@ def _row(line: bytes) -> Mapping[str, Any]:
 
 
 def _of_object(value: Mapping[str, Any]) -> Format | None:
-    if isinstance(value.get("mapping"), dict):
-        return Format.CHATGPT
-    if claude.is_claude(value):
-        return Format.CLAUDE
-    if "memory" in value or isinstance(value.get("results"), list):
-        return Format.MEM0
-    return Format.CONVERSATION if isinstance(value.get("messages"), list) else None
+    for kind, recognised in _OBJECTS:
+        if recognised(value):
+            return kind
+    return None
 
 
 def _read(kind: Format, path: Path, done: Read, writer: ImportWriter) -> Iterator[ImportedItem]:

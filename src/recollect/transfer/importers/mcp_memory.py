@@ -4,16 +4,21 @@ A relation becomes a line in the note of its source entity, with a link to the t
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from recollect.errors import Invalid
 from recollect.transfer.archive import opened
-from recollect.transfer.importers.reading import clean, line, name
+from recollect.transfer.importers.reading import clean, first, line, mappings, name
 from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
 
-__all__ = ["read"]
+__all__ = ["is_graph", "read"]
+
+
+def is_graph(value: Mapping[str, Any]) -> bool:
+    """True if an object is the whole graph, as the server's tool `read_graph` returns it."""
+    return isinstance(value.get("entities"), list) and isinstance(value.get("relations"), list)
 
 
 def read(path: Path, done: Read) -> Iterator[ImportedItem]:
@@ -51,6 +56,11 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    graph = first(path)
+    if is_graph(graph):
+        yield from ({**one, "type": "entity"} for one in mappings(graph.get("entities")))
+        yield from ({**one, "type": "relation"} for one in mappings(graph.get("relations")))
+        return
     with opened(path) as file:
         for number, text in enumerate(file, 1):
             if not text.strip():

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from recollect.errors import Invalid
-from recollect.transfer.importers.reading import clean, line, moment, objects
+from recollect.transfer.importers.reading import clean, line, mapping, moment, objects
 from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
 
 __all__ = ["read"]
@@ -21,7 +21,10 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
             raise Invalid(f"{path} holds no memories of mem0: an item has neither 'memory' nor 'results'")
         for memory in listed:
             number += 1
-            content = clean(memory.get("memory")) if isinstance(memory, Mapping) else ""
+            if mapping(memory).get("state") == "deleted":
+                yield Remark(f"memory {number} of the file was deleted, and was left out")
+                continue
+            content = clean(mapping(memory).get("memory") or mapping(memory).get("content"))
             if not content.strip():
                 yield Remark(f"memory {number} of the file is empty, and was left out")
                 continue
