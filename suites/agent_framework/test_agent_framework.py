@@ -73,6 +73,16 @@ async def test_a_tool_result_is_never_taken_for_what_the_user_said(location: str
     provider.close()
 
 
+async def test_what_another_program_says_in_the_conversation_is_a_message(location: str) -> None:
+    provider = HistoryProvider(location)
+    await provider.save_messages("s", SAID)
+    with recollect.open(location) as home:
+        mem = home.agent("default")
+        mem.conversations.get(mem.conversations.list()[0].id).user("Thank you.")
+    assert texts(await provider.get_messages("s")) == [*texts(SAID), ("user", "Thank you.")]
+    provider.close()
+
+
 async def test_the_sessions_of_another_agent_are_out_of_reach(location: str) -> None:
     hers, his = HistoryProvider(location, agent="ana"), HistoryProvider(location, agent="ben")
     await hers.save_messages("s", SAID)

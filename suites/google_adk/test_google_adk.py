@@ -140,6 +140,19 @@ async def test_a_tool_result_is_never_taken_for_what_the_user_said(location: str
     service.close()
 
 
+async def test_what_another_program_says_in_the_conversation_is_an_event(location: str) -> None:
+    service = SessionService(location)
+    await service.create_session(**ANA, session_id="s1", state={"step": 1})
+    with recollect.open(location) as home:
+        mem = home.agent("default")
+        mem.conversations.get(mem.conversations.list()[0].id).user("Thank you.")
+    found = await service.get_session(**ANA, session_id="s1")
+    assert found is not None
+    assert [(event.author, event.content.parts[0].text) for event in found.events] == [("user", "Thank you.")]
+    assert found.state == {"step": 1}
+    service.close()
+
+
 async def test_the_sessions_of_another_agent_are_out_of_reach(location: str) -> None:
     hers, his = SessionService(location, agent="one"), SessionService(location, agent="two")
     session = await hers.create_session(**ANA, session_id="s1", state={"user:name": "Ana"})

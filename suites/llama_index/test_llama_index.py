@@ -89,6 +89,16 @@ async def test_a_block_gives_the_context_and_keeps_what_leaves_the_short_term_me
     store.close(), block.close()
 
 
+def test_what_another_program_says_in_the_conversation_is_a_message(location: str) -> None:
+    store = ChatStore(location)
+    store.set_messages("s", SAID)
+    with recollect.open(location) as home:
+        mem = home.agent("default")
+        mem.conversations.get(mem.conversations.list()[0].id).user("Thank you.")
+    assert store.get_messages("s") == [*SAID, ChatMessage("Thank you.", role=MessageRole.USER)]
+    store.close()
+
+
 def test_the_messages_of_another_agent_and_another_framework_are_out_of_reach(location: str) -> None:
     hers, his = ChatStore(location, agent="ana"), ChatStore(location, agent="ben")
     hers.set_messages("s", SAID)

@@ -104,6 +104,21 @@ async def test_a_history_belongs_to_its_agent_and_is_not_one_of_another_framewor
         assert await other.messages() == []
 
 
+async def test_what_another_program_says_in_the_conversation_is_a_message(location: str) -> None:
+    async with History("s", location) as history:
+        await history.add([said("Which port?")])
+        with recollect.open(location) as home:
+            mem = home.agent("default")
+            talk = mem.conversations.get(mem.conversations.list()[0].id)
+            talk.assistant("Port 8080.")
+            talk.user("Thank you.")
+        assert [message.parts[0].content for message in await history.messages()] == [
+            "Which port?",
+            "Port 8080.",
+            "Thank you.",
+        ]
+
+
 @pytest.mark.parametrize("bad", ["x" * 10_000, "", "a\nb", "\ud800", 7])
 async def test_a_session_id_that_cannot_be_stored_is_refused(location: str, bad: str) -> None:
     with pytest.raises(recollect.Invalid):

@@ -51,7 +51,11 @@ class HistoryProvider(agent_framework.HistoryProvider):
         self, session_id: str | None, *, state: dict[str, Any] | None = None, **_: Any
     ) -> list[Message]:
         """Return the messages of a session, in order."""
-        return [Message.from_dict(item) for item in await in_thread(self._log(session_id).items)]
+        items = await in_thread(self._log(session_id).items)
+        # What another program appended to the conversation has only a role and a text.
+        return [
+            Message.from_dict(one) if "contents" in one else Message(one["role"], [one["content"]]) for one in items
+        ]
 
     async def save_messages(
         self, session_id: str | None, messages: Sequence[Message], *, state: dict[str, Any] | None = None, **_: Any

@@ -34,6 +34,8 @@ __all__ = ["MemoryService", "SessionService"]
 PREFIX, STATE = "adk", "adk-state"
 CREATED = "session"
 """Type of the first item of a session: its state when it was created."""
+RECENT = 20
+"""Among how many of the last events one that is sent again is looked for."""
 MOST = 10
 """How many memories a search returns at most."""
 
@@ -129,10 +131,12 @@ class SessionService(_Service, BaseSessionService):
         self._share(key, state)
 
     def _append(self, key: tuple[str, str, str], event: Event) -> None:
-        if self._log(*key).is_empty():
+        log = self._log(*key)
+        if not (recent := log.items(RECENT)):
             raise SessionNotFoundError(f"Session {key[2]} not found.")
-        self._add_new(key, [event])
-        self._share(key, event.actions.state_delta)
+        if event.id not in {item.get("id") for item in recent}:
+            log.add([event.model_dump(mode="json")], message_of)
+            self._share(key, event.actions.state_delta)
 
     def _share(self, key: tuple[str, str, str], state: Mapping[str, Any]) -> None:
         for start, owner in (("app:", key[:1]), ("user:", key[:2])):
@@ -148,12 +152,12 @@ class SessionService(_Service, BaseSessionService):
         log = self._log(*key)
         if not (items := log.items()):
             return None
-        changes = [item["state"] if item.get("type") == CREATED else item["actions"]["state_delta"] for item in items]
+        changes = [item["state"] if item.get("type") == CREATED else _delta(item) for item in items]
         state = {name: value for change in changes for name, value in change.items()}
         state = {name: value for name, value in state.items() if not name.startswith(("app:", "user:"))}
         state |= {f"app:{name}": value for name, value in self._shared(key[0]).items()}
         state |= {f"user:{name}": value for name, value in self._shared(*key[:2]).items()}
-        events = [Event.model_validate(item) for item in items if item.get("type") != CREATED]
+        events = [_event_of(item) for item in items if item.get("type") != CREATED]
         if config is not None and config.num_recent_events is not None:
             events = events[-config.num_recent_events :] if config.num_recent_events else []
         if config is not None and config.after_timestamp is not None:
@@ -206,6 +210,18 @@ def _key_of(chat_id: str | None) -> tuple[str, ...]:
     """Return app, user and session of a chat id; nothing if it is not one of a session."""
     start = f"{PREFIX}:["
     return tuple(json.loads(chat_id[len(start) - 1 :])) if chat_id is not None and chat_id.startswith(start) else ()
+
+
+def _delta(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    return (item.get("actions") or {}).get("state_delta") or {}
+
+
+def _event_of(item: Mapping[str, Any]) -> Event:
+    """Return the event of an item; what another program appended to the conversation has only a role and a text."""
+    if "author" in item:
+        return Event.model_validate(item)
+    author, role = ("user", "user") if item["role"] == "user" else ("agent", "model")
+    return Event(author=author, content=types.Content(role=role, parts=[types.Part(text=item["content"])]))
 
 
 def _memory_of(turn: Turn) -> MemoryEntry:

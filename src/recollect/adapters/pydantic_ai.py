@@ -51,7 +51,7 @@ class History:
     async def messages(self, limit: int | None = None) -> list[ModelMessage]:
         """Return the messages in order; with a limit, the last ones."""
         self._opened.ensure_open()
-        return ModelMessagesTypeAdapter.validate_python(await in_thread(self._log.items, limit))
+        return ModelMessagesTypeAdapter.validate_python(list(map(as_message, await in_thread(self._log.items, limit))))
 
     async def add(self, messages: Sequence[ModelMessage]) -> None:
         """Append messages, all of them or none. Their instructions are not stored: each run makes its own.
@@ -85,6 +85,15 @@ class History:
 
     async def __aexit__(self, *_: object) -> None:
         await in_thread(self.close)
+
+
+def as_message(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an item as a message: what another program appended to the conversation has only a role and a text."""
+    if "parts" in item:
+        return item
+    if item["role"] == "assistant":
+        return {"kind": "response", "parts": [{"part_kind": "text", "content": item["content"]}]}
+    return {"kind": "request", "parts": [{"part_kind": "user-prompt", "content": item["content"]}]}
 
 
 def message_of(item: Mapping[str, Any]) -> Mapping[str, Any]:
