@@ -28,6 +28,8 @@ class Format(StrEnum):
     """An agent file (`.af`) of Letta."""
     MEM0 = "mem0"
     """Memories of mem0 as JSON: a list, or an object with `results`."""
+    OPENCLAW = "openclaw"
+    """A workspace of OpenClaw: `MEMORY.md` and daily notes."""
     OBSIDIAN = "obsidian"
     """A folder of markdown notes, or one note."""
     MEMORY_FOLDER = "memory-folder"

@@ -24,6 +24,7 @@ from recollect.transfer.importers import (
     mem0,
     memory_folder,
     obsidian,
+    openclaw,
     transcripts,
 )
 from recollect.transfer.importers.reading import each, files, links, objects
@@ -52,6 +53,7 @@ _READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
     Format.GEMINI: gemini.read,
     Format.LETTA: letta.read,
     Format.MEM0: mem0.read,
+    Format.OPENCLAW: openclaw.read,
     Format.OBSIDIAN: obsidian.read,
     Format.MEMORY_FOLDER: memory_folder.read,
     Format.CONVERSATION: memory_folder.read_conversation,
@@ -77,7 +79,7 @@ _IN_FOLDERS = (
     Format.MEM0,
 )
 """Formats whose files may be in a folder with others, in the order in which they are preferred."""
-_WHOLE_FOLDERS = (Format.CHATGPT, Format.CLAUDE, Format.OBSIDIAN, Format.MEMORY_FOLDER)
+_WHOLE_FOLDERS = (Format.CHATGPT, Format.CLAUDE, Format.OPENCLAW, Format.OBSIDIAN, Format.MEMORY_FOLDER)
 """Formats whose readers take the folder."""
 
 
@@ -96,6 +98,8 @@ def _of_folder(path: Path) -> Format | None:
     saved = path.glob("conversations/*.json")
     if path.name == ".memory" or any(mark.exists() for mark in marks) or next(categories, None) or next(saved, None):
         return Format.MEMORY_FOLDER
+    if openclaw.is_workspace(path):
+        return Format.OPENCLAW
     if not (path / ".obsidian").is_dir():
         found = {_of_part(file) for suffix in PARTS for file in files(path, suffix)[:PROBED]}
         if kind := next((kind for kind in _IN_FOLDERS if kind in found), None):

@@ -1,5 +1,5 @@
 """Reader for a folder of Obsidian notes, or a single note. The file name becomes the note's name, links are kept, and
-tags, aliases and dates come from the frontmatter.
+tags, aliases and dates come from the frontmatter. Its other properties become the context of the note.
 
 Only files inside the folder are read; hidden folders and symbolic links are skipped.
 """
@@ -59,6 +59,7 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
             name=called,
             aliases=[one for found in fields.get("aliases", fields.get("alias", [])) if (one := name(found))],
             tags=list(dict.fromkeys(tags))[:MOST_TAGS],
+            context=_properties(text) if fields else None,
             at=next((when for key in ("created", "date") for one in fields.get(key, []) if (when := moment(one))), at),
         )
 
@@ -93,6 +94,20 @@ def frontmatter(text: str) -> tuple[dict[str, list[str]], str]:
         elif last is None or not row.startswith((" ", "\t")):
             return {}, text
     return fields, text[found.end() :]
+
+
+def _properties(text: str) -> str | None:
+    """Return the lines of the frontmatter that are neither tags nor aliases, as they were written."""
+    found = _FRONT.match(text)
+    kept: list[str] = []
+    keep = False
+    for row in found[1].splitlines() if found else ():
+        entry = _KEY.fullmatch(row.rstrip())
+        if entry is not None:
+            keep = entry[1].lower() not in ("tags", "tag", "aliases", "alias")
+        if keep and row.strip():
+            kept.append(row.rstrip())
+    return "\n".join(kept) or None
 
 
 def _values(text: str, *, several: bool) -> list[str]:

@@ -413,12 +413,15 @@ def _plan(one: _Agent, tx: Transaction, add: Add, taken: Collection[str]) -> _Pl
         known = one.known.has_text(_category(add), add.content) if add.name is None else one.known.has_name(add.name)
         return _Plan(None, one.there) if known else _Plan(add, one.added)
     entry = entries.get(tx, bound[0])
-    if entry is None or entry.content == add.content:
+    if entry is None:
+        return _Plan(None, one.there)
+    same = entry.content == add.content
+    if same and add.context in (None, entry.context):
         return _Plan(None, one.there)
     origin = remember.origin_of(add)
     if entries.revisions(tx, entry.id)[-1].actor != ACTOR or not origin.at_least(entry.origin):
-        return _Plan(None, one.there, f"{add.name!r} has another text here, and was left as it is")
-    write = checked(Write(entry.id, content=add.content, tags=add.tags or None, origin=origin))
+        return _Plan(None, one.there, None if same else f"{add.name!r} has another text here, and was left as it is")
+    write = checked(Write(entry.id, content=add.content, tags=add.tags or None, context=add.context, origin=origin))
     assert isinstance(write, Write)
     return _Plan(write, one.changed)
 
