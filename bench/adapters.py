@@ -1,7 +1,7 @@
 """What the adapters cost: an item put, compared with the same `remember`; 1,000 items read, compared with the vendor.
 
-Run it in the environment of a suite, with PYTHONPATH=src and the name of the suite: openai_agents, strands_agents. Each
-figure is the median of several rounds.
+Run it in the environment of a suite, with PYTHONPATH=src and the name of the suite: langchain, langgraph_memory,
+openai_agents, strands_agents. Each figure is the median of several rounds.
 """
 
 import asyncio
@@ -112,4 +112,43 @@ async def strands_agents(folder: Path) -> None:
     )
 
 
-asyncio.run({one.__name__: one for one in (openai_agents, strands_agents)}[sys.argv[1]](Path(tempfile.mkdtemp())))
+async def langgraph_memory(folder: Path) -> None:
+    from langgraph.checkpoint.base import empty_checkpoint
+
+    from recollect.adapters.langgraph import make_async_store, saver
+
+    numbers = iter(range(10**6))
+    async with make_async_store(folder / "store.db") as store, saver(folder / "threads.db") as threads:
+
+        async def put() -> None:
+            number = next(numbers)
+            await store.aput(("services", "staging"), str(number), {"text": text(number)})
+
+        async def step() -> None:
+            state = {**empty_checkpoint(), "channel_values": {"text": text(next(numbers))}}
+            await threads.aput({"configurable": {"thread_id": "t", "checkpoint_ns": ""}}, state, {}, {})
+
+        await compare_put("one item", put, folder, named=True, tags=["langgraph"])
+        await compare_put("one checkpoint", step, folder / "again")
+
+
+async def langchain(folder: Path) -> None:
+    from langchain_core.documents import Document
+
+    from recollect.adapters.langchain import ByteStore, VectorStore
+
+    numbers = iter(range(10**6))
+    papers, values = VectorStore(path=folder / "papers.db"), ByteStore(folder / "values.db")
+
+    async def add() -> None:
+        await papers.aadd_documents([Document(text(next(numbers)))])
+
+    async def put() -> None:
+        await values.amset([(str(next(numbers)), text(1).encode())])
+
+    await compare_put("one document", add, folder, named=True, tags=["langchain-document"])
+    await compare_put("one value", put, folder / "again", named=True, tags=["langchain"])
+
+
+SUITES = (langchain, langgraph_memory, openai_agents, strands_agents)
+asyncio.run({one.__name__: one for one in SUITES}[sys.argv[1]](Path(tempfile.mkdtemp())))

@@ -1,5 +1,6 @@
 """Checkpoints of graphs, and vectors that a caller makes for entries: kept, exported, checked, and never another's."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,3 +144,15 @@ def test_vectors_of_a_caller_are_forgotten_with_the_content_of_the_entry(mem: Me
     mem.forget(other.id)
     mem.restore(other.id)
     assert mem.item_vectors.get("model", [other]) == {}
+
+
+def test_an_erasure_names_the_checkpoints_that_contain_the_text(mem: Memory) -> None:
+    entry = mem.remember("the password is hunter2qz")
+    mem.item_vectors.put("model", [(entry, {"$": b"0000"})])
+    mem.graphs.put(replace(checkpoint("1"), state=b"\x82\xa9hunter2qz\xff"))
+    receipt = mem.forget(entry.id, erase=True)
+    assert any("1 row of the table graph_checkpoints" in line for line in receipt.remaining)
+    assert mem.item_vectors.get("model", [entry]) == {}
+    mem.graphs.delete("t")
+    again = mem.remember("the password is hunter2qz")
+    assert not any("with a word" in line for line in mem.forget(again.id, erase=True).remaining)

@@ -6,21 +6,25 @@ their path, so the items of a namespace are read through the index of names.
 """
 
 import json
+import logging
 import re
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote, unquote
 
-from recollect import Add, Conflict, Cursor, Entry, Memory, NotFound, Sort, SystemClock, Write
+from recollect import Add, Conflict, Cursor, Entry, Memory, NotFound, RecollectError, Sort, SystemClock, Write
 from recollect.adapters.session_log import NotJson
 
-__all__ = ["Draft", "Items", "as_json", "expired"]
+__all__ = ["Draft", "Items", "Sweeper", "as_json", "expired"]
 
 PAGE = 500
 EMPTY = "%"
 """Stands for an empty key."""
 _clock = SystemClock()
+_log = logging.getLogger("recollect.items")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,8 @@ class Items:
 
         Raises Invalid if a path is too long to be a name, and Conflict if another entry has it.
         """
+        with suppress(Conflict):  # most are new, and then one transaction is enough
+            return self.memory.remember_many([self._add(draft) for draft in drafts])
         found: dict[int, Entry] = {}
         for place, draft in enumerate(drafts):
             if (entry := self._replace(draft)) is not None:
@@ -121,6 +127,36 @@ class Items:
             )
         except NotFound:
             return None
+
+
+class Sweeper:
+    """A thread that calls `sweep` at intervals, until it is stopped."""
+
+    def __init__(self, sweep: Callable[[], object]) -> None:
+        self._sweep, self._stopped = sweep, threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def start(self, seconds: float) -> None:
+        """Start the thread, unless it runs already."""
+        if self._thread is None:
+            self._stopped.clear()
+            self._thread = threading.Thread(target=self._run, args=(seconds,), name="recollect-sweeper", daemon=True)
+            self._thread.start()
+
+    def stop(self, timeout: float | None = None) -> bool:
+        """Stop the thread; return False if it still runs after `timeout` seconds."""
+        self._stopped.set()
+        if self._thread is not None:
+            self._thread.join(timeout)
+            self._thread = self._thread if self._thread.is_alive() else None
+        return self._thread is None
+
+    def _run(self, seconds: float) -> None:
+        while not self._stopped.wait(seconds):
+            try:
+                self._sweep()
+            except RecollectError as error:  # the next sweep may succeed
+                _log.warning("expired items stay for now: %s", error)
 
 
 def expired(entry: Entry) -> bool:

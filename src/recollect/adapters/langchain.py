@@ -182,7 +182,7 @@ class VectorStore(vectorstores.VectorStore):
         """Return the documents nearest to a query with their cosines, or with the scores of `recall`."""
         if self._embedded is not None:
             return self._nearest(self._embedded.query(query), k, kwargs.get("filter"))
-        hits = self._opened.memory.recall(query, tags=[self._items.kind], limit=1_000, include_past=True)
+        hits = self._opened.memory.recall(query, tags=[self._items.kind], limit=1_000, include_past=True, record=False)
         scored = [(hit.entry, hit.score) for hit in hits]
         return [(self._document(entry), score) for entry, score in self._kept(scored, kwargs.get("filter"))][:k]
 

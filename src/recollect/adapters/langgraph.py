@@ -6,7 +6,6 @@ page, exported and erased like every other entry.
 
 import json
 import os
-import threading
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -17,7 +16,7 @@ from recollect.adapters.graph_saver import GraphSaver
 from recollect.adapters.homes import Opened, in_thread, missing
 from recollect.adapters.item_filters import covers, matches
 from recollect.adapters.item_search import Embedded
-from recollect.adapters.items import Draft, Items, as_json
+from recollect.adapters.items import Draft, Items, Sweeper, as_json
 
 try:
     from langgraph.store import base
@@ -84,8 +83,7 @@ class _StoreItems:
         self._items = Items(self._opened.memory, "langgraph")
         self._embedded = None if self.embeddings is None else Embedded(self._opened.memory, self.embeddings)
         self._clock = SystemClock()
-        self._sweeper: threading.Thread | None = None
-        self._stopped = threading.Event()
+        self._sweeper = Sweeper(self._sweep)
 
     def _run(self, ops: Iterable[Any]) -> list[Any]:
         """Run operations: first the reads, then the writes, of which the last one to a key counts."""
@@ -145,7 +143,7 @@ class _StoreItems:
         if self._embedded is not None:
             items = [(entry, lambda entry=entry: self._texts(entry)) for entry in entries]
             return self._embedded.nearest(self._embedded.query(query), items)
-        hits = self._opened.memory.recall(query, tags=[self._items.kind], limit=1_000, include_past=True)
+        hits = self._opened.memory.recall(query, tags=[self._items.kind], limit=1_000, include_past=True, record=False)
         return {hit.entry.id: hit.score for hit in hits}
 
     def _namespaces(self, op: Any) -> list[tuple[str, ...]]:
@@ -177,25 +175,11 @@ class _StoreItems:
         return sum(self._items.delete(self._items.path(entry)) for entry in over)
 
     def _start(self, minutes: float | None) -> None:
-        interval = 60 * float(minutes or (self.ttl_config or {}).get("sweep_interval_minutes") or SWEEP_MINUTES)
-        if self.ttl_config and self._sweeper is None:
-            self._stopped.clear()
-            self._sweeper = threading.Thread(target=self._sweep_on, args=(interval,), name="recollect-ttl", daemon=True)
-            self._sweeper.start()
-
-    def _sweep_on(self, seconds: float) -> None:
-        while not self._stopped.wait(seconds):
-            self._sweep()
-
-    def _stop(self, timeout: float | None = None) -> bool:
-        self._stopped.set()
-        if self._sweeper is not None:
-            self._sweeper.join(timeout)
-            self._sweeper = self._sweeper if self._sweeper.is_alive() else None
-        return self._sweeper is None
+        if self.ttl_config:
+            self._sweeper.start(60 * float(minutes or self.ttl_config.get("sweep_interval_minutes") or SWEEP_MINUTES))
 
     def _close(self) -> None:
-        self._stop()
+        self._sweeper.stop()
         self._opened.close()
 
 
@@ -234,7 +218,7 @@ class GraphStore(_StoreItems, base.BaseStore):
 
     def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop the sweeper; return False if it still runs after `timeout` seconds."""
-        return self._stop(timeout)
+        return self._sweeper.stop(timeout)
 
     def close(self) -> None:
         """Close the store. Calls that are running finish; later ones raise RuntimeError."""
@@ -276,7 +260,7 @@ class AsyncGraphStore(_StoreItems, AsyncBatchedBaseStore):
 
     async def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
         """Stop the sweeper; return False if it still runs after `timeout` seconds."""
-        return await in_thread(self._stop, timeout)
+        return await in_thread(self._sweeper.stop, timeout)
 
     async def close(self) -> None:
         """Close the store. Calls that are running finish; later ones raise RuntimeError."""

@@ -56,6 +56,8 @@ PLACES = ("entries", "names", "operation log", "index", "record of jobs", "revie
 """Places from which an entry is removed, in the order of a receipt."""
 INDEXES = ("tail", "postings", "removals", "turn_postings")
 """Tables derived from others."""
+SERIALISED = ("graph_checkpoints", "graph_writes")
+"""Tables whose bytes contain text as it is."""
 _WORD = re.compile(r"\w+")
 _PLAIN = re.compile(r'[^\x00-\x1f"\\]+')
 """Text that is identical in a table and in the JSON of the log: no quotes, backslashes or control characters."""
@@ -364,10 +366,15 @@ def _rows_with(store: Store, agent: str, words: Sequence[str]) -> tuple[Counter[
     with store.database.admin.dump(agent) as dumped:
         for table, _, rows in dumped:
             for row in rows:
-                found = {word.lower() for value in row if isinstance(value, str) for word in pattern.findall(value)}
+                texts = (_as_text(value) if table in SERIALISED else value for value in row)
+                found = {word.lower() for value in texts if isinstance(value, str) for word in pattern.findall(value)}
                 tables[table] += bool(found)
                 seen |= found
     return +tables, seen
+
+
+def _as_text(value: object) -> object:
+    return value.decode(errors="replace") if isinstance(value, bytes) else value
 
 
 def scrub(store: Store, id_: str = "the id") -> tuple[list[str], list[str]]:
