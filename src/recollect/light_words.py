@@ -21,11 +21,23 @@ FUNCTION = _set("""
     she her as so then now just still also already there here any more longer anymore instead
     o os as um uma uns umas de do da dos das em no na nos nas por para pelo pela com e ou que se ao aos foi foram era
     ser ja agora ele ela eles elas nos nosso nossa meu minha seu sua mais ainda
+    aquela aquelas aquele aqueles aquilo comigo conosco consigo cuja cujas cujo cujos daquela daquele dessa desse desta
+    deste disso disto embora enquanto essas esses estas estes eu fomos fosse fossem fui meus minhas naquela naquele
+    nela nele neles nessa nesse nesta neste nisso nisto nossas nossos nuns onde outra outras outro outros pois porem
+    portanto qualquer sejam seja sendo seus sido suas tambem teu teus tua tuas uns voce voces
     der die das den dem des ein eine einen einem einer eines und oder in im an am auf aus bei beim mit nach von vom zu
     zum zur fur ist sind war waren wird werden wurde wurden hat haben es er sie wir ihr unser unsere mein meine sein
     seine jetzt nun noch schon auch mehr statt
+    ich du sich unserem unserer unseres meines deine deinem deinen deiner deines dein seinem seiner seines ihrem ihrer
+    ihres euer eure denen deren dessen welche welchem welchen welcher welches jene jenem jenen jener jenes diesem diesen
+    solche solchen solcher hatte hattet habt wirst werde werdet worden ware waren wurdest ob damit daran darauf daraus
+    dabei dadurch dafur darin daruber darum davon dazu denn dann sondern sowie sowohl zwar beide beiden
     el la los las un unos unas del al en con y o que se es son esta estan fue fueron era ser lo su sus nuestro nuestra
     mi ahora ya mas tambien aun
+    yo ella ellas ellos nosotros nosotras usted ustedes vosotros mio mia suyo suya nuestros nuestras aquel aquella
+    aquellas aquellos aquello esas esos estas estos una uno para por fui fuimos sido siendo sea sean era eran eramos
+    estuvo estuvieron haya hayan hubo habian aunque mientras pues segun cuyo cuya cuyos cuyas cualquier otra otras otro
+    otros tuyo tuya vuestra vuestro e u
 """)
 """Articles, pronouns, prepositions, conjunctions and auxiliary verbs; no negations."""
 LIGHT = _set("""

@@ -8,7 +8,7 @@ import pytest
 from traces import in_tables, left_of
 
 import recollect
-from recollect import Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound, Relation, ReviewPair
+from recollect import Add, Conflict, Denied, FixedClock, Home, Invalid, Memory, NotFound, Relation, ReviewPair
 from recollect.contradictions import Difference
 from recollect.upkeep import review
 
@@ -532,3 +532,29 @@ def test_a_model_that_narrows_a_context_does_not_part_a_pair(location: str, cloc
         found(home, mem)
         shown = mem.orient("deploy the shop").markdown
         assert ("Tuesdays" in shown, "Wednesdays" in shown, "gate" in shown) == (True, True, False)
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        (
+            "Während welcher Sitzung auch immer: deren Ergebnisse gehören samt ihren Anlagen in jenen Ordner Falke",
+            "Während welcher Sitzung auch immer: deren Ergebnisse gehören samt ihren Anlagen in jenen Ordner Bussard",
+        ),
+        (
+            "Para nosotros y aquellos otros equipos: los informes suyos van siempre en aquella carpeta Halcón",
+            "Para nosotros y aquellos otros equipos: los informes suyos van siempre en aquella carpeta Gavilán",
+        ),
+    ],
+)
+def test_a_correction_in_another_language_is_found_among_notes_that_share_only_function_words(
+    home: Home, mem: Memory, older: str, newer: str
+) -> None:
+    mem.remember(older)
+    words = " ".join(word for word in older.split() if word[0].islower() and len(word) < 8)
+    mem.remember_many([Add(f"{words} {number}") for number in range(12)])
+    mem.remember(newer)
+    home.jobs.run("review")
+    assert {frozenset((pair.older.content, pair.newer.content)) for pair in mem.review.list()} >= {
+        frozenset((older, newer))
+    }

@@ -113,3 +113,15 @@ def test_any_two_texts_can_be_compared(older: str, newer: str) -> None:
 def test_a_text_never_contradicts_itself(text: str) -> None:
     found = compare(text, text)
     assert found is None or found.relation is REPEATS
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("Damit haben wir dessen Zugang", "Damit haben wir deren Zusage"),
+        ("Aquellos otros son nuestros", "Aquellas otras eran suyas"),
+        ("Aquilo que nos pertence, embora tambem seja deles", "Aquilo que se vende, embora tambem seja dele"),
+    ],
+)
+def test_sentences_that_share_only_function_words_are_about_different_things(older: str, newer: str) -> None:
+    assert compare(older, newer) is None

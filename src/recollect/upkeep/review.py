@@ -16,6 +16,7 @@ from recollect import fencing, names, text
 from recollect.contradictions import Difference, Relation, Weight, compare, topic
 from recollect.engine.agent_store import Store
 from recollect.errors import ConfigError, Unavailable
+from recollect.light_words import says_little
 from recollect.model.entry import Category, Scope
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.index import Index, Statistics
@@ -162,7 +163,7 @@ class _Comparison:
         written = self._notes(ids)
         partners = {note.id: note for note in self._notes({other for pair in known for other in pair})}
         self._rarity.tidy()
-        queries = {note.id: text.query_terms(note.statement[:QUERY_LENGTH]) for note in written}
+        queries = {note.id: _telling_words(note.statement[:QUERY_LENGTH]) for note in written}
         self._rarity.learn(self._tx, self._counters, chain.from_iterable(queries.values()))
         near: dict[frozenset[str], tuple[_Note, _Note]] = {}
         for note in written:
@@ -207,6 +208,14 @@ class _Comparison:
             if len(near) >= NEIGHBOURS or len(ranked) < depth - 1 or depth >= DEEPEST:
                 return near[:NEIGHBOURS]
             depth *= 4
+
+
+def _telling_words(statement: str) -> list[Sequence[str]]:
+    """Return the words to search neighbours by, without those that say little: in a store of another language they are
+    rare. If there are no others, return all.
+    """
+    words = text.query_terms(statement)
+    return [word for word in words if not says_little(word)] or list(words)
 
 
 def _note(row: Row, name: str | None) -> _Note:
