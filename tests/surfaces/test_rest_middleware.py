@@ -256,10 +256,38 @@ def test_figures_count_answers_by_route(server: Server) -> None:
     assert "worker=" not in figures
 
 
+def test_figures_tell_what_the_memory_holds_and_how_upkeep_stands(server: Server) -> None:
+    for content in ("We deploy on Tuesdays", "The port is 8080"):
+        server.client.post("/v1/entries", json={"content": content})
+    server.client.post("/v1/conversations", json={"chat_id": "c"})
+    figures = server.client.get("/metrics").text
+    assert 'recollect_entries{workspace="default"} 2.0' in figures
+    assert 'recollect_conversations{status="active",workspace="default"} 1.0' in figures
+    assert 'recollect_job_failures{job="consolidate",workspace="default"} 0.0' in figures
+    assert "recollect_job_overdue_seconds{" in figures
+    assert "Tuesdays" not in figures
+
+
+def test_figures_of_the_memory_are_for_an_admin_of_everything(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(require_token=True)) as server:
+        home.agent("ben").remember("The port is 8080")
+        owner = home.tokens.create("owner", right="admin")[1]
+        ana = home.tokens.create("ana", agents=["ana"], right="admin", workspace="default")[1]
+        texts = {
+            secret: server.client.get("/metrics", headers={"Authorization": f"Bearer {secret}"}).text
+            for secret in (owner, ana)
+        }
+    assert 'recollect_entries{workspace="default"} 1.0' in texts[owner]
+    assert "recollect_requests_total" in texts[ana]
+    assert "recollect_entries" not in texts[ana]
+    assert "recollect_job" not in texts[ana]
+
+
 def test_figures_of_one_of_several_processes_say_so(tmp_path: Path) -> None:
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(workers=2)) as server:
         server.client.get("/version")
-        figures = [line for line in server.client.get("/metrics").text.splitlines() if not line.startswith("#")]
+        lines = server.client.get("/metrics").text.splitlines()
+    figures = [line for line in lines if line.startswith(("recollect_request", "recollect_feeds"))]
     assert len(figures) > 10
     assert [line for line in figures if f'worker="{os.getpid()}"' not in line] == []
 

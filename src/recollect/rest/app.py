@@ -40,6 +40,7 @@ from recollect.rest import (
     vault,
 )
 from recollect.rest.caller import is_loopback, named
+from recollect.rest.metrics import MemoryFigures
 from recollect.rest.middleware import Guard, ShutdownEvent, origins
 from recollect.ui import pages
 
@@ -88,6 +89,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.home, app.state.settings, app.state.clock = home, settings, SystemClock()
     app.state.needs_token = settings.server.require_token or not is_loopback(settings.server.host)
     app.state.registry = CollectorRegistry()
+    app.state.figures = MemoryFigures(home, app.state.clock)
     app.state.upkeep = upkeep
     app.state.stopping = ShutdownEvent()
     app.state.feeds = feed.Feeds(home, app.state.stopping)

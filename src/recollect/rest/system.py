@@ -16,6 +16,7 @@ from starlette.datastructures import State
 import recollect
 from recollect.clock import stopwatch
 from recollect.errors import RecollectError
+from recollect.model.access import ANY, Right
 from recollect.rest.caller import Anyone
 from recollect.rest.errors import OUT_OF_ORDER, described, problem
 
@@ -58,10 +59,13 @@ def _read(state: State) -> None:
 
 @router.get("/metrics", response_class=PlainTextResponse)
 def metrics(request: Request, caller: Anyone) -> Response:
-    """Figures for Prometheus. Where several processes answer, those of one, under the label `worker`."""
+    """Figures for Prometheus: requests, and for an admin of everything what the memory holds and how upkeep stands.
+    Where several processes answer, the figures of requests are those of one, under the label `worker`."""
     state = request.app.state
-    figures = _OfWorker(state.registry) if state.settings.server.workers > 1 else state.registry
-    return Response(generate_latest(figures), media_type=CONTENT_TYPE_LATEST)
+    figures = generate_latest(_OfWorker(state.registry) if state.settings.server.workers > 1 else state.registry)
+    if caller.may(Right.ADMIN, ANY, ANY):
+        figures += generate_latest(state.figures)
+    return Response(figures, media_type=CONTENT_TYPE_LATEST)
 
 
 class _OfWorker(Collector):
