@@ -78,7 +78,7 @@ SEEN_BY_SURFACES = {
     "transcripts",
 }
 STARTERS = {("__main__", "cli"), ("cli.mcp", "mcp"), ("cli.serve", "rest"), ("rest.app", "mcp"), ("rest.app", "ui")}
-STARTERS |= {("rest.app", "compat"), ("mcp.server", "compat")}
+STARTERS |= {("rest.app", "compat"), ("mcp.server", "compat"), ("cli.mcp", "compat"), ("compat.server_memory", "mcp")}
 STARTERS |= {("compat.dashboard", "rest"), ("compat.dashboard_types", "rest"), ("compat.forge", "mcp")}
 """Modules whose work it is to start another surface, or to be mounted in one."""
 # A driver is imported in one package.

@@ -31,6 +31,7 @@ OTHERS = {
     "cli.fill": "a file of the package",
     "cli.transcripts": "the transcript that a hook names",
     "cli.transfer": "the file that an export or import names",
+    "compat.graph_file": "the file of the MCP memory server",
     "config": "the settings",
     "providers.base": "a file of the package",
     "providers.http": "an address",

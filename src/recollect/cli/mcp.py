@@ -4,6 +4,8 @@ import logging
 import os
 import signal
 import sys
+from enum import StrEnum
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -14,9 +16,15 @@ from recollect.cli.invocation import HERE, Invocation, with_options
 from recollect.cli.options import examples
 from recollect.errors import ConfigError
 
-__all__ = ["app"]
+__all__ = ["Compat", "app"]
 
 app = typer.Typer()
+
+
+class Compat(StrEnum):
+    """Servers whose tools can be offered instead of ours."""
+
+    SERVER_MEMORY = "server-memory"
 
 
 @app.command(epilog=examples("mcp < /dev/null", "mcp --home team.db --agent ana < /dev/null"))
@@ -33,6 +41,25 @@ def mcp(
             help="Conversation to continue; otherwise one is started when needed. [default: $RECOLLECT_CONVERSATION]",
         ),
     ] = None,
+    compat: Annotated[
+        Compat | None,
+        typer.Option(
+            "--compat",
+            metavar="SERVER",
+            help="Offer the tools of another server: server-memory, over the file of --memory-file.",
+            show_default=False,
+        ),
+    ] = None,
+    memory_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--memory-file",
+            metavar="FILE",
+            envvar="MEMORY_FILE_PATH",
+            show_envvar=False,
+            help="The knowledge graph of server-memory. [default: $MEMORY_FILE_PATH]",
+        ),
+    ] = None,
 ) -> None:
     """Serve MCP on stdin and stdout until stdin is closed. `recollect connect` configures clients to start it.
 
@@ -40,6 +67,7 @@ def mcp(
     background jobs run meanwhile.
     """
     try:
+        from recollect.compat.server_memory import serve_graph
         from recollect.mcp.server import PATIENCE, serve
     except ModuleNotFoundError as error:
         raise ConfigError(
@@ -59,5 +87,16 @@ def mcp(
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, stop)
         with handling_hooks(call.home, lambda: home):
+            if compat is Compat.SERVER_MEMORY:
+                serve_graph(_file(memory_file), home, call.workspace, call.agent)
+                return
             roots = call.named == HERE and conversation is None
             serve(home, call.workspace, call.agent, conversation=conversation, roots=roots)
+
+
+def _file(given: Path | None) -> Path:
+    if given is None:
+        raise ConfigError(
+            "server-memory keeps its knowledge graph in a file: set MEMORY_FILE_PATH, or use --memory-file"
+        )
+    return given

@@ -13,6 +13,7 @@ from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
 from mcp.server.mcpserver import MCPServer
+from mcp.server.mcpserver.tools.base import Tool
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.shared.exceptions import MCPError
@@ -45,7 +46,7 @@ from recollect.mcp.resources import add_completion, add_prompts, add_resources
 from recollect.mcp.roots import ClientRoots
 from recollect.mcp.stdin import JsonLines
 
-__all__ = ["PATIENCE", "build", "over_http", "serve"]
+__all__ = ["PATIENCE", "build", "over_http", "over_stdio", "plain_server", "serve"]
 
 SESSION = "mcp-session-id"
 SHARE = SESSIONS // 10
@@ -98,9 +99,8 @@ def build(
         finally:
             current_request.reset(token)
 
-    root = logging.getLogger()
-    handlers, level = [*root.handlers], root.level
-    server: MCPServer[Any] = _Server(
+    server: MCPServer[Any] = _quietly(
+        _Server,
         "recollect",
         title="recollect",
         description="One durable memory for AI agents.",
@@ -110,7 +110,6 @@ def build(
         middleware=[take_seat],
         subscriptions=False,
     )
-    root.handlers[:], root.level = handlers, level  # undo the SDK's logging setup, which is up to the host
     add_resources(server)
     add_prompts(server)
     add_completion(server)
@@ -121,13 +120,32 @@ def build(
     return server
 
 
+def plain_server(name: str, description: str, tools: list[Tool]) -> MCPServer[Any]:
+    """Build a server with only these tools, which need no request context."""
+    version = recollect.__version__
+    return _quietly(MCPServer, name, description=description, version=version, tools=tools, subscriptions=False)
+
+
+def _quietly(make: type[MCPServer[Any]], *args: Any, **options: Any) -> MCPServer[Any]:
+    """Make a server, and undo the SDK's logging setup, which is up to the host."""
+    root = logging.getLogger()
+    handlers, level = [*root.handlers], root.level
+    server = make(*args, **options)
+    root.handlers[:], root.level = handlers, level
+    return server
+
+
 def serve(home: Home, workspace: str, agent: str, *, conversation: str | None = None, roots: bool = False) -> None:
     """Serve one agent's memory on stdin and stdout until stdin ends. Due upkeep runs in the background.
 
     With `roots` the workspace is the one of the client's project, and the given one only the fallback.
     """
     caller = MemoryAccess(home=home, workspace=workspace, agent=agent, conversation=conversation)
-    server = build(caller, roots=ClientRoots(workspace) if roots else None)
+    over_stdio(build(caller, roots=ClientRoots(workspace) if roots else None), home)
+
+
+def over_stdio(server: MCPServer[Any], home: Home) -> None:
+    """Run a server on stdin and stdout until stdin ends. Due upkeep of the home runs in the background."""
     gc.freeze()  # loaded modules stay: a garbage collection during a call need not traverse them
     sys.stdin = io.TextIOWrapper(JsonLines(sys.stdin.buffer), encoding="utf-8", errors="replace")
     sys.setswitchinterval(SWITCH)
