@@ -10,8 +10,8 @@ that cannot be brought in is reported as skipped; it never counts as passed.
 Last, the package is installed as a user does it, in a new environment: `pip install '.[NAME]'`. There the program of
 the adapter's page runs twice, and what it stored must be on the page in a browser and in an export, and be erasable.
 
-With `--brief`, which continuous integration uses, the vendors' tests run on SQLite only. Our tests always run on both
-databases.
+With `--brief`, which continuous integration uses, the vendors' tests run on SQLite only, our tests on both databases,
+and what has not begun after BRIEF seconds is skipped: on a machine without any environment, making them takes long.
 
 Environments and sources are kept in $RECOLLECT_SUITES, by default in the user's cache folder, under the hash of what
 they were made from. Nothing of them belongs to the clone.
@@ -38,12 +38,28 @@ ROOT = Path(__file__).resolve().parent.parent
 SUITES = ROOT / "suites"
 CACHE = Path(os.environ.get("RECOLLECT_SUITES") or Path.home() / ".cache" / "recollect-suites")
 DATABASES = ("sqlite", "postgres")
+BRIEF = 720.0
 # The root must be above suites/: pytest names test modules by their path, and a folder can have the name of a package.
 OURS = ["-c", SUITES / "pytest.ini", "--rootdir", ROOT]
 
 
 class Unavailable(Exception):
-    """Something that a suite needs is not on this machine and cannot be brought."""
+    """Something that a suite needs is not on this machine and cannot be brought, or the time is over."""
+
+
+@dataclass
+class Clock:
+    """The time after which no run begins."""
+
+    end: float = float("inf")
+
+    def check(self) -> None:
+        """Raise Unavailable if the time is over."""
+        if time.monotonic() > self.end:
+            raise Unavailable(f"it had not begun after {BRIEF / 60:.0f} minutes; run scripts/test --suites NAME")
+
+
+clock = Clock()
 
 
 @dataclass
@@ -193,6 +209,7 @@ def run(
     suite: Suite, part: str, python: Path, where: Path, arguments: list[object], server: str, **variables: str
 ) -> Result:
     """Run pytest once in the environment of a suite."""
+    clock.check()
     begun, result = time.monotonic(), Result(suite.name, part)
     with tempfile.TemporaryDirectory(prefix="recollect-suite-") as folder:
         counts, log = Path(folder, "counts.json"), Path(folder, "log")
@@ -249,6 +266,7 @@ def installed(suite: Suite) -> Result:
 def runs(suite: Suite, databases: tuple[str, ...], server: str, more: list[str]) -> list[Result]:
     """Run the vendor's tests on the given databases, then our tests of the adapter."""
     try:
+        clock.check()
         python = environment(suite.name, suite.lock, python_of(suite.python))
     except Unavailable as error:
         return [Result(suite.name, "all", skipped=str(error))]
@@ -261,11 +279,12 @@ def runs(suite: Suite, databases: tuple[str, ...], server: str, more: list[str])
                 found[-1].part += f" {release.source}"
         except Unavailable as error:
             found.append(Result(suite.name, f"vendor {release.source}", skipped=str(error)))
-    found.append(run(suite, "ours", python, SUITES, [*OURS, suite.name, *more], server))
     try:
+        found.append(run(suite, "ours", python, SUITES, [*OURS, suite.name, *more], server))
         return found if more else [*found, installed(suite)]
     except Unavailable as error:
-        return [*found, Result(suite.name, "installed", skipped=str(error))]
+        missing = "installed" if found and found[-1].part == "ours" else "ours, installed"
+        return [*found, Result(suite.name, missing, skipped=str(error))]
 
 
 def report(results: list[Result]) -> int:
@@ -291,7 +310,9 @@ def main(words: list[str]) -> int:
         sys.exit(f"there is no suite {', '.join(sorted(unknown))}; there are {', '.join(one.name for one in folders)}")
     suites = [Suite.read(folder) for folder in folders if not names or folder.name in names]
     more = [word for word in words if word.startswith("-") and word != "--brief"]
-    databases = DATABASES[:1] if "--brief" in words else DATABASES
+    databases = DATABASES
+    if "--brief" in words:
+        databases, clock.end = DATABASES[:1], time.monotonic() + BRIEF
     sys.path.insert(0, str(ROOT / "tests"))
     from postgres import Server
 

@@ -55,6 +55,17 @@ def test_a_suite_whose_environment_cannot_be_made_is_skipped(
     assert (found.skipped, found.ok) == ("the index does not answer", False)
 
 
+def test_what_has_not_begun_when_the_time_is_over_is_skipped(
+    suites: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = suites.Suite.read(ROOT / "suites" / "openai_agents")
+    monkeypatch.setattr(suites, "environment", lambda *_: Path(sys.executable))
+    monkeypatch.setattr(suites.clock, "end", 0.0)
+    (found,) = suites.runs(suite, ("sqlite",), "", [])
+    assert (found.suite, found.part, found.ok) == ("openai_agents", "all", False)
+    assert "it had not begun after 12 minutes" in found.skipped
+
+
 def test_a_folder_that_could_not_be_filled_is_not_taken_for_complete(suites: ModuleType, tmp_path: Path) -> None:
     with contextlib.suppress(OSError), suites.made_once(tmp_path / "made") as folder:
         folder.mkdir()
