@@ -207,9 +207,12 @@ class GitSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VaultSettings:
-    """The folder of the markdown files; a directory home has one by default."""
+    """The markdown files of notes."""
 
     folder: str | None = None
+    """Where they are; a directory home has a folder by default."""
+    layout: str = _word("categories", "notes", default="categories")
+    """`categories` (one file per agent and category) or `notes` (one file per note)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -130,7 +130,7 @@ class Home:
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._vaults: dict[str, Vault] = {}
-        self._git = settings.git
+        self._git, self._layout = settings.git, settings.vault.layout
         self._stores: dict[tuple[int, str], Store] = {}
 
     def agent(self, name: str, workspace: str = "default") -> Memory:
@@ -169,6 +169,7 @@ class Home:
                     self._shared.later.wake,
                     repository=self._git.repository,
                     author=self._git.author,
+                    layout=self._layout,
                     migrate=lambda folder: self.import_(folder, workspace=name, format=Format.MEMORY_FOLDER),
                 )
             return self._vaults[name]

@@ -12,6 +12,7 @@ from recollect.errors import Invalid
 __all__ = [
     "NAME_LENGTH",
     "SEGMENT_LENGTH",
+    "as_file_name",
     "as_segment",
     "id_prefix",
     "is_blank",
@@ -29,15 +30,17 @@ SEGMENT_LENGTH = 64
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 _SEGMENT_BYTES = 200
+_FILE_NAME_LENGTH = 120
 _TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 """Bidirectional control characters, which can make one name look like another."""
 _BLANK_LETTERS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
 _EDGES = re.compile(r"^[\s.]+|[\s.]+$")
 _UNSAFE = frozenset('/\\:*?"<>|')
-# Windows devices, and the vault's own folder beside the agents' folders.
-_RESERVED = frozenset(
-    ["con", "prn", "aux", "nul", "conversations", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))]
-)
+_UNLINKABLE = frozenset("#^[]")
+"""Characters that a link `[[name]]` cannot contain."""
+_DEVICES = frozenset(["con", "prn", "aux", "nul", *(f"{port}{n}" for port in ("com", "lpt") for n in range(1, 10))])
+"""Names of devices on Windows."""
+_RESERVED = _DEVICES | {"conversations"}  # the vault's own folder beside the agents' folders
 
 
 class _Ids:
@@ -165,8 +168,21 @@ def as_segment(text: str, otherwise: str) -> str:
     return short if short.strip("-") else otherwise
 
 
-def _cut(text: str) -> str:
-    return _EDGES.sub("", text[:SEGMENT_LENGTH].encode()[:_SEGMENT_BYTES].decode(errors="ignore"))
+def as_file_name(text: str, otherwise: str) -> str:
+    """Convert a text to a file name without suffix that is safe on every platform and can be linked to."""
+    known = unicodedata.normalize("NFC", " ".join(text.encode(errors="replace").decode().split()))
+    spelled = "".join(
+        "-" if c in _UNSAFE or c in _UNLINKABLE or c in _TURNS or unicodedata.category(c) in ("Cc", "Zl", "Zp") else c
+        for c in known
+    )
+    short = _cut(_EDGES.sub("", spelled), _FILE_NAME_LENGTH)
+    if short.split(".")[0].lower() in _DEVICES:
+        short = f"_{short}"
+    return short if short.strip("-") else otherwise
+
+
+def _cut(text: str, length: int = SEGMENT_LENGTH) -> str:
+    return _EDGES.sub("", text[:length].encode()[:_SEGMENT_BYTES].decode(errors="ignore"))
 
 
 def short_hash(*parts: str) -> str:

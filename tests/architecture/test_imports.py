@@ -85,7 +85,7 @@ STARTERS |= {("compat.dashboard", "rest"), ("compat.dashboard_types", "rest"), (
 DRIVERS = {"apsw": "storage.sqlite", "psycopg": "storage.postgres", "psycopg_pool": "storage.postgres"}
 BACKENDS = {"storage.sqlite", "storage.postgres"}
 HEAVY = {"numpy", "psycopg", "psycopg_pool", "tokenizers", "wordllama", "pygit2", "fastapi", "uvicorn", "mcp", "openai"}
-HEAVY |= {"rich.progress", "tomlkit", "typer"}
+HEAVY |= {"rich.progress", "tomlkit", "typer", "yaml"}
 """Third-party packages that are loaded when they are needed, because they are optional or slow to import."""
 
 

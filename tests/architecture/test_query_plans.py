@@ -51,6 +51,8 @@ WHOLE = {
     "stats.trash",
     "stats.vectors",
     "turns.clear_postings",
+    "vault.names",
+    "vault.notes",
     "vectors.to_move",
     # They read in the order of a key, and stop early.
     "context.notes",

@@ -98,6 +98,7 @@ REACHED = {
     Tokens: {"create": "token create", "list": "token list", "revoke": "token revoke"},
     Vault: {
         "folder": "vault sync",
+        "convert": "vault convert",
         "migrate": "vault migrate",
         "sync": "vault sync",
         "watch": "vault watch",

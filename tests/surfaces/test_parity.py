@@ -166,6 +166,7 @@ LEFT_OUT: dict[type, dict[str, str]] = {
     },
     Vault: {
         "commit": "`checkpoint` commits",
+        "convert": "the layout is a setting of the server; `recollect` converts, on the command line",
         "entries_changed": "every write does it",
         "flush": "`POST /v1/flush` does it for the home",
         "folder": "a path on the server's machine",

@@ -38,6 +38,7 @@ EXTRAS = {
     "server": ("fastapi", "`recollect serve` and `recollect mcp`"),
     "postgres": ("psycopg", "homes on PostgreSQL"),
     "git": ("pygit2", "git history of the vault"),
+    "vault": ("yaml", "a vault with one file per note"),
 }
 """Per extra, the package that shows whether it is installed, and what the extra provides."""
 

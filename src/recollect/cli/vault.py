@@ -1,4 +1,4 @@
-"""The vault from the command line: sync, watch, migrate, git history, and instructions for agents that write files."""
+"""The vault from the command line: sync, layouts, git history, and instructions for agents that write files."""
 
 from threading import Event
 from typing import Annotated
@@ -8,7 +8,7 @@ import typer
 import recollect
 from recollect.cli.invocation import Invocation, for_agent
 from recollect.cli.options import LimitOption, examples, group
-from recollect.cli.output import columns, document, line, remark, safe
+from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.transfer import imported
 from recollect.clock import iso
 from recollect.model.vault import SyncReport
@@ -66,6 +66,30 @@ def migrate(call: Invocation) -> None:
         document(done)
     else:
         imported(done)
+
+
+@app.command(epilog=examples("vault convert --dry-run"))
+@for_agent
+def convert(
+    call: Invocation,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be written and deleted, and change nothing.")
+    ] = False,
+) -> None:
+    """Convert the files to the layout of the settings. If it is interrupted, run it again."""
+    with recollect.open(call.home) as home:
+        done = home.vault(call.workspace).convert(dry_run=dry_run)
+    if call.json:
+        document(done)
+        return
+    for what, paths in (("write", done.written), ("delete", done.deleted)):
+        for path in paths:
+            print(f"{'would ' if dry_run else ''}{what} {safe(path)}")
+    if done.without_file:
+        print(f"without a file in this layout: {counted(done.without_file, 'note')} in the memory")
+    for problem in done.problems:
+        remark(str(problem))
+    print(f"layout: {done.layout}")
 
 
 @app.command(epilog=examples("vault instructions"))
@@ -130,6 +154,8 @@ def history(
 def _print_report(report: SyncReport) -> None:
     for name in report.written:
         print(f"wrote {safe(name)}")
+    for name in report.deleted:
+        print(f"deleted {safe(name)}")
     figures = (("added", report.added), ("changed", report.changed), ("removed", report.removed))
     changes = ", ".join(f"{what} {number}" for what, number in figures if number)
     if changes:

@@ -273,6 +273,7 @@ def keep_past(work: Work, target: str, content: str, *, actor: str, now: int) ->
         superseded_by=old.id,
         closed_at=now,
         vault_id=None,
+        front_matter=None,
     )
     remember.store(work, past, now)
     remember.log(work, "add", past.id, actor, now, after=entries.snapshot(past))

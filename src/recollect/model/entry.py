@@ -166,6 +166,8 @@ class Entry:
     """Ids of the events, entries, files or imports that it was made from."""
     vault_id: int | None = field(default=None, compare=False, metadata=_about(set_by=SetBy.VAULT))
     """Its number in the files of a vault. The vault assigns it after the write, so comparisons ignore it."""
+    front_matter: str | None = field(default=None, compare=False, repr=False, metadata=_about(set_by=SetBy.VAULT))
+    """The front matter of its file, as a person wrote it, in a vault with one file per note."""
 
     @property
     def version(self) -> str:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Problem", "SyncReport"]
+__all__ = ["Conversion", "Problem", "SyncReport"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,10 +18,11 @@ class Problem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyncReport:
-    """Result of a sync: files read and written, entries added, changed and removed, and what it skipped."""
+    """Result of a sync: files read, written and deleted, entries added, changed and removed, and what it skipped."""
 
     read: tuple[str, ...] = ()
     written: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
     added: int = 0
     changed: int = 0
     removed: int = 0
@@ -33,4 +34,16 @@ class SyncReport:
         )
 
     def __bool__(self) -> bool:
-        return bool(self.written or self.added or self.changed or self.removed or self.problems)
+        return bool(self.written or self.deleted or self.added or self.changed or self.removed or self.problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conversion:
+    """Result of converting a vault to another layout, or what it would do: files written and deleted, and problems."""
+
+    layout: str
+    written: tuple[str, ...] = ()
+    deleted: tuple[str, ...] = ()
+    without_file: int = 0
+    """Notes that have no file in this layout; they stay in the memory."""
+    problems: tuple[Problem, ...] = ()

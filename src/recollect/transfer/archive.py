@@ -62,7 +62,7 @@ UNPACKED, RATIO = 10_000_000, 100
 while a decompression bomb expands about a thousandfold."""
 MAGIC_GZIP, MAGIC_ZIP = b"\x1f\x8b", b"PK\x03\x04"
 _INDEXES = ("tail", "segments", "postings", "removals", "codes", "item_vectors", "turn_segments", "turn_postings")
-_LOCAL = ("vault_files", "tokens", "requests")
+_LOCAL = ("vault_files", "vault_notes", "tokens", "requests")
 DERIVED = frozenset((*_INDEXES, *_LOCAL))
 """Tables that are derived, or that describe files and access on this machine."""
 _KEPT = {"counters": ("entries", "operations"), "journals": ("events",)}

@@ -10,7 +10,7 @@ import os
 import re
 import stat
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
@@ -24,11 +24,15 @@ __all__ = [
     "Edited",
     "LeftAlone",
     "disk_state",
+    "markdown_files",
+    "move_file",
     "opened",
     "read_bytes",
+    "remove_file",
     "remove_leftovers",
     "replace_file",
     "rewrite_file",
+    "sync_folders",
 ]
 
 ATTEMPTS = 3
@@ -105,8 +109,11 @@ def rewrite_file(root: Path, name: str, change: Callable[[bytes], bytes]) -> boo
     return True
 
 
-def replace_file(root: Path, name: str, content: bytes, expected: bytes | None) -> str:
-    """Replace the file if it still has the expected bytes (None: no file), else raise Edited; return its disk state."""
+def replace_file(root: Path, name: str, content: bytes, expected: bytes | None, *, sync_folder: bool = True) -> str:
+    """Replace the file if it still has the expected bytes (None: no file), else raise Edited; return its disk state.
+
+    Without `sync_folder`, the caller makes the new name durable with `sync_folders`.
+    """
     root.mkdir(parents=True, exist_ok=True)
     with _folder_of(root, name, make=True) as folder:
         temporary = f".{uuid.uuid4().hex}.{folder.last}.tmp"  # unique: concurrent writers may replace the same file
@@ -122,9 +129,79 @@ def replace_file(root: Path, name: str, content: bytes, expected: bytes | None) 
         finally:
             with suppress(FileNotFoundError):
                 os.unlink(folder.path(temporary), dir_fd=folder.fd)
-        if os.name == "posix":
-            os.fsync(folder.fd)  # type: ignore[arg-type]
+        if sync_folder:
+            folder.sync()
     return state
+
+
+def markdown_files(root: Path, name: str) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the disk states of the markdown files in a folder under `root` and its subfolders, by path from `root`,
+    and why others cannot be read. Hidden files and folders are skipped, and links are not followed.
+    """
+    found: dict[str, str] = {}
+    skipped: dict[str, str] = {}
+    folders = [name]
+    while folders:
+        folder = folders.pop()
+        try:
+            with os.scandir(root / folder) as inside:
+                for entry in inside:
+                    path = f"{folder}/{entry.name}"
+                    if entry.name.startswith("."):
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        folders.append(path)
+                    elif entry.name.lower().endswith(".md"):
+                        try:
+                            path.encode()
+                            found[path] = _state(entry.stat(follow_symlinks=False))
+                        except UnicodeEncodeError:
+                            skipped[ascii(path)] = "its name is not UTF-8; rename it"
+                        except LeftAlone as problem:
+                            skipped[path] = str(problem)
+                        except FileNotFoundError:  # removed meanwhile
+                            pass
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+        except PermissionError as error:
+            skipped[folder] = str(error)
+    return found, skipped
+
+
+def sync_folders(root: Path, names: Iterable[str]) -> None:
+    """Make the names of files durable that were created, moved or removed."""
+    for folder in sorted({str(PurePosixPath(name).parent) for name in names}):
+        with suppress(FileNotFoundError), _folder_of(root, f"{folder}/*") as opened_folder:
+            opened_folder.sync()
+
+
+def remove_file(root: Path, name: str, expected: bytes) -> None:
+    """Remove the file if it still has the expected bytes, else raise Edited; nothing happens if it does not exist."""
+    with suppress(FileNotFoundError), _folder_of(root, name) as folder:
+        if read_bytes(root, name) not in (expected, None):
+            raise Edited(_EDITED)
+        os.unlink(folder.path(folder.last), dir_fd=folder.fd)
+
+
+def move_file(root: Path, old: str, new: str) -> None:
+    """Give a file another name in its folder; raise Edited if there is a file with that name."""
+    target = PurePosixPath(new).name
+    with _folder_of(root, old) as folder:
+        _state(folder.stat(folder.last))
+        try:
+            same = os.path.samestat(folder.stat(target), folder.stat(folder.last))
+        except FileNotFoundError:
+            same = False
+        if not same:  # the same file: a name that differs only in case, on a file system that ignores it
+            try:
+                os.link(folder.path(folder.last), folder.path(target), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
+                os.unlink(folder.path(folder.last), dir_fd=folder.fd)
+                return
+            except FileExistsError:
+                raise Edited(_EDITED) from None
+            except OSError:  # a file system without hard links
+                pass
+        os.replace(folder.path(folder.last), folder.path(target), src_dir_fd=folder.fd, dst_dir_fd=folder.fd)
 
 
 def remove_leftovers(root: Path, name: str, now: int) -> int:
@@ -154,6 +231,10 @@ class _Folder:
 
     def stat(self, name: str) -> os.stat_result:
         return os.stat(self.path(name), dir_fd=self.fd, follow_symlinks=False)
+
+    def sync(self) -> None:
+        if os.name == "posix":
+            os.fsync(self.fd)  # type: ignore[arg-type]
 
     @contextmanager
     def open(self, name: str) -> Iterator[BinaryIO]:

@@ -11,7 +11,7 @@ from recollect.model.entry import Entry
 from recollect.storage import entries
 from recollect.storage.database import Transaction
 
-__all__ = ["Link", "Links", "links", "targets"]
+__all__ = ["Link", "Links", "links", "mentioning", "renamed", "targets", "without_code"]
 
 _LINK = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _FENCED = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[`~]*\s*$|\Z)", re.M | re.S)
@@ -39,7 +39,7 @@ class Links:
 def targets(content: str) -> list[Link]:
     """Return the links in a text in order, except those in code."""
     found = []
-    for written in _LINK.findall(_without_code(content)):
+    for written in _LINK.findall(without_code(content)):
         target, _, text = written.partition("|")
         if target.strip():
             name, _, part = target.partition("#")
@@ -50,23 +50,53 @@ def targets(content: str) -> list[Link]:
     return found
 
 
-def _without_code(content: str) -> str:
+def renamed(content: str, old: str, new: str) -> str:
+    """Return a text in which the links to one name lead to another; display texts and parts stay, and so does code."""
+    pieces, end = [], 0
+    for code in _code(content):
+        pieces += [_relinked(content[end : code.start], old, new), content[code.start : code.stop]]
+        end = code.stop
+    return "".join([*pieces, _relinked(content[end:], old, new)])
+
+
+def _relinked(text: str, old: str, new: str) -> str:
+    link = re.compile(rf"(\[\[[ \t]*){re.escape(old)}(?=[ \t]*(?:\]\]|\||#[^\[\]\r\n]))")
+    return link.sub(lambda found: found[1] + new, text)
+
+
+def without_code(content: str) -> str:
     """Remove fenced code blocks and inline code, which is enclosed by two runs of equally many backticks."""
-    content = _FENCED.sub(" ", content)
-    rows = list(_TICKS.finditer(content))
+    kept, end = [], 0
+    for code in _code(content):
+        kept.append(content[end : code.start])
+        end = code.stop
+    return " ".join([*kept, content[end:]])
+
+
+def _code(content: str) -> Iterator[slice]:
+    """Yield where code is: fenced blocks, and between them inline code."""
+    end = 0
+    for block in _FENCED.finditer(content):
+        yield from _inline_code(content, end, block.start())
+        yield slice(block.start(), block.end())
+        end = block.end()
+    yield from _inline_code(content, end, len(content))
+
+
+def _inline_code(content: str, start: int, stop: int) -> Iterator[slice]:
+    rows = list(_TICKS.finditer(content, start, stop))
     closing: dict[int, int] = {}  # length of a run -> index of the next run of that length
     closed_by: list[int | None] = [None] * len(rows)
     for place in reversed(range(len(rows))):
         length = len(rows[place][0])
         closed_by[place], closing[length] = closing.get(length), place
-    kept, end, place = [], 0, 0
+    place = 0
     while place < len(rows):
         last = closed_by[place]
         if last is not None:
-            kept.append(content[end : rows[place].start()])
-            end, place = rows[last].end(), last
+            yield slice(rows[place].start(), rows[last].end())
+            place = last
         place += 1
-    return " ".join([*kept, content[end:]])
 
 
 def links(stores: Sequence[Store], name_or_id: str) -> Links:
@@ -115,10 +145,11 @@ def _mentioning(stores: Sequence[Store], words: Sequence[str]) -> Iterator[Entry
     """Yield entries that contain one of the names after `[[`, optionally with a space between."""
     for store in stores:
         with store.read() as tx:
-            yield from _holding(tx, words)
+            yield from mentioning(tx, words)
 
 
-def _holding(tx: Transaction, words: Sequence[str]) -> Iterator[Entry]:
+def mentioning(tx: Transaction, words: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries of one agent that contain one of the names after `[[`, optionally with a space between."""
     probes = [f"[[{space}{word}" for word in words for space in ("", " ")]
     ids = sorted({entry_id for probe in probes for (entry_id,) in tx.all("entries.containing", probe=probe)})
     for start in range(0, len(ids), entries.CHUNK):

@@ -16,7 +16,17 @@ from recollect.model.vault import Problem, SyncReport
 from recollect.storage import entries
 from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
 from recollect.vault.markdown import Block, File, clean, new_block, parse, slug
-from recollect.vault.state import ACTOR, Mark, Member, digest, fingerprint, known_state, of_block
+from recollect.vault.state import (
+    ACTOR,
+    FileSyncState,
+    Mark,
+    Member,
+    digest,
+    fingerprint,
+    known_state,
+    of_block,
+    save_state,
+)
 
 __all__ = ["Merge"]
 
@@ -82,16 +92,8 @@ class Merge:
         )
 
     def _save(self, vault_id: str, file_stat: str, marks: dict[int, Mark], doubt: str) -> None:
-        blocks = {str(number): [mark.size, mark.block, mark.entry] for number, mark in marks.items()}
-        self.tx.run(
-            "vault.save",
-            vault=vault_id,
-            category=str(self.category),
-            stat=file_stat,
-            doubt=doubt,
-            operations=self.work.counters.operations,
-            blocks=json.dumps(blocks, separators=(",", ":")),
-        )
+        state = FileSyncState(file_stat, self.work.counters.operations, marks, doubt)
+        save_state(self.tx, vault_id, self.category, state)
 
     def _members(self) -> dict[int, Member]:
         """Return the entries of the file's category by number; assign a number to those that have none."""

@@ -5,7 +5,6 @@ removes the note; a missing file is written again. If the file exceeds the size 
 beginning and says so at the end; such a file is replaced only when the note changes.
 """
 
-import json
 from pathlib import Path
 
 from recollect.engine import project, remember
@@ -17,7 +16,7 @@ from recollect.model.operation import Remove
 from recollect.model.vault import SyncReport
 from recollect.storage.database import Transaction
 from recollect.vault.files import LeftAlone, disk_state, read_bytes, replace_file
-from recollect.vault.state import ACTOR, Mark, digest, known_state
+from recollect.vault.state import ACTOR, FileSyncState, Mark, digest, known_state, save_state
 
 __all__ = ["KEY", "ProjectMerge", "agrees"]
 
@@ -53,16 +52,8 @@ class ProjectMerge:
             disk = replace_file(self.folder, project.FILE, shown, raw)
             raw, report = shown, report + SyncReport(written=(project.FILE,))
         self.settled = disk
-        blocks = {"0": [len(raw or b""), digest(raw or b""), _hash(project.note(self.work.tx))]}
-        self.work.tx.run(
-            "vault.save",
-            vault=vault_id,
-            category=KEY,
-            stat=disk,
-            doubt="",
-            operations=self.work.counters.operations,
-            blocks=json.dumps(blocks, separators=(",", ":")),
-        )
+        marks = {0: Mark(len(raw or b""), digest(raw or b""), _hash(project.note(self.work.tx)))}
+        save_state(self.work.tx, vault_id, KEY, FileSyncState(disk, self.work.counters.operations, marks))
         return report
 
     def _take_in(self, raw: bytes, note: Entry | None, now: int) -> SyncReport:

@@ -11,6 +11,8 @@ from recollect import names
 from recollect.errors import Invalid, Unavailable
 from recollect.model.entry import Category
 from recollect.vault.files import DIARY, MEMORY, LeftAlone, read_bytes
+from recollect.vault.note_file import written_id
+from recollect.vault.note_merging import note_files
 
 __all__ = ["remove_files"]
 
@@ -29,8 +31,11 @@ def remove_files(folder: Path) -> None:
             for name, mark in ours.items():
                 for path in (own / name, *own.glob(f".*.{name}.tmp")):
                     _remove(folder, path, mark)
+            if made:
+                _remove_notes(folder, own.name)
             _remove_empty(own)
         if made:
+            (identity.parent / "layout").unlink(missing_ok=True)
             identity.unlink(missing_ok=True)  # last, so that an interrupted removal can be repeated
             _remove_empty(identity.parent)
     except OSError as error:
@@ -63,6 +68,19 @@ def _remove(folder: Path, path: Path, mark: bytes) -> None:
         return
     if written is not None and (mark in written or not written.strip()):
         path.unlink(missing_ok=True)
+
+
+def _remove_notes(folder: Path, agent: str) -> None:
+    """Remove the files with one note each, recognised by their id, and the folders that become empty."""
+    for name in note_files(folder, agent)[0]:
+        try:
+            ours = written_id(read_bytes(folder, name) or b"") is not None
+        except LeftAlone:
+            continue
+        if ours:
+            (folder / name).unlink(missing_ok=True)
+            for parent in list((folder / name).relative_to(folder / agent).parents)[:-1]:
+                _remove_empty(folder / agent / parent)
 
 
 def _remove_empty(folder: Path) -> None:

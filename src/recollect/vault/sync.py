@@ -1,4 +1,4 @@
-"""Two-way sync between the notes of every agent and the vault, one markdown file per agent and category.
+"""Two-way sync between the notes of every agent and the vault: one markdown file per agent and category, or per note.
 
 The argument. Sync is a three-way merge of the file, the entry, and the base: the text both had at the last sync. Only
 fingerprints of the base are stored, one for the block and one for the entry. An unedited block is updated from its
@@ -18,6 +18,9 @@ The vault learns of changes to entries in one way: every commit that adds to the
 which schedules a sync of the files concerned. The commit is the acknowledgement, so the writer does not wait for files.
 `flush` syncs what is pending; all methods that report on files, and `commit`, call it first. If the process dies, the
 stored sync state shows which files are out of date, and the first read or sync of the next process writes them.
+
+The layout with one file per note is in `vault.note_merging`. The folder records its layout, so that two processes with
+different settings do not write both.
 """
 
 import json
@@ -38,21 +41,39 @@ from recollect.engine.project import FILE
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError
 from recollect.model.entry import Category
 from recollect.model.transfer import Imported
-from recollect.model.vault import Problem, SyncReport
+from recollect.model.vault import Conversion, Problem, SyncReport
 from recollect.storage.counters import Counters
+from recollect.vault.converting import OldFile, category_files, note_files_of, remove_old
 from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, remove_leftovers, rewrite_file
 from recollect.vault.git import Checkpoint, Commit, History, Repository
 from recollect.vault.markdown import parse
 from recollect.vault.merging import Merge
+from recollect.vault.note_merging import BATCH, NotesMerge, note_files
 from recollect.vault.project import KEY, ProjectMerge, agrees
 from recollect.vault.removing import remove_files
-from recollect.vault.state import ACTOR, fingerprint, known_state
+from recollect.vault.state import ACTOR, fingerprint, known_state, note_members
 
 __all__ = ["ACTOR", "Vault"]
 
 DELAY = 0.25
 """Seconds between a commit and the sync of its files, so that a burst of writes is one sync."""
 IDENTITY = ".vault/id"
+LAYOUT = ".vault/layout"
+CATEGORIES, NOTES = LAYOUTS = ("categories", "notes")
+NAMED = 20
+"""How many files that are not read are named in a report."""
+_CATEGORIES_FORMAT = (
+    "Shared: VAULT/_project.md | Personal: VAULT/AGENT/{decisions,lessons,tasks,handoffs}.md",
+    "Add an entry at the end of a file: a line `## YYYY-MM-DDTHH:MM · #tag #tag`, a blank line, then the text. "
+    "Leave the `<!-- id:… -->` lines as they are.",
+    "Only a heading with such a date starts a new note; every other heading is part of the note that it is in.",
+)
+_NOTES_FORMAT = (
+    "Shared: VAULT/_project.md | Personal: VAULT/AGENT/{decisions,lessons,tasks,notes}/NAME.md",
+    "Write one file per note; its name is the note's name, and `[[NAME]]` links to it. Optional front matter: "
+    "`tags`, `aliases`, `importance`, `valid_from`, `valid_until`. Leave the line `recollect_id: …` as it is.",
+    "A heading never starts a new note: everything below the front matter is one note.",
+)
 _log = logging.getLogger("recollect.vault")
 
 
@@ -69,22 +90,27 @@ class Vault:
         *,
         repository: str | None = None,
         author: str | None = None,
+        layout: str = CATEGORIES,
         migrate: Callable[[Path], Imported] | None = None,
     ) -> None:
         """`stores` returns the store of an agent in this workspace; `wake` is called when new text needs embedding.
 
         `repository` is None for no git, "agent" for one repository per agent folder, "vault" for a single one; the
-        commit author is `author`, by default the agent.
+        commit author is `author`, by default the agent. `layout` is "categories" for one file per agent and category,
+        "notes" for one per note.
         """
+        if layout not in LAYOUTS:
+            raise ConfigError(f"vault.layout is 'categories' or 'notes', not {layout!r}")
         if repository not in (None, "agent", "vault"):
             raise ConfigError(f"git.repository is 'agent', 'vault' or left out, not {repository!r}")
         self._folder, self._repository, self._author, self._migrate = folder, repository, author, migrate
-        self._stores, self._agents, self._clock, self._wake = stores, agents, clock, wake
+        self._stores, self._agents, self._clock, self._wake, self._layout = stores, agents, clock, wake, layout
         self._lock = threading.RLock()
         self._pending = Background(delay=DELAY, finish=True)
         self._out_of_date: dict[tuple[str, str], None] = {}
         self._read_once: set[str] = set()
         self._seen: dict[tuple[str, str], str] = {}
+        self._seen_notes: dict[str, dict[str, str]] = {}
         self._spelled: set[str] = set()
         self._made = False
 
@@ -106,13 +132,91 @@ class Vault:
         with self._lock:  # no file is written while the import reads the folder
             return self._migrate(self.folder)
 
+    def convert(self, *, dry_run: bool = False) -> Conversion:
+        """Convert the folder to the configured layout: write its files, and delete those of the other layout.
+
+        Edits are read first. Nothing is lost: the notes are in the memory, and a file with text that is not stored
+        stays and is reported. A conversion that was interrupted is finished by the next call. With `dry_run`, return
+        what would be written and deleted.
+        """
+        self.flush()
+        with self._lock:
+            return self._planned_conversion() if dry_run else self._converted()
+
+    def _converted(self) -> Conversion:
+        problems, before = list(self.make().problems), self._found_layout()
+        if before not in (self._layout, *LAYOUTS):
+            raise ConfigError(f"{LAYOUT} in the vault contains {before!r}; it must be 'categories' or 'notes'")
+        if before != self._layout:
+            problems += self._in_layout(before).sync().problems
+            self._forget_note_files()
+            rewrite_file(self.folder, LAYOUT, lambda raw: f"{self._layout}\n".encode())
+        written = list(self.sync().written) if self._layout == NOTES else []
+        deleted = []
+        for old in self._old_files():
+            problem = remove_old(self.folder, old)
+            problems += [problem] if problem else []
+            deleted += [old.path] if problem is None else []
+        report = self.sync()
+        return Conversion(
+            layout=self._layout,
+            written=(*written, *report.written),
+            deleted=tuple(deleted),
+            without_file=self._without_file(),
+            problems=tuple(dict.fromkeys([*problems, *report.problems])),
+        )
+
+    def _planned_conversion(self) -> Conversion:
+        vault_id, written = self._identity(make=False), list[str]()
+        for agent in self._everyone():
+            store = self._stores(agent)
+            if self._layout == NOTES:
+                written += NotesMerge(store, self.folder, vault_id, self._clock.now()).planned()
+            else:
+                with store.read() as tx:
+                    shown = [one for one in Category if tx.all("vault.members", category=str(one))]
+                written += [path for one in shown if not os.path.lexists(self.folder / (path := f"{agent}/{one}.md"))]
+        old = list(self._old_files())
+        return Conversion(
+            layout=self._layout,
+            written=tuple(written),
+            deleted=tuple(one.path for one in old if not one.problem),
+            without_file=self._without_file(),
+            problems=tuple(Problem(one.path, one.problem) for one in old if one.problem),
+        )
+
+    def _forget_note_files(self) -> None:
+        """Before the layout `notes`: forget the files of an earlier time, so that a missing one removes no note."""
+        for agent in self._everyone() if self._layout == NOTES else ():
+            with self._stores(agent).write() as work:
+                work.tx.run("vault.forget_notes", vault=self._identity(make=False))
+
+    def _in_layout(self, layout: str) -> "Vault":
+        return Vault(self._folder, self._stores, self._agents, self._clock, self._wake, layout=layout)
+
+    def _old_files(self) -> Iterator[OldFile]:
+        """Yield the files of the layout that is not configured."""
+        vault_id = self._identity(make=False)
+        for agent in self._everyone():
+            found = category_files if self._layout == NOTES else note_files_of
+            yield from found(self._stores(agent), self.folder, vault_id)
+
+    def _without_file(self) -> int:
+        """Count the notes that the layout does not show."""
+        count = 0
+        for agent in self._everyone() if self._layout == CATEGORIES else ():
+            with self._stores(agent).read() as tx:
+                shown = {row[0] for one in Category for row in tx.all("vault.members", category=str(one))}
+                count += len(note_members(tx).keys() - shown)
+        return count
+
     def sync(self, agent: str | None = None) -> SyncReport:
         """Sync files and entries of one agent, or of all agents."""
         self.flush()
         report = self.make(again=True) + self.project()
         self.remove_leftovers()
         for name in self._everyone() if agent is None else [names.segment(agent, "an agent")]:
-            report += SyncReport(problems=tuple(self._misspelled(name)))
+            report += SyncReport(problems=tuple(self._not_read(name)))
             first = self.written(name)
             report += first
             if first.changed:  # an edit may have restored or moved a note that another file still shows
@@ -126,14 +230,16 @@ class Vault:
         except RecollectError as error:
             _log.warning("the vault in %s cannot be written: %s", self._folder, error)
         self._out_of_date.update(dict.fromkeys((agent, category) for category in categories))
-        if categories or agent == SHARED:
+        if categories or agent == SHARED or self._layout == NOTES:
             self._pending.run(agent, partial(self._update_files, agent))
 
     def _update_files(self, agent: str) -> None:
         """Sync the files of an agent that are out of date, always in the same order: it decides on numbers of notes."""
         if agent == SHARED:
             _warn(self.project())
-        for category in Category:
+        if self._layout == NOTES:
+            _warn(self._notes(agent))
+        for category in Category if self._layout == CATEGORIES else ():
             if (agent, category) in self._out_of_date:
                 del self._out_of_date[agent, category]
                 _warn(self._file(agent, category))
@@ -145,6 +251,8 @@ class Vault:
     def written(self, agent: str, category: Category | str | None = None) -> SyncReport:
         """Sync the file of one category, or all of the agent's files that differ from its entries."""
         report = self.project() if agent == SHARED else SyncReport()
+        if self._layout == NOTES:
+            return report + self._notes(agent)
         for one in Category if category is None else [Category(category)]:
             report += self._file(agent, one)
         return report
@@ -177,6 +285,9 @@ class Vault:
         report = SyncReport()
         if agent == SHARED and not self._is_seen(FILE, (SHARED, KEY)):
             report += self.project()
+        if self._layout == NOTES:
+            seen = note_files(self.folder, agent)[0] == self._seen_notes.get(agent)
+            return report if seen else report + self._notes(agent)
         for category in Category:
             if not self._is_seen(f"{agent}/{category}.md", (agent, category)):
                 report += self._file(agent, category)
@@ -259,10 +370,9 @@ class Vault:
         vault = _shown(self.folder, start) if folder is None else folder
         lines = [
             "## MEMORY: When asked to save/learn/remember, WRITE to files (don't just say you will).",
-            f"Shared: {vault}/_project.md | Personal: {vault}/{name}/{{decisions,lessons,tasks,handoffs}}.md",
-            "Add an entry at the end of a file: a line `## YYYY-MM-DDTHH:MM · #tag #tag`, a blank line, then the text. "
-            "Leave the `<!-- id:… -->` lines as they are.",
+            *(_NOTES_FORMAT if self._layout == NOTES else _CATEGORIES_FORMAT),
         ]
+        lines = [line.replace("VAULT", vault).replace("AGENT", name) for line in lines]
         if host_project is not None:
             project = start.absolute().as_posix() if folder is None else host_project
             lines += [
@@ -282,7 +392,7 @@ class Vault:
         found = set(self._agents())
         try:
             with os.scandir(self.folder) as folders:
-                found.update(entry.name for entry in folders if self._is_agent(entry))
+                found.update(entry.name for entry in folders if entry.name not in found and self._is_agent(entry))
         except (FileNotFoundError, NotADirectoryError):
             pass
         return sorted(found)
@@ -292,26 +402,31 @@ class Vault:
             names.segment(entry.name, "an agent")
         except Invalid:
             return False
-        return entry.is_dir(follow_symlinks=False) and any(
-            os.path.lexists(self._path(entry.name, category)) for category in Category
-        )
+        if not entry.is_dir(follow_symlinks=False):
+            return False
+        if self._layout == NOTES:
+            return bool(note_files(self.folder, entry.name)[0])
+        return any(os.path.lexists(self._path(entry.name, category)) for category in Category)
 
-    def _misspelled(self, agent: str) -> Iterator[Problem]:
-        """Yield a problem for each file whose name matches a category file except in case, so that it is not read."""
-        ours = {f"{category}.md" for category in Category}
-        try:
-            present = sorted(os.listdir(self.folder / agent))
-        except OSError:
+    def _not_read(self, agent: str) -> Iterator[Problem]:
+        """Yield a problem for each markdown file that the layout with one file per category does not read."""
+        if self._layout == NOTES:
             return
-        for name in present:
-            if name.lower() in ours and name not in ours:
-                yield Problem(f"{agent}/{name}", f"it is not read; the file is called {name.lower()}")
+        ours = {f"{agent}/{category}.md" for category in Category}
+        others = sorted(path for path in note_files(self.folder, agent)[0] if path not in ours)
+        for path in others[:NAMED]:
+            known = f"{agent}/{path.rpartition('/')[2].lower()}"
+            advice = f"the file is called {known}" if known in ours else '[vault] layout = "notes" reads every file'
+            yield Problem(path, f"it is not read; {advice}")
+        if len(others) > NAMED:
+            yield Problem(agent, f"{len(others) - NAMED} more markdown files are not read")
 
     def _checked(self, agent: str, path: Path) -> str:
         """Return the file's state on disk; raise LeftAlone if its folder is unsafe to use."""
         for folder in (path.parent, self.folder / ".vault"):
             if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
                 raise LeftAlone(f"{folder.name} is a link or not a folder; make it a folder inside the vault")
+        self._must_have_layout()
         if agent not in self._spelled and path.parent.exists():
             if agent not in os.listdir(self.folder):
                 raise LeftAlone("the folder here belongs to an agent whose name differs only in case; rename one")
@@ -325,11 +440,26 @@ class Vault:
             rewrite_file(self.folder, IDENTITY, lambda raw: raw if _id(raw) else new)
         return _id(read_bytes(self.folder, IDENTITY) or b"")  # read back: another process may have created it first
 
+    def _found_layout(self) -> str:
+        """Return the layout of the folder; one that is not a vault yet gets the configured layout."""
+        known = (read_bytes(self.folder, LAYOUT) or b"").decode("ascii", "replace").strip()
+        return known or (CATEGORIES if self._identity(make=False) else self._layout)
+
+    def _must_have_layout(self) -> None:
+        found = self._found_layout()
+        if found != self._layout:
+            raise LeftAlone(
+                f"the files have the layout {found!r}, but [vault] layout is {self._layout!r}; "
+                "run `recollect vault convert`, or correct the setting"
+            )
+
     def make(self, *, again: bool = False) -> SyncReport:
         """Initialise the folder as a vault, even while empty; once per object, unless `again` is set."""
         if self._made and not again:
             return SyncReport()
         try:
+            if self._layout == NOTES and not self._identity(make=False):
+                rewrite_file(self.folder, LAYOUT, lambda raw: raw or f"{NOTES}\n".encode())
             self._identity(make=True)
             self._made = True
         except (Edited, LeftAlone, OSError) as error:
@@ -379,6 +509,30 @@ class Vault:
                     self._wake(store)
                 return found
         return SyncReport(problems=(Problem(name, "it is being edited right now; the next sync looks again"),))
+
+    def _notes(self, agent: str) -> SyncReport:
+        """Sync the files of an agent's notes; links in other notes follow a rename in a second pass."""
+        store, report = self._stores(agent), SyncReport()
+        with self._lock:
+            try:
+                self._checked(agent, self.folder / agent / "*")
+                vault_id = self._identity(make=True)
+                for batch in (BATCH, 1):
+                    try:
+                        merge = NotesMerge(store, self.folder, vault_id, self._clock.now(), batch=batch)
+                        report += merge.run()
+                        if merge.relinked:
+                            merge = NotesMerge(store, self.folder, vault_id, self._clock.now())
+                            report += replace(merge.run(), problems=())
+                        self._seen_notes[agent] = merge.seen
+                        break
+                    except Edited:
+                        continue
+            except (LeftAlone, OSError) as error:
+                return SyncReport(problems=(Problem(agent, str(error)),))
+        if report.added or report.changed:
+            self._wake(store)
+        return report
 
     def _project_differs(self, store: Store) -> bool:
         disk, vault_id = disk_state(self.folder / FILE), self._identity(make=False)

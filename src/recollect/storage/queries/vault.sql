@@ -31,3 +31,28 @@ WHERE agent = :agent AND operation = 'remove' AND replace(before, :needle, '') <
         WHERE later.agent = :agent AND later.entry_id = operations.entry_id AND later.seq > operations.seq
     )
 ORDER BY seq DESC LIMIT 1
+
+-- name: notes
+SELECT id, content_hash, tags, category, importance, valid_from, valid_until FROM entries
+WHERE agent = :agent AND kind = 'note' AND scope IN ('channel', 'workspace') AND closed_at IS NULL
+
+-- name: names
+SELECT entry_id, name, canonical FROM names WHERE agent = :agent
+
+-- name: note_files
+SELECT entry_id, path, stem, stat, file, entry, names FROM vault_notes WHERE agent = :agent AND vault = :vault
+
+-- name: save_note
+INSERT INTO vault_notes (agent, vault, entry_id, path, stem, stat, file, entry, names)
+VALUES (:agent, :vault, :entry_id, :path, :stem, :stat, :file, :entry, :names)
+ON CONFLICT (agent, vault, entry_id) DO UPDATE SET path = excluded.path, stem = excluded.stem, stat = excluded.stat,
+    file = excluded.file, entry = excluded.entry, names = excluded.names
+
+-- name: forget_note
+DELETE FROM vault_notes WHERE agent = :agent AND vault = :vault AND entry_id = :entry_id
+
+-- name: front_matter
+UPDATE entries SET front_matter = :front_matter WHERE agent = :agent AND id = :id
+
+-- name: forget_notes
+DELETE FROM vault_notes WHERE agent = :agent AND vault = :vault
