@@ -11,10 +11,8 @@ For example:
 import math
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -339,6 +337,8 @@ class Settings:
         path = named or next((one for one in usual if one.is_file()), None)
         given: dict[str, Any] = {}
         if path is not None:
+            import tomllib
+
             try:
                 given = tomllib.loads(path.read_text(encoding="utf-8-sig"))
             except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
@@ -412,6 +412,8 @@ def _refuse_unknown(environ: Mapping[str, str]) -> None:
     for variable, value in environ.items():
         ours = variable.startswith("RECOLLECT_") and variable not in known and value
         if ours and not CLUSTER.fullmatch(variable) and not CLUSTER.fullmatch(f"{variable}={value}"):
+            from difflib import get_close_matches
+
             short = variable.removeprefix("RECOLLECT_")
             near = get_close_matches(short, [name.removeprefix("RECOLLECT_") for name in known], 1)
             near = [f"RECOLLECT_{name}" for name in near] or [name for name in known if name.endswith(f"_{short}")]
@@ -432,6 +434,8 @@ def _filled(kind: type[Any], given: Mapping[str, Any], environ: Mapping[str, str
     known = {item.name: item for item in fields(kind)}
     for key in given:
         if key not in known:
+            from difflib import get_close_matches
+
             near = get_close_matches(key, known, 1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known)}"
             raise ConfigError(f"{where} has the unknown key {key!r}{hint}")

@@ -18,24 +18,16 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from enum import StrEnum
 from functools import lru_cache
 from itertools import product
 from typing import NamedTuple
 
 from recollect import contradiction_words as lists
 from recollect.light_words import FUNCTION, LIGHT
+from recollect.model.review import Relation
 from recollect.text import few_marks, sentences
 
-__all__ = ["Difference", "Relation", "Weight", "compare", "topic"]
-
-
-class Relation(StrEnum):
-    """How a newer statement relates to an older one."""
-
-    CONTRADICTS = "contradicts"
-    UPDATES = "updates"
-    REPEATS = "repeats"
+__all__ = ["Difference", "Weight", "compare", "topic"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 from recollect import names
 from recollect.clock import Clock, Moment
 from recollect.config import ConversationSettings
-from recollect.engine import conversation_search, conversations, ending, prompt, saved_view
+from recollect.engine import conversation_search, conversations, prompt, saved_view
 from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import AutoCompaction, CompactionServices
 from recollect.errors import Denied, Invalid, NotFound
@@ -327,6 +327,8 @@ class Conversation:
 
         Raises Conflict if the conversation has ended.
         """
+        from recollect.engine import ending
+
         services = self._services
         ended = ending.end(
             self._store,

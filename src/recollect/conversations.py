@@ -6,9 +6,8 @@ from dataclasses import replace
 from recollect import names
 from recollect.clock import Moment, milliseconds
 from recollect.conversation import Conversation, ConversationServices
-from recollect.engine import access_policy, conversation_search, conversations, ending, saved_view
+from recollect.engine import access_policy, conversation_search, conversations, saved_view
 from recollect.engine.agent_store import Store
-from recollect.engine.recall import query_vector
 from recollect.errors import Denied, Invalid
 from recollect.model.checks import count, optional_name, share
 from recollect.model.entry import Origin
@@ -19,6 +18,7 @@ from recollect.storage import history
 
 __all__ = ["Conversations"]
 
+HOUR = 3_600_000
 STALE_CHECKED = 10
 """Quiet conversations that are checked for being stale when another one starts."""
 
@@ -118,6 +118,8 @@ class Conversations:
 
         Raises Invalid if a value is unknown or malformed.
         """
+        from recollect.engine.recall import query_vector
+
         query = names.plain("query", query, lines=True)
         store, statuses = self._readable(target_agent, "conversations.search", query)
         return conversation_search.search(
@@ -200,7 +202,13 @@ class Conversations:
 
     def _end_stale(self, limit: int) -> Sequence[Ended]:
         services = self._services
-        return ending.end_stale(services.store, services.settings, services.clock.now, services.on_end, limit)
+        before = services.clock.now() - int(services.settings.stale_after * HOUR)
+        stale = conversations.find_stale(services.store, before, limit)
+        if not stale:
+            return []
+        from recollect.engine import ending
+
+        return ending.end_stale(services.store, stale, services.settings, services.clock.now, services.on_end)
 
     def _readable(self, target_agent: str | None, call: str, query: str) -> tuple[Store, tuple[Status, ...]]:
         """Return the store to read, and the statuses of conversations that may be read in it."""

@@ -4,18 +4,16 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Iterator, Set
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from recollect import names
-from recollect.access import Requests, Tokens
 from recollect.clock import Clock
 from recollect.config import Settings
 from recollect.engine.agent_store import Store
 from recollect.engine.background import CLOSING, Background
-from recollect.engine.checking import check
 from recollect.engine.compaction import WindowLimits
 from recollect.engine.embedding import BACKFILL, EmbeddingQueue, backfill, reembed
 from recollect.engine.signals import Signals
@@ -33,11 +31,13 @@ from recollect.storage.database import Database
 from recollect.storage.history import Journal
 from recollect.storage.schema import migrations
 from recollect.storage.stats import of_agent
-from recollect.transfer import archive, formats, restoring
+from recollect.transfer import archive
 from recollect.transfer.archive import Progress, quiet
-from recollect.upkeep.runner import Jobs, Workplace
-from recollect.upkeep.tidying import five_steps
-from recollect.vault.sync import Vault
+
+if TYPE_CHECKING:
+    from recollect.access import Requests, Tokens
+    from recollect.upkeep.runner import Jobs, Workplace
+    from recollect.vault.sync import Vault
 
 __all__ = ["Home", "Place"]
 
@@ -100,9 +100,7 @@ class Home:
         settings: Settings | None = None,
     ) -> None:
         settings = settings or Settings()
-        self._place, self._embedder, self._vault = place, embedder, vault
-        shared = Store(place.account(), SHARED)
-        self.requests = Requests(shared, clock)
+        self._place, self._embedder, self._vault, self._settings = place, embedder, vault, settings
         self._shared = HomeServices(
             clock=clock,
             decay=decay or DecayConfig(),
@@ -113,25 +111,44 @@ class Home:
             limits=limits or WindowLimits(),
             conversation=settings.conversation,
             profiles=settings.profiles,
-            forget_answers=self.requests.forget_answers,
+            forget_answers=lambda: self.requests.forget_answers(),
             duplicates=settings.recall.duplicates,
             lifetime=Lifetime(settings.remember.lifetime),
         )
-        self.jobs = Jobs(
-            self._workplaces,
-            clock,
-            settings,
-            self._shared.decay,
-            model,
-            before=self._shared.signals.flush,
-            read_files=self._read_files,
-        )
-        self.tokens = Tokens(shared, clock, self._shared.background)
         self._lock = threading.Lock()
         self._memories: dict[tuple[str, str], Memory] = {}
         self._vaults: dict[str, Vault] = {}
-        self._git, self._layout = settings.git, settings.vault.layout
         self._stores: dict[tuple[int, str], Store] = {}
+
+    @cached_property
+    def jobs(self) -> "Jobs":
+        """The upkeep jobs."""
+        from recollect.upkeep.runner import Jobs
+
+        shared = self._shared
+        return Jobs(
+            self._workplaces,
+            shared.clock,
+            self._settings,
+            shared.decay,
+            shared.model,
+            before=shared.signals.flush,
+            read_files=self._read_files,
+        )
+
+    @cached_property
+    def requests(self) -> "Requests":
+        """The idempotent requests."""
+        from recollect.access import Requests
+
+        return Requests(Store(self._place.account(), SHARED), self._shared.clock)
+
+    @cached_property
+    def tokens(self) -> "Tokens":
+        """The access tokens."""
+        from recollect.access import Tokens
+
+        return Tokens(Store(self._place.account(), SHARED), self._shared.clock, self._shared.background)
 
     def agent(self, name: str, workspace: str = "default") -> Memory:
         """Return the memory of an agent in a workspace. Nothing is created before the first write.
@@ -155,8 +172,10 @@ class Home:
                 )
             return self._memories[key]
 
-    def vault(self, workspace: str = "default") -> Vault:
+    def vault(self, workspace: str = "default") -> "Vault":
         """Return the markdown files of a workspace. The first write creates them; later writes keep them in sync."""
+        from recollect.vault.sync import Vault
+
         name = names.segment(workspace, "a workspace")
         with self._lock:
             if name not in self._vaults:
@@ -167,9 +186,9 @@ class Home:
                     lambda: [agent for agent in database.admin.agents() if agent != SHARED],
                     self._shared.clock,
                     self._shared.later.wake,
-                    repository=self._git.repository,
-                    author=self._git.author,
-                    layout=self._layout,
+                    repository=self._settings.git.repository,
+                    author=self._settings.git.author,
+                    layout=self._settings.vault.layout,
                     migrate=lambda folder: self.import_(folder, workspace=name, format=Format.MEMORY_FOLDER),
                 )
             return self._vaults[name]
@@ -233,6 +252,8 @@ class Home:
         """Verify names, indexes, logs, entries and files of the whole home; with `repair=True`, rebuild what is
         derived.
         """
+        from recollect.engine.checking import check
+
         entry_count = operation_count = event_count = erased = 0
         findings: list[Finding] = []
 
@@ -300,6 +321,8 @@ class Home:
 
         Raises ConfigError if there is no such path, and Invalid if the file is malformed or of an unknown format.
         """
+        from recollect.transfer import formats
+
         space = names.segment(workspace, "a workspace")
         return formats.import_(
             self._place,
@@ -319,6 +342,8 @@ class Home:
 
         Raises Conflict if the target is not empty.
         """
+        from recollect.transfer import restoring
+
         self._shared.signals.flush()
         return restoring.move(self._place, target._place, progress=progress)
 
@@ -354,6 +379,8 @@ class Home:
 
         The steps: checkpoints, extract, shelve, reindex, and files of older layouts.
         """
+        from recollect.upkeep.tidying import five_steps
+
         folders = [self._folder(name) for name in self._place.workspaces()]
         now = self._shared.clock.now()
 
@@ -392,8 +419,10 @@ class Home:
         A running job, compaction or batch of vectors gets `timeout` seconds each. What takes longer is abandoned:
         nothing of it is stored, and it is done again when it is next due.
         """
-        left = [] if self.jobs.stop(timeout) else ["a job"]
-        self.jobs._abandon()
+        left = []
+        if "jobs" in vars(self):  # cached, so it may have been used
+            left += [] if self.jobs.stop(timeout) else ["a job"]
+            self.jobs._abandon()
         unfinished = self._shared.background.close(timeout)
         left += [f"{len(unfinished)} compaction(s) or other work in the background"] if unfinished else []
         left += [] if self._shared.later.close(timeout) else ["vectors of new entries"]
@@ -437,7 +466,7 @@ class Home:
             return self._place.vault(workspace)
         return self._vault if workspace == "default" else self._vault.with_name(f"{self._vault.name}-{workspace}")
 
-    def _live_vault(self, workspace: str, *, make: bool = False) -> Vault | None:
+    def _live_vault(self, workspace: str, *, make: bool = False) -> "Vault | None":
         """Return the vault if this home has a folder for one; without `make`, only if that folder exists."""
         folder = self._folder(workspace)
         return self.vault(workspace) if folder is not None and (make or folder.is_dir()) else None
@@ -474,8 +503,10 @@ class Home:
                 for agent in self._place.workspace(name).admin.agents():
                     yield f"{name}/{agent}", self._store(name, agent)
 
-    def _workplaces(self) -> list[Workplace]:
+    def _workplaces(self) -> "list[Workplace]":
         """Return the databases that need upkeep, each with its agents."""
+        from recollect.upkeep.runner import Workplace
+
         found, failed = list[Workplace](), None
         for name, database in self._databases():
             try:

@@ -5,30 +5,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from recollect import names
 from recollect.channels import Channels
 from recollect.clock import LAST, Clock, Moment
-from recollect.compat import store_tools
 from recollect.config import ConversationSettings
 from recollect.conversation import ConversationServices
 from recollect.conversations import Conversations
-from recollect.engine import (
-    access_policy,
-    context,
-    conversation_search,
-    listing,
-    numbering,
-    orientation,
-    project,
-    provenance,
-    relevance_curve,
-    remember,
-)
+from recollect.engine import access_policy, conversation_search, numbering, project, relevance_curve, remember
 from recollect.engine.access_policy import SHARED
 from recollect.engine.agent_store import Store
 from recollect.engine.auto_compaction import CompactionServices
@@ -39,15 +26,13 @@ from recollect.engine.embedding import EmbeddingQueue
 from recollect.engine.entries import Entries
 from recollect.engine.graph_checkpoints import GraphCheckpoints
 from recollect.engine.item_vectors import ItemVectors
-from recollect.engine.recall import Request, recall
 from recollect.engine.signals import Signals
-from recollect.erasure import Erasure
 from recollect.errors import Conflict, Invalid, NotFound, RecollectError
 from recollect.model import checks
 from recollect.model.context import Context, OrientationDocument, Profile
 from recollect.model.entry import TAGS, Category, Entry, Kind, Lifetime, Origin, Scope
 from recollect.model.filters import Filters
-from recollect.model.history import ConversationHandle, Recovery, reference
+from recollect.model.history import ConversationHandle, Lane, Recovery, reference
 from recollect.model.listing import LONGEST, ListPage, Removed, Sort
 from recollect.model.operation import Add, Operation, Remove, Revision, Write, checked
 from recollect.model.provenance import Provenance
@@ -59,11 +44,11 @@ from recollect.reminders import Reminders
 from recollect.review import Review
 from recollect.search.ranking import DecayConfig
 from recollect.storage import history
-from recollect.upkeep import tidying
-from recollect.vault.git import close_message
-from recollect.vault.identity import identity_files
 from recollect.vault.links import Links, links
-from recollect.vault.sync import Vault
+
+if TYPE_CHECKING:
+    from recollect.erasure import Erasure
+    from recollect.vault.sync import Vault
 
 __all__ = [
     "SHARED",
@@ -114,7 +99,7 @@ class Memory:
         *,
         place: str = "default",
         folder: Path | None = None,
-        vault: Callable[..., Vault | None] = lambda *, make=False: None,
+        vault: "Callable[..., Vault | None]" = lambda *, make=False: None,
     ) -> None:
         self.agent = agent
         self._workspace, self._account, self._other = workspace, account, other
@@ -132,9 +117,9 @@ class Memory:
                 limits=shared.limits,
                 later=shared.later,
                 background=shared.background,
-                identity=partial(identity_files, folder),
+                identity=self._identity,
             ),
-            erase=lambda *turns: self._erasure.turns(self._entries.stores, *turns),
+            erase=lambda *turns: self._erasure().turns(self._entries.stores, *turns),
             on_end=self._closed,
         )
         self.channels = Channels(other(SHARED), place, shared.clock)
@@ -145,17 +130,7 @@ class Memory:
         self._model, self._profiles, self._lifetime = shared.model, shared.profiles, shared.lifetime
         self._later, self._duplicates = shared.later, shared.duplicates
         self.profiles = tuple(sorted(shared.profiles))
-        self._vault = vault
-        self._erasure = Erasure(
-            agent=agent,
-            clock=shared.clock,
-            signals=shared.signals,
-            later=shared.later,
-            folder=None if folder is None else folder.parent,
-            vault=vault,
-            read_edits=self._look,
-            forget_answers=shared.forget_answers,
-        )
+        self._vault, self._folder, self._forget_answers = vault, folder, shared.forget_answers
         self._entries = Entries(workspace, account, other(SHARED), shared.clock, shared.later)
         self.review = Review(self._entries, shared.clock)
 
@@ -350,7 +325,7 @@ class Memory:
             except NotFound:
                 return False
             return True
-        return self._erasure.entry(self._entries, target, _text(if_version, "version"))
+        return self._erasure().entry(self._entries, target, _text(if_version, "version"))
 
     def restore(self, name_or_id: str, *, name: str | None = None) -> Entry:
         """Restore a forgotten entry with its id, under its old name or under `name`; or make an entry hold again that
@@ -425,6 +400,8 @@ class Memory:
             current_at=None if include_past else now,
             min_origin=min_origin,
         )
+        from recollect.engine.recall import Request, recall
+
         request = Request(
             query=query,
             limit=limit,
@@ -516,6 +493,8 @@ class Memory:
             current_at=None if include_past else self._clock.now(),
             min_origin=min_origin,
         )
+        from recollect.engine import listing
+
         return listing.page(self._entries.stores, page, filters)
 
     def numbers(self, category: Category | str) -> dict[str, int]:
@@ -535,12 +514,16 @@ class Memory:
 
         If the account is a store of its own, its removals follow those of the workspace and have negative numbers.
         """
+        from recollect.engine import listing
+
         limit = min(checks.count(limit, "entries"), LONGEST)
         end = LAST if before is None else _number(before, "before")
         return listing.trash(self._entries.stores, end, limit)
 
     def empty_trash(self) -> int:
         """Permanently remove the text of everything in the trash; return the number of entries. Cannot be undone."""
+        from recollect.upkeep import tidying
+
         self._entries.require_claim(Origin.USER, "empty the trash")
         return sum(tidying.empty_trash(store, self._clock.now()) for store in self._entries.stores)
 
@@ -559,12 +542,16 @@ class Memory:
         With `account=True`, return those of the account, whose log has its own numbers. In a single file there is one
         log for both, the workspace's; the log of the account is empty there, so that no operation is listed twice.
         """
+        from recollect.engine import listing
+
         seq, limit = _number(after, "after"), min(checks.count(limit, "operations"), LONGEST)
         store = self._log(account)
         return [] if store is None else listing.operations(store, seq, limit)
 
     def last_change(self, *, account: bool = False) -> int:
         """Return the sequence number of the last operation in the log, 0 if it is empty. Cheap enough to poll."""
+        from recollect.engine import listing
+
         store = self._log(account)
         return 0 if store is None else listing.last_operation(store)
 
@@ -577,6 +564,8 @@ class Memory:
 
         Raises NotFound if there is and was no such entry.
         """
+        from recollect.engine import listing
+
         self._look()
         return listing.history(self._entries.stores, names.name(name_or_id, "name or id"))
 
@@ -588,6 +577,8 @@ class Memory:
 
         Raises NotFound if there is no such entry.
         """
+        from recollect.engine import provenance
+
         self._look()
         entry = self._entries.seen(names.name(name_or_id, "name or id"))
         return provenance.provenance(self._entries.readable, self.agent, entry)
@@ -606,6 +597,8 @@ class Memory:
         after: int = 0,
     ) -> dict[str, Any]:
         """Read a store (`working`, `session` or `knowledge`) as the tool `memory_query` does."""
+        from recollect.compat import store_tools
+
         return store_tools.query(
             self,
             store,
@@ -638,6 +631,8 @@ class Memory:
 
         Raises NotFound if there is no such profile.
         """
+        from recollect.engine import context
+
         self._look()
         known = self._profiles.get(names.name(profile, "profile"))
         if known is None:
@@ -670,6 +665,8 @@ class Memory:
         conversation: ConversationHandle | str | None = None,
     ) -> OrientationDocument:
         """Return the same selection as markdown for a system prompt. A language model, if configured, may narrow it."""
+        from recollect.engine import orientation
+
         chosen = self.context(command, budget=budget, profile=profile, conversation=conversation)
         return orientation.orient(chosen, command, self._model)
 
@@ -715,7 +712,28 @@ class Memory:
                 return known.id, channel or known.channel_id
         return conversation, channel
 
+    def _erasure(self) -> "Erasure":
+        from recollect.erasure import Erasure
+
+        return Erasure(
+            agent=self.agent,
+            clock=self._clock,
+            signals=self._signals,
+            later=self._later,
+            folder=None if self._folder is None else self._folder.parent,
+            vault=self._vault,
+            read_edits=self._look,
+            forget_answers=self._forget_answers,
+        )
+
     # The files
+
+    def _identity(self, lane: Lane) -> dict[str, str]:
+        if self._folder is None or not self._folder.is_dir():
+            return {}
+        from recollect.vault.identity import identity_files
+
+        return identity_files(self._folder, lane)
 
     def _look(self, agent: str | None = None) -> None:
         """Read edited vault files before a read: those of another agent, or of this one and `_shared`."""
@@ -732,6 +750,8 @@ class Memory:
         try:
             vault = self._vault(make=True)
             if vault is not None:
+                from recollect.vault.git import close_message
+
                 vault.record(self.agent, *close_message(conversation, self.agent))
         except (RecollectError, OSError) as error:
             _log.warning("the vault does not show what a conversation left: %s", error)
@@ -761,6 +781,8 @@ def search_notes(
 
     For callers that may read all of these memories. Each hit is recorded as found by its own agent.
     """
+    from recollect.engine.recall import Request, recall
+
     if not memories:
         return []
     first = memories[0]

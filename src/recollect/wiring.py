@@ -2,10 +2,8 @@
 
 import os
 import re
-import shutil
 import stat
 import sys
-import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -106,6 +104,8 @@ def without_password(location: str) -> str:
 
 def program() -> list[str]:
     """Return the command line that starts this installation from anywhere, even if it is not on the PATH."""
+    import shutil
+
     beside = shutil.which("recollect", path=str(Path(sys.executable).parent))
     return [sys.executable, "-m", "recollect"] if beside is None else [beside]
 
@@ -349,7 +349,7 @@ class Directory:
         self.workspace(workspace).admin.close()
         self._workspaces.pop(workspace, None)
         try:  # atomic, so that no other process sees part of it
-            os.rename(self._path / "workspaces" / workspace, self._path / f".{uuid.uuid4().hex}.deleted")
+            os.rename(self._path / "workspaces" / workspace, self._path / f".{os.urandom(16).hex()}.deleted")
         except FileNotFoundError:
             pass  # another process was first
         except OSError as error:
@@ -358,6 +358,8 @@ class Directory:
 
     def remove_deleted(self) -> None:
         """Remove the content of deleted workspaces, also what a killed process left."""
+        import shutil
+
         for folder in self._path.glob(".*.deleted"):
             shutil.rmtree(folder, ignore_errors=True)
 

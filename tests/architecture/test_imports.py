@@ -1,6 +1,7 @@
 """The rooms of the house and the direction between them, read from the source. Every rule is shown a breach, too."""
 
 import ast
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,8 +86,31 @@ STARTERS |= {("compat.dashboard", "rest"), ("compat.dashboard_types", "rest"), (
 DRIVERS = {"apsw": "storage.sqlite", "psycopg": "storage.postgres", "psycopg_pool": "storage.postgres"}
 BACKENDS = {"storage.sqlite", "storage.postgres"}
 HEAVY = {"numpy", "psycopg", "psycopg_pool", "tokenizers", "wordllama", "pygit2", "fastapi", "uvicorn", "mcp", "openai"}
-HEAVY |= {"rich.progress", "tomlkit", "typer", "yaml"}
-"""Third-party packages that are loaded when they are needed, because they are optional or slow to import."""
+HEAVY |= {"rich", "tomlkit", "typer", "yaml"}
+HEAVY |= {"difflib", "shutil", "socket", "subprocess", "tomllib"}
+"""Packages that are loaded when they are needed, because they are optional or slow to import."""
+LATE = {
+    "access",
+    "compat.store_tools",
+    "erasure",
+    "statements",
+    "validity",
+    "cli.app",
+    "cli.default_home",
+    "cli.program",
+}
+LATE |= {
+    f"engine.{name}" for name in ("checking", "context", "ending", "listing", "orientation", "provenance", "recall")
+}
+LATE |= {
+    "engine.summarising",
+    "transfer.formats",
+    "transfer.restoring",
+    "upkeep.runner",
+    "upkeep.tidying",
+}
+LATE |= {"vault.git", "vault.identity", "vault.sync"}
+"""Modules that are imported where they are called, because a hook or the start of a command needs none of them."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +266,7 @@ def hidden(package: dict[str, ast.Module]) -> list[str]:
         for found in imports(package, name)
         if found.inside
         and not found.typing
-        and not (heavy(found.module) if found.ours else HEAVY.intersection((found.root, found.module)))
+        and not (found.module in LATE or heavy(found.module) if found.ours else found.root in HEAVY)
     ]
 
 
@@ -421,6 +445,77 @@ def loaded_by(code: str) -> set[str]:
     return set(done.stdout.split())
 
 
+def modules_of(words: str, given: str = "") -> set[str]:
+    """Return what a command has loaded at its end."""
+    code = f"import sys; sys.argv = ['recollect', *{words.split()!r}]; import recollect.cli; recollect.cli.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", f"{code}; print(*sys.modules, file=sys.stderr)"],
+        input=given,
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(PACKAGE.parent)},
+    )
+    return set(done.stderr.splitlines()[-1].split())
+
+
+def third_party(loaded: set[str]) -> set[str]:
+    roots = {name.split(".")[0] for name in loaded} - sys.stdlib_module_names
+    return {name for name in roots if not name.startswith("_") and name != "cython_runtime"}
+
+
+def late(loaded: set[str]) -> set[str]:
+    return {f"recollect.{name}" for name in LATE} & loaded
+
+
+def test_importing_the_package_loads_one_module_of_it() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, recollect; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={"PYTHONPATH": str(PACKAGE.parent)},
+    )
+    assert {name for name in done.stdout.split() if name.startswith("recollect")} == {"recollect"}
+
+
+@pytest.mark.parametrize("event", ["stop", "pre-compact"])
+def test_a_hook_that_stores_a_turn_loads_two_packages_and_no_module_that_others_need(
+    tmp_path: Path, event: str
+) -> None:
+    message = {"type": "user", "message": {"role": "user", "content": "We deploy on Tuesdays."}}
+    transcript = tmp_path / "transcript.jsonl"
+    transcript.write_text(json.dumps(message) + "\n")
+    with recollect.open(tmp_path / "home.db") as home:
+        home.agent("default").remember("We deploy on Tuesdays.")
+    given = json.dumps({"session_id": "one", "transcript_path": str(transcript)})
+    loaded = modules_of(f"hook {event} --home {tmp_path}/home.db", given)
+    with recollect.open(tmp_path / "home.db") as home:
+        assert len(home.agent("default").conversations.list()) == 1
+    assert third_party(loaded) == {"recollect", "apsw", "Stemmer"}
+    assert late(loaded) == {"recollect.cli.program"}
+    slow = {
+        "asyncio",
+        "difflib",
+        "email",
+        "http",
+        "shutil",
+        "socket",
+        "ssl",
+        "subprocess",
+        "tempfile",
+        "tomllib",
+        "uuid",
+    }
+    assert loaded & slow == set()
+
+
+def test_the_help_loads_the_commands_and_nothing_that_they_call() -> None:
+    loaded = modules_of("--help")
+    assert third_party(loaded) == {"recollect", "apsw", "Stemmer", "annotated_doc", "shellingham", "typer"}
+    assert late(loaded) == {"recollect.cli.app", "recollect.cli.default_home", "recollect.cli.program"}
+
+
 def test_importing_the_package_loads_no_server_no_model_and_nothing_slow() -> None:
     loaded = loaded_by("import recollect; recollect.open")
     assert {"recollect", "apsw"} <= loaded
@@ -473,8 +568,8 @@ def test_the_asynchronous_side_is_loaded_only_when_it_is_asked_for() -> None:
 
 def test_a_hook_that_a_running_process_handles_loads_nothing_of_the_memory() -> None:
     loaded = loaded_by("import recollect.cli")
-    assert {"json", "socket"} <= loaded
-    own = {"apsw", "dataclasses", "typing", "pathlib", "inspect", "tomllib", "hashlib", "logging", "tempfile"}
+    assert "json" in loaded
+    own = {"apsw", "dataclasses", "typing", "pathlib", "inspect", "tomllib", "hashlib", "logging", "tempfile", "socket"}
     assert loaded & (SLOW | SERVERS | own) == set()
 
 

@@ -25,8 +25,9 @@ from surfaces.server import serving, settings
 
 import recollect
 from recollect.cli import main, output
+from recollect.cli.hook_events import HOOKS
 from recollect.cli.jsonc import drop_json, read_json, set_json
-from recollect.cli.mcp_clients import CLIENTS, HOOKS, connected, disconnected, hooked, unhooked
+from recollect.cli.mcp_clients import CLIENTS, connected, disconnected, hooked, unhooked
 from recollect.cli.toml import drop_toml, read_toml, set_toml
 from recollect.errors import Invalid
 from recollect.model.history import Status

@@ -18,7 +18,7 @@ import pytest
 from surfaces.command import Ended, environment
 
 import recollect
-from recollect.cli import hook, hook_client, main
+from recollect.cli import hook_call, hook_client, main
 from recollect.cli.hook_server import handling_hooks
 from recollect.home import Home
 from recollect.model.history import EventType
@@ -224,7 +224,7 @@ def test_what_was_read_of_a_transcript_is_not_read_again(session: Session, monke
         starts.append(start)
         return messages_from(file, start)
 
-    monkeypatch.setattr(hook, "messages_from", reading)
+    monkeypatch.setattr(hook_call, "messages_from", reading)
     sizes = []
     for turn in range(30):
         session.say("user", f"question {turn}")

@@ -152,8 +152,11 @@ LEFT_OUT: dict[type, dict[str, str]] = {
     Home: {
         "agent": "the parameters workspace and agent of every route",
         "close": "the server closes its home when it ends",
+        "jobs": "the routes under /v1/jobs are its methods",
         "move_to": "a target that only the server's machine can open: `recollect` moves, on the command line",
         "on_reminder": "a function of the process; a client claims what is due, or listens to the feed",
+        "requests": "the header Idempotency-Key",
+        "tokens": "the routes under /v1/tokens are its methods",
         "vault": "the routes under /v1/vault are its methods",
     },
     Scratchpad: {

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from recollect.contradictions import Relation, compare
+from recollect.contradictions import compare
+from recollect.model.review import Relation
 
 CONTRADICTS, UPDATES, REPEATS = Relation.CONTRADICTS, Relation.UPDATES, Relation.REPEATS
 

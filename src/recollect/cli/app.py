@@ -30,7 +30,8 @@ from recollect.cli import (
     vault,
     workspace,
 )
-from recollect.cli.invocation import AgentOption, HomeOption, Invocation, JsonOption, WorkspaceOption
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import AgentOption, HomeOption, JsonOption, WorkspaceOption
 
 __all__ = ["app", "app_with"]
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import NameArgument, examples, group
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import NameArgument, examples, for_agent, group
 from recollect.cli.output import columns, document, line, safe
 from recollect.clock import iso
 

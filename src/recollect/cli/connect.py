@@ -12,9 +12,9 @@ import typer
 
 from recollect.cli.config_files import FileEdit, applied, put_back, read_text, reverted, write_all
 from recollect.cli.default_home import note_connection
-from recollect.cli.invocation import HERE, Invocation, with_options
+from recollect.cli.invocation import HERE, Invocation
 from recollect.cli.mcp_clients import CLIENTS, HOME, McpClient, connected, disconnected, hooked, unhooked
-from recollect.cli.options import examples
+from recollect.cli.options import examples, with_options
 from recollect.cli.output import columns, document, remark, safe
 from recollect.config import FILE, Settings, user_file
 from recollect.errors import ConfigError, Invalid, NotFound

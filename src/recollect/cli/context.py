@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from recollect.cli.exit_codes import EXIT_CODES
-from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import examples, text_of
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_agent, text_of
 from recollect.cli.output import document, line, remark, safe
 from recollect.errors import Unavailable
 

@@ -7,8 +7,8 @@ from typing import Annotated
 import typer
 
 from recollect.cli.erasure import confirm_erasure, print_receipt
-from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import AtOption, LimitOption, SinceOption, UntilOption, examples, group, text_of
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import AtOption, LimitOption, SinceOption, UntilOption, examples, for_agent, group, text_of
 from recollect.cli.output import columns, counted, document, heading, line, nothing_found, pairs, remark, safe
 from recollect.clock import iso
 from recollect.conversation import Conversation

@@ -11,13 +11,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.text import Text
 
 import recollect
 from recollect.cli.exit_codes import EXIT_CODES
-from recollect.cli.invocation import Invocation, for_home
+from recollect.cli.invocation import Invocation
 from recollect.cli.mcp_clients import CLIENTS, HOME, entry_of, hook_programs
-from recollect.cli.options import examples
+from recollect.cli.options import examples, for_home
 from recollect.cli.output import counted, document, line
 from recollect.cli.output import shown as put
 from recollect.clock import SystemClock
@@ -62,6 +61,8 @@ def doctor(
     ] = False,
 ) -> None:
     """Run health checks, one line each, with the fix. Read-only. The exit code is 7 if a check fails."""
+    from rich.text import Text
+
     findings = [*_program(), *_settings(call), *_memory(call, deep), *_connected(call)]
     if call.json:
         document([asdict(finding) for finding in findings])

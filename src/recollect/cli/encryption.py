@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import examples
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_home
 from recollect.cli.output import counted, document
 from recollect.config import EncryptionSettings, Settings
 from recollect.errors import ConfigError

@@ -7,8 +7,8 @@ import typer
 
 import recollect
 from recollect.cli.exit_codes import EXIT_CODES
-from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import examples
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_home
 from recollect.cli.output import columns, counted, document, line, pairs, safe, words
 from recollect.cli.progress import progress
 from recollect.errors import Corrupt

@@ -8,7 +8,6 @@ depends on the server. Both ends are the same user: the folder of the sockets is
 import io
 import json
 import os
-import socket
 import stat
 import sys
 import zlib
@@ -21,7 +20,7 @@ TYPE_CHECKING = False  # without an import of `typing`, see `recollect/__init__.
 if TYPE_CHECKING:
     from typing import Any, TextIO
 
-__all__ = ["TIMEOUT", "delegated", "is_private", "socket_prefix"]
+__all__ = ["TIMEOUT", "delegated", "is_private", "plain_options", "socket_prefix"]
 
 OPTIONS = ("--home", "--workspace", "--agent", "--folder", "--profile")
 TIMEOUT = 10.0
@@ -32,8 +31,8 @@ ATTEMPTS = 4
 
 def delegated(words: "list[str]") -> bool:
     """Let a running process handle the hook with these arguments; return whether it did."""
-    options = _options(words)
-    if options is None or not hasattr(socket, "AF_UNIX"):
+    options = plain_options(words)
+    if options is None or sys.platform == "win32":
         return False
     given = b"" if sys.stdin is None or sys.stdin.isatty() else sys.stdin.buffer.read()
     sys.stdin = io.TextIOWrapper(io.BytesIO(given))  # for the command, if no process answers
@@ -60,7 +59,7 @@ def is_private(folder: str) -> bool:
     return stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not found.st_mode & 0o077
 
 
-def _options(words: "list[str]") -> "dict[str, str] | None":
+def plain_options(words: "list[str]") -> "dict[str, str] | None":
     """Return the event and the options of a plain call, as `connect` writes it; None for any other."""
     if not words or len(words) % 2 == 0 or words[0].startswith("-") or "--home" not in words[1::2]:
         return None
@@ -96,6 +95,8 @@ def _within(folder: str, home: str) -> str:
 
 
 def _exchanged(path: str, request: bytes) -> "dict[str, Any]":
+    import socket  # only where a process listens
+
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(TIMEOUT)
         connection.connect(path)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import recollect
-from recollect.cli.hook import HookCall
+from recollect.cli.hook_call import HookCall
 from recollect.cli.hook_client import TIMEOUT, is_private, socket_prefix
 from recollect.cli.invocation import Invocation
 from recollect.environment import runtime_folder, variables

@@ -1,74 +1,26 @@
-"""The options that all commands share: home, workspace, agent and JSON output.
+"""One invocation of the command line: the home, workspace and agent it works on, from options and settings."""
 
-They may stand before or after the command; after it wins. Options that are not given come from the settings.
-"""
-
-import inspect
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, Concatenate, ParamSpec
-
-import typer
+from typing import Any
 
 import recollect
-from recollect.cli.default_home import default_home, first_use
 from recollect.cli.output import remark
 from recollect.config import Settings
 from recollect.errors import ConfigError
 from recollect.memory import Memory
 from recollect.wiring import program, project, shown
 
-__all__ = [
-    "HERE",
-    "AgentOption",
-    "HomeOption",
-    "Invocation",
-    "JsonOption",
-    "WorkspaceOption",
-    "for_agent",
-    "for_home",
-    "with_options",
-]
+__all__ = ["HERE", "Invocation"]
 
-P = ParamSpec("P")
 HERE = "."
 """Stands for the workspace named after the project of the current folder."""
 ANYWHERE = ("hook", "mcp", "connect")
 """Commands that other programs start in arbitrary folders, and `connect`, which sets those up: a settings file in such
 a folder is untrusted and must not decide where memories and keys are sent."""
-
-HomeOption = Annotated[
-    str | None,
-    typer.Option(
-        "--home",
-        metavar="LOCATION",
-        help="Directory, .db file or postgresql:// URL. [default: $RECOLLECT_HOME, .recollect, or the connected one]",
-    ),
-]
-WorkspaceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--workspace",
-        metavar="NAME",
-        help="Workspace; . is the one of this folder's project. [default: $RECOLLECT_WORKSPACE or default]",
-    ),
-]
-AgentOption = Annotated[
-    str | None,
-    typer.Option("--agent", metavar="NAME", help="Agent whose memory is used. [default: $RECOLLECT_AGENT or default]"),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-
-_OPTIONS: dict[str, tuple[Any, str | bool | None]] = {
-    "home": (HomeOption, None),
-    "workspace": (WorkspaceOption, None),
-    "agent": (AgentOption, None),
-    "json": (JsonOption, False),
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,8 +71,11 @@ class Invocation:
 
     def settled(self) -> "Invocation":
         """Return the call with the home of this folder, if no option, variable or file names one."""
-        named_elsewhere = "home" in self.given or self.home != Settings().home
-        chosen = None if self.anywhere or named_elsewhere else default_home(self.folder)
+        if self.anywhere or "home" in self.given or self.home != Settings().home:
+            return self
+        from recollect.cli.default_home import default_home, first_use
+
+        chosen = default_home(self.folder)
         if chosen is None:
             return self
         named = self.named
@@ -146,33 +101,3 @@ class Invocation:
         """Open the home and yield the memory of this call."""
         with recollect.open(self.home, settings=self.settings) as home:
             yield home.agent(self.agent, self.workspace)
-
-
-def for_agent(function: Callable[Concatenate[Invocation, P], None]) -> Callable[..., None]:
-    """Decorate a command on one agent's memory: adds all four options and passes a `Call` first."""
-    return with_options("home", "workspace", "agent", "json")(function)
-
-
-def for_home(function: Callable[Concatenate[Invocation, P], None]) -> Callable[..., None]:
-    """Decorate a command on a whole home, which has no workspace and no agent."""
-    return with_options("home", "json")(function)
-
-
-def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a command with these shared options only; the others have no meaning for it, or another one."""
-
-    def made(function: Callable[..., None]) -> Callable[..., None]:
-        @wraps(function)
-        def command(ctx: typer.Context, **given: Any) -> None:
-            call: Invocation = ctx.obj.but(**{name: given.pop(name) for name in names}).settled()
-            function(call, **given)
-
-        # Typer reads the signature, so the shared options are defined here once instead of in every command.
-        kind = inspect.Parameter.KEYWORD_ONLY
-        own = [parameter.replace(kind=kind) for parameter in list(inspect.signature(function).parameters.values())[1:]]
-        shared = [inspect.Parameter(n, kind, annotation=_OPTIONS[n][0], default=_OPTIONS[n][1]) for n in names]
-        context = inspect.Parameter("ctx", kind, annotation=typer.Context)
-        command.__signature__ = inspect.Signature([context, *own, *shared])  # type: ignore[attr-defined]
-        return command
-
-    return made

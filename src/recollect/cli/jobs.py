@@ -5,11 +5,10 @@ from threading import Event
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
 import recollect
-from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import LimitOption, examples, group
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import LimitOption, examples, for_home, group
 from recollect.cli.output import columns, document, heading, line, pairs, remark, safe, words
 from recollect.clock import SystemClock, iso
 from recollect.home import Home
@@ -125,6 +124,8 @@ def watch(
 
 
 def _run(home: Home, name: str | None, dry_run: bool) -> list[Run]:
+    from rich.console import Console
+
     console = Console(stderr=True)
     with console.status("looking for due jobs") as status:
         if name is None and not dry_run:

@@ -12,8 +12,8 @@ import typer
 
 import recollect
 from recollect.cli.hook_server import handling_hooks
-from recollect.cli.invocation import HERE, Invocation, with_options
-from recollect.cli.options import examples
+from recollect.cli.invocation import HERE, Invocation
+from recollect.cli.options import examples, with_options
 from recollect.errors import ConfigError
 
 __all__ = ["Compat", "app"]

@@ -8,13 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from recollect.cli.hook_events import HOOKS
 from recollect.cli.jsonc import drop_json, read_json, set_json
 from recollect.cli.toml import drop_toml, read_toml, set_toml
 
 __all__ = [
     "CLIENTS",
     "HOME",
-    "HOOKS",
     "McpClient",
     "connected",
     "disconnected",
@@ -108,15 +108,6 @@ CLIENTS: Mapping[str, McpClient] = {
         note="No restart is needed.",
     ),
 }
-
-HOOKS: Mapping[str, tuple[str, int]] = {
-    "SessionStart": ("session-start", 30),
-    "UserPromptSubmit": ("user-prompt", 15),
-    "Stop": ("stop", 15),
-    "PreCompact": ("pre-compact", 15),
-    "SessionEnd": ("session-end", 60),
-}
-"""Hooks of Claude Code and Codex: the argument of `recollect hook` and the timeout in seconds."""
 
 
 def connected(client: McpClient, text: str, command: Sequence[str], env: Mapping[str, str] | None = None) -> str:

@@ -7,7 +7,7 @@ import typer
 
 from recollect.cli.entries import identified, print_entry, remember_note
 from recollect.cli.erasure import confirm_erasure, print_receipt
-from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.invocation import Invocation
 from recollect.cli.options import (
     AsOfOption,
     IncludePastOption,
@@ -17,6 +17,7 @@ from recollect.cli.options import (
     TextArgument,
     UntilOption,
     examples,
+    for_agent,
     note_fields,
     one_of,
 )

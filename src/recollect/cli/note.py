@@ -3,10 +3,9 @@
 from typing import Annotated, Any
 
 import typer
-from rich.text import Text
 
 from recollect.cli.entries import apply, identified, identified_in_trash, print_entry, remember_note
-from recollect.cli.invocation import Invocation, for_agent
+from recollect.cli.invocation import Invocation
 from recollect.cli.options import (
     AsOfOption,
     CategoryOption,
@@ -24,6 +23,7 @@ from recollect.cli.options import (
     UntilOption,
     WhyOption,
     examples,
+    for_agent,
     group,
     note_fields,
     one_of,
@@ -281,6 +281,8 @@ def provenance(call: Invocation, target: Target) -> None:
 
 def _trail(source: Provenance, depth: int) -> None:
     """Print a source and, indented below it, what it was made from."""
+    from rich.text import Text
+
     at = "" if source.at is None else iso(source.at)[:16]
     where = f"conversation {source.conversation}" if source.conversation else ""
     gone = "gone" if source.gone else "in the trash" if source.in_trash else ""

@@ -1,19 +1,24 @@
-"""Arguments and options that several commands share: targets, texts, filters and the fields of a new note."""
+"""Arguments and options that several commands share: targets, texts, filters and the fields of a new note.
+
+Home, workspace, agent and JSON output may stand before or after the command; after it wins.
+"""
 
 import inspect
 import sys
 from collections.abc import Callable
 from enum import StrEnum
 from functools import wraps
-from typing import Annotated, Any
+from typing import Annotated, Any, Concatenate, ParamSpec
 
 import typer
 
+from recollect.cli.invocation import Invocation
 from recollect.cli.output import SHORT_ID
 from recollect.errors import Invalid
 from recollect.model.entry import Category, Lifetime, Origin, Scope
 
 __all__ = [
+    "AgentOption",
     "AsOfOption",
     "AtOption",
     "CategoryOption",
@@ -21,8 +26,10 @@ __all__ = [
     "ContextOption",
     "ConversationOption",
     "EvidenceOption",
+    "HomeOption",
     "ImportanceOption",
     "IncludePastOption",
+    "JsonOption",
     "LifetimeOption",
     "LimitOption",
     "MinOriginOption",
@@ -39,13 +46,18 @@ __all__ = [
     "ValidFromOption",
     "ValidUntilOption",
     "WhyOption",
+    "WorkspaceOption",
     "examples",
+    "for_agent",
+    "for_home",
     "group",
     "note_fields",
     "one_of",
     "text_of",
+    "with_options",
 ]
 
+P = ParamSpec("P")
 INPUT_BYTES = 100_000_000
 """Maximum bytes read from stdin: enough for any text that the library accepts, and small enough for memory."""
 
@@ -55,6 +67,35 @@ def one_of(words: type[StrEnum]) -> str:
     *most, last = words
     return f"{', '.join(most)} or {last}"
 
+
+HomeOption = Annotated[
+    str | None,
+    typer.Option(
+        "--home",
+        metavar="LOCATION",
+        help="Directory, .db file or postgresql:// URL. [default: $RECOLLECT_HOME, .recollect, or the connected one]",
+    ),
+]
+WorkspaceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--workspace",
+        metavar="NAME",
+        help="Workspace; . is the one of this folder's project. [default: $RECOLLECT_WORKSPACE or default]",
+    ),
+]
+AgentOption = Annotated[
+    str | None,
+    typer.Option("--agent", metavar="NAME", help="Agent whose memory is used. [default: $RECOLLECT_AGENT or default]"),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
+
+_SHARED: dict[str, tuple[Any, str | bool | None]] = {
+    "home": (HomeOption, None),
+    "workspace": (WorkspaceOption, None),
+    "agent": (AgentOption, None),
+    "json": (JsonOption, False),
+}
 
 Target = Annotated[
     str,
@@ -141,6 +182,36 @@ _NOTE_FIELDS: dict[str, tuple[Any, Any]] = {
     "evidence": (EvidenceOption, None),
     "supersedes": (SupersedesOption, None),
 }
+
+
+def for_agent(function: Callable[Concatenate[Invocation, P], None]) -> Callable[..., None]:
+    """Decorate a command on one agent's memory: adds all four options and passes a `Call` first."""
+    return with_options("home", "workspace", "agent", "json")(function)
+
+
+def for_home(function: Callable[Concatenate[Invocation, P], None]) -> Callable[..., None]:
+    """Decorate a command on a whole home, which has no workspace and no agent."""
+    return with_options("home", "json")(function)
+
+
+def with_options(*names: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Decorate a command with these shared options only; the others have no meaning for it, or another one."""
+
+    def made(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(ctx: typer.Context, **given: Any) -> None:
+            call: Invocation = ctx.obj.but(**{name: given.pop(name) for name in names}).settled()
+            function(call, **given)
+
+        # Typer reads the signature, so the shared options are defined here once instead of in every command.
+        kind = inspect.Parameter.KEYWORD_ONLY
+        own = [parameter.replace(kind=kind) for parameter in list(inspect.signature(function).parameters.values())[1:]]
+        shared = [inspect.Parameter(n, kind, annotation=_SHARED[n][0], default=_SHARED[n][1]) for n in names]
+        context = inspect.Parameter("ctx", kind, annotation=typer.Context)
+        command.__signature__ = inspect.Signature([context, *own, *shared])  # type: ignore[attr-defined]
+        return command
+
+    return made
 
 
 def note_fields(function: Callable[..., None]) -> Callable[..., None]:

@@ -8,14 +8,14 @@ import re
 import sys
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
-
-from rich.cells import cell_len
-from rich.console import Console
-from rich.text import Text
+from typing import TYPE_CHECKING, Any
 
 from recollect.clock import iso
 from recollect.model.entry import Entry, State
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.text import Text
 
 __all__ = [
     "SHORT_ID",
@@ -107,6 +107,8 @@ def breadth() -> int:
 
 def padded(text: str, cells: int) -> str:
     """Pad the text with spaces to a width in cells; wide characters take two."""
+    from rich.cells import cell_len
+
     return text + " " * (cells - cell_len(text))
 
 
@@ -122,11 +124,15 @@ def short(entry_id: str) -> str:
 
 def complain(message: str) -> None:
     """Print an error as one line on stderr: what went wrong and what to do."""
+    from rich.text import Text
+
     _errors().print(Text(f"recollect: {line(message)}"), soft_wrap=True)
 
 
 def remark(message: str, *, limit: int | None = None) -> None:
     """Print a remark on stderr, separate from the results; with `limit=0` one about that limit instead."""
+    from rich.text import Text
+
     text = "--limit 0 returns nothing; pass 1 or more" if limit == 0 else line(message)
     _errors().print(Text(text, "dim"), soft_wrap=True)
 
@@ -139,19 +145,24 @@ def nothing_found(query: str, *, limit: int, min_confidence: float = 0.0) -> Non
 
 def said(verb: str, entry: Entry) -> None:
     """Print what was done to an entry, as one line."""
+    from rich.text import Text
+
     parts = [Text(f"{verb} "), Text(label(entry), "bold")]
     if entry.aliases:
         parts.append(Text(f"  also: {', '.join(map(safe, entry.aliases))}", "dim"))
     _output().print(Text.assemble(*parts), soft_wrap=True)
 
 
-def shown(text: Text) -> None:
+def shown(text: "Text") -> None:
     """Print one styled line to stdout, unwrapped."""
     _output().print(text, soft_wrap=True)
 
 
 def heading(title: str, facts: str = "") -> None:
     """Print a title in bold, followed by a few facts: on the same line if they fit, else below, wrapped."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
     console = _output()
     if facts and cell_len(title) + 2 + cell_len(facts) > console.width:
         console.print(Text(title, "bold"), soft_wrap=True)
@@ -170,6 +181,8 @@ def holding(entry: Entry, state: State) -> str:
 
 def brief(entry: Entry, text: str, state: State) -> None:
     """Print an entry in brief: name or id, a few facts, and some text, wrapped on a terminal."""
+    from rich.text import Text
+
     facts = [entry.category or "", *(f"#{tag}" for tag in entry.tags), iso(entry.created_at)[:10], entry.origin]
     facts.append(holding(entry, state))
     heading(label(entry), "  ".join(line(fact) for fact in facts if fact))
@@ -178,6 +191,9 @@ def brief(entry: Entry, text: str, state: State) -> None:
 
 def pairs(rows: Iterable[tuple[str, str]]) -> None:
     """Print aligned names and values, one pair per line; empty values are omitted."""
+    from rich.cells import cell_len
+    from rich.text import Text
+
     shown = [(name, value) for name, value in rows if value]
     names = max((cell_len(name) for name, _ in shown), default=0)
     console = _output()
@@ -201,6 +217,9 @@ def columns(
 
     If it is too narrow for all but the last column, each row is printed as one pair per column.
     """
+    from rich.cells import cell_len
+    from rich.text import Text
+
     console = _output()
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
     width, most = width or console.width, most or (WIDEST if console.is_terminal else UNCUT)
@@ -221,24 +240,28 @@ def columns(
         console.print(whole, soft_wrap=True)
 
 
-def _indented(text: Text) -> None:
+def _indented(text: "Text") -> None:
+    from rich.text import Text
+
     console = _output()
     for row in text.wrap(console, max(console.width - 2, 20)):
         row.rstrip()
         console.print(Text("  ") + row, soft_wrap=True)
 
 
-def _errors() -> Console:
+def _errors() -> "Console":
     sys.stdout.flush()  # keep the order of stdout and stderr
     return _console("stderr")
 
 
-def _output() -> Console:
+def _output() -> "Console":
     return _console("stdout")
 
 
 @cache
-def _console(stream: str) -> Console:
+def _console(stream: str) -> "Console":
+    from rich.console import Console
+
     file = getattr(sys, stream)
     console = Console(file=file, highlight=False)
     if not console.is_terminal:

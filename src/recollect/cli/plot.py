@@ -3,9 +3,6 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from rich.cells import cell_len
-from rich.text import Text
-
 from recollect.cli.output import breadth, padded, shown
 
 __all__ = ["bars", "drawn", "plot", "resampled", "room"]
@@ -23,6 +20,8 @@ def room() -> int:
 
 def plot(values: Sequence[float], caption: str) -> None:
     """Print a column chart with the highest value at the top and a caption below."""
+    from rich.text import Text
+
     for row in drawn(values, caption):
         shown(Text(row))
 
@@ -42,6 +41,8 @@ def drawn(values: Sequence[float], caption: str) -> list[str]:
 
 def bars(counts: Sequence[tuple[str, int]]) -> list[str]:
     """Return a bar chart, one line per name."""
+    from rich.cells import cell_len
+
     most = max((count for _, count in counts), default=0)
     names = max((cell_len(name) for name, _ in counts), default=0)
     figures = max((len(f"{count:,}") for _, count in counts), default=0)

@@ -1,22 +1,26 @@
 """Runs a command: parses the arguments, reports errors, and turns them into exit codes."""
 
+import gc
 import logging
 import signal
 import sys
 import warnings
 from collections.abc import Sequence
 from io import TextIOWrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from recollect.cli.app import app_with
 from recollect.cli.argv import separate_text
 from recollect.cli.exit_codes import exit_code
+from recollect.cli.hook_call import handle
+from recollect.cli.hook_client import plain_options
+from recollect.cli.invocation import Invocation
 from recollect.cli.messages import for_shell
 from recollect.cli.output import complain, remark
 from recollect.cli.streams import drop, nowhere
 from recollect.errors import RecollectError
+
+if TYPE_CHECKING:
+    import typer
 
 __all__ = ["run"]
 
@@ -72,16 +76,35 @@ def _command(words: Sequence[str]) -> str | None:
 
 
 def _execute() -> int:
+    words = sys.argv[1:]
+    hook = plain_options(words[1:]) if words[:1] == ["hook"] else None
     try:
-        words = sys.argv[1:]
-        program = _listed(typer.main.get_command(app_with(None if HELP.intersection(words) else _command(words))))
-        return program.main(separate_text(program, words), prog_name="recollect", standalone_mode=False) or 0
+        return _parsed(words) if hook is None else _hook(**hook)
     except RecollectError as error:
         complain(for_shell(str(error)))
         return exit_code(error)
+
+
+def _parsed(words: list[str]) -> int:
+    """Run a command with Typer."""
+    import typer
+
+    from recollect.cli.app import app_with
+
+    gc.freeze()
+    gc.enable()
+    try:
+        program = _listed(typer.main.get_command(app_with(None if HELP.intersection(words) else _command(words))))
+        return program.main(separate_text(program, words), prog_name="recollect", standalone_mode=False) or 0
     except typer.TyperException as error:  # a misspelt option, a missing argument
         complain(_usage(error))
         return error.exit_code
+
+
+def _hook(event: str, *, folder: str = "", profile: str = "default", **given: str) -> int:
+    """Handle a hook as `connect` writes it, without Typer, which takes longer to load than a hook to run."""
+    handle(event, Invocation.read("hook", json=False, **given), folder, profile)
+    return 0
 
 
 def _listed(group: Any) -> Any:
@@ -100,7 +123,7 @@ def _log_warning(message: Warning | str, *_: Any, **__: Any) -> None:
     logging.getLogger("py.warnings").warning("%s", message)
 
 
-def _usage(error: typer.TyperException) -> str:
+def _usage(error: "typer.TyperException") -> str:
     context = getattr(error, "ctx", None)
     message = error.format_message().replace("Value error, ", "").rstrip(".")
     if message.startswith("No such option") and context and _takes_text(context.command):

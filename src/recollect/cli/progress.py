@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from rich.console import Console
-
 from recollect.cli.output import safe
 
 __all__ = ["progress"]
@@ -14,6 +12,7 @@ __all__ = ["progress"]
 def progress() -> Iterator[Callable[[str, int, int], None]]:
     """Yield a callback that takes the name of a part, how much of it is done, and its total."""
     # Imported here: it is slow to load, and most commands show no bar.
+    from rich.console import Console
     from rich.progress import BarColumn, Progress, TaskID, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
     console = Console(stderr=True)

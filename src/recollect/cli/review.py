@@ -4,8 +4,8 @@ from typing import Annotated
 
 import typer
 
-from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import LimitOption, examples, one_of, text_of
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import LimitOption, examples, for_agent, one_of, text_of
 from recollect.cli.output import document, line, remark, safe
 from recollect.clock import iso
 from recollect.model.review import Resolution, ReviewPair

@@ -7,8 +7,8 @@ import typer
 
 from recollect import Scratchpad
 from recollect.cli.conversation import ConversationId, conversation_of
-from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import examples, group
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_agent, group
 from recollect.cli.output import columns, document, line, remark, safe
 from recollect.errors import NotFound
 from recollect.memory import Memory

@@ -12,8 +12,8 @@ import typer
 
 import recollect
 from recollect.cli.hook_server import handling_hooks
-from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import examples
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_agent
 from recollect.cli.output import document, safe
 from recollect.config import Settings
 from recollect.errors import ConfigError

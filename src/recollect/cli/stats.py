@@ -4,11 +4,10 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 import typer
-from rich.text import Text
 
 import recollect
-from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import examples
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_home
 from recollect.cli.output import columns, counted, document, heading, remark, safe, shown
 from recollect.cli.plot import bars, plot, room
 from recollect.clock import iso
@@ -52,6 +51,8 @@ def _row(one: AgentStats) -> tuple[str, ...]:
 
 
 def _bars(title: str, parts: Iterable[Mapping[str, int]]) -> None:
+    from rich.text import Text
+
     total: Counter[str] = Counter()
     for part in parts:
         total.update(part)

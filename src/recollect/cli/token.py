@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import examples, group, one_of
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_home, group, one_of
 from recollect.cli.output import columns, document, heading, pairs, remark, safe
 from recollect.clock import iso
 from recollect.model.access import ANY, Right, Token

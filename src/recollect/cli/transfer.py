@@ -12,8 +12,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.invocation import Invocation, for_agent, for_home, with_options
-from recollect.cli.options import examples, one_of
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_agent, for_home, one_of, with_options
 from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.progress import progress
 from recollect.cli.watching import watch

@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.invocation import Invocation, for_agent
-from recollect.cli.options import LimitOption, examples, group
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import LimitOption, examples, for_agent, group
 from recollect.cli.output import columns, counted, document, line, remark, safe
 from recollect.cli.transfer import imported
 from recollect.clock import iso

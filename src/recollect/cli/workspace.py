@@ -6,8 +6,8 @@ from typing import Annotated
 import typer
 
 import recollect
-from recollect.cli.invocation import Invocation, for_home
-from recollect.cli.options import examples, group
+from recollect.cli.invocation import Invocation
+from recollect.cli.options import examples, for_home, group
 from recollect.cli.output import columns, document, remark, safe
 from recollect.errors import Invalid
 from recollect.wiring import is_single_file, shown

@@ -17,9 +17,10 @@ covered by an archive, without a gap between the two.
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from recollect import names, text
-from recollect.engine import conversations, embedding, prompt, remember, summarising
+from recollect.engine import conversations, embedding, prompt, remember
 from recollect.engine.agent_store import Store
 from recollect.engine.conversations import LaneState
 from recollect.engine.origins import made_from_events
@@ -31,6 +32,9 @@ from recollect.model.working import Delta, SummaryDocument
 from recollect.providers.base import LanguageModel
 from recollect.storage import entries, history
 from recollect.storage.database import Transaction
+
+if TYPE_CHECKING:
+    from recollect.engine import summarising
 
 __all__ = ["SOURCE", "WindowLimits", "compact", "due", "summary_turns", "tokens"]
 
@@ -81,6 +85,8 @@ def compact(
     folded = _chosen(window, limits, state, asked=asked)
     if not folded:
         return None
+    from recollect.engine import summarising
+
     turns = summary_turns(folded, calls=model is not None)
     if not turns:  # erased events leave the window as well, and no model has anything to summarise
         model, turns = None, [summarising.SummaryTurn(folded[0].role, "", folded[0].hash)]
@@ -133,8 +139,10 @@ def compact(
     return Compacted(archive_name=archive.name, folded=len(folded), by=folding.by)
 
 
-def summary_turns(events: Sequence[Event], *, calls: bool) -> list[summarising.SummaryTurn]:
+def summary_turns(events: Sequence[Event], *, calls: bool) -> "list[summarising.SummaryTurn]":
     """Return what a summary of events is made of; with `calls`, including tool calls."""
+    from recollect.engine import summarising
+
     return [
         summarising.SummaryTurn(event.role, _told(event, calls=calls), event.hash)
         for event in events

@@ -33,6 +33,7 @@ __all__ = [
     "events_back",
     "extend",
     "find",
+    "find_stale",
     "lane_events",
     "lane_state",
     "last_messages",
@@ -48,6 +49,7 @@ __all__ = [
     "referenced",
     "saved",
     "set_document",
+    "stale",
     "start",
     "transition",
     "window",
@@ -159,6 +161,27 @@ def of_chat(store: Store, chat_id: object) -> ConversationInfo | None:
     """Return the newest conversation of a chat that still accepts events, or None."""
     with store.read() as tx:
         return history.of_chat(tx, names.name(chat_id, "chat id"))
+
+
+def stale(store: Store, before: int, limit: int = history.LONGEST) -> tuple[list[str], dict[str, int]]:
+    """Return the active conversations without an event since `before`, and the time of the last event of the others.
+
+    Reads at most `limit` conversations, those with the latest `quiet_since` first.
+    """
+    with store.read() as tx:
+        rows = tx.all("history.quiet", before=before, limit=limit)
+    last = {identity: max(started, history.written_at(event) if event else 0) for identity, started, event in rows}
+    dead = [identity for identity, at in last.items() if at < before]
+    return dead, {identity: at for identity, at in last.items() if at >= before}
+
+
+def find_stale(store: Store, before: int, limit: int) -> list[str]:
+    """Return what `stale` does, and record for the other conversations when their last event was."""
+    dead, alive = stale(store, before, limit)
+    if alive:
+        with store.database.write(store.agent) as tx:
+            tx.many("history.quiet_set", ({"id": identity, "since": at} for identity, at in alive.items()))
+    return dead
 
 
 def find(store: Store, id_or_ref: object) -> ConversationInfo:

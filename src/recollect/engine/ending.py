@@ -41,7 +41,6 @@ __all__ = [
     "end_stale",
     "free_summary_name",
     "is_half_chunked",
-    "stale",
     "summary_archive",
     "summary_parts",
     "talk_of",
@@ -51,7 +50,6 @@ __all__ = [
 
 CHUNK = 2_000
 """Approximate size of a chunk, in characters."""
-HOUR = 3_600_000
 """Milliseconds."""
 CLOSED = "session-close"
 BEGUN, SUMMARY, CHECKPOINT, HANDOFF = "begun", "summary", "checkpoint", "handoff"
@@ -212,32 +210,16 @@ class _Ending:
         return made
 
 
-def stale(store: Store, before: int, limit: int = history.LONGEST) -> tuple[list[str], dict[str, int]]:
-    """Return the active conversations without an event since `before`, and the time of the last event of the others.
-
-    Reads at most `limit` conversations, those with the latest `quiet_since` first.
-    """
-    with store.read() as tx:
-        rows = tx.all("history.quiet", before=before, limit=limit)
-    last = {identity: max(started, history.written_at(event) if event else 0) for identity, started, event in rows}
-    dead = [identity for identity, at in last.items() if at < before]
-    return dead, {identity: at for identity, at in last.items() if at >= before}
-
-
 def end_stale(
     store: Store,
+    stale: Iterable[str],
     settings: ConversationSettings,
     clock: Callable[[], int],
     on_end: Callable[[str], None],
-    limit: int = history.LONGEST,
 ) -> list[Ended]:
-    """End stale conversations, of at most `limit` quiet ones; call `on_end` for each. Failures are logged."""
-    dead, alive = stale(store, clock() - int(settings.stale_after * HOUR), limit)
-    if alive:
-        with store.database.write(store.agent) as tx:
-            tx.many("history.quiet_set", ({"id": identity, "since": at} for identity, at in alive.items()))
+    """End stale conversations; call `on_end` for each. Failures are logged."""
     ended = []
-    for identity in dead:
+    for identity in stale:
         try:
             # Without the model: no caller waits for the summary of an abandoned conversation.
             ended.append(end(store, identity, None, clock, mid_term=settings.mid_term, by=settings.extraction))

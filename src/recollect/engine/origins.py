@@ -8,7 +8,7 @@ another, `entry:ID` for an entry. Events are named by id, because an import give
 from collections.abc import Iterable, Sequence
 from typing import TypedDict
 
-from recollect import statements, text
+from recollect import text
 from recollect.model.entry import EVIDENCE, Entry, Origin
 from recollect.model.history import Event
 
@@ -63,6 +63,8 @@ def stated_in(lines: Iterable[str], talk: Sequence[Event]) -> dict[str, MadeFrom
 
 def _states(content: str, line: str) -> bool:
     """Return whether a line is a whole line or sentence of a text: a part of a sentence may mean its opposite."""
+    from recollect import statements
+
     said = (one for part in content.splitlines() for one in (part, *text.sentences(part)))
     return any(_bare(one) == _bare(line) for one in (*said, *map(statements.within, statements.sentences(content))))
 

@@ -28,7 +28,6 @@ from recollect.model.operation import (
     must_be_in_order,
 )
 from recollect.storage import entries
-from recollect.validity import stated_validity
 
 __all__ = [
     "MADE_FROM",
@@ -157,6 +156,8 @@ def origin_of(stated: Add | Write) -> Origin:
 
 def _stated(content: str, at: int) -> dict[str, Any]:
     """Return the fields of the validity that a text states, if it states one."""
+    from recollect.validity import stated_validity
+
     stated = stated_validity(content, at)
     if stated is None:
         return {}

@@ -3,10 +3,17 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from recollect.contradictions import Relation
 from recollect.model.entry import Entry
 
 __all__ = ["Relation", "Resolution", "ReviewPair"]
+
+
+class Relation(StrEnum):
+    """How a newer statement relates to an older one."""
+
+    CONTRADICTS = "contradicts"
+    UPDATES = "updates"
+    REPEATS = "repeats"
 
 
 class Resolution(StrEnum):

@@ -3,9 +3,7 @@
 import errno
 import os
 import re
-import shutil
 import sys
-import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -31,7 +29,7 @@ def new_folder(target: Path) -> Iterator[Path]:
     target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     for folder in missing:
         sync_folder(folder.parent)
-    aside = target.with_name(f".{target.name[:100]}.{uuid.uuid4().hex}.new")
+    aside = target.with_name(f".{target.name[:100]}.{os.urandom(16).hex()}.new")
     with alone_in(target.parent):  # no other process may remove the folder before it is locked
         remove_leftovers(target.parent)
         aside.mkdir(mode=0o700)
@@ -39,6 +37,8 @@ def new_folder(target: Path) -> Iterator[Path]:
     try:
         yield aside
     finally:
+        import shutil
+
         shutil.rmtree(aside, ignore_errors=True)
         if lock is not None:
             os.close(lock)
@@ -86,6 +86,8 @@ def remove_leftovers(folder: Path) -> None:
         with suppress(OSError):
             lock = _lock(found)
             if lock is not None:
+                import shutil
+
                 shutil.rmtree(found, ignore_errors=True)
                 os.close(lock)
 

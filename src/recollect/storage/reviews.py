@@ -3,8 +3,7 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from recollect.contradictions import Relation
-from recollect.model.review import Resolution, ReviewPair
+from recollect.model.review import Relation, Resolution, ReviewPair
 from recollect.storage import entries
 from recollect.storage.database import Row, Transaction
 

@@ -1,7 +1,6 @@
 """Backup copy of a folder whose files may be edited concurrently. Links are not followed."""
 
 import os
-import shutil
 from pathlib import Path
 
 from recollect.errors import ConfigError
@@ -61,6 +60,8 @@ def _copy_file(root: Path, name: Path, target: Path) -> None:
                 before = os.fstat(file.fileno())
                 flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | _PLAIN
                 with open(os.open(target, flags, before.st_mode & 0o100 | 0o600), "wb") as copy:
+                    import shutil
+
                     shutil.copyfileobj(file, copy)
                     copy.flush()
                     os.fsync(copy.fileno())

@@ -13,11 +13,12 @@ from itertools import chain
 from math import log
 
 from recollect import fencing, names, text
-from recollect.contradictions import Difference, Relation, Weight, compare, topic
+from recollect.contradictions import Difference, Weight, compare, topic
 from recollect.engine.agent_store import Store
 from recollect.errors import ConfigError, Unavailable
 from recollect.light_words import says_little
 from recollect.model.entry import Category, Scope
+from recollect.model.review import Relation
 from recollect.providers.base import LanguageModel, complete, json_object, prompt
 from recollect.search.index import Index, Statistics
 from recollect.storage import entries, reviews

@@ -9,7 +9,7 @@ from typing import Any
 from recollect import names
 from recollect.clock import LAST
 from recollect.compat.figures import CHECKPOINTS_CLEANED, CONVERSATIONS_TRIMMED, ENTRIES_MERGED, compaction
-from recollect.engine import conversation_search, embedding, ending, erasing
+from recollect.engine import conversation_search, conversations, embedding, ending, erasing
 from recollect.engine.agent_store import PAGE, Store, Work, document, every
 from recollect.engine.agent_store import reindex as build_index
 from recollect.engine.former_values import former_values
@@ -86,7 +86,7 @@ def age(job_run: JobRun, store: Store) -> None:
     settings = job_run.settings.conversation
     silent = job_run.now - int(settings.stale_after * 3_600_000)
     _clear(job_run, store, silent)
-    dead, _ = ending.stale(store, silent)
+    dead, _ = conversations.stale(store, silent)
     if job_run.dry_run:
         with job_run.read(store) as tx:
             old = tx.all("history.ended_oldest", keep=max(settings.mid_term - len(dead), 0))

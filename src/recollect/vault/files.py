@@ -9,7 +9,6 @@ replaced atomically.
 import os
 import re
 import stat
-import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -116,7 +115,7 @@ def replace_file(root: Path, name: str, content: bytes, expected: bytes | None, 
     """
     root.mkdir(parents=True, exist_ok=True)
     with _folder_of(root, name, make=True) as folder:
-        temporary = f".{uuid.uuid4().hex}.{folder.last}.tmp"  # unique: concurrent writers may replace the same file
+        temporary = f".{os.urandom(16).hex()}.{folder.last}.tmp"  # unique: concurrent writers may replace the same file
         try:
             mode = stat.S_IMODE(folder.stat(folder.last).st_mode) if expected is not None else 0o666
         except FileNotFoundError:

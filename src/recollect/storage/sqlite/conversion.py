@@ -7,7 +7,6 @@ no log, such a connection cannot touch the log of the new one. A kill at any poi
 """
 
 import os
-import shutil
 import sys
 from collections import Counter
 from collections.abc import Iterable
@@ -74,7 +73,7 @@ def _replace(path: Path, key: EncryptionKey | None, new: EncryptionKey | None) -
             try:
                 _copy(source, aside, new)
                 _verify(source, aside, new)
-                shutil.copymode(path, aside)
+                os.chmod(aside, path.stat().st_mode & 0o7777)
                 sync_file(aside)
             except BaseException:
                 with suppress(apsw.Error):

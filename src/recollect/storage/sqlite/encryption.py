@@ -6,7 +6,6 @@ read when it is first used. It must never be shown, logged, or passed to another
 
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Callable
 from enum import StrEnum
@@ -125,6 +124,8 @@ def _file(path: Path) -> bytes:
 
 def _output(command: str) -> bytes:
     """Return what a command prints. Its output must not be part of an error."""
+    import subprocess
+
     try:
         words = shlex.split(command)
         # A server that talks to its client over stdin must not share it.
