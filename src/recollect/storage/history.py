@@ -225,6 +225,11 @@ def append(tx: Transaction, first: int, previous: str, new: Sequence[Event]) -> 
     return stored
 
 
+# Calling an enumeration takes ten times as long, and a read returns many events.
+_LANES = {str(lane): lane for lane in Lane}
+_TYPES = {str(kind): kind for kind in EventType}
+
+
 def event(row: Row) -> Event:
     """Build an Event from a row; raise Corrupt if the row is invalid."""
     seq, identity, conversation_id, lane, kind, content, payload, tool_call_id, digest, previous, created_at, gone = row
@@ -234,8 +239,8 @@ def event(row: Row) -> Event:
             seq=seq,
             id=identity,
             conversation_id=conversation_id,
-            lane=Lane(lane),
-            type=EventType(kind),
+            lane=_LANES[lane],
+            type=_TYPES[kind],
             content=content,
             speaker=extra.pop("speaker", None),
             tool_calls=tuple(extra.pop("tool_calls", ())),
@@ -247,7 +252,7 @@ def event(row: Row) -> Event:
             created_at=created_at,
             erased_at=gone,
         )
-    except (ValueError, TypeError, AttributeError) as error:
+    except (ValueError, TypeError, AttributeError, KeyError) as error:
         raise Corrupt(f"event {seq} of the journal cannot be read: {error}; restore it from a backup") from error
 
 
