@@ -110,7 +110,14 @@ def test_an_origin_from_the_settings_may_call_from_a_browser(tmp_path: Path) -> 
         made = server.client.post("/v1/entries", json={"content": "x"}, headers={"Origin": app})
         assert (made.status_code, made.headers["access-control-allow-origin"]) == (201, app)
         shown = {name.strip() for name in made.headers["access-control-expose-headers"].split(",")}
-        assert shown == {"ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After"}
+        assert shown == {
+            "Conversations-Have-More",
+            "ETag",
+            "Idempotency-Replayed",
+            "Location",
+            "Mcp-Session-Id",
+            "Retry-After",
+        }
         refused = server.client.post("/v1/entries", json={"content": "x" * 50}, headers={"Origin": app})
         assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (413, app)
         other = server.client.options("/v1/entries", headers={**asked, "Origin": "https://evil.example"})
