@@ -57,8 +57,8 @@ class HookCall:
         call = replace(self.call, folder=Path(self.folder))
         with opened() as home:
             text, said = _answer(home.agent(call.agent, call.workspace), self)
-        told = {"hookEventName": EVENTS[self.event], "additionalContext": text}
-        return json_text({"hookSpecificOutput": told}) if text else "", f"recollect: {line(said)}\n" if said else ""
+        output = {"hookEventName": EVENTS[self.event], "additionalContext": text}
+        return json_text({"hookSpecificOutput": output}) if text else "", f"recollect: {line(said)}\n" if said else ""
 
 
 def handle(event: str, call: Invocation, folder: str = "", profile: str = "default") -> None:

@@ -287,8 +287,8 @@ def _trail(source: Provenance, depth: int) -> None:
     where = f"conversation {source.conversation}" if source.conversation else ""
     gone = "gone" if source.gone else "in the trash" if source.in_trash else ""
     about = ", ".join(part for part in (source.origin, source.name, at, where, gone) if part)
-    told = f"{source.who}: {source.text}" if source.who and source.text else source.ref
-    shown(Text(f"{'  ' * depth}{line(told)}{f' ({line(about)})' if about else ''}"))
+    text = f"{source.who}: {source.text}" if source.who and source.text else source.ref
+    shown(Text(f"{'  ' * depth}{line(text)}{f' ({line(about)})' if about else ''}"))
     for one in source.made_from:
         _trail(one, depth + 1)
     if source.left_out:

@@ -2,14 +2,14 @@
 
 The argument. The scores of a recall and of a search in conversations have different scales, but each search also has a
 calibrated confidence: the probability that its first hits hold an answer. A candidate's value is its score, relative
-to the best of its list, times the confidence of the list; so a store that answers by its notes is told by its notes,
-and one that answers by what was said is told by that. A note is worth a little more than a turn of the same value,
+to the best of its list, times the confidence of the list; so a store whose notes answer is represented by its
+notes, and one whose conversations answer by its turns. A note is worth a little more than a turn of the same value,
 because it was written to be kept. The best candidates are taken while the budget lasts; one that is too long is cut at
 sentences, around what was found, or skipped for a shorter one.
 
-Each text is told once, and what was written to be kept comes before a transcript: a note is left out only if another
-entry states it, a turn also if the hand-off quotes it, and the hand-off loses the sentences that entries state. A turn
-that states what an entry stated that was superseded or retracted since is marked, and comes later.
+Each text is included once, and what was written to be kept comes before a transcript: a note is left out only if
+another entry states it, a turn also if the hand-off quotes it, and the hand-off loses the sentences that entries
+state. A turn that states what an entry stated that was superseded or retracted since is marked, and comes later.
 """
 
 import re
