@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "slow: takes seconds of processor time; left out by --quick")
+    config.addinivalue_line("markers", "slow: takes seconds; left out by --quick")
     config.addinivalue_line("markers", "unprepared: on PostgreSQL, begins with a database without any schema")
     if config.getoption("quick"):
         settings.load_profile("quick")

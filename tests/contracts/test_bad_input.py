@@ -364,6 +364,7 @@ def test_a_server_that_cannot_be_reached_is_unavailable() -> None:
     assert f"postgresql://ana:…@127.0.0.1:{port}/memory" in str(error.value)
 
 
+@pytest.mark.slow
 def test_a_server_that_accepts_and_never_answers_is_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as silent:
         silent.bind(("127.0.0.1", 0))

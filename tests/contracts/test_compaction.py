@@ -379,6 +379,7 @@ asked.wait()
 """
 
 
+@pytest.mark.slow
 def test_a_process_ends_while_a_model_hangs(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", HANGS, str(tmp_path / "memory.db")], timeout=120, check=False)
     assert done.returncode == 0

@@ -29,6 +29,7 @@ def as_written(content: bytes) -> bytes:
     return mark + rest
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("location", ["file"], indirect=True)
 def test_a_round_trip_of_a_vault_changes_no_byte_of_what_a_person_wrote(location: str, tmp_path: Path) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
