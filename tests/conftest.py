@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 NEW_YEAR_2026 = 1_767_225_600_000
 
 settings.register_profile("local", deadline=None, max_examples=50)
-settings.register_profile("ci", deadline=None, max_examples=50, derandomize=True, print_blob=True)
+settings.register_profile("ci", deadline=None, max_examples=100, derandomize=True, print_blob=True)
 settings.register_profile("exhaustive", deadline=None, max_examples=500, print_blob=True)
 settings.register_profile("quick", deadline=None, max_examples=10)
 settings.load_profile("ci" if os.environ.get("CI") == "true" else "local")
