@@ -1,10 +1,10 @@
 """How much of what is extracted from conversations would a person keep, and how much of what was planted is found?
 
-    python bench/extraction.py [FOLDER] [--sample 200] [--seed 1] [--show]
+    python bench/extraction.py [FOLDER] [--sample 300] [--seed 1] [--show]
 
 The statements are those that the ending of a conversation stores, over the question sets in FOLDER and the coding
-sessions in `bench/extraction`, which were written for this bench: `sessions.json` while the rules were made, and
-`sessions_fresh.json` afterwards. Of these notes, a sample with a fixed seed is compared with
+sessions in `bench/extraction`, which were written for this bench: `sessions.json` while the rules were made,
+`sessions_fresh.json` and `sessions_later.json` afterwards. Of these notes, a sample with a fixed seed is compared with
 `bench/extraction/judged.json`: there, each note that was read has 1 if a person would keep it (a decision, rule,
 preference, lesson or lasting fact, understood without the talk around it) and 0 if not. The keys are hashes, so that no
 text of a set is in the repository. The bench prints precision = kept / judged by set, how many notes of the sample have
@@ -75,8 +75,9 @@ def coding(file: str) -> tuple[list[Extracted], int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Precision and recall of extraction.")
-    parser.add_argument("folder", nargs="?", type=Path, default=Path("../shared/bench"))
-    parser.add_argument("--sample", type=int, default=200)
+    default = Path(__file__).resolve().parents[2] / "shared" / "bench"
+    parser.add_argument("folder", nargs="?", type=Path, default=default)
+    parser.add_argument("--sample", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--show", action="store_true")
     options = parser.parse_args()
@@ -86,7 +87,7 @@ def main() -> None:
         made, planted, found = coding(file)
         notes += made
         print(f"{file}: {found} of {planted} planted statements found ({found / planted:.2f})")
-    for name in (name for name in SETS if (options.folder / name).is_dir()):
+    for name in SETS:
         for talk in talks(options.folder, name):
             notes += extract(name, ((event.role, event.content) for event in talk))
     unique = sorted({note.key: note for note in notes}.values(), key=lambda note: note.key)

@@ -96,12 +96,14 @@ def concept_tags(text: str, limit: int = LIMIT, known: Iterable[tuple[str, ...] 
 def _first_known(known: Iterable[tuple[str, ...] | None], most: int) -> dict[str, None] | None:
     """Return at least the first `most` tags of the chunks; None if those of one chunk are not known."""
     found: dict[str, None] = {}
-    for tags in known:
-        if tags is None:
-            return None
-        if len(found) < most:
-            for tag in tags:
-                found[tag] = None
+    every = list(known)
+    if None in every:
+        return None
+    for tags in filter(None, every):
+        for tag in tags:
+            found[tag] = None
+        if len(found) >= most:
+            break
     return found
 
 

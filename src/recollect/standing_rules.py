@@ -1,12 +1,13 @@
 """Recognises standing rules and preferences: texts that hold whatever the task is ("never on a Friday").
 
 Pure. A rule is found by its words, in English, Portuguese, German and Spanish. `QUERY` has the words by which an index
-finds candidates; `is_rule()` decides. A report about the past ("it had never worked") is not a rule.
+finds candidates; `is_rule()` decides. A report about the past ("it had never worked") is not a rule. `scope()` is what
+a rule is for ("when I ask about sources").
 """
 
 import re
 
-__all__ = ["PHRASE", "QUERY", "is_rule"]
+__all__ = ["PHRASE", "QUERY", "is_rule", "scope"]
 
 QUERY = (
     "always never prefer prefers preference forward sempre nunca prefiro prefere partir siempre prefiero prefiere "
@@ -36,3 +37,18 @@ _PAST = re.compile(
 def is_rule(content: str) -> bool:
     """Return whether a text states a standing rule or a preference."""
     return _RULE.search(_PAST.sub(" ", content)) is not None
+
+
+_SCOPE = re.compile(
+    r"\b(?:(?:when|whenever|if|every time|each time) (?:i|we) (?:ask|inquire)(?: you)?(?: about| for)?"
+    r"|(?:quando|se|sempre que)(?: eu)? (?:perguntar|pergunto|pedir|peço)(?: sobre| por)?"
+    r"|(?:cuando|si|siempre que)(?: yo)? (?:pregunte|pregunto|pida|pido)(?: sobre| por)?"
+    r"|(?:wenn|sobald) ich(?: dich)? (?:nach|um)) ([^\n.,;:!?]{1,200}?)(?: frage| bitte)?(?=[\n.,;:!?]|$)",
+    re.IGNORECASE,
+)
+
+
+def scope(content: str) -> str | None:
+    """Return what a rule is for, if it says so: "sources" of "Always use APA when I ask about sources"."""
+    found = _SCOPE.search(content) if is_rule(content) else None
+    return found[1] if found is not None else None

@@ -36,6 +36,11 @@ def _any(*patterns: str) -> re.Pattern[str]:
     return re.compile("|".join(patterns), re.IGNORECASE)
 
 
+def _any_from_word(*patterns: str) -> re.Pattern[str]:
+    """Return a pattern of patterns that all begin with a word: within words, where they cannot match, none is tried."""
+    return re.compile(rf"\b(?:{'|'.join(patterns)})", re.IGNORECASE)
+
+
 # Keywords that make a whole line an insight. ã and ç may be composed or decomposed.
 _A = "(?:ã|a\u0303)"
 _C = "(?:ç|c\u0327)"
@@ -90,7 +95,7 @@ _TAKING = (
 _NOT_THEY = r"\b(?<!you )(?<!they )(?<!he )"
 _PLEASE = r"(?:please,? |bitte |por favor,? )?"
 
-DECISION = _any(
+DECISION = _any_from_word(
     _NOT_THEY + r"(?<!you've )(?<!you have )decided (?:to|on|that|against|not to|in favou?r of|for|we)\b",
     r"\bwe(?:'ve| have)? decided\b(?! yet)|\b(?:is|was|been) decided\b",
     _WHO + r" agreed (?:with (?:\w+ ){1,3})?(?:to|on|that)\b",
@@ -152,7 +157,7 @@ LABEL = _any(
     r"^root cause:|^causa raiz:|^ursache:",
 )
 """A word before a colon that introduces a lesson."""
-LESSON = _any(
+LESSON = _any_from_word(
     r"\b(?:i|we|i've|we've|have) (?:just |also |now |since |recently )?(?:learned|learnt) "
     r"(?:that|to always|to never|not to|the hard way)\b",
     r"\blesson(?: here| learned| learnt)? (?:is|was)\b|\bmain takeaway (?:is|was)\b|\bkey insight (?:is|was)\b",
@@ -216,7 +221,8 @@ VAGUE = _any(
     r"because|since|and|but|today|now|here|again|anyway|all|when|if|with|in|on|by|at)\b)",
     r"\b(?:that|this|the (?:first|second|third|last|latter|former|other|same|above|following)|your|option|plan|"
     r"approach|choice) (?:one|option|approach|suggestion|proposal|idea|plan|solution|[a-d1-4])\b(?!\w)",
-    r"\b(?:as above|as follows|the following|see below|below|mentioned (?:above|earlier))\b|:\s*$",
+    r"\b(?:as above|as follows|the following|see below|mentioned (?:above|earlier))\b|:\s*$",
+    r"\bbelow\b(?! (?:[$€£]?\d|(?:zero|one|two|three|five|ten|half|freezing|average|the|an?)\b))",
     r"\[[A-Za-z][^\]]*\](?!\()",
     r"\b(?:go|going|went|gone) for it\b|\bdo (?:it|that|this)\b|\babout (?:it|this|that)\b",
     r"\bdecided to \w+(?: \w+){0,2} (?:it|this|that|them)\b|\bnext level\b",
@@ -228,7 +234,8 @@ ONE_TIME = _any(
     r"that function|act as|the (?:story|characters?|article|essay|poem|post|paragraph|conversation)|"
     r"each turn|i'll|i will (?:always|never|be|make|look|try|start|keep|definitely|also|explain|provide|give|send|ask|"
     r"tell)|that style|this change|"
-    r"that change|this test|that test|here|today|tonight|until i|until we)\b",
+    r"that change|this test|that test|today|tonight|until i|until we)\b",
+    r"^(?!(?:please )?(?:always|never)\b).*\bhere\b",
 )
 """What makes an imperative a request for the moment and not a rule."""
 ADVICE = _any(

@@ -203,16 +203,19 @@ def _category(role: str, sentence: str, wide: bool) -> str | None:
 def _stated(role: str, searched: str, wide: bool) -> str | None:
     """Return the category by the words of a sentence: a decision before a lesson, a label before a rule."""
     bare = words.LEAD.sub("", searched)
-    complete = not words.DANGLING.search(bare) and not words.HEDGE.search(bare)
-    if complete and (words.DECISION.search(bare) or (wide and words.WIDE_DECISION.search(bare))):
+
+    def complete() -> bool:  # looked at last, because most sentences have no word of a statement
+        return not words.DANGLING.search(bare) and not words.HEDGE.search(bare)
+
+    if (words.DECISION.search(bare) or (wide and words.WIDE_DECISION.search(bare))) and complete():
         return "decisions"
     if words.LABEL.search(bare):
         return "lessons"
-    if role == "user" and complete and words.USERS_DECISION.search(bare):
+    if role == "user" and words.USERS_DECISION.search(bare) and complete():
         return "decisions"
     if role == "user" and words.RULE.search(bare) and not words.ONE_TIME.search(bare):
         return "decisions" if not words.DANGLING.search(bare) else None
-    if complete and (words.LESSON.search(bare) or (wide and words.WIDE_LESSON.search(bare))):
+    if (words.LESSON.search(bare) or (wide and words.WIDE_LESSON.search(bare))) and complete():
         return "lessons"
     return None
 
@@ -234,7 +237,7 @@ def _is_prose(sentence: str, searched: str) -> bool:
     """Return whether a text is a sentence of words: not too short, not data, and not all of it is a quotation."""
     if len(sentence) <= LINE or len(searched) <= LINE or ("://" in searched and len(searched.split()) < 5):
         return False
-    letters = sum(character.isalpha() or character == " " for character in sentence)
+    letters = sum(map(str.isalpha, sentence)) + sentence.count(" ")
     return letters >= 0.75 * len(sentence) and not sentence.startswith(("#", "{", "[", "$ ", "(", "@", '"', "\u201c"))
 
 

@@ -1,4 +1,5 @@
-"""Text analysis: tokenizer, stemming and stop words for content and queries, sentences, snippets, token estimates.
+"""Text analysis: tokenizer and stemming for content and queries, sentences, snippets. Stop words and the estimate of
+tokens have modules of their own.
 
 Pure functions. Both databases index the terms produced here, so this module must never depend on a database, a file,
 the locale or the clock: the same text gives the same terms everywhere.
@@ -12,9 +13,11 @@ the locale or the clock: the same text gives the same terms everywhere.
 # A chunk is folded character by character: compatibility forms, case and accents are removed, and everything that is
 # neither part of a word nor a joint of an identifier becomes a space. The result has three kinds of units:
 #
-# - words, dropped if they are stop words and otherwise stemmed. Every chunk has its terms in both languages, and a text
-#   uses one language for all its words: the one with more stop words that are exclusive to it. Content is indexed in
-#   one language only; a query searches the stems of both, so a wrong guess costs a variant, not a match.
+# - words, dropped if they are stop words and otherwise stemmed. A word in a script of its own is stemmed in the
+#   language of that script (`stemming.py`), whatever the rest of the text is in. For Latin letters, a text uses one
+#   language for all its words, guessed by the votes of its words (`languages.py`). Content is indexed in one language
+#   only. A query searches its stems in all of them, its own language first, so a wrong guess costs a variant, not a
+#   match. Only that of an English query is sure enough to search English and Portuguese alone.
 # - compounds (identifiers, paths, addresses, versions): the whole unchanged, then its parts as words.
 # - runs of a script without spaces: characters and overlapping bigrams. A query searches the bigrams only.
 #
@@ -25,9 +28,7 @@ the locale or the clock: the same text gives the same terms everywhere.
 # run of combining marks (an insertion sort), so accents are removed before any normalisation here; and a pattern that
 # can start inside its own match, so the patterns below start only where a unit starts.
 
-import math
 import re
-import threading
 import unicodedata
 from collections.abc import Callable, Container, Iterator, Sequence
 from functools import lru_cache
@@ -35,9 +36,11 @@ from itertools import chain, pairwise
 from operator import itemgetter
 from typing import TypeVar
 
-import Stemmer
-
 from recollect.concepts import chunk_tags
+from recollect.languages import LANGUAGES, STOPS, TELLING, leading, sign_votes, votes_of
+from recollect.stemming import STEMMERS, english
+from recollect.stop_words import ENGLISH_STOPS, PORTUGUESE_STOPS
+from recollect.token_estimate import estimate_tokens, token_weight, whole_tokens
 
 __all__ = [
     "ANALYSIS_VERSION",
@@ -56,7 +59,7 @@ __all__ = [
     "whole_tokens",
 ]
 
-ANALYSIS_VERSION: int = 1
+ANALYSIS_VERSION: int = 3
 """Stored with an index. Increment it when the same text gives other terms: an index of another version is stale."""
 
 _TERM_LIMIT = 64
@@ -64,86 +67,6 @@ _COMPOUND_LIMIT = 512  # anything longer is data (base64, a token), and its part
 T = TypeVar("T")
 _CACHE_LIMIT = 200_000
 
-
-def _words(written: str) -> frozenset[str]:
-    return frozenset(written.split())
-
-
-# Stop words are written without accents and apostrophes, as they are compared. Excluded on purpose: words that carry
-# the meaning of a note (never, always, down, off, done) or are names of things (may, ai, ti).
-_ENGLISH_STOPS = _words("""
-    a about above after again against all almost along already also although am among an and another any anybody anyone
-    anything are around as at be because been before being below beside besides between beyond both but by can cannot
-    could did do does doing during each either else enough ever every everybody everyone everything few for from further
-    had has have having he hence her here hers herself him himself his how however i if in indeed instead into is it its
-    itself just least less many me might more moreover most mostly much must my myself neither no nobody none nor not
-    nothing now of on once only onto or other others otherwise ought our ours ourselves out over own per perhaps quite
-    rather really same shall she should since so some somebody somehow someone something sometimes somewhere still such
-    than that the their theirs them themselves then there therefore these they this those though through throughout thus
-    to too toward towards under unless until up upon us very via was we were what whatever when whenever where whereas
-    wherever whether which whichever while who whoever whom whose why will with within without would yet you your yours
-    yourself yourselves
-    aint arent cant couldnt didnt doesnt dont hadnt hasnt havent isnt mightnt mustnt neednt shant shouldnt wasnt werent
-    wont wouldnt
-""")
-# Portuguese stop words that are words or names in English texts too: OS, EU, NAS, num, logo, todo, "an era", "we ate".
-# They are dropped from Portuguese texts, but are no evidence for the language, and a query of unknown language keeps
-# them.
-_PORTUGUESE_SHARED_STOPS = _words("""
-    ante ate contra das dos e era eram eras es eu for ha la logo nas nos num os sem ser si sob somos tal tao ter todo
-    todos tu vos
-""")
-_PORTUGUESE_STOPS = _PORTUGUESE_SHARED_STOPS | _words("""
-    a acerca agora ainda alem alguem algum alguma algumas alguns ambas ambos antes ao aos apenas apesar apos
-    aquela aquelas aquele aqueles aqui aquilo as assim atraves cada com comigo como conosco consigo contigo
-    contudo cuja cujas cujo cujos da daquela daquelas daquele daqueles de dela delas dele deles dentro depois desde
-    dessa dessas desse desses desta destas deste destes disso disto do durante ela elas ele eles em embora enquanto
-    entao entre essa essas esse esses esta estamos estao estar estas estava estavam estavamos este esteja estejam
-    esteve estes estive estiver estiveram estou foi fomos foram fosse fossem fui haja havia haviam houve houver isso
-    isto ja jamais lhe lhes mais mas me mesma mesmas mesmo mesmos meu meus mim minha minhas muita muitas muito
-    muitos na nao naquela naquelas naquele naqueles nela nelas nele neles nem nenhum nenhuma nessa nessas nesse nesses
-    nesta nestas neste nestes ninguem nisso nisto no nossa nossas nosso nossos numa numas nuns o onde ou outra outras
-    outro outros para pela pelas pelo pelos perante pode podem podia pois por porem porque portanto pouca poucas pouco
-    poucos pra quais quaisquer qual qualquer quando quanta quantas quanto quantos quase que quem sao se seja sejam
-    sejamos sendo sera serao seria seriam seu seus sido so sobre sou sua suas tambem tampouco tanta tantas tanto tantos
-    te tem temos tendo tenha tenham tenho tera terao teria teriam teu teus teve tido tinha tinham tive tivemos tiver
-    tiveram toda todas tua tuas tudo um uma umas uns vai vamos vao varias varios voce voces vou
-""")
-_STOPS_IN_DOUBT = _ENGLISH_STOPS | (_PORTUGUESE_STOPS - _PORTUGUESE_SHARED_STOPS)
-# Votes for the language: +1 English, -1 Portuguese; a word in both lists has none.
-_VOTES = dict.fromkeys(_ENGLISH_STOPS - _PORTUGUESE_STOPS, 1) | dict.fromkeys(
-    _PORTUGUESE_STOPS - _PORTUGUESE_SHARED_STOPS - _ENGLISH_STOPS, -1
-)
-# A tilde, composed with any letter or combining: of the two languages only Portuguese has it, and a short note may have
-# no stop word. All letters are listed, so that composed and decomposed text always give the same vote.
-_TILDE = re.compile("[\u0303ÃÑÕãñõĨĩŨũȬȭṌṍṎṏṸṹṼṽẪẫẴẵẼẽỄễỖỗỠỡỮữỸỹ]")
-
-# The order of folding and stemming, measured on 112 Portuguese word families in singular, plural, gender and tense,
-# each form with and without its accents: share of the 553 pairs of forms of one family that get the same term.
-#   stem, then fold 0.64   fold, then stem 0.69   fold, restore the ending, stem, fold 0.94
-# Snowball needs the accents of -ção, -ência, -ível and -ável to recognise the suffix, so folding first loses it and
-# folding last separates "informacao" from "informação"; it also misses most plurals in -ões, -ais, -veis, -ns and of
-# short words ("erros"). Restoring the ending of the folded word conflates both spellings and both numbers. The first
-# match applies.
-_PORTUGUESE_ENDINGS = (
-    ("coes", "ção"),
-    ("cao", "ção"),
-    ("oes", "ao"),
-    ("ais", "al"),
-    ("iveis", "ível"),
-    ("ivel", "ível"),
-    ("aveis", "ável"),
-    ("avel", "ável"),
-    ("veis", "vel"),
-    ("encias", "ência"),
-    ("encia", "ência"),
-    ("ns", "m"),
-    ("n", "m"),  # token, plugin: only loanwords end so, and their plural must give the same term
-    ("mos", "mos"),
-    ("as", "a"),
-    ("os", "o"),
-)
-_UNACCENT = str.maketrans("áãçêí", "aacei")
 
 # Letters that Unicode does not decompose but that are folded anyway, and marks that are variants of another one.
 _SPECIAL = (
@@ -164,6 +87,8 @@ class _Folding(dict[int, str]):
         character = chr(code)
         if unicodedata.category(character) in ("Cn", "Co", "Cs"):
             return " "  # not cached: a million unassigned code points must not fill the memory
+        if character in "\u0419\u0439":  # a letter of its own, which Russian endings need; not an accent
+            return "\u0439"
         caseless = unicodedata.normalize("NFKD", character).casefold()
         self[code] = folded = "".join(map(_fold_character, caseless))
         return folded
@@ -225,13 +150,25 @@ _RUNS = re.compile(f"([{_UNSPACED}]+)")
 _LETTERS = r"[^ \-_./@\\+#']+"  # after folding, every other character is part of a word
 _SPELLED = f"{_LETTERS}(?:'{_LETTERS})*"
 _TOKEN = re.compile(rf"({_SPELLED}(?:(?:_*[-./@\\]_*|_+){_SPELLED})*+)((?:\+\+|\#)(?!{_LETTERS}))?")
+_THOUSANDS = re.compile(r"(?<![0-9,.])[0-9]{1,3}(?:,[0-9]{3})+(?![0-9])")
+_SHORT_I = re.compile("([\u0418\u0438])\u0306")
+_ELISION = re.compile(r"(?:[cdjlmnst]|qu|all|dell|nell|sull)'([^\W\d_]{3,})")
+_VERSION = re.compile(r"v[0-9][0-9.]*[0-9]")
 _CLITIC = re.compile(r"'(?:s|ll|ve|re|d|m)(?=\Z|[-_./@\\])")
 _PATH_JOINT = re.compile(r"_*[/\\@]_*")
 _NAME_JOINT = re.compile(r"_*[-.]_*|_+")
 # Digits are split from three letters or more: server2 and sha256sum have parts; s3, k8s and hexadecimal do not.
-_PART_JOINT = re.compile(rf"{_PART_MARK}|(?<=[^\W\d_]{{3}})(?=\d)|(?<=\d)(?=[^\W\d_]{{3}})")
+# So are they from a unit: 5GB is also found by "5 GB".
+_UNIT = "[kmgt]b|[kcm]?m|[km]g|ml|[kmg]hz|kwh?|ms|px|fps"
+_PART_JOINT = re.compile(
+    rf"{_PART_MARK}|(?<=[^\W\d_]{{3}})(?=\d)|(?<=\d)(?=[^\W\d_]{{3}})|(?<=\d)(?=(?:{_UNIT})(?![^\W_]))"
+)
 _ANY_JOINT = re.compile(rf"[-_./@\\]|{_PART_JOINT.pattern}")
 _ABBREVIATIONS = frozenset(("e.g", "i.e", "p.ex"))
+
+# Stop words that are names when written in capitals. Any other word in capitals may be there for emphasis.
+_EDGE_MARKS = ".,;:!?()\"'"
+_ACRONYMS = frozenset(("EU", "IT", "OS", "NAS", "US", "WHO"))
 
 # The kinds of units: a standalone word, a word inside a compound, a whole (compound, C++), a run of unspaced script.
 _WORD, _PART, _WHOLE, _RUN = range(4)
@@ -261,6 +198,13 @@ def _units(chunk: str) -> Iterator[tuple[int, str]]:
     if _is_plain(chunk):  # fast path, same result as below
         yield _WORD, chunk[:_TERM_LIMIT]
         return
+    if chunk.strip(_EDGE_MARKS) in _ACRONYMS:
+        yield _WHOLE, chunk.strip(_EDGE_MARKS).lower()
+        return
+    if "," in chunk:
+        chunk = _THOUSANDS.sub(lambda number: number.group().replace(",", ""), chunk)
+    if "\u0306" in chunk:
+        chunk = _SHORT_I.sub("\u0439", chunk)
     folded = _fold(_mark_parts(chunk))
     if folded.isascii():
         yield from _spaced_units(folded)
@@ -277,13 +221,23 @@ def _spaced_units(folded: str) -> Iterator[tuple[int, str]]:
     for match in _TOKEN.finditer(folded):
         token, sign = match.groups()
         if "'" in token:
-            token = _CLITIC.sub("", token).replace("'", "")
+            token = _CLITIC.sub("", token)
+            if elided := _ELISION.fullmatch(token):
+                yield _PART, elided[1][:_TERM_LIMIT]
+            token = token.replace("'", "")
         if sign == "++" or (sign and len(token) == 1):  # C++ and C#, but not a trailing heading#
             yield _WHOLE, token.replace(_PART_MARK, "")[: _TERM_LIMIT - len(sign)] + sign
         if _ANY_JOINT.search(token) is None:
+            if _follows_dot(folded, match.start()) and not token[0].isdigit():  # .NET, .env
+                yield _WHOLE, f".{token[: _TERM_LIMIT - 1]}"
             yield _WORD, token[:_TERM_LIMIT]
         elif token not in _ABBREVIATIONS:
             yield from _compound(token[:_COMPOUND_LIMIT].rstrip("-_./@\\"))
+
+
+def _follows_dot(folded: str, start: int) -> bool:
+    """Return whether a token follows a dot that starts a chunk or follows a space."""
+    return start > 0 and folded[start - 1] == "." and (start == 1 or folded[start - 2] == " ")
 
 
 def _compound(token: str) -> Iterator[tuple[int, str]]:
@@ -295,6 +249,8 @@ def _compound(token: str) -> Iterator[tuple[int, str]]:
         names = _NAME_JOINT.split(segment)
         if len(names) > 1:
             yield _WHOLE, segment.replace(_PART_MARK, "")[:_TERM_LIMIT]
+            if _VERSION.fullmatch(segment):
+                yield _WHOLE, segment[1 : _TERM_LIMIT + 1]
             # e-mail, wi-fi, to-do and re-index are as often written as one word.
             if len(names) == 2 and len(names[0]) <= 3 and "-" in segment and "".join(names).isalpha():
                 yield _PART, "".join(names)[:_TERM_LIMIT]
@@ -302,34 +258,10 @@ def _compound(token: str) -> Iterator[tuple[int, str]]:
             parts = [part for part in _PART_JOINT.split(name) if part]
             if len(parts) > 1:
                 yield _PART, "".join(parts)[:_TERM_LIMIT]
+                if len(parts) > 2 and len(parts[0]) == 1:  # the iPhone of iPhone15Pro
+                    yield _PART, "".join(parts[:2])[:_TERM_LIMIT]
             for part in parts:
                 yield _PART, part[:_TERM_LIMIT]
-
-
-class _Stemmers(threading.local):
-    """Thread-local Snowball stemmers, which are not thread-safe."""
-
-    def __init__(self) -> None:
-        self.english = Stemmer.Stemmer("english", 0).stemWord
-        self.portuguese = Stemmer.Stemmer("portuguese", 0).stemWord
-
-
-_STEMMERS = _Stemmers()
-
-
-def _english(word: str) -> str:
-    stem: str = _STEMMERS.english(word)
-    return stem or word
-
-
-def _portuguese(word: str) -> str:
-    mended = word
-    for ending, accented in _PORTUGUESE_ENDINGS:
-        if word.endswith(ending) and len(word) > len(ending) + 1:
-            mended = word[: -len(ending)] + accented
-            break
-    stem: str = _STEMMERS.portuguese(mended)
-    return stem.translate(_UNACCENT) or word
 
 
 def _characters_and_pairs(run: str) -> Iterator[str]:
@@ -340,19 +272,18 @@ def _characters_and_pairs(run: str) -> Iterator[str]:
     yield run[-1]
 
 
-def _tilde_vote(chunk: str) -> int:
-    return 0 if chunk.isascii() or _TILDE.search(chunk) is None else -1
-
-
 Chunk = tuple[int, tuple[str, ...], str, tuple[str, ...] | None]
-"""The analysis of a chunk: language vote, terms in English, the chunk itself, and its tags (see `chunk_tags`)."""
+"""The analysis of a chunk: votes for languages, terms in English, the chunk itself, and its tags (see `chunk_tags`)."""
 
 
 class _Terms(dict[str, tuple[str, ...]]):
-    """Cache of the Portuguese terms of chunks, filled on first use in a Portuguese text."""
+    """Cache of the terms of chunks in a language, filled on first use in a text of that language."""
+
+    def __init__(self, language: str) -> None:
+        self._stops, self._stem = STOPS[language], STEMMERS[language]
 
     def __missing__(self, chunk: str) -> tuple[str, ...]:
-        return _learned(self, chunk, _in_language(chunk, _PORTUGUESE_STOPS, _portuguese))
+        return _learned(self, chunk, _in_language(chunk, self._stops, self._stem))
 
 
 class _Chunks(dict[str, Chunk]):
@@ -366,12 +297,12 @@ class _Chunks(dict[str, Chunk]):
         tags = chunk_tags(chunk)
         terms: tuple[str, ...]
         if _is_plain(chunk) and len(chunk) <= _TERM_LIMIT:  # fast path, same result as below
-            vote, terms = _VOTES.get(chunk, 0), () if chunk in _ENGLISH_STOPS else (_english(chunk),)
+            votes, terms = votes_of(chunk), () if chunk in ENGLISH_STOPS else (english(chunk),)
         else:
-            vote = sum(_VOTES.get(unit, 0) for kind, unit in _units(chunk) if kind == _WORD) or _tilde_vote(chunk)
-            terms = _in_language(chunk, _ENGLISH_STOPS, _english)
+            votes = sum(votes_of(unit) for kind, unit in _units(chunk) if kind == _WORD) + sign_votes(chunk)
+            terms = _in_language(chunk, ENGLISH_STOPS, english)
         # Many thousands of these are cached, and most lookups miss the CPU cache: sharing one object saves time.
-        return _learned(self, chunk, (vote, tags if tags == terms else terms, chunk, tags))
+        return _learned(self, chunk, (votes, tags if tags == terms else terms, chunk, tags))
 
 
 def _learned(known: dict[str, T], chunk: str, entry: T) -> T:
@@ -395,8 +326,9 @@ def _in_language(chunk: str, stops: Container[str], stem: Callable[[str], str]) 
     return tuple(terms)
 
 
-_CHUNKS, _PORTUGUESE = _Chunks(), _Terms()
-_vote_of = itemgetter(0)
+_CHUNKS = _Chunks()
+_OTHERS = {language: _Terms(language) for language in STOPS if language != "english"}
+_votes_of = itemgetter(0)
 _in_english = itemgetter(1)
 _itself = itemgetter(2)
 
@@ -407,8 +339,9 @@ def chunks(text: str) -> list[Chunk]:
 
 
 def _terms_in_order(found: Sequence[Chunk]) -> Iterator[str]:
-    if sum(map(_vote_of, found)) < 0:
-        return chain.from_iterable(map(_PORTUGUESE.__getitem__, map(_itself, found)))
+    language = leading(sum(map(_votes_of, found)))[0]
+    if language != "english":
+        return chain.from_iterable(map(_OTHERS[language].__getitem__, map(_itself, found)))
     return chain.from_iterable(map(_in_english, found))
 
 
@@ -433,9 +366,9 @@ def count(found: Sequence[Chunk]) -> dict[str, int]:
 def query_terms(text: str) -> list[tuple[str, ...]]:
     """Return a query as groups of alternative terms, one group per distinct word, in order of first appearance.
 
-    The first term of a group is the stem in the language of the query (English when in doubt), the second, if it
-    differs, the stem in the other language. A group whose first term is in an earlier group is omitted. Empty if the
-    query has only stop words and punctuation.
+    The first term of a group is the stem in the language of the query (English when in doubt), the others, if they
+    differ, stems in other languages that the content may be in. A group whose first term is in an earlier group is
+    omitted. Empty if the query has only stop words and punctuation.
     """
     return list(_query_terms(text))
 
@@ -443,12 +376,23 @@ def query_terms(text: str) -> list[tuple[str, ...]]:
 @lru_cache(maxsize=16)  # the searches of one context share a query
 def _query_terms(text: str) -> tuple[tuple[str, ...], ...]:
     units: list[tuple[int, str]] = []
-    vote = 0
+    votes = 0
     for chunk in text.split():
         found = list(_units(chunk))
-        vote += sum(_VOTES.get(unit, 0) for kind, unit in found if kind == _WORD) or _tilde_vote(chunk)
+        votes += sum(votes_of(unit) for kind, unit in found if kind == _WORD) + sign_votes(chunk)
         units += found
-    stops = _STOPS_IN_DOUBT if vote == 0 else _PORTUGUESE_STOPS if vote < 0 else _ENGLISH_STOPS
+    languages = leading(votes)
+    stops = STOPS[languages[0]] | (TELLING if len(languages) > 1 else frozenset())
+    others = ("portuguese",) if languages == ("english",) else ("english", *LANGUAGES)
+    searched = tuple(dict.fromkeys(languages + others))
+    # A query of stop words alone asks for them, unless they are those of the two languages that names rarely look like.
+    return _groups(units, stops, searched) or _groups(units, ENGLISH_STOPS | PORTUGUESE_STOPS, searched)
+
+
+def _groups(
+    units: Sequence[tuple[int, str]], stops: Container[str], languages: Sequence[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return the groups of a query; see `query_terms`."""
     groups: list[tuple[str, ...]] = []
     asked: set[str] = set()
     wanted: list[tuple[str, ...]]
@@ -460,84 +404,17 @@ def _query_terms(text: str) -> tuple[tuple[str, ...], ...]:
         elif unit in stops:
             continue
         else:
-            wanted = [_alternatives(unit, portuguese_first=vote < 0)]
+            wanted = [_alternatives(unit, languages)]
         for group in wanted:
-            if group[0] not in asked:
+            if group and group[0] not in asked:
                 asked.update(group)
                 groups.append(group)
     return tuple(groups)
 
 
-def _alternatives(word: str, *, portuguese_first: bool) -> tuple[str, ...]:
-    """Return the word's stems in both languages, except a language in which it is a stop word and never indexed."""
-    found = [] if word in _ENGLISH_STOPS else [_english(word)]
-    if word not in _PORTUGUESE_STOPS:
-        found.append(_portuguese(word))
-    if portuguese_first:
-        found.reverse()
-    return tuple(dict.fromkeys(found))
-
-
-# The estimate of tokens. A text is split into the pieces at which tokenizers of language models split it, and each kind
-# of piece has a cost per piece and per character. The costs were fitted to the counts of o200k_base over English,
-# Portuguese, Spanish, German, French, Russian, Chinese, Japanese and Korean texts and seven programming languages; the
-# mean error of each is under 10%, where a quarter of the characters is 57% too low for Chinese and 20% for code.
-_LOWER, _UPPER = "a-z\u00df-\u00f6\u00f8-\u00ff\u0101-\u017f", "A-Z\u00c0-\u00d6\u00d8-\u00de"
-_PIECE = re.compile(
-    rf"[{_UPPER}]*[{_LOWER}]+|[{_UPPER}]+|[0-9]{{1,3}}|[\u3400-\u4dbf\u4e00-\u9fff]+|[\u3040-\u30ff]+|[\uac00-\ud7a3]+"
-    r"|[\u3000-\u303f\uff00-\uffef]|[^\W\d_]+|\s{2,}|\n|[^\w\s]+|_+|\w"
-)
-_SCRIPTS = (("\u3040", "\u30ff", 0.45, 0.52), ("\u3400", "\u9fff", 0.0, 0.67), ("\uac00", "\ud7a3", 0.48, 0.55))
-"""First and last letter of a script without spaces, or with long words; cost of a run and of each letter."""
-
-
-class _TokenCosts(dict[str, float]):
-    """Cache of the estimated tokens of pieces, filled on first use. Thread-safe in the same way as `_Chunks`."""
-
-    def __missing__(self, piece: str) -> float:
-        return _learned(self, piece, _token_cost(piece))
-
-
-def _token_cost(piece: str) -> float:
-    first, size = piece[0], len(piece)
-    if first.isspace():
-        return 0.86 if piece == "\n" else 1.52 + size // 80 if "\n" in piece else 1.83 + size // 80
-    if first.isalpha():
-        return _word_cost(piece, size)
-    if first.isdigit():
-        return 1.15
-    if first == "_":
-        return 0.33
-    if piece.isascii():
-        return 0.9 + max(size - 4, 0) / 8
-    return 1.1 if "\u3000" <= first <= "\u303f" or first >= "\uff00" else 1.0 * size
-
-
-def _word_cost(word: str, size: int) -> float:
-    if word.isascii():
-        return 0.62 + 0.17 * (size - 2) if word.isupper() and size > 1 else 0.86 + 0.23 * max(size - 6, 0)
-    for first, last, run, letter in _SCRIPTS:
-        if first <= word[0] <= last:
-            return run + letter * size
-    return 1.06 + 0.33 * max(size - 3, 0) if word[0] < "\u0250" else 0.78 + 0.15 * size
-
-
-_TOKEN_COSTS = _TokenCosts()
-
-
-def estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a language model, within about 10% for prose in the languages above and for code."""
-    return whole_tokens(token_weight(text))
-
-
-def whole_tokens(weight: float) -> int:
-    """Round an estimate up; sums of the same lines in another order give the same number."""
-    return math.ceil(round(weight, 6))
-
-
-def token_weight(text: str) -> float:
-    """Return the estimate before it is rounded up: for lines, it adds up to that of the whole text."""
-    return sum(map(_TOKEN_COSTS.__getitem__, _PIECE.findall(text)))
+def _alternatives(word: str, languages: Sequence[str]) -> tuple[str, ...]:
+    """Return the word's stems in the languages, except those in which it is a stop word and never indexed."""
+    return tuple(dict.fromkeys(STEMMERS[one](word) for one in languages if word not in STOPS[one]))
 
 
 def normalise(text: str) -> str:
@@ -565,10 +442,12 @@ _SENTENCE_END = re.compile(
     rf"(?<![{_STOP_MARKS}])[{_STOP_MARKS}]+[\"'\u2019\u201d\u00bb)\]]*(?=\s)"
     rf"|(?<![{_EAST_ASIAN_STOP_MARKS}])[{_EAST_ASIAN_STOP_MARKS}]+[\u300d\u300f\uff09\u2019\u201d]*"
 )
-_SHORTENED = _words("""
+_SHORTENED = frozenset(
+    str.split("""
     al approx ca cf dept dr dra e.g ed eg etc ex fig i.e inc jr mr mrs ms núm nº p.ex pág prof
     profa sr sra sta st vol vs
 """)
+)
 
 
 def sentences(text: str) -> list[str]:
@@ -641,7 +520,7 @@ def _needles(query: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Return the search strings for a folded text: the query's words as typed, and their stems."""
     pieces = _RUNS.split(_fold(query))
     words = [_CLITIC.sub("", match.group())[:_TERM_LIMIT] for piece in pieces for match in _TOKEN.finditer(piece)]
-    typed = [word for word in words if word.replace("'", "") not in _STOPS_IN_DOUBT] or words
+    typed = [word for word in words if word.replace("'", "") not in TELLING] or words
     stems = [unicodedata.normalize("NFKD", term) for group in query_terms(query) for term in group]
     return tuple(typed), tuple(stems)
 

@@ -17,7 +17,7 @@ from recollect.model.history import Event, EventType
 from recollect.providers import extractive
 from recollect.transcripts import _by_user
 from recollect.transfer.importers import memory_folder
-from recollect.vault import links, markdown
+from recollect.vault import links, markdown, path_links
 
 LENGTH, LONGER = 4_000, 8
 REPEATED = [
@@ -58,6 +58,7 @@ REPEATED = [
 READERS: dict[str, Callable[[str], object]] = {
     "hook": _by_user,
     "links": links.targets,
+    "links by path": lambda text: path_links.repointed(text, "ana/a.md", path_links.Moves("ana", ["ana"], {}.get)),
     "vault file": markdown.parse,
     "flat file": memory_folder.sections,
     "category file": memory_folder.entries,

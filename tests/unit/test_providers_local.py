@@ -6,14 +6,17 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from pathlib import Path
+from random import Random
 
 import numpy as np
 import pytest
 from embedders import in_a_new_process
+from tokenizers import Tokenizer
 
 from recollect import ConfigError
 from recollect.providers import local
 from recollect.providers.base import embed
+from recollect.providers.byte_pairs import TokenVocabulary
 from recollect.providers.local import LocalEmbedder, installed
 
 TOKENIZER = "tokenizers/l2_supercat_tokenizer_config.json"
@@ -138,8 +141,54 @@ def test_without_the_package_the_error_names_the_extra(monkeypatch: pytest.Monke
 
 def test_without_the_tokenizers_package_it_is_a_wrong_setting_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "tokenizers", None)
+    local._read_files.cache_clear()  # what another test has read
     with pytest.raises(ConfigError, match="tokenizers"):
-        LocalEmbedder().embed(["harbour"])
+        LocalEmbedder().embed(["harbour", "office"])
+
+
+SHORT_TEXTS = [
+    "",
+    "why did we choose this database",
+    "It's 3.5 MB in C:\\temp, isn't it?",
+    "a trailing space ",
+    "Größe und Maß, São Tomé",
+    "wwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwwww aaaaaaaaaaaaaaaaaa",
+    "antidisestablishmentarianism internationalisation",
+    "l'été déjà vu – naïve café",
+]
+
+
+def test_the_vocabulary_alone_gives_the_tokens_that_the_tokenizer_gives() -> None:
+    tokenizer = Tokenizer.from_file(str(wheel() / TOKENIZER))
+    vocabulary = TokenVocabulary.of((wheel() / TOKENIZER).read_bytes())
+    assert vocabulary is not None
+    rng = Random(3)
+    pieces = [token.replace("\u2581", " ") for token in tokenizer.get_vocab()]
+    made = ["".join(rng.choices(pieces, k=rng.randint(1, 9))) for _ in range(1_000)]
+    made += ["".join(rng.choices("abeilnorst '.", k=rng.randint(1, 40))) for _ in range(1_000)]
+    known = {text: found for text in [*SHORT_TEXTS, *made] if (found := vocabulary.tokens(text)) is not None}
+    assert {*SHORT_TEXTS} <= known.keys()
+    assert known == {text: tokenizer.encode(text, add_special_tokens=False).ids for text in known}
+    assert len(known) > 500
+
+
+@pytest.mark.parametrize("text", ["two  spaces", " first", "a\nline", "漢字と☃", "<s>", "a\u2581b", "x" * 121])
+def test_a_text_that_the_vocabulary_alone_cannot_tell_is_left_to_the_tokenizer(text: str) -> None:
+    vocabulary = TokenVocabulary.of((wheel() / TOKENIZER).read_bytes())
+    assert vocabulary is not None
+    assert vocabulary.tokens(text) is None
+    alone, among = LocalEmbedder().embed([text]), LocalEmbedder().embed([text, "other"])
+    assert alone[0].tolist() == among[0].tolist()
+
+
+def test_one_short_text_loads_no_tokenizer() -> None:
+    program = """
+import sys
+from recollect.providers.local import LocalEmbedder
+LocalEmbedder().embed(["why did we choose this database"])
+print("tokenizers" in sys.modules)
+"""
+    assert in_a_new_process(program) == "False\n"
 
 
 def header(**changed: object) -> bytes:

@@ -174,6 +174,7 @@ def of_agent(*lines: str) -> Insights:
         "We use pnpm, never npm.",
         "Always run the linter before a commit.",
         "Never push to main directly.",
+        "Always answer in Portuguese here.",
         "I prefer tabs over spaces.",
         "Let's go with SQLite for the cache.",
         "Please don't commit generated files.",
@@ -222,6 +223,8 @@ def test_decisions_of_the_agent_are_taken(line: str) -> None:
         "Lição: o portão trava no frio.",
         "Descobrimos que o motor estava partido.",
         "Wichtig: das Tor bleibt nachts zu.",
+        "Lesson: the crane fails below zero degrees.",
+        "I learned that the sandbox rejects amounts below 50 cents.",
     ],
 )
 @pytest.mark.parametrize("role", ["user", "assistant"])

@@ -524,3 +524,11 @@ def test_no_evidence_outweighs_its_weight(rows: list[Row], question: TurnQuery) 
     assert found.keys() == bounds.keys()
     for name, values in found.items():
         assert (np.abs(values) <= bounds[name] + 1e-9).all()
+
+
+def test_cosines_that_hardly_differ_hardly_count() -> None:
+    question = TurnQuery(words=(0,))
+    near = evidence(question, turns([[1, 1, 1]], cosine=[0.42, 0.40, 0.33]), average=40)["vector"]
+    far = evidence(question, turns([[1, 1, 1]], cosine=[0.80, 0.40, 0.10]), average=40)["vector"]
+    assert near[0] < 0.2 * far[0]
+    assert far[0] == Weights().vector * 0.8

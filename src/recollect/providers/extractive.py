@@ -62,7 +62,7 @@ def summarise(texts: Sequence[str], most: int, leads: Sequence[str] = ()) -> str
     fits = sum(one.size + 1 for one in found) - 1 <= most
     chosen = list(range(len(found))) if fits else _chosen(found, most)
     if not chosen:
-        best = found[_order(found)[0][1]]
+        best = found[_order(found, _weights(found))[0][1]]
         return (lead_of[best.part] + best.written)[:most].rstrip()
     lines: dict[int, list[str]] = {}
     for place in sorted(chosen):
@@ -85,9 +85,8 @@ def _weights(found: Sequence[_Sentence]) -> dict[str, float]:
     return {term: ONCE + math.log(count) for term, count in counts.items()}
 
 
-def _order(found: Sequence[_Sentence]) -> list[tuple[float, int]]:
+def _order(found: Sequence[_Sentence], weights: dict[str, float]) -> list[tuple[float, int]]:
     """Return a heap of (-gain, position): largest gain first, ties by position."""
-    weights = _weights(found)
     heap = [(-_gain(one, weights), place) for place, one in enumerate(found)]
     heapq.heapify(heap)
     return heap
@@ -95,13 +94,13 @@ def _order(found: Sequence[_Sentence]) -> list[tuple[float, int]]:
 
 def _gain(one: _Sentence, weights: dict[str, float]) -> float:
     # fsum: set order changes from run to run, and with it the last digit of a plain sum
-    return math.fsum(weights[term] for term in one.terms) * one.worth
+    return math.fsum(map(weights.__getitem__, one.terms)) * one.worth
 
 
 def _chosen(found: Sequence[_Sentence], most: int) -> list[int]:
     """Return the positions of the sentences selected greedily by largest gain."""
     weights = _weights(found)
-    heap = _order(found)
+    heap = _order(found, weights)
     chosen = []
     said: set[frozenset[str]] = {frozenset()}
     room = most

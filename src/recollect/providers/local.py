@@ -12,12 +12,16 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from recollect.errors import ConfigError
+from recollect.providers.byte_pairs import TokenVocabulary
 
 if TYPE_CHECKING:
     import numpy as np
@@ -52,56 +56,95 @@ class LocalEmbedder:
                 f"the local embedder is missing: {ConfigError.install('local')}, or set the embedder to openai or none"
             )
         self._lock = threading.Lock()
-        self._loaded: tuple[Tokenizer, NDArray[np.float16]] | None = None
+        self._loaded: _Files | None = None
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row per text, not of unit length; an empty text gives a row of zeros."""
         import numpy as np
 
-        tokenizer, table = self._load()
+        files = self._files()
         rows = np.zeros((len(texts), DIMENSION), np.float32)
         for row, text in zip(rows, texts, strict=True):
             # One call per piece: a batch call would start a thread pool in the user's process.
-            pieces = [
-                np.array(tokenizer.encode(text[start : start + PIECE], add_special_tokens=False).ids, np.int32)
-                for start in range(0, len(text), PIECE)
-            ]
+            starts = range(0, len(text), PIECE)
+            with _usable():
+                pieces = [files.tokens(text[start : start + PIECE], alone=len(texts) == 1) for start in starts]
             if pieces:
-                tokens, counts = np.unique(np.concatenate(pieces), return_counts=True)
+                tokens, counts = np.unique(np.array([*chain(*pieces)], np.int32), return_counts=True)
                 weights = np.sqrt(counts, dtype=np.float32)
-                row[:] = (weights[:, None] * table[tokens]).sum(axis=0)
+                row[:] = (weights[:, None] * files.table[tokens]).sum(axis=0)
         return rows
 
-    def _load(self) -> tuple[Tokenizer, NDArray[np.float16]]:
+    def _files(self) -> _Files:
         with self._lock:
             if self._loaded is None:
-                try:
+                with _usable():
                     self._loaded = _read()
-                except Exception as error:  # tokenizers raises Exception itself
-                    raise ConfigError(
-                        f"the files of the local embedder cannot be used ({error}); install them again with "
-                        "pip install --force-reinstall wordllama"
-                    ) from error
             return self._loaded
 
 
-def _read() -> tuple[Tokenizer, NDArray[np.float16]]:
-    """Return the tokenizer and the memory-mapped table of token vectors: only the rows in use are loaded."""
-    import numpy as np
-    from tokenizers import Tokenizer
+@contextmanager
+def _usable() -> Iterator[None]:
+    """Raise ConfigError if the files in the block cannot be used."""
+    try:
+        yield
+    except Exception as error:  # tokenizers raises Exception itself
+        raise ConfigError(
+            f"the files of the local embedder cannot be used ({error}); install them again with "
+            "pip install --force-reinstall wordllama"
+        ) from error
 
+
+class _Files:
+    """The files of the wheel: the memory-mapped table of token vectors, of which only the rows in use are loaded, and
+    the tokenizer, which is loaded with the first text that needs it.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+        self._tokenizer: Tokenizer | None = None
+        self._vocabulary = TokenVocabulary.of(self._path.read_bytes())
+        self.table = _table(folder, len(self._vocabulary or self._load().get_vocab()))
+
+    def tokens(self, text: str, *, alone: bool) -> list[int]:
+        """Return the tokens of a text; `alone` if it is the only one to be embedded now."""
+        vocabulary = self._vocabulary
+        found = vocabulary.tokens(text) if vocabulary is not None and alone else None
+        return self._load().encode(text, add_special_tokens=False).ids if found is None else found
+
+    def _load(self) -> Tokenizer:
+        from tokenizers import Tokenizer
+
+        if self._tokenizer is None:
+            self._tokenizer = Tokenizer.from_file(str(self._path))
+            self._vocabulary = None
+        return self._tokenizer
+
+
+def _read() -> _Files:
+    """Return the files, which all embedders of a process share."""
     spec = find_spec("wordllama")
     if spec is None or not spec.submodule_search_locations:
         raise FileNotFoundError("the package wordllama has no folder")
-    folder = Path(spec.submodule_search_locations[0])
-    tokenizer = Tokenizer.from_file(str(folder / "tokenizers" / "l2_supercat_tokenizer_config.json"))
+    return _read_files(Path(spec.submodule_search_locations[0]))
+
+
+@cache
+def _read_files(folder: Path) -> _Files:
+    return _Files(folder)
+
+
+def _table(folder: Path, tokens: int) -> NDArray[np.float16]:
+    """Return the table of token vectors."""
+    import numpy as np
+
     weights = folder / "weights" / f"l2_supercat_{DIMENSION}.safetensors"
     # The safetensors format: length of the header, the header as JSON, the data.
     with weights.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
-    shape = (tokenizer.get_vocab_size(), DIMENSION)
+    shape = (tokens, DIMENSION)
     found = header["embedding.weight"]
     if found["dtype"] != "F16" or tuple(found["shape"]) != shape or found["data_offsets"][0] != 0:
         raise ValueError(f"{weights.name} holds {found} and not {shape[0]:,} rows of {shape[1]} halves")
-    return tokenizer, np.asarray(np.memmap(weights, "<f2", "r", offset=8 + length, shape=shape))
+    return np.asarray(np.memmap(weights, "<f2", "r", offset=8 + length, shape=shape))
