@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from math import log2
 from pathlib import Path
@@ -51,6 +51,10 @@ class Query:
     text: str
     gold: frozenset[str]
     answerable: bool
+    id: str = ""
+    kind: str = ""
+    """The kind of the question, in the words of the set."""
+    answer: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,8 +80,7 @@ class Task:
         ]
         home = {doc.id: doc.session for doc in self.docs}
         queries = [
-            Query(query.text, frozenset(home[gold] for gold in query.gold if gold in home), query.answerable)
-            for query in self.queries
+            replace(query, gold=frozenset(home[gold] for gold in query.gold if gold in home)) for query in self.queries
         ]
         return Task(self.name, docs, [query for query in queries if query.gold])
 
@@ -100,7 +103,14 @@ def read(folder: Path, name: str) -> list[Task]:
                 for doc in task["docs"]
             ]
             queries = [
-                Query(query["text"], frozenset(query["gold"]), query["cat"] not in UNANSWERABLE)
+                Query(
+                    query["text"],
+                    frozenset(query["gold"]),
+                    query["cat"] not in UNANSWERABLE,
+                    query["id"],
+                    query["cat"],
+                    str(query["answer"]),
+                )
                 for query in task["queries"]
                 if query["gold"] or query["cat"] in UNANSWERABLE
             ]

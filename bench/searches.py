@@ -18,7 +18,7 @@ import recollect
 from recollect import text
 from recollect.providers.base import embed
 from recollect.providers.local import LocalEmbedder
-from recollect.search import ranking, turns
+from recollect.search import ranking, turn_text, turns
 
 DEPTH = 200
 """How long the lists are that are put together."""
@@ -102,7 +102,11 @@ class Searches:
     def hybrid(self, query: Query, fusion: str = "weighted") -> list[tuple[int, float]]:
         """The same, put together with the vectors."""
         return ranking.combine(
-            self.keyword(query), self.vectors_alone(query), fusion=fusion, average=self._entry_words.average
+            self.keyword(query),
+            self.vectors_alone(query),
+            fusion=fusion,
+            average=self._entry_words.average,
+            personal=ranking.is_personal(query.text),
         )
 
     @cached_property
@@ -117,6 +121,11 @@ class Searches:
         """Turns of conversations, from the candidates of BM25 and those beside them."""
         question, candidates, numbers, _ = self._candidates(query, by_vector)
         found = turns.scores(question, candidates, average=self._words.average, weights=weights)
+        people = candidates.role == turns.Role.PERSON
+        found += turn_text.length_score(self._words.lengths[numbers], people, self._words.average)
+        wanted = turn_text.TurnTextQuery.read(query.text, set(candidates.speaker))
+        for place, _ in best(found, turn_text.READ):
+            found[place] += wanted.score(self.task.docs[numbers[place]].text)
         return [(int(numbers[place]), score) for place, score in best(found)]
 
     def best_conversations(self, query: Query, *, by_vector: bool = True) -> list[tuple[str, float]]:

@@ -26,7 +26,7 @@ def best(hits: list[recollect.Hit]) -> float:
     return max((hit.confidence for hit in hits), default=0.0)
 
 
-def told(mem: Memory) -> Memory:
+def filled(mem: Memory) -> Memory:
     conversation = mem.conversations.start()
     conversation.append(
         [recollect.Event(type="UserMsg", speaker=speaker, content=content) for speaker, content in TALK]
@@ -68,11 +68,12 @@ def test_the_least_confidence_must_lie_between_zero_and_one(mem: Memory, wrong: 
         mem.conversations.search(KNOWN, min_confidence=wrong)
 
 
+@pytest.mark.directory
 def test_what_the_caller_may_not_read_gives_no_confidence(home: Home, location: str) -> None:
     home.agent("ben").remember_many(recollect.Add(fact) for fact in FACTS)
-    told(home.agent("ben"))
+    filled(home.agent("ben"))
     if not location.endswith(".db"):  # a file holds one workspace
-        told(home.agent("ana", "other")).remember_many(recollect.Add(fact) for fact in FACTS)
+        filled(home.agent("ana", "other")).remember_many(recollect.Add(fact) for fact in FACTS)
     mem = home.agent("ana")
     mem.remember("The port is closed in winter")
     alone = best(mem.recall(KNOWN))
@@ -83,9 +84,9 @@ def test_what_the_caller_may_not_read_gives_no_confidence(home: Home, location: 
 def test_every_database_gives_the_same_confidence(mem: Memory, tmp_path: Path) -> None:
     queries = [KNOWN, UNKNOWN, "when do we deploy", "does Ana have a puppy", "does Rui have a puppy", "marathon"]
     mem.remember_many(recollect.Add(fact) for fact in FACTS)
-    told(mem)
+    filled(mem)
     with recollect.open(tmp_path / "reference.db") as home:
-        other = told(home.agent("ana"))
+        other = filled(home.agent("ana"))
         other.remember_many(recollect.Add(fact) for fact in FACTS)
         for query in queries:
             assert best(mem.recall(query)) == pytest.approx(best(other.recall(query)))
@@ -93,7 +94,7 @@ def test_every_database_gives_the_same_confidence(mem: Memory, tmp_path: Path) -
 
 
 def test_a_search_in_conversations_doubts_a_question_about_the_wrong_person(mem: Memory) -> None:
-    told(mem)
+    filled(mem)
     right, wrong = asked(mem, "where does Ana's puppy sleep"), asked(mem, "where does Rui's puppy sleep")
     assert 0 <= wrong < 0.5 < right <= 1
     assert asked(mem, "where do the elephants of the circus drink") < 0.5
@@ -101,7 +102,7 @@ def test_a_search_in_conversations_doubts_a_question_about_the_wrong_person(mem:
 
 
 def test_a_search_in_conversations_below_the_least_confidence_gives_nothing(mem: Memory) -> None:
-    told(mem)
+    filled(mem)
     assert mem.conversations.search("where does Rui's puppy sleep")
     assert mem.conversations.search("where does Rui's puppy sleep", min_confidence=0.5) == []
     assert mem.conversations.search("where does Ana's puppy sleep", min_confidence=0.5)

@@ -195,6 +195,25 @@ def test_a_date_in_the_question_finds_what_was_said_then_although_no_word_is_sha
     assert found(store, "lunch on 7 May 2023", 1) == ["lunch was fish"]
 
 
+def test_a_standing_rule_comes_first_for_a_question_about_what_it_is_for(mem: Memory) -> None:
+    store = store_of(mem)
+    rule = "Always use APA when I ask about references."
+    start_of = ["I read two papers on tides.", answer("Which ones?"), rule, answer("I will.")]
+    rest = [turn for n in range(6) for turn in (f"Paper {n} lists its references in draft {n}.", answer("Noted."))]
+    talk(store, *start_of, *rest)
+    assert found(store, "how do I list references in a paper?")[0] == rule
+    assert rule not in found(store, "which tides?", limit=1)
+
+
+def test_a_rule_that_the_assistant_or_a_person_among_people_states_has_no_advantage(mem: Memory) -> None:
+    store = store_of(mem)
+    rule = "Always use APA when I ask about references."
+    talk(store, "Paper one lists its references in a draft.", answer(rule), "Good.")
+    assert found(store, "how do I list references in a paper?")[0] != rule
+    talk(store, ("Ana", "Paper one lists its references in a draft."), ("Rui", rule), ("Ana", "Good."))
+    assert found(store, "how do I list references in a paper?")[0] != rule
+
+
 def test_the_assistant_s_turns_come_first_only_when_they_are_asked_for(mem: Memory) -> None:
     store = store_of(mem)
     talk(store, "my favourite soup is leek soup", answer("leek soup is a favourite soup of many"))
@@ -494,7 +513,7 @@ turns = st.tuples(st.integers(0, 2), st.sampled_from(["user", "user", "Nora", "m
 stories = st.lists(st.lists(turns, min_size=1, max_size=8), min_size=1, max_size=12)
 
 
-def told(store: Store, story: Sequence[Sequence[tuple[int, str, str]]]) -> None:
+def recorded(store: Store, story: Sequence[Sequence[tuple[int, str, str]]]) -> None:
     talks = [start(store) for _ in range(3)]
     for batch in story:
         for place, who, content in batch:
@@ -528,7 +547,7 @@ def test_whatever_is_said_the_words_rank_like_the_oracle_and_both_databases_find
     seen = []
     for home in homes:
         store = store_of(home.agent(agent))
-        told(store, story)
+        recorded(store, story)
         assert_like_the_oracle(store, query)
         assert check(store) == []
         hits = search(store, query, limit=10)

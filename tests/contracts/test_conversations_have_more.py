@@ -31,6 +31,15 @@ def test_a_conversation_that_only_asked_the_same_is_not_announced(mem: Memory) -
     assert more(mem)
 
 
+def test_if_nothing_at_all_is_found_a_conversation_that_may_answer_is_announced(mem: Memory) -> None:
+    mem.conversations.start().user("My sister Rita turns 40 on 12 September.")
+    vague = "when is the birthday of my sister?"
+    assert more(mem, vague)
+    assert not more(mem, "who paints the gate?")
+    mem.remember("The birthday of the harbour is a holiday")
+    assert not more(mem, vague), "a note was found, and the conversation is too uncertain"
+
+
 def test_the_conversation_of_the_caller_is_not_announced(mem: Memory) -> None:
     talk = mem.conversations.start()
     talk.user(ANSWER)

@@ -87,6 +87,7 @@ def test_no_filter_lets_better_matches_hide_the_ones_that_pass_it_in_either_list
         assert len(found(mem, "apple pie", limit=60, mode=mode, category="lessons")) == 60
 
 
+@pytest.mark.directory
 def test_entries_of_channels_and_conversations_are_found_by_vector_only_where_they_belong(mem: Memory) -> None:
     mem.remember("apple for all")
     mem.remember("apple of the channel", scope="channel", channel="kitchen")
@@ -181,6 +182,7 @@ def test_an_entry_without_a_vector_repeats_another_one_by_its_text(location: str
 # Explanations
 
 
+@pytest.mark.directory
 def test_a_hit_tells_which_lists_found_it_at_which_rank(mem: Memory) -> None:
     mem.remember("red apple")
     mem.remember("red red cherry")
@@ -435,6 +437,7 @@ def test_the_parts_of_the_lists_are_together_the_fused_score(mem: Memory) -> Non
         assert hit.score == pytest.approx(hit.why.fused * hit.why.decay)
 
 
+@pytest.mark.directory
 def test_an_entry_of_the_account_is_ranked_as_in_a_single_file(
     mem: Memory, embedder: FaultyEmbedder, clock: FixedClock, tmp_path: Path
 ) -> None:

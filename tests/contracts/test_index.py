@@ -3,6 +3,7 @@
 import math
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from itertools import count, pairwise
 from pathlib import Path
@@ -16,10 +17,13 @@ from postgres import Server
 
 import recollect
 from recollect import Add, FixedClock, Home, Memory, Rename, Write, text
+from recollect.engine import agent_store
 from recollect.engine.agent_store import Store, document, reindex
 from recollect.search import index as index_module
 from recollect.search.ranking import b_for
 from recollect.storage import entries
+from recollect.storage.counters import Counters
+from recollect.storage.history import Journal
 
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heron", "inlet", "jetty", "kelp", "larch"]
 QUERIES = [
@@ -221,6 +225,40 @@ def test_an_index_of_another_analysis_is_rebuilt_by_the_first_search(
         assert again.check().findings == ()
 
 
+def test_a_large_index_of_another_analysis_is_searched_while_the_background_rebuilds_it(
+    location: str, home: Home, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mem = home.agent("ana")
+    mem.remember_many(Add(f"amber {word}") for word in WORDS)
+    conversation = mem.conversations.start()
+    for word in WORDS:
+        conversation.user(f"birch {word}")
+    home.close()
+    monkeypatch.setattr(agent_store, "REBUILT_AT_ONCE", 3)
+    monkeypatch.setattr(text, "ANALYSIS_VERSION", text.ANALYSIS_VERSION + 1)
+    monkeypatch.setattr(text, "terms", lambda content: dict.fromkeys(f"{content} {content.upper()}".split(), 1))
+    monkeypatch.setattr(text, "query_terms", lambda query: [(word,) for word in query.split()])
+
+    def contents(query: str) -> tuple[list[str], list[str]]:
+        turns = mem.conversations.search(query)
+        return [hit.entry.content for hit in mem.recall(query)], [turn.event.content for turn in turns]
+
+    with recollect.open(location) as again, ThreadPoolExecutor() as threads:
+        mem = again.agent("ana")
+        with mem._workspace.database.write("ana") as tx:  # the rebuilds wait for its locks, the searches do not
+            Counters.lock(tx, text.ANALYSIS_VERSION)
+            Journal.advance(tx, 0, text.ANALYSIS_VERSION)
+            entries, turns = threads.submit(contents, "heron").result(60)
+            assert entries == ["amber heron"]
+            assert turns[0] == "birch heron"
+            assert threads.submit(contents, "HERON").result(60) == ([], [])
+        again._shared.background.wait()
+        entries, turns = contents("HERON")
+        assert entries == ["amber heron"]
+        assert turns[0] == "birch heron"
+        assert again.check().findings == ()
+
+
 def test_equal_documents_in_many_segments_come_newest_first(mem: Memory) -> None:
     made = mem.remember_many(Add("amber birch") for _ in range(43))
     for limit in (1, 2, 10, 42, 43, 100):
@@ -267,7 +305,9 @@ changes = st.one_of(
     st.tuples(st.just("look"), agents, contents),
 )
 chapters = st.tuples(additions, st.lists(changes, max_size=4)).map(lambda chapter: [chapter[0], *chapter[1]])
-stories = st.lists(chapters, min_size=3, max_size=9).map(lambda told: [step for chapter in told for step in chapter])
+stories = st.lists(chapters, min_size=3, max_size=9).map(
+    lambda received: [step for chapter in received for step in chapter]
+)
 AGENTS = ("ana", "Ana", "an")
 
 

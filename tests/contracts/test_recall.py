@@ -36,6 +36,14 @@ def test_an_alias_is_for_addressing_and_never_found_by(mem: Memory) -> None:
     assert found(mem, "zanzibar") == ["the server listens on 8080"]
 
 
+def test_a_generated_name_is_not_searched(mem: Memory) -> None:
+    mem.apply(Add("we talked about the budget", name="archive-hunterA2bcd-2", kind="archive"))
+    mem.apply(Add("a note whose name a person chose", name="archive-of-photos-2"))
+    assert found(mem, "2") == ["a note whose name a person chose"]
+    assert found(mem, "archive") == ["a note whose name a person chose"]
+    assert found(mem, "budget") == ["we talked about the budget"]
+
+
 def test_notes_archives_and_chunks_are_ranked_together(mem: Memory) -> None:
     mem.apply(Add("we talked about the quarterly budget and many other things on that day", kind="archive"))
     mem.apply(Add("budget budget", kind="note"))
@@ -230,6 +238,7 @@ def test_without_an_embedder_hybrid_is_keyword_and_vector_is_an_error(mem: Memor
 # Filters come before the limit
 
 
+@pytest.mark.directory
 def test_no_filter_lets_better_matches_that_do_not_pass_it_hide_the_ones_that_do(mem: Memory) -> None:
     day = milliseconds("2025-06-01T00:00:00Z")
     mem.remember_many(
@@ -290,6 +299,7 @@ def test_since_is_included_and_until_is_not(mem: Memory) -> None:
     assert found(mem, "apple", since="1970-01-01T00:00:02Z", until="1970-01-01T00:00:03Z") == ["apple at 2000"]
 
 
+@pytest.mark.directory
 def test_entries_of_a_conversation_or_a_channel_are_found_only_from_there(mem: Memory) -> None:
     mem.remember("apple of the account", scope="account")
     mem.remember("apple of the workspace", conversation="c-1", channel="green")
@@ -381,6 +391,7 @@ def reads_of(mem: Memory) -> list[tuple[object, ...]]:
     return logged[::-1]
 
 
+@pytest.mark.directory
 def test_another_agents_knowledge_may_be_read_and_every_such_read_is_recorded(home: Home, clock: FixedClock) -> None:
     ana, ben = home.agent("ana"), home.agent("ben")
     ben.remember("apple knowledge", name="apple")
@@ -404,6 +415,7 @@ def test_another_agents_knowledge_may_be_read_and_every_such_read_is_recorded(ho
     assert home.check().ok
 
 
+@pytest.mark.directory
 def test_what_is_not_knowledge_of_another_agent_is_denied(home: Home) -> None:
     home.agent("ben").remember("apple", scope="account", lifetime="long_term")
     ana = home.agent("ana")
@@ -517,6 +529,7 @@ def test_a_transcript_that_holds_more_of_the_query_stays_before_a_note(mem: Memo
     assert mem.recall("who paints the lantern of the lighthouse?")[0].entry.content != "The lighthouse is closed."
 
 
+@pytest.mark.directory
 def test_a_full_match_in_the_account_comes_first(mem: Memory) -> None:
     for number in range(8):
         mem.remember(f"The deploy of module {number} of the web shop waits for the review")

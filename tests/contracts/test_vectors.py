@@ -224,6 +224,7 @@ def test_what_is_erased_leaves_no_trace_of_its_vector(location: str, small: None
         assert vectors[2].tobytes() in files
 
 
+@pytest.mark.directory
 def test_the_account_never_has_vectors(location: str) -> None:
     with recollect.open(location, embedder=FaultyEmbedder()) as home:
         mem = home.agent("ana")
@@ -446,9 +447,9 @@ def test_entries_that_are_rewritten_all_the_time_fill_neither_the_memory_nor_the
             assert mem._workspace.vectors is not None
             known = mem._workspace.vectors._known
             assert known is not None
-            assert known._numbers.tolist() == packed
-            assert not set(known._fresh_numbers.tolist()) & set(packed)
-            assert len(known._fresh_numbers) <= 2 * 16 + entries
+            assert known._numbers.rows.tolist() == packed
+            assert not set(known._fresh_numbers.rows.tolist()) & set(packed)
+            assert len(known._fresh_numbers.rows) <= 2 * 16 + entries
 
 
 def test_more_candidates_than_a_database_takes_parameters_are_no_problem(tmp_path: Path) -> None:
@@ -679,6 +680,7 @@ def test_backfill_skips_what_was_changed_or_forgotten_meanwhile(location: str) -
         assert stored(mem) == {"green pear": ("hash", 512), "sour apple": ("hash", 512)}
 
 
+@pytest.mark.directory
 def test_a_workspace_that_is_deleted_while_it_is_embedded_stays_deleted(location: str) -> None:
     without_vectors(location, "red apple")
     embedder = FaultyEmbedder()
@@ -785,6 +787,7 @@ def test_mode_vector_is_an_error_while_all_vectors_are_another_model_s(location:
         assert found(mem, "apple") == ["red apple"]
 
 
+@pytest.mark.directory
 @pytest.mark.unprepared
 def test_reembedding_moves_everything_to_the_new_model(location: str, small: None) -> None:
     contents = [f"text {number}" for number in range(70)]
@@ -795,9 +798,9 @@ def test_reembedding_moves_everything_to_the_new_model(location: str, small: Non
     without_vectors(location, "red apple", "…")
     embedder = FaultyEmbedder(300, "newer")
     with recollect.open(location, embedder=embedder) as home:
-        told: list[tuple[str, int, int]] = []
-        assert home.reembed(lambda *progress: told.append(progress)) == 73
-        assert told == [
+        received: list[tuple[str, int, int]] = []
+        assert home.reembed(lambda *progress: received.append(progress)) == 73
+        assert received == [
             ("default/ana", 0, 72),
             ("default/ana", 32, 72),
             ("default/ana", 64, 72),

@@ -16,6 +16,7 @@ from recollect.search.ranking import (
     decayed,
     explain,
     fuse,
+    is_personal,
     ranks,
     relevance,
     vector_weight,
@@ -119,6 +120,25 @@ def test_vectors_alone_keep_their_order() -> None:
 
 def test_nothing_found_gives_nothing() -> None:
     assert combine([], [], average=20) == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["What did I buy?", "what's my degree", "Qual é o meu gato?", "¿Dónde vive mi hermana?", "Wo ist mein Rad?"],
+)
+def test_a_question_about_oneself_is_personal(query: str) -> None:
+    assert is_personal(query)
+    assert not is_personal("Which immigrant met Emil in Michigan?")
+
+
+def test_vectors_count_more_for_a_personal_question() -> None:
+    lexical, vector = [(1, 6.0), (2, 2.0), (3, 1.0)], [(2, 0.6), (1, 0.35), (3, 0.3)]
+    assert order(combine(lexical, vector, average=40))[0] == 1
+    assert order(combine(lexical, vector, average=40, personal=True))[0] == 2
+    explained = explain(lexical, vector, average=40, personal=True)
+    assert dict(combine(lexical, vector, average=40, personal=True)) == pytest.approx(
+        {doc: part.lexical_part + part.vector_part for doc, part in explained.items()}
+    )
 
 
 def test_a_list_of_equals_gives_each_the_same() -> None:

@@ -41,6 +41,7 @@ __all__ = [
     "keep_up",
     "ranked",
     "rebuild",
+    "rebuild_stale",
     "search",
     "within",
 ]
@@ -270,20 +271,38 @@ def _share(words: Sequence[Sequence[str]], event: Event) -> float:
 
 @contextmanager
 def _reading(store: Store) -> Iterator[tuple[Transaction, Journal]]:
-    """Open a snapshot to search in; an index of another analysis version is rebuilt first."""
+    """Open a snapshot to search in; an index of another analysis version is rebuilt first.
+
+    A large one is searched as it is while the background rebuilds it.
+    """
     with store.read() as tx:
         journal = Journal.get(tx)
-        stale = store.turns.stale(journal)
+        # Without events there is no index; the modules of `store.turns` take a tenth of a short command to import.
+        stale = bool(journal.events) and store.turns.stale(journal) and not store.rebuilds_later(journal.live)
         if not stale:
             yield tx, journal
     if stale:
-        with store.database.write(store.agent) as tx:
-            journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
-            if store.turns.stale(journal):  # no other process was first
-                store.turns.rebuild(tx, journal)
-                journal.save(tx)
+        _rebuild_if_stale(store)
         with store.read() as tx:
             yield tx, Journal.get(tx)
+
+
+def _rebuild_if_stale(store: Store) -> None:
+    with store.database.write(store.agent) as tx:
+        journal = Journal.advance(tx, 0, text.ANALYSIS_VERSION)
+        if store.turns.stale(journal):  # no other process was first
+            store.turns.rebuild(tx, journal)
+            journal.save(tx)
+
+
+def rebuild_stale(store: Store) -> None:
+    """Rebuild the indexes of a store that another analysis version made, each in a transaction of its own."""
+    with store.write():
+        pass  # it rebuilds the index over entries
+    with store.read() as tx:
+        stale = store.turns.stale(Journal.get(tx))
+    if stale:
+        _rebuild_if_stale(store)
 
 
 def _numbers(

@@ -24,8 +24,7 @@ class ItemVectors:
     def put(self, model: str, vectors: Sequence[tuple[Entry, Mapping[str, bytes]]]) -> None:
         """Store the vectors of the fields of entries, in place of those that they had."""
         with self._store.database.write(self._store.agent) as tx:
-            for entry, _ in vectors:
-                tx.run("item_vectors.forget", entry_id=entry.id)
+            tx.many("item_vectors.forget", [{"entry_id": entry.id} for entry, _ in vectors])
             tx.many(
                 "item_vectors.put",
                 [

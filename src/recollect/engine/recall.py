@@ -16,7 +16,7 @@ pass rate so far.
 import logging
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import compress
 from operator import le
@@ -33,9 +33,9 @@ from recollect.model.recall import Hit, Why
 from recollect.providers.base import embed
 from recollect.search import confidence, duplicates, index, ranking
 from recollect.search.index import Ranking
-from recollect.storage import entries, reviews
+from recollect.storage import entries
 from recollect.storage.counters import Counters
-from recollect.storage.database import Transaction
+from recollect.storage.database import NamedQuery, Row, Transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -57,6 +57,8 @@ BEYOND = 15
 """Number of candidates beyond the limit, if the last hits need not be exact."""
 NARROW = 16
 """Over-fetch factor of a ranking under a category filter; a quarter of it is read in the first batch."""
+FEW = 500
+"""Number of entries of the categories of a filter up to which only these are compared, not all that rank high."""
 DEEPEST = 1_000
 """Depth limit of a search whose candidates are mostly duplicates and give too few hits."""
 GROUPED = 10
@@ -187,11 +189,29 @@ def _recalled(
         return hits
     filters = {store: access_policy.narrowed(request.filters, store, stores[0].agent) for store in stores}
     stores = [store for store in stores if store is stores[0] or filters[store].scopes]
-    for store in stores:
-        embedding.compare_models(store, needed=request.mode == "vector")
+    if request.mode == "vector":
+        for store in stores:
+            embedding.compare_models(store, needed=True)
     vector = _query_vector(stores, request)
-    if not words and vector is None:
-        return hits
+    if words or vector is not None:
+        with stores[0].database.snapshot([(store.database, store.agent) for store in stores]):
+            _search(stores, request, wanted, hits, words=words, vector=vector, filters=filters)
+    return hits
+
+
+def _search(
+    stores: Sequence[Store],
+    request: Request,
+    wanted: dict[Share, int],
+    hits: dict[Share, list[tuple[Store, Hit]]],
+    *,
+    words: Sequence[Sequence[str]],
+    vector: "NDArray[np.float32] | None",
+    filters: Mapping[Store, Filters],
+) -> None:
+    """Fill in the hits of each share that is wanted."""
+    for store in stores:
+        embedding.compare_models(store)
     measure = _Measure(stores, words, request)
     depth = _depth(request, max(wanted.values()), fused=vector is not None and bool(words))
     deepest = max(DEEPEST, 4 * depth)
@@ -211,13 +231,12 @@ def _recalled(
             if enough or ended or 4 * depth > deepest:
                 del wanted[share]
         depth *= 4
-    return hits
 
 
 def _depth(request: Request, limit: int, *, fused: bool) -> int:
     """Return how many candidates of a list are read at first."""
     if not request.to_the_end:
-        return max(DEPTH if fused else 0, limit + BEYOND)
+        return max(DEPTH if fused else 0, limit + min(BEYOND, 2 * limit))
     return max(DEPTH if fused else SHALLOW, 3 * limit)
 
 
@@ -262,6 +281,22 @@ def query_vector(store: Store, query: str, *, needed: bool = False) -> "NDArray[
     return row if row.any() else None
 
 
+@dataclass(slots=True)
+class _Known:
+    """What was read of a store's candidates; a deeper search reads only further ones."""
+
+    seen: set[int] = field(default_factory=set)
+    """Documents for which it is known whether they pass the filters."""
+    signs: dict[int, entries.RankingInputs] = field(default_factory=dict)
+    """Ranking fields of the entries that pass."""
+    read: set[int] = field(default_factory=set)
+    """Documents whose entries were read."""
+    stored: dict[int, Entry] = field(default_factory=dict)
+    vectors: "dict[int, NDArray[np.float32]]" = field(default_factory=dict)
+    pairs: list[Row] = field(default_factory=list)
+    """The open pairs of review whose older entry was read."""
+
+
 class _Measure:
     """Posting lists of the query's words in each store, and the term statistics over all stores.
 
@@ -272,6 +307,7 @@ class _Measure:
     def __init__(self, stores: Sequence[Store], words: Sequence[Sequence[str]], request: Request) -> None:
         self.words, self._request = words, request
         self._looks: dict[Store, index.IndexLookup] = {}
+        self.known: dict[Store, _Known] = {store: _Known() for store in stores}
         self._first = stores[0]
         self.empty: set[Store] = set()
         """Stores without entries."""
@@ -337,7 +373,7 @@ def _searched(
     shares: Sequence[Share],
 ) -> _Candidates:
     with store.search() as (tx, counters):
-        looked = _Lookups(tx, filters, shares)
+        looked = _Lookups(tx, filters, shares, measure.known[store])
         look = measure.look(store, tx, counters)
         ranked = _guarded(store, look.ranking(measure.statistics))
         lexical = _passing(ranked, depth, looked)
@@ -363,31 +399,38 @@ def _nearest(
 ) -> RankedList:
     assert store.vectors is not None
     vectors = store.vectors
-    near = _passing(lambda wanted: vectors.search(tx, counters, vector, wanted), depth, looked)
     least = 0.0 if request.mode == "vector" else UNRELATED
+    few = looked.few
+    if few is not None:
+        near = _passing(lambda wanted: vectors.among(tx, vector, few, wanted), depth, looked, least)
+    else:
+        near = _passing(lambda wanted: vectors.search(tx, counters, vector, wanted), depth, looked, least)
     return [(doc, cosine) for doc, cosine in near if cosine > least]
 
 
 class _Lookups:
     """Cache of which entries of a store pass the filters, as far as they were read."""
 
-    def __init__(self, tx: Transaction, filters: Filters, shares: Sequence[Share]) -> None:
+    def __init__(self, tx: Transaction, filters: Filters, shares: Sequence[Share], known: _Known) -> None:
         self._tx, self._filters, self._shares = tx, filters, shares
         self.narrow = NARROW if filters.categories else 1
-        self._seen: set[int] = set()
-        self.signs: dict[int, entries.RankingInputs] = {}
-        """Ranking fields of the entries that pass."""
+        self.few = _of_categories(tx, filters)
+        """The only documents that can pass, if they are few: the others need not be read."""
+        self._seen, self.signs = known.seen, known.signs
 
     def first(self, ranked: RankedList, depth: int) -> tuple[RankedList, bool]:
         """Return the leading candidates that pass, and whether there are `depth` of each share."""
         passed: RankedList = []
         counts: dict[Share, int] = dict.fromkeys(self._shares, 0)
+        if self.few is not None:
+            ranked = [one for one in ranked if one[0] in self.few]
         start, size, fewest = 0, depth * max(self.narrow // 4, 1), 0
         while start < len(ranked) and fewest < depth:
             some = ranked[start : start + size]
             new = [doc for doc, _ in some if doc not in self._seen]
             self._seen.update(new)
-            self.signs.update(entries.matching(self._tx, new, self._filters))
+            if new:
+                self.signs.update(entries.matching(self._tx, new, self._filters))
             passing = [one for one in some if one[0] in self.signs]
             passed += passing
             for share in counts:
@@ -398,15 +441,24 @@ class _Lookups:
         return passed, fewest >= depth
 
 
-def _passing(search: Ranking, depth: int, looked: _Lookups) -> RankedList:
-    """Return the leading candidates that pass the filters, `depth` per share if there are as many."""
+def _of_categories(tx: Transaction, filters: Filters) -> set[int] | None:
+    """Return the documents of the categories of a filter; None without such a filter, or if there are more than FEW."""
+    if not filters.categories:
+        return None
+    rows = tx.all("entries.of_categories", categories=[str(one) for one in filters.categories], limit=FEW + 1)
+    return {doc for (doc,) in rows} if len(rows) <= FEW else None
+
+
+def _passing(search: Ranking, depth: int, looked: _Lookups, least: float = 0.0) -> RankedList:
+    """Return the leading candidates that pass the filters, `depth` per share if as many have a score above `least`."""
     wanted = depth * looked.narrow
-    while True:
+    while looked.few is None or looked.few:
         ranked = search(wanted)
         passed, enough = looked.first(ranked, depth)
-        if enough or len(ranked) < wanted:
+        if enough or len(ranked) < wanted or ranked[-1][1] <= least:
             return passed
         wanted *= 32
+    return []
 
 
 def _hits(found: Sequence[_Candidates], request: Request, measure: _Measure) -> list[tuple[Store, Hit]]:
@@ -420,12 +472,16 @@ def _hits(found: Sequence[_Candidates], request: Request, measure: _Measure) -> 
     by_words.sort(key=lambda candidate: -candidate[1])
     unembedded = {number[place, doc] for place, one in enumerate(found) for doc in one.unembedded}
     together = bool(by_vector) or request.fusion == "rrf"
-    fusion = request.fusion
+    fusion, personal = request.fusion, ranking.is_personal(request.query)
     fused, parts = by_words, dict[int, ranking.Explanation]()
     if together:
-        fused = ranking.combine(by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded)
+        fused = ranking.combine(
+            by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded, personal=personal
+        )
     if together and request.explain:
-        parts = ranking.explain(by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded)
+        parts = ranking.explain(
+            by_words, by_vector, fusion=fusion, average=average, unembedded=unembedded, personal=personal
+        )
     scored: list[tuple[float, int, int, int, float, float]] = []
     for n, score in fused:
         place, doc = keys[n]
@@ -441,14 +497,11 @@ def _hits(found: Sequence[_Candidates], request: Request, measure: _Measure) -> 
         ordered = _curated_first(ordered, found, keys, measure, max(request.limit, GROUPED))
     stored: dict[int, Entry] = {}
     vectors: dict[int, NDArray[np.float32]] = {}
-    distinct = _distinct(found, keys, ordered, stored, vectors, request)
+    distinct = _distinct(found, keys, ordered, stored, vectors, request, measure=measure)
     distinct, similar = _grouped(distinct, stored, vectors, request.query)
-    for place, one in enumerate(found):
-        own = {stored[n].id: n for n in distinct if keys[n][0] == place}
-        if len(own) > 1:
-            with one.store.read() as tx:
-                pairs = reviews.open_of(tx, own)
-            distinct = _newer_first(distinct, [(own.get(pair.older_id), own.get(pair.newer_id)) for pair in pairs])
+    own = {stored[n].id: n for n in distinct}
+    pairs = sorted(pair for one in found for pair in measure.known[one.store].pairs)
+    distinct = _newer_first(distinct, [(own.get(older), own.get(newer)) for _, older, newer in pairs])
     best = [(found[keys[n][0]].store, keys[n][1], stored[n]) for n in distinct[: confidence.BEST]]
     sure = _confidence(best, request.query, measure)
     words_places, vector_places = _places(by_words), _places(by_vector)
@@ -584,10 +637,12 @@ def _distinct(
     stored: dict[int, Entry],
     vectors: "dict[int, NDArray[np.float32]]",
     request: Request,
+    *,
+    measure: _Measure,
 ) -> list[int]:
     """Return the best candidates without duplicates of a better one: the limit, and at least GROUPED.
 
-    Fills `stored` and `vectors` with the entries and vectors it reads.
+    Fills `stored` and `vectors` with the entries and vectors of the candidates that it compares.
     """
     limit = max(request.limit, GROUPED)
 
@@ -601,7 +656,7 @@ def _distinct(
         while start < len(ranked):
             numbers = ranked[start : start + page]
             start, page = start + page, 3 * limit + 10
-            _read(found, keys, numbers, stored, vectors)
+            _read(found, keys, numbers, stored, vectors, measure)
             yield from ((n, stored[n].content, (owner(n), stored[n].name)) for n in numbers if n in stored)
 
     return duplicates.distinct(read(), vectors, limit, by_cosine=request.duplicates == "cosine")
@@ -613,12 +668,25 @@ def _read(
     numbers: Sequence[int],
     stored: dict[int, Entry],
     vectors: "dict[int, NDArray[np.float32]]",
+    measure: _Measure,
 ) -> None:
-    """Read the entries and vectors of candidates into `stored` and `vectors`."""
+    """Read the entries and vectors of candidates, and the pairs whose older entry is one of them."""
     for place, one in enumerate(found):
-        docs = {keys[n][1]: n for n in numbers if keys[n][0] == place}
-        if docs:
-            with one.store.read() as tx:
-                stored.update((docs[doc], entry) for doc, entry in entries.with_docs(tx, list(docs)).items())
-                if one.store.vectors is not None:
-                    vectors.update((docs[doc], row) for doc, row in one.store.vectors.of(tx, list(docs)).items())
+        docs, known = {keys[n][1]: n for n in numbers if keys[n][0] == place}, measure.known[one.store]
+        if new := [doc for doc in docs if doc not in known.read]:
+            _read_docs(one.store, new, known)
+        stored.update((n, known.stored[doc]) for doc, n in docs.items() if doc in known.stored)
+        vectors.update((n, known.vectors[doc]) for doc, n in docs.items() if doc in known.vectors)
+
+
+def _read_docs(store: Store, docs: list[int], known: _Known) -> None:
+    with store.read() as tx:
+        own = store.vectors
+        queries: list[NamedQuery] = [("reviews.open_of_docs", {"docs": docs})]
+        queries += [own.query_of(docs)] if own is not None else []
+        read, (open_pairs, *embedded) = entries.read_docs(tx, docs, *queries)
+        known.read.update(docs)
+        known.stored |= read
+        known.pairs += open_pairs
+        if own is not None:
+            known.vectors |= own.read_of(tx, embedded[0])

@@ -23,9 +23,11 @@ import logging
 import threading
 from array import array
 from bisect import bisect_right
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from recollect.errors import Corrupt
@@ -43,6 +45,7 @@ __all__ = [
     "FAN",
     "FOLD",
     "SPAN",
+    "STALE",
     "TAIL",
     "Index",
     "IndexLookup",
@@ -83,10 +86,24 @@ class Segmented:
     """
 
     queries = "index"
+    undoes = False
+    """Whether a view of it answers for older snapshots, too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._view: View | None = None
+        self.reads: Counter[str] = Counter()
+        """How often the cached view answered, was updated first, or was read from the start."""
+
+    def cached(self) -> int:
+        """Return the bytes of the cached view, estimated."""
+        view = self._view
+        return 0 if view is None else view.size
+
+    def release(self) -> None:
+        """Drop the cached view."""
+        with self._lock:
+            self._view = None
 
     def _new_view(self, generation: int) -> "View":
         """Return an empty view."""
@@ -146,14 +163,19 @@ class Segmented:
         rows = ({"segment": segment, "term": term, "data": data} for term, data in lists)
         tx.many(f"{self.queries}.postings_put", rows)
 
-    def _current(self, tx: Transaction, counters: Counters) -> "View":
-        """Return the cached view, updated to the state that the transaction sees."""
+    def _current(self, tx: Transaction, counters: Counters, *, exactly: bool = False) -> "View":
+        """Return the cached view, updated to the state that the transaction sees, or newer if it can answer for it."""
         known = self._view
+        if known is not None and self.undoes and not exactly and known.covers(tx, counters):
+            self.reads["hit"] += 1
+            return known
         if known is not None and known.precedes(tx, counters):
             self._view = None  # dropped during the update, which may fail half-way
             known.update(tx, counters)
             self._view = known
+            self.reads["updated"] += 1
             return known
+        self.reads["missed"] += 1
         view = self._new_view(tx.generation)
         view.update(tx, counters)
         # A transaction with an older snapshot must not replace a newer cached view.
@@ -165,22 +187,42 @@ class Segmented:
 class Index(Segmented):
     """The index of one agent's entries: put, remove, erase, search, rebuild, check."""
 
+    undoes = True
+
     def put(self, tx: Transaction, counters: Counters, terms: Mapping[str, int]) -> int:
         """Index a document and return its number."""
         counters.documents += 1
         counters.live += 1
         counters.tokens += sum(terms.values())
-        tx.run("index.tail_put", doc=counters.documents, terms=pack(terms))
+        tx.send("index.tail_put", doc=counters.documents, terms=pack(terms))
         if counters.documents - counters.flushed >= TAIL and counters.analysis != STALE:
             self._tidy(self._flush, tx, counters)
         return counters.documents
+
+    def put_all(self, tx: Transaction, counters: Counters, documents: Sequence[Mapping[str, int]]) -> int:
+        """Index documents; return the number of the first, which the others follow.
+
+        Documents that fill the tail are written to a segment, without a row in the tail.
+        """
+        first = counters.documents + 1
+        for start in range(0, len(documents), TAIL):
+            some = documents[start : start + TAIL]
+            fresh = list(enumerate(some, counters.documents + 1))
+            counters.documents += len(some)
+            counters.live += len(some)
+            counters.tokens += sum(sum(terms.values()) for terms in some)
+            if counters.documents - counters.flushed < TAIL or counters.analysis == STALE:
+                tx.load("tail", ("agent", "doc", "terms"), ((tx.agent, doc, pack(terms)) for doc, terms in fresh))
+            else:
+                self._tidy(partial(self._flush, fresh=fresh), tx, counters)
+        return first
 
     def remove(self, tx: Transaction, counters: Counters, doc: int, entry_id: str, terms: Mapping[str, int]) -> None:
         """Remove a document; `terms` are those it was indexed with."""
         counters.live -= 1
         counters.tokens -= sum(terms.values())
         counters.removals += 1
-        tx.run("index.removal_put", number=counters.removals, doc=doc, entry_id=entry_id, terms=pack(terms))
+        tx.send("index.removal_put", number=counters.removals, doc=doc, entry_id=entry_id, terms=pack(terms))
         if counters.removals % min(TAIL, FOLD) == 0 and counters.analysis != STALE:
             self._tidy(self._fold, tx, counters)
 
@@ -204,7 +246,7 @@ class Index(Segmented):
         if not terms or not counters.live:
             return {}
         with self._lock:
-            return dict(self._current(tx, counters).postings(tx, terms)[1])
+            return dict(self._current(tx, counters).postings(tx, terms, counters)[1])
 
     def terms_of(self, tx: Transaction, counters: Counters, doc: int) -> dict[str, int]:
         """Return the terms a document is indexed under by scanning its segment. Slow: for when the text is lost."""
@@ -238,7 +280,8 @@ class Index(Segmented):
         if prefix or fuzzy > 0:
             query = self._expanded(tx, counters, query, prefix, fuzzy)
         with self._lock:
-            lists, holding = self._current(tx, counters).postings(tx, [term for word in query for term in word])
+            terms = [term for word in query for term in word]
+            lists, holding = self._current(tx, counters).postings(tx, terms, counters)
         return IndexLookup(query, lists, holding, counters.live, counters.tokens)
 
     def _expanded(
@@ -249,7 +292,7 @@ class Index(Segmented):
 
         with self._lock:
             view = self._current(tx, counters)
-            known = view.known(tx, [term for word in query for term in word])
+            known = view.known(tx, [term for word in query for term in word], counters)
             vocabularies = view.vocabularies(tx)
         expanded = list(query)
         for place in sorted(range(len(query)), key=lambda place: not known.isdisjoint(query[place]))[:EXPANDED]:
@@ -288,7 +331,7 @@ class Index(Segmented):
         """Return whether the index agrees with the counters; a quick check that reads little more than a search."""
         try:
             with self._lock:
-                return self._current(tx, counters).is_whole(tx, counters)
+                return self._current(tx, counters, exactly=True).is_whole(tx, counters)
         except DAMAGE:
             return False
 
@@ -303,8 +346,8 @@ class Index(Segmented):
             _log.warning("the index of %s is damaged (%s); the next search or write rebuilds it", tx.agent, error)
             counters.analysis = STALE
 
-    def _flush(self, tx: Transaction, counters: Counters) -> None:
-        """Flush the tail to a segment, then merge segments that are due."""
+    def _flush(self, tx: Transaction, counters: Counters, fresh: Iterable[tuple[int, Mapping[str, int]]] = ()) -> None:
+        """Flush the tail, and `fresh` documents that follow it, to a segment; then merge segments that are due."""
         first, last = counters.flushed + 1, counters.documents
         if last - first >= SPAN:
             raise Corrupt(
@@ -312,11 +355,8 @@ class Index(Segmented):
                 "run `recollect check --repair`"
             )
         removed = set(self._removed(tx, first, last))
-        documents = [
-            (doc - first, unpack(line))
-            for doc, line in tx.all("index.tail_after", doc=counters.flushed)
-            if doc not in removed
-        ]
+        tail = ((doc, unpack(line)) for doc, line in tx.all("index.tail_after", doc=counters.flushed))
+        documents = [(doc - first, terms) for doc, terms in chain(tail, fresh) if doc not in removed]
         lengths = array("I", bytes(4 * (last - first + 1)))
         for offset, terms in documents:
             lengths[offset] = sum(terms.values())
@@ -480,15 +520,19 @@ def _weights(word: Word) -> Mapping[str, float]:
 
 def postings_of(documents: Iterable[tuple[int, Mapping[str, int]]]) -> Iterator[tuple[str, bytes]]:
     """Build posting lists, sorted by term, from documents given as (offset in the segment, terms)."""
-    docs: dict[str, array[int]] = {}
-    counts: dict[str, bytearray] = {}
+    docs: defaultdict[str, list[int]] = defaultdict(list)
+    repeated: defaultdict[str, dict[int, int]] = defaultdict(dict)  # most terms occur once in a document
     for offset, terms in documents:
         for term, count in terms.items():
-            if term not in docs:
-                docs[term], counts[term] = array("H"), bytearray()
-            docs[term].append(offset)
-            counts[term].append(min(count, MOST))
-    return ((term, docs[term].tobytes() + counts[term]) for term in sorted(docs))
+            found = docs[term]
+            if count > 1:
+                repeated[term][len(found)] = min(count, MOST)
+            found.append(offset)
+    for term in sorted(docs):
+        counts = bytearray(b"\x01") * len(docs[term])
+        for place, count in repeated.get(term, {}).items():
+            counts[place] = count
+        yield term, array("H", docs[term]).tobytes() + counts
 
 
 def _indexed(tx: Transaction, counters: Counters) -> dict[int, tuple[int, int]]:

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from recollect import text
+from recollect import standing_rules, text
 from recollect.errors import Corrupt
 from recollect.model.history import Event, EventType
-from recollect.search import bm25, index, ranking, turns
+from recollect.search import bm25, index, ranking, turn_text, turns
 from recollect.search.confidence import of_turns
 from recollect.search.segments import View, fingerprint, fingerprints
 from recollect.storage import history
@@ -133,10 +133,11 @@ class JournalIndex(index.Segmented):
     def look(self, tx: Transaction, journal: Journal, query: str, words: Sequence[Sequence[str]]) -> "JournalLookup":
         """Look up a query; `words` are its `text.query_terms()`."""
         terms = [term for word in words for term in word]
+        ruling = {term for word in text.query_terms(standing_rules.QUERY) for term in word}
         with self._lock:
             view = self._current(tx, _numbers(journal))
             assert isinstance(view, _TurnView)
-            lists, holding = view.postings(tx, terms) if terms else ([], {})
+            lists, holding = view.postings(tx, [*{*terms, *ruling}]) if terms else ([], {})
             records, following, names = view.records[: journal.events + 1], view.following, view.names
         tail = records[journal.flushed + 1 :]
         live = journal.live + int(np.count_nonzero(tail["conversation"]))
@@ -148,7 +149,10 @@ class JournalIndex(index.Segmented):
         parts = [
             (part, [(weight, place, found[term]) for weight, place, term in weighted if term in found])
             for part, found in lists
-            if found
+            if not found.keys().isdisjoint(terms)
+        ]
+        rules = [
+            part.first + found[term][0].astype(np.int64) for part, found in lists for term in ruling & found.keys()
         ]
         return JournalLookup(
             query=query,
@@ -159,6 +163,7 @@ class JournalIndex(index.Segmented):
             average=average,
             idf=idf,
             parts=parts,
+            rules=np.concatenate([np.zeros(0, np.int64), *rules]),
         )
 
     def check(self, tx: Transaction, journal: Journal) -> list[str]:
@@ -232,6 +237,8 @@ class JournalLookup:
     idf: NDArray[np.float64]
     """Inverse document frequency of each query word."""
     parts: list[tuple[bm25.DocumentRange, list[tuple[float, int, bm25.PostingList]]]]
+    rules: Integers
+    """Events with a word of standing rules."""
 
     def allowed(
         self, since: int | None, until: int | None, conversations: Sequence[int] | None, without: Collection[int] = ()
@@ -264,15 +271,24 @@ class JournalLookup:
         candidates = self._candidates(tx, seqs, spans)
         question = turns.TurnQuery.read(self.query, self.words, {name for name in candidates.speaker if name})
         scores = turns.scores(question, candidates, average=self.average)
-        order = np.lexsort((-seqs, -scores))
-        if allowed is not None:
-            order = order[allowed[seqs[order]]]
+        mask = None if allowed is None else allowed[seqs]
+        confidence = turns.confidence(question, candidates, self.idf, scores, mask)
+        people = candidates.role == turns.Role.PERSON
+        scores += turn_text.length_score(self.records["length"][seqs], people, self.average)
+        order = _best_first(seqs, scores, mask)
+        wanted = turn_text.TurnTextQuery.read(self.query, set(candidates.speaker))
+        read = order[: turn_text.READ if wanted else 0]
+        rules = order[np.isin(seqs[order], self.rules) & (candidates.role[order] == turns.Role.USER)][: turn_text.READ]
+        if len(read) or len(rules):
+            contents = history.contents(tx, seqs[np.union1d(read, rules)].tolist())
+            scores[read] += [wanted.score(contents.get(seq, "")) for seq in seqs[read].tolist()]
+            asked = {term for word in self.words for term in word}
+            scores[rules] += [turn_text.rule_score(contents.get(seq, ""), asked) for seq in seqs[rules].tolist()]
+            order = _best_first(seqs, scores, mask)
         if by_conversation:
             _, first = np.unique(candidates.conversation[order], return_index=True)
             order = order[np.sort(first)]
-        found = [(int(seqs[place]), float(scores[place])) for place in order[:limit]]
-        mask = None if allowed is None else allowed[seqs]
-        return found, turns.confidence(question, candidates, self.idf, scores, mask)
+        return [(int(seqs[place]), float(scores[place])) for place in order[:limit]], confidence
 
     def rank(self, limit: int, allowed: Flags | None = None) -> list[tuple[int, float]]:
         """Return the best allowed turns by BM25 alone, as (number, score)."""
@@ -363,7 +379,9 @@ class JournalLookup:
         conversation = records["conversation"].astype(np.int64)
         assistant = (records["flags"] & ASSISTANT) > 0
         # In a conversation with an assistant every other speaker is its user, whatever the name.
-        among_people = (records["speaker"] > 0) & ~np.isin(conversation, conversation[assistant])
+        assisted = np.zeros(len(self.records), np.bool_)
+        assisted[conversation[assistant]] = True
+        among_people = (records["speaker"] > 0) & ~assisted[conversation]
         return turns.Turns(
             conversation=conversation,
             position=self._positions(seqs, conversation),
@@ -391,6 +409,12 @@ class JournalLookup:
         for event in history.events(tx, "events_by_seq", seqs=wanted) if wanted else ():
             self.names[event.seq] = event.speaker or ""
         return [self.names.get(number, "") for number in numbers.tolist()]
+
+
+def _best_first(seqs: Integers, scores: NDArray[np.float64], mask: Flags | None) -> Integers:
+    """Return the positions of the turns that pass the mask by score, ties newest first."""
+    order = np.lexsort((-seqs, -scores))
+    return order if mask is None else order[mask[order]]
 
 
 def _by_word(lists: Sequence[tuple[float, int, bm25.PostingList]]) -> Iterator[tuple[float, NDArray[np.integer]]]:
@@ -432,6 +456,11 @@ class _TurnView(View):
         self.names: dict[int, str] = {}
         self._reader = _EventReader(1)
         self._last = 0
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, estimated; the record of every event included."""
+        return super().size + self.records.nbytes + self.following.nbytes
 
     def update(self, tx: Transaction, counters: Counters) -> None:
         """Read new segments and events."""

@@ -12,9 +12,11 @@ Mean NDCG@10 over abstracts, sessions, messages and turns with the local embedde
 0.515, equal-weight RRF 0.563, RRF with its best weight (0.35) 0.582, scores divided by their maximum 0.617, this 0.622.
 It is the same within 0.002 for lists of 50 to 1,000 entries, and 0.617 with a much poorer embedder (64 of its 256
 dimensions; alone 0.439). Per-query weights (how many of the query's words the best hit holds, how far the lists agree)
-were no better. RRF stays available as `fusion="rrf"`, and `fuse()` takes any weights.
+were no better, with one exception: `is_personal()`. RRF stays available as `fusion="rrf"`, and `fuse()` takes any
+weights.
 """
 
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from math import log, log1p, sqrt
@@ -31,6 +33,7 @@ __all__ = [
     "decayed",
     "explain",
     "fuse",
+    "is_personal",
     "ranks",
     "relevance",
     "vector_weight",
@@ -53,6 +56,23 @@ def vector_weight(average: float) -> float:
     words; a longer text often uses other words than the question.
     """
     return 0.4 + 0.4 * _between(average, 10, 40)
+
+
+PERSONAL = 2.5
+"""Factor of the weight of vectors for a question about oneself; from 2 to 3, recall@5 of sessions differs by 0.002."""
+_PERSONAL = re.compile(
+    r"\b(?:I|(?i:i['\u2019](?:m|ve|d|ll)|my|mine|me|myself|eu|meus?|minhas?|yo|mis?|mí|mío|ich|mich|mir|mein(?:e[mnrs]?)?"
+    r"|je|mon|mes|moi))\b"
+)
+
+
+def is_personal(query: str) -> bool:
+    """Return whether a question is about the person who asks: "what did I buy for my sister?".
+
+    Such a question names its subject in general words, and people tell of their own lives in particular ones, so the
+    vectors find more. Recall@5 with `PERSONAL`: sessions 0.920 to 0.931, messages as entries 0.413 to 0.431.
+    """
+    return _PERSONAL.search(query) is not None
 
 
 def b_for(average: float) -> float:
@@ -93,16 +113,23 @@ def fuse(lists: Sequence[Ranked], weights: Sequence[float] | None = None, k: int
 
 
 def combine(
-    lexical: Ranked, vector: Ranked, *, fusion: str = "weighted", average: float, unembedded: Container[int] = ()
+    lexical: Ranked,
+    vector: Ranked,
+    *,
+    fusion: str = "weighted",
+    average: float,
+    unembedded: Container[int] = (),
+    personal: bool = False,
 ) -> list[tuple[int, float]]:
     """Fuse the lexical and the vector list, best first; ties stay in the order of first appearance.
 
-    Pass lists of the same depth, 50 or more. `average` is the average length of the store's entries in terms.
+    Pass lists of the same depth, 50 or more. `average` is the average length of the store's entries in terms, and
+    `personal` the result of `is_personal()`.
     `unembedded` are the documents that have no vector (not yet, or never): their word score is used for the missing
     vector score, so they are neither lost nor favoured while vectors are being made. Without this, a store with half of
     its vectors missing is ranked worse than by words alone.
     """
-    return _summed(_parts(lexical, vector, fusion, average, unembedded))
+    return _summed(_parts(lexical, vector, fusion, _weight(average, personal), unembedded))
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +143,16 @@ class Explanation:
 
 
 def explain(
-    lexical: Ranked, vector: Ranked, *, fusion: str = "weighted", average: float, unembedded: Container[int] = ()
+    lexical: Ranked,
+    vector: Ranked,
+    *,
+    fusion: str = "weighted",
+    average: float,
+    unembedded: Container[int] = (),
+    personal: bool = False,
 ) -> dict[int, Explanation]:
     """Explain for every document the rank that `combine()` gives it with the same arguments."""
-    by_words, by_vectors = _parts(lexical, vector, fusion, average, unembedded)
+    by_words, by_vectors = _parts(lexical, vector, fusion, _weight(average, personal), unembedded)
     word_ranks, vector_ranks = ranks(lexical), ranks(vector)
     return {
         doc: Explanation(word_ranks.get(doc), vector_ranks.get(doc), by_words.get(doc, 0.0), by_vectors.get(doc, 0.0))
@@ -127,8 +160,12 @@ def explain(
     }
 
 
+def _weight(average: float, personal: bool) -> float:
+    return vector_weight(average) * (PERSONAL if personal else 1.0)
+
+
 def _parts(
-    lexical: Ranked, vector: Ranked, fusion: str, average: float, unembedded: Container[int]
+    lexical: Ranked, vector: Ranked, fusion: str, weight: float, unembedded: Container[int]
 ) -> tuple[dict[int, float], dict[int, float]]:
     """Return the contributions of words and of vectors to each document's score."""
     if fusion not in FUSIONS:
@@ -137,7 +174,6 @@ def _parts(
         weight = 1.0
         by_words, by_vectors = _reciprocal(lexical, 1.0, K), _reciprocal(vector, 1.0, K)
     else:
-        weight = vector_weight(average)
         # A document without any of the words scores 0, so a short list is padded with zeros to the depth of the other.
         by_words = _standardised(lexical, 1.0, max(len(vector) - len(lexical), 0))
         by_vectors = _standardised(vector, weight, 0)

@@ -4,10 +4,11 @@ Imported by the first search or merge and not with the package, because it needs
 """
 
 from array import array
-from bisect import bisect_right
-from collections import Counter
+from bisect import bisect_left, bisect_right
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import blake2b
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +24,19 @@ __all__ = ["View", "count_in", "fingerprint", "fingerprints", "merge", "without"
 
 FARTHEST = 65_536
 """Limit of document offsets: a posting list stores them in 16 bits."""
+TERM = 400
+"""Bytes that a term of the tail takes in memory, about."""
+UNDONE = 256
+"""Number of the last removals that a view can undo for a reader with an older snapshot."""
+
+
+class _RemovedDocument(NamedTuple):
+    """A removed document: the number of its removal, and what it was indexed with."""
+
+    number: int
+    doc: int
+    length: int
+    terms: frozenset[str]
 
 
 class View:
@@ -39,8 +53,14 @@ class View:
         self._tail: dict[str, tuple[array[int], bytearray]] = {}
         self._lengths: array[int] = array("I")
         self._gone: Counter[str] = Counter()
+        self._removed: deque[_RemovedDocument] = deque(maxlen=UNDONE)
         self._of_segments: tuple[int, Vocabulary] | None = None
         self._of_tail: tuple[tuple[int, int], Vocabulary] | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes that it takes, estimated: lengths and norms of documents, and the terms of the tail."""
+        return sum(12 * len(part.lengths) for part in self._segments.values()) + TERM * len(self._tail)
 
     def precedes(self, tx: Transaction, counters: Counters) -> bool:
         """Return whether this view can be updated to the transaction's state."""
@@ -49,6 +69,15 @@ class View:
             and self.layout <= counters.layout
             and self.documents <= counters.documents
             and self.removals <= counters.removals
+        )
+
+    def covers(self, tx: Transaction, counters: Counters) -> bool:
+        """Return whether this view, which is newer, can answer for the transaction's state: see `postings`."""
+        return (
+            self.generation == tx.generation
+            and self.layout == counters.layout
+            and self.documents >= counters.documents
+            and 0 <= self.removals - counters.removals <= len(self._removed)
         )
 
     def update(self, tx: Transaction, counters: Counters) -> None:
@@ -62,8 +91,10 @@ class View:
         if counters.removals > self.removals:
             parts = sorted(self._segments.values(), key=lambda part: part.first)
             starts = [part.first for part in parts]
-            for _, doc, line in tx.all("index.removals_after", number=self.removals):
-                self._gone.update(unpack(line).keys())
+            for number, doc, line in tx.all("index.removals_after", number=self.removals):
+                terms = unpack(line)
+                self._gone.update(terms.keys())
+                self._removed.append(_RemovedDocument(number, doc, sum(terms.values()), frozenset(terms)))
                 if doc >= self._first:
                     self._lengths[doc - self._first] = 0
                 else:
@@ -72,25 +103,34 @@ class View:
             self.removals = counters.removals
 
     def postings(
-        self, tx: Transaction, terms: Sequence[str]
+        self, tx: Transaction, terms: Sequence[str], counters: Counters | None = None
     ) -> tuple[list[tuple[DocumentRange, dict[str, PostingList]]], Counter[str]]:
-        """Return the posting lists of the terms per part, newest first, and the document frequency of each term."""
+        """Return the posting lists of the terms per part, newest first, and the document frequency of each term.
+
+        With the counters of an older snapshot that the view `covers`, it is what that snapshot has: later documents are
+        left out, and later removals undone.
+        """
         holding: Counter[str] = Counter()
         found: dict[int, dict[str, PostingList]] = {segment: {} for segment in self._segments}
         if self._segments:
             for segment, term, data in tx.all(f"{self.queries}.postings", segments=list(self._segments), terms=terms):
                 found[segment][term] = _arrays(data)
                 holding[term] += len(found[segment][term][0])
+        undone = [one for one in self._removed if one.number > counters.removals] if counters is not None else []
+        size = len(self._lengths) if counters is None else counters.documents - self._first + 1
         fresh: dict[str, PostingList] = {}
         for term in set(terms):
             if term in self._tail:
                 tail_docs, tail_counts = self._tail[term]
-                fresh[term] = np.array(tail_docs, np.uint16), np.array(tail_counts, np.uint8)
-                holding[term] += len(tail_docs)
-            holding[term] -= self._gone[term]
-        tail = _part(self._first, np.array(self._lengths, np.uint32))
+                held = bisect_left(tail_docs, size)
+                if held:
+                    fresh[term] = np.array(tail_docs[:held], np.uint16), np.array(tail_counts[:held], np.uint8)
+                holding[term] += held
+            holding[term] -= self._gone[term] - sum(term in one.terms for one in undone)
+        tail = _part(self._first, np.array(self._lengths[:size], np.uint32))
         newest_first = sorted(self._segments.items(), key=lambda item: -item[1].first)
-        return [(tail, fresh), *((part, found[segment]) for segment, part in newest_first)], holding
+        lists = [(tail, fresh), *((part, found[segment]) for segment, part in newest_first)]
+        return [(_with_lengths(part, undone), held) for part, held in lists] if undone else lists, holding
 
     def is_whole(self, tx: Transaction, counters: Counters) -> bool:
         """Return whether the lengths add up to the counter of terms and every segment has posting lists."""
@@ -98,9 +138,9 @@ class View:
         terms = sum(int(self._segments[segment].lengths.sum()) for segment in filled) + sum(self._lengths)
         return terms == counters.tokens and all(tx.one("index.posting", segment=segment) for segment in filled)
 
-    def known(self, tx: Transaction, terms: Sequence[str]) -> set[str]:
+    def known(self, tx: Transaction, terms: Sequence[str], counters: Counters) -> set[str]:
         """Return those of the terms that occur in a document."""
-        return {term for term, count in self.postings(tx, terms)[1].items() if count > 0}
+        return {term for term, count in self.postings(tx, terms, counters)[1].items() if count > 0}
 
     def vocabularies(self, tx: Transaction) -> tuple[Vocabulary, Vocabulary]:
         """Return the vocabularies of the segments (slow to read, seldom changed) and of the tail, cached separately."""
@@ -124,6 +164,7 @@ class View:
         self._first = counters.flushed + 1
         self.documents, self.removals = counters.flushed, 0
         self._tail, self._lengths, self._gone = {}, array("I"), Counter()
+        self._removed.clear()
 
     def _tail_after(self, tx: Transaction, doc: int) -> Iterable[tuple[int, Mapping[str, int]]]:
         """Return the documents of the tail after `doc`, with their terms."""
@@ -214,6 +255,17 @@ def fingerprints(size: int, rows: Sequence[Row]) -> NDArray[np.uint64]:
 def _part(first: int, lengths: NDArray[np.uint32]) -> DocumentRange:
     present = lengths[lengths > 0]
     return DocumentRange(first, lengths, int(present.min()) if len(present) else 1)
+
+
+def _with_lengths(part: DocumentRange, removed: Sequence[_RemovedDocument]) -> DocumentRange:
+    """Return a part with the lengths of those of the documents that are in it; a copy, because others read it."""
+    inside = [one for one in removed if 0 <= one.doc - part.first < len(part.lengths)]
+    if not inside:
+        return part
+    lengths = part.lengths.copy()
+    for one in inside:
+        lengths[one.doc - part.first] = one.length
+    return DocumentRange(part.first, lengths, min(part.shortest, *(one.length for one in inside)))
 
 
 def _arrays(data: bytes) -> PostingList:

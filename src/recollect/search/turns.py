@@ -9,9 +9,9 @@ with the `Weights`.
 
 The weights were fitted to five conversations between two people (LoCoMo), with leave-one-out validation, and to ten
 chats with an assistant (BEAM), and then rounded; the rounded weights, the same for both, do as well on held-out data as
-the fitted ones. Rejected, because they helped one kind and hurt the other, or helped neither: the length of a turn, the
-start of a conversation, numbers for "how many", sums of a conversation's best turns, the vector of a turn with the one
-before.
+the fitted ones. Rejected, because they helped one kind and hurt the other, or helped neither: the start of a
+conversation, sums of a conversation's best turns, the vector of a turn with the one before. `turn_text.py` adds what
+the length and the text of the best turns show.
 
 A search scores candidates and not all turns: the best 200 or more by BM25, and the turns up to `REACH` places before
 and after each (500 lose nothing against all turns, 200 lose 0.002 of recall@10). For each candidate it needs the BM25
@@ -49,6 +49,10 @@ __all__ = [
 
 REACH = 2
 """Distance in turns up to which a word match counts for other turns."""
+SPREAD = 0.5
+"""Cosines nearer to each other than this are not spread from 0 to 1: a few texts over many turns each, such as the
+archives of a chat that goes on, would decide between their turns and all others. (Such chats: recall@10 0.42 without.)
+"""
 SHARPNESS = 4
 """Power of a turn's share of the question in its weight for the confidence; and of e, for its score."""
 DOUBT = 0.03
@@ -294,7 +298,7 @@ def evidence(question: TurnQuery, turns: Turns, *, average: float, weights: Weig
         "question": -weights.question * (turns.asks & people),
         "date": weights.date * _said_in(question.periods, turns.day),
         "time": weights.time * turns.tells_time * question.asks_when,
-        "role": weights.role * assistant * (1.0 if question.asks_assistant else -_told_by_others(own, ~assistant)),
+        "role": weights.role * assistant * (1.0 if question.asks_assistant else -_also_said_by_others(own, ~assistant)),
         "vector": weights.vector * ranking.vector_weight(average) * _nearness(turns.cosine, len(people)),
     }
 
@@ -323,24 +327,24 @@ def confidence(question: TurnQuery, turns: Turns, idf: Floats, scores: Floats, a
     counting = [place for place in question.words if place not in question.dates] or list(question.words)
     weights = idf[counting]
     counted = np.ones(len(scores), np.bool_) if allowed is None else allowed
-    telling = counted & ~(turns.asks & (turns.role == Role.PERSON))
-    if not weights.sum() or not telling.any():
+    statements = counted & ~(turns.asks & (turns.role == Role.PERSON))
+    if not weights.sum() or not statements.any():
         return 0.0
     held = turns.words[counting] > 0
     named = _named(question, turns)
     if not question.speakers or named[counted].all():
-        told = weights @ held / weights.sum() * telling
-        best = int(told.argmax())
-        return of_turns(float(told[best]), int(held[:, best].sum()) if told[best] else 0)
+        stated = weights @ held / weights.sum() * statements
+        best = int(stated.argmax())
+        return of_turns(float(stated[best]), int(held[:, best].sum()) if stated[best] else 0)
 
     # The root, because a word that was never said has the highest idf, but is not all of the question.
     weights = np.sqrt(weights)
     share = weights @ held / weights.sum() * counted
-    told = share * telling
-    asked = told * named
+    stated = share * statements
+    asked = stated * named
     best = int(asked.argmax())
     rarest = bool(held[weights.argmax(), best] and asked[best])
-    weight = told**SHARPNESS
+    weight = stated**SHARPNESS
     said = (weight[named].sum() + DOUBT / 2) / (weight.sum() + DOUBT)
     ranked = np.exp(SHARPNESS * (scores - Weights().speaker * named)) * counted
     lead = ranked[named].sum() / ranked.sum()
@@ -372,7 +376,7 @@ class _Neighbours:
         return taken
 
 
-def _told_by_others(own: Floats, others: Flags) -> Floats:
+def _also_said_by_others(own: Floats, others: Flags) -> Floats:
     """Return how far a single turn of `others` covers each turn's word score, from 0 to 1; half of it counts as 1.
 
     A turn without any of the words gets 1. What only the assistant said gets 0, and so no penalty.
@@ -429,6 +433,6 @@ def _nearness(cosine: Floats | None, size: int) -> Floats:
     if cosine is None or np.isnan(cosine).all():
         return np.zeros(size)
     low, high = np.nanmin(cosine), np.nanmax(cosine)
-    scaled = (cosine - low) / ((high - low) or 1.0)
+    scaled = (cosine - low) / max(high - low, SPREAD)
     filled: Floats = np.where(np.isnan(scaled), np.nanmean(scaled), scaled)
     return filled

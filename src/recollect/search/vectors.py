@@ -20,15 +20,17 @@ have no processor and take several times the processor time for the same latency
 """
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from recollect.errors import Corrupt
+from recollect.search.growing_rows import GrowingRows
 from recollect.storage.counters import Counters
-from recollect.storage.database import Row, Transaction
+from recollect.storage.database import NamedQuery, Row, Transaction
 
 __all__ = ["INDEXED", "PACK", "SIFTED", "Vectors", "damage", "mend", "sweep"]
 
@@ -59,10 +61,20 @@ class Vectors:
         self._lock = threading.Lock()
         self._known: _CachedVectors | None = None
 
+    def cached(self) -> int:
+        """Return the bytes of the cached vectors."""
+        known = self._known
+        return 0 if known is None else known.size
+
+    def release(self) -> None:
+        """Drop the cached vectors."""
+        with self._lock:
+            self._known = None
+
     def put(self, tx: Transaction, counters: Counters, entry_id: str, vector: Floats, *, stale: bool = False) -> None:
         """Store the vector of an entry, replacing any earlier one; a `stale` one is searched until it is replaced."""
         counters.vectors += 1
-        tx.run(
+        tx.send(
             "vectors.put",
             entry_id=entry_id,
             number=counters.vectors,
@@ -93,9 +105,23 @@ class Vectors:
                 return self._ranked(tx, rows, query, limit)
             wanted *= 4
 
+    def among(self, tx: Transaction, query: Floats, docs: Collection[int], limit: int) -> list[tuple[int, float]]:
+        """Return the nearest of some documents, as `search` does."""
+        found = self.of(tx, list(docs))
+        matrix = np.array(list(found.values()), np.float32).reshape(len(found), self.dimension)
+        return _by_cosine(list(found), matrix, query, limit)
+
     def of(self, tx: Transaction, docs: Sequence[int]) -> dict[int, Floats]:
         """Return the vectors of those documents that have one."""
-        rows = tx.all("vectors.of_docs", docs=docs, model=self.model, dim=self.dimension)
+        (rows,) = tx.all_of(self.query_of(docs))
+        return self.read_of(tx, rows)
+
+    def query_of(self, docs: Sequence[int]) -> NamedQuery:
+        """Return the query whose rows `read_of` reads: the vectors of documents."""
+        return "vectors.of_docs", {"docs": docs, "model": self.model, "dim": self.dimension}
+
+    def read_of(self, tx: Transaction, rows: Sequence[Row]) -> dict[int, Floats]:
+        """Return the vectors of those documents that have one, from the rows of `query_of`."""
         found = ((doc, tx.vector_bytes(raw)) for doc, raw in rows if raw is not None)
         # A damaged vector counts as missing.
         return {doc: np.frombuffer(raw, "<f4") for doc, raw in found if len(raw) == 4 * self.dimension}
@@ -128,7 +154,7 @@ class Vectors:
         """Search in the database: through its index where that applies and finds enough, else exhaustively."""
         rows: list[Row] = []
         for index in ("on", "off") if counters.vectors >= INDEXED and limit <= DEEPEST else ("off",):
-            tx.all("vectors.search_list", size=str(max(2 * min(limit, DEEPEST), 100)), index=index)
+            tx.send("vectors.search_list", size=str(max(2 * min(limit, DEEPEST), 100)), index=index)
             rows = tx.all(
                 "vectors.nearest",
                 model=self.model,
@@ -151,11 +177,7 @@ class Vectors:
     def _ranked(self, tx: Transaction, rows: Sequence[Row], query: Floats, limit: int) -> list[tuple[int, float]]:
         """Rank (number, document, vector) rows by their exact cosine."""
         matrix = _matrix(tx, [raw for _, _, raw in rows], self.dimension)
-        if not np.isfinite(matrix).all():
-            raise Corrupt("there is a vector of something else than numbers; run `recollect check --repair`")
-        cosines = np.vecdot(matrix, query).astype(np.float64).round(DIGITS).tolist()
-        found = sorted(zip((doc for _, doc, _ in rows), cosines, strict=True), key=lambda hit: (-hit[1], -hit[0]))
-        return found[:limit]
+        return _by_cosine([doc for _, doc, _ in rows], matrix, query, limit)
 
     def _pack(self, tx: Transaction) -> None:
         """Write the newest vectors as a pack once there are PACK of them."""
@@ -180,8 +202,13 @@ class Vectors:
             sweep(tx)
 
     def _current(self, tx: Transaction, counters: Counters) -> "_CachedVectors":
+        """Return the cache with what the transaction sees; later vectors do no harm, as their rows are not found.
+
+        A reader with an older snapshot must not replace what a later one has read: concurrent readers would each read
+        all vectors again.
+        """
         known = self._known
-        if known is None or known.generation != tx.generation or known.vectors > counters.vectors:
+        if known is None or known.generation != tx.generation:
             known = _CachedVectors(tx.generation, self.dimension)
         self._known = None  # dropped during the update, which may fail half-way
         if known.vectors < counters.vectors:
@@ -191,55 +218,66 @@ class Vectors:
 
 
 class _CachedVectors:
-    """A process's cache: all packs, and the vectors since the last pack. Immutable: updates return a new one."""
+    """A process's cache: all packs, and the vectors since the last pack. Immutable: updates return a new one.
+
+    Updates share arrays: a new one has more rows of them, so that a new vector costs no copy of the others.
+    """
 
     def __init__(self, generation: int, dimension: int) -> None:
         self.generation, self.dimension = generation, dimension
         self.vectors = 0
         self._packs: list[Row] = []
-        self._numbers: NDArray[np.int64] = np.empty(0, np.int64)
-        self._bytes: NDArray[np.int8] = np.empty((0, dimension), np.int8)
+        self._numbers: GrowingRows[np.int64] = GrowingRows(np.empty(0, np.int64))
+        self._bytes: GrowingRows[np.int8] = GrowingRows(np.empty((0, dimension), np.int8))
         # One array per 64 dimensions, so that bit counting reads memory sequentially.
-        self._signs: list[NDArray[np.uint64]] = [np.empty(0, np.uint64) for _ in range(-(-dimension // 64))]
-        self._fresh_numbers: NDArray[np.int64] = np.empty(0, np.int64)
-        self._fresh: Floats = np.empty((0, dimension), np.float32)
+        self._signs: list[GrowingRows[np.uint64]] = [
+            GrowingRows(np.empty(0, np.uint64)) for _ in range(-(-dimension // 64))
+        ]
+        self._fresh_numbers: GrowingRows[np.int64] = GrowingRows(np.empty(0, np.int64))
+        self._fresh: GrowingRows[np.float32] = GrowingRows(np.empty((0, dimension), np.float32))
         self._most = 2 * PACK
         """Number of fresh vectors above which all are reloaded, to drop deleted ones."""
 
     def updated(self, tx: Transaction, model: str, vectors: int) -> "_CachedVectors":
-        """Return a copy that includes what is new in the database."""
+        """Return one that includes what is new in the database."""
         new = _CachedVectors(self.generation, self.dimension)
         packs = tx.all("vectors.packs", model=model, dim=self.dimension)
-        if packs[: len(self._packs)] != self._packs or len(self._fresh_numbers) > self._most:
+        fresh_numbers = self._fresh_numbers.rows
+        if packs[: len(self._packs)] != self._packs or len(fresh_numbers) > self._most:
             return new.updated(tx, model, vectors)
         new.vectors, new._packs = vectors, packs
-        more = [tx.all("vectors.pack", pack=pack)[0] for pack, _ in packs[len(self._packs) :]]
-        new._numbers = np.concatenate((self._numbers, *(np.frombuffer(numbers, "<i8") for numbers, _ in more)))
-        codes = [np.frombuffer(codes, np.int8).reshape(-1, self.dimension) for _, codes in more]
-        new._bytes = np.concatenate((self._bytes, *codes))
-        columns = [_signs(rows) for rows in codes]
-        new._signs = [
-            np.concatenate((known, *(column[place] for column in columns))) for place, known in enumerate(self._signs)
-        ]
+        new._numbers, new._bytes, new._signs = self._numbers, self._bytes, self._signs
+        for pack, _ in packs[len(self._packs) :]:
+            ((numbers, raw),) = tx.all("vectors.pack", pack=pack)
+            codes = np.frombuffer(raw, np.int8).reshape(-1, self.dimension)
+            new._numbers = new._numbers.extended(np.frombuffer(numbers, "<i8"))
+            new._bytes = new._bytes.extended(codes)
+            new._signs = [known.extended(more) for known, more in zip(new._signs, _signs(codes), strict=True)]
         packed = packs[-1][0] if packs else 0
-        keep = self._fresh_numbers > packed
-        last = max(packed, int(self._fresh_numbers[-1]) if len(self._fresh_numbers) else 0)
+        last = max(packed, int(fresh_numbers[-1]) if len(fresh_numbers) else 0)
         rows = tx.all("vectors.fresh", model=model, dim=self.dimension, number=last)
-        fresh = _matrix(tx, [raw for _, raw in rows], self.dimension)
-        newest = np.array([number for number, _ in rows], np.int64)
-        new._fresh_numbers = np.concatenate((self._fresh_numbers[keep], newest))
-        new._fresh = np.concatenate((self._fresh[keep], fresh))
-        new._most = self._most if len(self._fresh_numbers) else 2 * max(PACK, len(rows))
+        kept = int(np.searchsorted(fresh_numbers, packed, "right"))  # those before it are in a pack now
+        new._fresh_numbers = self._fresh_numbers.since(kept).extended(
+            np.array([number for number, _ in rows], np.int64)
+        )
+        new._fresh = self._fresh.since(kept).extended(_matrix(tx, [raw for _, raw in rows], self.dimension))
+        new._most = self._most if len(fresh_numbers) else 2 * max(PACK, len(rows))
         return new
+
+    @property
+    def size(self) -> int:
+        """Bytes of its arrays."""
+        parts: list[GrowingRows[Any]] = [self._numbers, self._bytes, *self._signs, self._fresh_numbers, self._fresh]
+        return sum(part.size for part in parts)
 
     def nearest(self, query: Floats, wanted: int) -> list[int]:
         """Return the numbers of the approximate nearest vectors, best first."""
-        numbers, cosines = self._fresh_numbers, np.vecdot(self._fresh, query)
-        if len(self._numbers):
+        numbers, cosines = self._fresh_numbers.rows, np.vecdot(self._fresh.rows, query)
+        if len(self._numbers.rows):
             near = self._sifted(query, max(SIFTED, 4 * wanted))
-            rows = self._bytes[near].astype(np.float32)
+            rows = self._bytes.rows[near].astype(np.float32)
             cosines = np.concatenate((cosines, np.vecdot(rows, query) / np.maximum(np.linalg.norm(rows, axis=1), 1)))
-            numbers = np.concatenate((numbers, self._numbers[near]))
+            numbers = np.concatenate((numbers, self._numbers.rows[near]))
         if len(numbers) > wanted:
             top = np.argpartition(cosines, len(cosines) - wanted)[len(cosines) - wanted :]
             numbers, cosines = numbers[top], cosines[top]
@@ -247,9 +285,9 @@ class _CachedVectors:
 
     def _sifted(self, query: Floats, enough: int) -> NDArray[np.int64]:
         """Return the positions of at least `enough` vectors with the smallest Hamming distance to the query's signs."""
-        differing = np.zeros(len(self._numbers), np.uint16)
+        differing = np.zeros(len(self._numbers.rows), np.uint16)
         for column, signs in zip(self._signs, _signs(query[None, :]), strict=True):
-            differing += np.bitwise_count(column ^ signs)
+            differing += np.bitwise_count(column.rows ^ signs)
         # A histogram finds the distance threshold faster than sorting.
         bar = int(np.searchsorted(np.cumsum(np.bincount(differing)), enough))
         return np.flatnonzero(differing <= bar)
@@ -384,6 +422,14 @@ def _matrix(tx: Transaction, raws: Sequence[object], dimension: int) -> Floats:
     if len(joined) != 4 * len(raws) * dimension:
         raise Corrupt(f"there is a vector of other than {dimension} numbers; run `recollect check --repair`")
     return np.frombuffer(joined, "<f4").reshape(len(raws), dimension)
+
+
+def _by_cosine(docs: Sequence[int], matrix: Floats, query: Floats, limit: int) -> list[tuple[int, float]]:
+    """Return the nearest documents as (document, cosine), best first, newest first where they tie."""
+    if not np.isfinite(matrix).all():
+        raise Corrupt("there is a vector of something else than numbers; run `recollect check --repair`")
+    cosines = np.vecdot(matrix, query).astype(np.float64).round(DIGITS).tolist()
+    return sorted(zip(docs, cosines, strict=True), key=lambda hit: (-hit[1], -hit[0]))[:limit]
 
 
 def _bytes(matrix: Floats) -> NDArray[np.int8]:
