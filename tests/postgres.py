@@ -16,7 +16,7 @@ import stat
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
 
@@ -46,10 +46,21 @@ class Server:
     end of the test process, however it comes. PostgreSQL refuses to run as root, so root runs it as `nobody`.
     """
 
-    def __init__(self, log: Path, *, fsync: bool = True) -> None:
-        """`fsync=False` is for tests in which the machine itself never fails; a killed process loses nothing by it."""
+    def __init__(
+        self,
+        log: Path,
+        *,
+        fsync: bool = True,
+        binaries: Path | None = None,
+        options: Mapping[str, object] | None = None,
+    ) -> None:
+        """`fsync=False` is for tests in which the machine itself never fails; a killed process loses nothing by it.
+
+        `binaries` is the folder of another PostgreSQL than that of the package, `options` are settings of the server.
+        """
         self.log = log
         self.fsync = fsync
+        self._options = options or {}
         self.user = _account()
         self.folder = Path(tempfile.mkdtemp(prefix="recollect-postgres-", dir=_reachable_temporary_folder(self.user)))
         self.folder.chmod(0o711)
@@ -61,7 +72,7 @@ class Server:
         self._watchdog = subprocess.Popen(
             ["sh", "-c", WATCHDOG, self.folder], stdin=subprocess.PIPE, start_new_session=True
         )
-        self._binaries = self._find_binaries()
+        self._binaries = binaries or self._find_binaries()
 
     def __enter__(self) -> "Server":
         try:
@@ -103,6 +114,7 @@ class Server:
             # Its ANALYZE would change query plans at any moment of a test.
             "autovacuum": "off",
             **({} if self.fsync else IN_MEMORY),
+            **self._options,
         }
         self._process = self._launch(
             "postgres", "-D", self.data, *(f"--{key}={value}" for key, value in options.items())

@@ -1,6 +1,7 @@
 """What only a PostgreSQL server can do to a memory: few connections, lost schemas and tables, locks, other settings."""
 
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -8,7 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,9 +19,11 @@ import pytest
 from crash.evidence import raw, schemas
 from embedders import HashEmbedder
 from postgres import Server, free_port, wait_for
+from proxy import Proxy
 
 import recollect
 from recollect import Add, Alias, ConfigError, Corrupt, Home, Memory, Unavailable, Write
+from recollect.storage.named_queries import queries
 from recollect.storage.postgres import administration
 from recollect.storage.postgres import server as postgres_module
 from recollect.storage.postgres.schemas import ACCOUNT, Schemas, schema_of
@@ -63,6 +66,30 @@ def test_a_connection_gives_up_a_silent_host_after_seconds_unless_the_address_sa
         }
     server.close()
     assert options == {"user_timeout": patience, "idle": 3, "interval": 2, "count": 3}
+
+
+def test_a_server_that_is_gone_is_unavailable_and_never_damaged(postgres_url: str) -> None:
+    with Proxy(postgres_url) as proxy:
+        home = recollect.open(proxy.url, settings=recollect.Settings(embedder={"kind": "none"}))
+        mem = home.agent("ana")
+        mem.remember("likes tea", name="tea")
+        mem.recall("tea")
+        home.flush()
+    for call in (lambda: mem.get("tea"), lambda: mem.recall("tea"), lambda: mem.remember("likes cake")):
+        with pytest.raises(Unavailable, match="cannot reach"):
+            call()
+    home.close()
+
+
+def test_a_commit_that_the_server_turns_into_a_rollback_is_an_error(postgres_url: str) -> None:
+    server = postgres_module.PostgresServer(postgres_url)
+    with (
+        pytest.raises(Unavailable, match="nothing was written"),
+        server.session("BEGIN") as session,
+        suppress(psycopg.errors.DivisionByZero),
+    ):
+        session.fetch([(b"SELECT 1 / 0", None)])
+    server.close()
 
 
 def everything(home: Home, agent: str, folder: Path) -> None:
@@ -349,6 +376,7 @@ def test_a_workspace_that_goes_while_it_is_read_is_to_be_tried_again(
 
     def read() -> None:
         with mem._workspace.read() as tx:
+            assert tx.generation  # which begins the transaction and locks no table
             other.delete_workspace("default")
             try:
                 tx.all("names.of", ids=["x"])
@@ -359,6 +387,31 @@ def test_a_workspace_that_goes_while_it_is_read_is_to_be_tried_again(
     with recollect.open(postgres_url) as other, pytest.raises(Unavailable, match="try again"):
         read()
     assert len(mem.list()) == again
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["deleted", "deleted and made again"])
+def test_a_workspace_that_goes_before_the_first_query_is_read_as_it_is_then(
+    home: Home, postgres_url: str, again: bool
+) -> None:
+    mem = home.agent("ana")
+    mem.remember("kettle")
+    with recollect.open(postgres_url) as other, mem._workspace.read() as tx:
+        other.delete_workspace("default")
+        if again:
+            other.agent("ana").remember("teapot")
+        assert [row[0] for row in tx.all("entries.after_id", id="", limit=9)] == [
+            entry.id for entry in other.agent("ana").list()
+        ]
+        assert tx.all("names.of", ids=["x"]) == []
+
+
+def test_a_write_into_a_workspace_that_was_just_deleted_makes_it_again(home: Home, postgres_url: str) -> None:
+    mem = home.agent("ana")
+    mem.remember("kettle")
+    with recollect.open(postgres_url) as other:
+        other.delete_workspace("default")
+        mem.remember("teapot", name="pot")
+        assert [entry.content for entry in other.agent("ana").list()] == ["teapot"]
 
 
 # Erasing while others use the server
@@ -466,3 +519,16 @@ def test_a_server_that_only_reads_can_be_read_and_says_what_to_do_on_a_write(pos
         for agent in ("ana", "new"):
             with pytest.raises(ConfigError, match=r"is read-only.*nothing was written\. Use the address"):
                 home.agent(agent).remember("x")
+
+
+def test_no_query_compares_each_row_with_all_rows_of_another_table(home: Home, postgres_url: str) -> None:
+    home.agent("ana").remember("a note")
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(f'SET search_path TO "{schema_of("default", "ana")}", recollect_control')
+        explained = 0
+        for name, sql in queries().items():
+            with suppress(psycopg.Error):  # a value of a type that '1' is not
+                plan = connection.execute("EXPLAIN " + re.sub(r"(?<!:):\w+[*!]?", "'1'", sql)).fetchall()
+                explained += 1
+                assert not [step for (step,) in plan if re.search(r"Join Filter:.*SubPlan", step)], name
+        assert explained > 0.9 * len(queries())

@@ -10,10 +10,13 @@ from psycopg import sql as quoting
 
 from recollect.errors import Corrupt
 from recollect.model.report import Finding
+from recollect.model.stats import ConnectionCounts
 from recollect.storage.database import Administration, Database, DumpedTables
+from recollect.storage.postgres import citus
 from recollect.storage.postgres.dialect import vector_from_binary
 from recollect.storage.postgres.schemas import Schemas, schema_of, tables_of
-from recollect.storage.postgres.server import SNAPSHOT, Connection
+from recollect.storage.postgres.server import SNAPSHOT
+from recollect.storage.postgres.session import Connection
 from recollect.storage.schema import key_length
 
 __all__ = ["PostgresAdministration"]
@@ -22,6 +25,7 @@ LOCK_SECONDS = 3
 """lock_timeout of an erasure: while it waits for a table lock, the agent's other calls queue behind it."""
 PAUSES = (0.05, 0.15, 0.4, 1.4)
 """Backoff of an erasure in seconds, while the server keeps deleted rows that an open transaction may still see."""
+_KEPT = "the server keeps the deleted rows for an open transaction; erase again by the id when it has ended"
 
 
 class PostgresAdministration(Administration):
@@ -57,6 +61,8 @@ class PostgresAdministration(Administration):
         with self._schemas.connection(None) as connection:
             left = tables_of(connection, schema)
             try:
+                if self._schemas.server.citus and not _without_readers(connection):
+                    return [], [_KEPT, *beyond]
                 for pause in (*PAUSES, 0):
                     left = [table for table in left if _rewrite(connection, schema, table)]
                     if not left:
@@ -64,17 +70,22 @@ class PostgresAdministration(Administration):
                     time.sleep(pause)
             except psycopg.errors.LockNotAvailable:
                 pass  # a reader that holds its lock this long may hold it for hours
-        kept = "the server keeps the deleted rows for an open transaction; erase again by the id when it has ended"
-        return [], [kept, *beyond]
+        return [], [_KEPT, *beyond]
 
     def tidy(self) -> int:
         """Do nothing: the server's autovacuum reclaims space."""
         return 0
 
+    def connections(self) -> ConnectionCounts:
+        """Return the connections to the server, which all schemas share."""
+        return self._schemas.server.connections()
+
     def size(self) -> int:
         """Return the size of the tables and indexes of its schemas, in bytes."""
         schemas = [schema_of(self._workspace, agent) for agent in ([""] if self._workspace is None else self.agents())]
         with self._schemas.connection(None) as connection:
+            if self._schemas.server.citus:
+                return citus.size(connection, schemas)
             row = connection.execute(
                 "SELECT coalesce(sum(pg_total_relation_size(pg_class.oid)), 0)::bigint FROM pg_class "
                 "JOIN pg_namespace ON pg_namespace.oid = relnamespace WHERE relkind = 'r' AND nspname = ANY(%s)",
@@ -109,6 +120,17 @@ def _dumped(connection: Connection, schema: str, agent: str) -> DumpedTables:
                 yield table, columns, vectors
             else:
                 yield table, columns, iter(cursor)
+
+
+def _without_readers(connection: Connection) -> bool:
+    """Return whether no transaction of a cluster is left that may see deleted rows: its workers send no notices."""
+    waited = 0.0  # at least so long ago the rows were deleted
+    for pause in (*PAUSES, 0):
+        if citus.transactions_older_than(connection, waited) == 0:
+            return True
+        time.sleep(pause)
+        waited += pause
+    return False
 
 
 def _rewrite(connection: Connection, schema: str, table: str) -> bool:

@@ -1,75 +1,229 @@
 """`PostgresDatabase`: a `Database` of one workspace, or of the account, in schemas on a server."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import Any
 
 from psycopg import sql as quoting
 
 from recollect.errors import Unavailable
+from recollect.storage import marks
 from recollect.storage.abandoned import refuse_abandoned
-from recollect.storage.database import Database, Row, Transaction
+from recollect.storage.database import Database, NamedQuery, Row, Transaction
 from recollect.storage.named_queries import expand, statement
 from recollect.storage.postgres.administration import PostgresAdministration
 from recollect.storage.postgres.dialect import translate_query, vector_from_binary, vector_to_text
-from recollect.storage.postgres.schemas import SchemaOwner, Schemas, schema_of
-from recollect.storage.postgres.server import SNAPSHOT, Connection
+from recollect.storage.postgres.schemas import ACCOUNT, SchemaOwner, Schemas, schema_of
+from recollect.storage.postgres.server import SNAPSHOT
+from recollect.storage.postgres.session import ResultCursor, ServerSession, Statement, set_path
 
-__all__ = ["PostgresDatabase", "PostgresTransaction"]
+__all__ = ["PostgresDatabase", "PostgresTransaction", "SharedSnapshot"]
+
+FEW = 100
+"""Largest number of rows of `many` that wait for the next statement."""
 
 
 class PostgresTransaction(Transaction):
-    """A transaction on one connection, with the agent's schema selected."""
+    """A transaction in the schema of an agent. Nothing is sent before the first query.
+
+    The message of that query also begins the transaction and finds out whether the schema still exists. If it does not,
+    `recover` is called: it returns a transaction to use instead, that of an empty memory, or None to start over.
+    """
 
     ranks_vectors = True
 
-    def __init__(self, connection: Connection, agent: str, generation: int) -> None:
-        self.agent, self.generation = agent, generation
-        self._cursor = connection.cursor(binary=True)
+    def __init__(
+        self,
+        session: ServerSession,
+        schemas: Schemas,
+        schema: str,
+        agent: str,
+        recover: Callable[[], Transaction | None],
+    ) -> None:
+        self.agent = agent
+        self._session, self._schemas, self._schema = session, schemas, schema
+        self._recover = recover
+        self._generation = session.generations.get(schema)
+        self._instead: Transaction | None = None
+
+    @property
+    def generation(self) -> int:  # type: ignore[override]
+        """Changes when the schema is recreated."""
+        if self._generation is None and self._instead is None:
+            self._fetch([])
+        return self._instead.generation if self._instead is not None else self._generation or 0
 
     @contextmanager
     def beside(self, database: Database, agent: str, *, write: bool) -> Iterator[Transaction]:
         """Run as part of this transaction, on its connection: a lock holder must not wait for a second connection."""
         assert isinstance(database, PostgresDatabase)
-        with database.within(self._cursor.connection, agent, write=write) as tx:
-            yield tx
+        if self._generation is None:
+            self._fetch([])
+        with ExitStack() as stack:
+            yield database.within(self._session, agent, stack, write=write)
 
     def sees(self, database: Database, agent: str) -> bool:
         """Return whether the agent's schema of another database exists, queried on this connection."""
         assert isinstance(database, PostgresDatabase)
-        return database.seen_by(self._cursor.connection, agent)
+        return database.seen_by(self._session, agent)
 
-    def vector(self, values: bytes) -> str:
+    def vector(self, values: bytes) -> Any:
         """Return a vector in pgvector's text format."""
+        if self._instead is not None:
+            return self._instead.vector(values)
         return vector_to_text(values)
 
     def vector_bytes(self, raw: Any) -> bytes:
         """Convert a vector from pgvector's binary format to little-endian f32."""
+        if self._instead is not None:
+            return self._instead.vector_bytes(raw)
         return vector_from_binary(raw)
 
     def all(self, query: str, /, **values: Any) -> list[Row]:
         """Return the rows of a named query."""
-        text, bound = expand(query, values)
-        bound["agent"] = self.agent
-        return self._cursor.execute(translate_query(text), bound).fetchall()
+        return self.all_of((query, values))[0]
+
+    def all_of(self, *queries: NamedQuery) -> list[list[Row]]:
+        """Return the rows of several named queries, which are sent in one message."""
+        cursors = self._fetch([self._statement(query, dict(values)) for query, values in queries])
+        if self._instead is not None:
+            return self._instead.all_of(*queries)
+        return [cursor.fetchall() for cursor in cursors]
 
     def run(self, query: str, /, **values: Any) -> int:
         """Run a named query and return the number of rows it changed."""
-        text, bound = expand(query, values)
-        bound["agent"] = self.agent
-        return self._cursor.execute(translate_query(text), bound).rowcount
+        (cursor,) = self._fetch([self._statement(query, values)])
+        return cursor.rowcount
+
+    def send(self, query: str, /, **values: Any) -> None:
+        """Run a named query with the next one whose result is needed, or with the commit."""
+        self._select()
+        self._session.queue(*self._statement(query, values))
 
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
         """Run a named query once for each row of values."""
-        agent = self.agent
-        self._cursor.executemany(translate_query(statement(query)), [{**row, "agent": agent} for row in rows])
+        sql, agent = translate_query(statement(query)), self.agent
+        bound = [{**row, "agent": agent} for row in rows]
+        self._select()
+        if len(bound) <= FEW:
+            for values in bound:
+                self._session.queue(sql, values)
+        else:
+            self._session.connection().cursor(binary=True).executemany(sql, bound)
 
     def load(self, table: str, columns: Sequence[str], rows: Iterable[Row]) -> None:
         """Bulk-load complete rows into a table."""
+        self._select()
         target = quoting.Identifier(table), quoting.SQL(", ").join(map(quoting.Identifier, columns))
-        with self._cursor.copy(quoting.SQL("COPY {} ({}) FROM STDIN").format(*target)) as copy:
+        cursor = self._session.connection().cursor(binary=True)
+        with cursor.copy(quoting.SQL("COPY {} ({}) FROM STDIN").format(*target)) as copy:
             for row in rows:
                 copy.write_row(row)
+
+    def _statement(self, query: str, values: dict[str, Any]) -> Statement:
+        text, bound = expand(query, values)
+        bound["agent"] = self.agent
+        return translate_query(text), bound
+
+    def _select(self) -> None:
+        """Have the statements that follow run in the schema, which exists."""
+        if self._generation is None:
+            self._fetch([])
+        self._session.select(self._schemas.path(self._schema))
+
+    def _fetch(self, statements: Sequence[Statement]) -> list[ResultCursor]:
+        """Return the cursors of statements; none if another transaction is used instead."""
+        while self._generation is None and self._instead is None:
+            if (cursors := self._first(statements)) is not None:
+                return cursors
+            self._instead = self._recover()
+        if self._instead is not None:
+            self.ranks_vectors = self._instead.ranks_vectors
+            return []
+        self._session.select(self._schemas.path(self._schema))
+        return self._session.fetch(statements)
+
+    def _first(self, statements: Sequence[Statement]) -> list[ResultCursor] | None:
+        """Send the first statements of the transaction and what precedes them; return None if there is no schema."""
+        session = self._session
+        session.select(self._schemas.path(self._schema))
+        failure = session.attempt([self._schemas.query_generations((self._schema, ACCOUNT)), *statements])
+        found, *cursors = session.answered
+        session.generations = self._schemas.read_generations(found)
+        self._generation = session.generations.get(self._schema)
+        if failure is not None and self._generation is not None:
+            raise failure
+        return cursors if self._generation is not None else None
+
+
+class SharedSnapshot:
+    """The transaction that the reads of one thread share within `PostgresDatabase.snapshot`.
+
+    Its first message asks for everything that the places need at first: which of them exist, and their counters.
+    """
+
+    def __init__(
+        self, session: ServerSession, schemas: Schemas, places: Sequence[tuple[str, SchemaOwner, str]]
+    ) -> None:
+        self._session, self._schemas, self._places = session, schemas, places
+        self._counters: dict[str, Row] = {}
+
+    def covers(self, schema: str) -> bool:
+        """Return whether a schema is one of its places."""
+        return any(schema == one for one, _, _ in self._places)
+
+    def exists(self, schema: str) -> bool:
+        """Return whether a schema exists in the snapshot."""
+        while not self._session.generations:
+            self._begin()
+        return self._session.generations.get(schema) is not None
+
+    def read(self, schema: str, agent: str) -> AbstractContextManager[Transaction] | None:
+        """Return a part of the transaction for a schema; None if it does not exist."""
+        if not self.exists(schema):
+            return None
+        tx = PostgresTransaction(self._session, self._schemas, schema, agent, lambda: None)
+        tx.counters = self._counters.get(schema)
+        return nullcontext(tx)
+
+    def leave(self) -> None:
+        """End the transaction. The next read begins another one."""
+        self._session.commit()
+
+    def abandon(self) -> None:
+        """End the transaction after an error."""
+        self._session.abandon()
+
+    def _begin(self) -> None:
+        """Begin the transaction; return without one if a schema must be prepared or was deleted meanwhile."""
+        session, schemas = self._session, self._schemas
+        known = [place for place in self._places if place[0] in schemas.known]
+        counters = translate_query(statement("counters.get"))
+        names = [schema for schema, _, _ in self._places]
+        batch = [schemas.query_generations(names), schemas.query_listed(names)]
+        for schema, _, agent in known:
+            batch += [set_path(schemas.path(schema)), (counters, {"agent": agent})]
+        failure = session.attempt(batch)
+        answered = session.answered
+        session.generations = generations = schemas.read_generations(answered[0])
+        changed = {schema for schema, number in generations.items() if (number is None) == (schema in schemas.known)}
+        if changed:
+            session.abandon()
+            for schema in changed:
+                schemas.known.discard(schema)
+                schemas.exists(schema, None)
+            return
+        if failure is not None:
+            raise failure
+        session.path = schemas.path(known[-1][0]) if known else ""
+        found = (cursor.fetchone() for cursor in answered[3::2])
+        self._counters = {schema: row for (schema, _, _), row in zip(known, found, strict=True) if row is not None}
+        listed = {schema for (schema,) in answered[1]} if schemas.listed else set(names)
+        for schema, owner, _ in self._places:
+            # The account's schema has no owner, and is made by its first entry.
+            lost = owner is not None and schema in listed and generations.get(schema) is None
+            if lost or schema not in generations:
+                schemas.require_not_lost(session.connection(), schema, owner)
 
 
 class PostgresDatabase(Database):
@@ -92,60 +246,114 @@ class PostgresDatabase(Database):
     def read(self, agent: str) -> Iterator[Transaction]:
         """Open a snapshot of the agent's schema, or of an empty memory if there is no schema."""
         schema, schemas = self._schema(agent), self._schemas
-        while schema in schemas.known or schemas.exists(schema, self._owner(agent)):
-            begin = f"{SNAPSHOT}; SET LOCAL search_path TO {schemas.path(schema)}"
-            with schemas.connection(begin, schema) as connection:
-                if generation := schemas.generation(connection, schema):
-                    yield PostgresTransaction(connection, agent, generation)
-                    return
-            schemas.known.discard(schema)  # the workspace was deleted concurrently, or `exists` raises Corrupt
-        with self._empty.read(agent) as tx:
-            yield tx
+        if (shared := self._shared(agent)) is not None:
+            with schemas.translating(schema):
+                try:
+                    with shared.read(schema, agent) or self._empty.read(agent) as tx:
+                        yield tx
+                except BaseException:
+                    shared.abandon()
+                    raise
+            return
+        with ExitStack() as stack:
+            if schema not in schemas.known and not schemas.exists(schema, self._owner(agent)):
+                yield stack.enter_context(self._empty.read(agent))
+                return
+            session = stack.enter_context(schemas.session(SNAPSHOT, schema))
+
+            def recover() -> Transaction | None:
+                session.abandon()
+                schemas.known.discard(schema)  # the workspace was deleted concurrently, or `exists` raises Corrupt
+                gone = not schemas.exists(schema, self._owner(agent))
+                return stack.enter_context(self._empty.read(agent)) if gone else None
+
+            yield PostgresTransaction(session, schemas, schema, agent, recover)
 
     @contextmanager
-    def write(self, agent: str) -> Iterator[Transaction]:
-        """Open a transaction that commits when the block ends."""
+    def write(self, agent: str, *, group: bool = False) -> Iterator[Transaction]:
+        """Open a transaction that commits when the block ends. Sharing a commit is left to the server."""
         refuse_abandoned()
         schema, schemas = self._schema(agent), self._schemas
-        for _ in range(2):
-            schemas.prepare(schema, self._owner(agent))
-            begin = f"BEGIN; SET LOCAL search_path TO {schemas.path(schema)}"
-            with schemas.connection(begin, schema) as connection:
-                if generation := schemas.generation(connection, schema):
-                    yield PostgresTransaction(connection, agent, generation)
-                    refuse_abandoned()
-                    return
-            schemas.known.discard(schema)  # the workspace was deleted concurrently: create it again
-        raise Unavailable(f"schema {schema} is being deleted by another process; try again")
+        self._leave_snapshot()
+        schemas.prepare(schema, self._owner(agent))
+        attempts = 1
+        with schemas.session("BEGIN", schema) as session:
 
-    @contextmanager
-    def within(self, connection: Connection, agent: str, *, write: bool) -> Iterator[Transaction]:
-        """Continue a transaction of another schema in this one, and restore its search_path at the end.
+            def recover() -> None:
+                nonlocal attempts
+                session.abandon()
+                schemas.known.discard(schema)  # the workspace was deleted concurrently: create it again
+                if attempts == 2:
+                    raise _deleted(schema)
+                attempts += 1
+                if not schemas.exists(schema, self._owner(agent)):  # which raises Corrupt if it is incomplete
+                    schemas.prepare(schema, self._owner(agent))
+
+            tx = PostgresTransaction(session, schemas, schema, agent, recover)
+            marks.leave(tx)
+            yield tx
+            refuse_abandoned()
+
+    def within(self, session: ServerSession, agent: str, stack: ExitStack, *, write: bool) -> Transaction:
+        """Return the transaction of an agent that is part of the session of another schema.
 
         A schema to write to must be prepared before: no thread may take a second connection while it holds one.
         """
-        schema = self._schema(agent)
-        choose = "SELECT current_setting('search_path'), set_config('search_path', %s, true)"
-        (before, _), *_ = connection.execute(choose, (self._schemas.path(schema),)).fetchall()
-        generation = self._schemas.generation(connection, schema)
-        if generation is not None:
-            yield PostgresTransaction(connection, agent, generation)
-        elif write:
-            self._schemas.known.discard(schema)
-            raise Unavailable(f"schema {schema} is being deleted by another process; try again")
-        else:
-            with self._empty.read(agent) as tx:
-                yield tx
-        connection.execute(choose, (before,))
+        schema, schemas = self._schema(agent), self._schemas
+        if schema not in session.generations:
+            (cursor,) = session.fetch([schemas.query_generations((schema,))])
+            session.generations |= schemas.read_generations(cursor)
+        if schema not in session.generations:
+            schemas.is_visible(session.connection(), schema)  # just deleted, or incomplete: then this raises Corrupt
+        if session.generations.get(schema) is not None:
+            return PostgresTransaction(session, schemas, schema, agent, lambda: None)
+        if write:
+            schemas.known.discard(schema)
+            raise _deleted(schema)
+        return stack.enter_context(self._empty.read(agent))
 
     def exists(self, agent: str) -> bool:
         """Return whether the agent's schema exists."""
+        if (shared := self._shared(agent)) is not None:
+            return shared.exists(self._schema(agent))
         return self._schemas.exists(self._schema(agent), self._owner(agent))
 
-    def seen_by(self, connection: Connection, agent: str) -> bool:
+    @contextmanager
+    def snapshot(self, places: Sequence[tuple[Database, str]]) -> Iterator[None]:
+        """Let all reads of this thread in the block share one transaction."""
+        if self._schemas.shared.snapshot is not None:
+            yield
+            return
+        found = [
+            (one._schema(agent), one._owner(agent), agent) for one, agent in places if isinstance(one, PostgresDatabase)
+        ]
+        with self._schemas.session(SNAPSHOT, found[0][0]) as session:
+            self._schemas.shared.snapshot = SharedSnapshot(session, self._schemas, found)
+            try:
+                yield
+            finally:
+                self._schemas.shared.snapshot = None
+
+    def _shared(self, agent: str) -> SharedSnapshot | None:
+        """Return the thread's snapshot if it covers the agent; end it if it does not: a thread holds one connection."""
+        shared: SharedSnapshot | None = self._schemas.shared.snapshot
+        if shared is not None and not shared.covers(self._schema(agent)):
+            shared.leave()
+            return None
+        return shared
+
+    def _leave_snapshot(self) -> None:
+        if (shared := self._schemas.shared.snapshot) is not None:
+            shared.leave()
+
+    def seen_by(self, session: ServerSession, agent: str) -> bool:
         """Return whether the agent's schema is visible to an open transaction."""
-        return self._schemas.is_visible(connection, self._schema(agent))
+        return self._schemas.is_visible(session.connection(), self._schema(agent))
 
     def prepare(self, agent: str) -> None:
         """Create or migrate the agent's schema."""
         self._schemas.prepare(self._schema(agent), self._owner(agent))
+
+
+def _deleted(schema: str) -> Unavailable:
+    return Unavailable(f"schema {schema} is being deleted by another process; try again")

@@ -5,18 +5,21 @@ in that list, so a schema that is listed but missing, or incomplete, was damaged
 """
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import LiteralString, cast
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, LiteralString, cast
 
 import psycopg
 from psycopg import sql as quoting
 
 from recollect.errors import ConfigError, Corrupt
 from recollect.names import short_hash
+from recollect.storage.postgres import citus
 from recollect.storage.postgres.dialect import translate_migration
 from recollect.storage.postgres.errors import MISSING, first_line
-from recollect.storage.postgres.server import SNAPSHOT, Connection, PostgresServer
+from recollect.storage.postgres.server import SNAPSHOT, PostgresServer
+from recollect.storage.postgres.session import Connection, ResultCursor, ServerSession, Statement
 from recollect.storage.schema import Migration, layout, migrations
 
 __all__ = ["ACCOUNT", "SchemaOwner", "Schemas", "schema_of", "tables_of"]
@@ -29,6 +32,19 @@ _CONTROL_TABLES = (
     'CREATE TABLE IF NOT EXISTS {}.agents (workspace TEXT COLLATE "C" NOT NULL, agent TEXT COLLATE "C" NOT NULL, '
     "schema TEXT NOT NULL, PRIMARY KEY (workspace, agent))"
 )
+# Without the schemas of which only one of the two tables was seen: they are incomplete, or being deleted.
+_GENERATIONS = b"""
+SELECT schema, counters::oid::bigint, (
+    SELECT description FROM pg_catalog.pg_description
+    WHERE objoid = migrations AND classoid = 'pg_catalog.pg_class'::regclass AND objsubid = 0
+)
+FROM (
+    SELECT schema, to_regclass(quote_ident(schema) || '.counters') AS counters,
+        to_regclass(quote_ident(schema) || '.migrations') AS migrations
+    FROM unnest(%(schemas)s::text[]) AS schema
+) AS found
+WHERE (counters IS NULL) = (migrations IS NULL)
+"""
 SchemaOwner = tuple[str, str] | None
 """The workspace and agent that own a schema; None for the account's schema."""
 
@@ -52,6 +68,13 @@ def tables_of(connection: Connection, schema: str) -> list[str]:
     return [table for (table,) in rows]
 
 
+class _Shared(threading.local):
+    """What belongs to one thread."""
+
+    snapshot: Any = None
+    """The snapshot that its reads share; see `PostgresDatabase.snapshot`."""
+
+
 class Schemas:
     """The schemas in one database: which exist, and whether they are complete and of the current version."""
 
@@ -59,6 +82,9 @@ class Schemas:
         self.server = server
         self.known: set[str] = set()
         """Schemas that were seen complete and current."""
+        self.shared = _Shared()
+        self.listed = False
+        """Whether the list of agents was seen."""
         self._vectors = ""
         """The schema of the vector extension, quoted."""
 
@@ -71,11 +97,22 @@ class Schemas:
         with self.server.connection(begin, lambda error: self._explain(error, schema)) as connection:
             yield connection
 
+    @contextmanager
+    def session(self, begin: str, schema: str) -> Iterator[ServerSession]:
+        """Yield a transaction as `PostgresServer.session` does. Errors are reported as by `connection`."""
+        with self.server.session(begin, lambda error: self._explain(error, schema)) as session:
+            yield session
+
+    def translating(self, schema: str) -> AbstractContextManager[None]:
+        """Raise recollect's errors instead of the driver's in the block."""
+        return self.server.translating(lambda error: self._explain(error, schema))
+
     def _explain(self, error: Exception, schema: str | None) -> Corrupt | None:
         """Return the error for an incomplete schema, if that is what a query failed for."""
         if not isinstance(error, MISSING):
             return None
         self.known.clear()
+        self.listed = False
         if schema is None:
             return None
         for one in (schema, ACCOUNT):
@@ -117,7 +154,10 @@ class Schemas:
 
         Call it within one snapshot, or while holding the advisory lock for schema changes.
         """
-        if self.is_visible(connection, schema) or owner is None or not _has_list(connection):
+        if self.is_visible(connection, schema) or owner is None:
+            return
+        self.listed = _has_list(connection)
+        if not self.listed:
             return
         listed = _control("SELECT 1 FROM {}.agents WHERE workspace = %s AND agent = %s")
         if connection.execute(listed, owner).fetchone():
@@ -156,12 +196,16 @@ class Schemas:
                 # One advisory lock for all schema changes in this database: they are rare, in any order.
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (int(short_hash(CONTROL), 16),))
                 self.require_not_lost(connection, schema, owner)
+                sharding = self.server.citus and citus.is_sharding(connection)
+                distributed = self.server.citus and citus.take_back(connection, schema)
                 connection.execute(_control("CREATE SCHEMA IF NOT EXISTS {}"))
                 connection.execute(_control(_CONTROL_TABLES))
                 connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
                 self._find_vectors(connection)
                 self._migrate(connection, schema)
                 _disable_statistics(connection, schema)
+                if sharding or distributed:
+                    citus.distribute(connection, schema)
                 if owner is not None:
                     insert = _control("INSERT INTO {}.agents VALUES (%s, %s, %s) ON CONFLICT DO NOTHING")
                     connection.execute(insert, (*owner, schema))
@@ -191,24 +235,29 @@ class Schemas:
         ).fetchone()
         self._vectors = row[0] if row else ""
 
-    def generation(self, connection: Connection, schema: str) -> int | None:
-        """Return a number that changes when the schema is recreated; None if the schema is gone.
+    def query_generations(self, schemas: Sequence[str]) -> Statement:
+        """Return the statement whose rows `read_generations` reads."""
+        return _GENERATIONS, {"schemas": list(schemas)}
 
-        Raise ConfigError if a newer recollect migrated it, which can happen after this process prepared it.
+    def query_listed(self, schemas: Sequence[str]) -> Statement:
+        """Return the statement whose rows are those of the schemas that have an owner, if `listed` is true."""
+        if not self.listed:
+            return b"SELECT 1", None
+        return b"SELECT schema FROM recollect_control.agents WHERE schema = ANY(%(schemas)s)", {
+            "schemas": list(schemas)
+        }
+
+    def read_generations(self, cursor: ResultCursor) -> dict[str, int | None]:
+        """Return for each schema a number that changes when it is recreated; None if it does not exist.
+
+        An incomplete one is left out. Raise ConfigError if a newer recollect migrated one, which can happen after this
+        process prepared it.
         """
-        row = connection.execute(
-            "SELECT to_regclass(%(counters)s)::oid::bigint, (SELECT description FROM pg_catalog.pg_description "
-            "WHERE objoid = to_regclass(%(migrations)s) AND classoid = 'pg_catalog.pg_class'::regclass "
-            "AND objsubid = 0), (to_regclass(%(counters)s) IS NULL) = (to_regclass(%(migrations)s) IS NULL)",
-            {"counters": f'"{schema}".counters', "migrations": f'"{schema}".migrations'},
-        ).fetchone()
-        assert row is not None
-        found: int | None
-        found, version, complete = row
-        if not complete:
-            self.is_visible(connection, schema)  # just deleted, or incomplete: then this raises Corrupt
-        if version and version.isdecimal() and int(version) > migrations()[-1].number:
-            raise self._too_new(schema, int(version))
+        found: dict[str, int | None] = {}
+        for schema, generation, version in cursor:
+            if version and version.isdecimal() and int(version) > migrations()[-1].number:
+                raise self._too_new(schema, int(version))
+            found[schema] = generation
         return found
 
     def _too_new(self, schema: str, number: int) -> ConfigError:

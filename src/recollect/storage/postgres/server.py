@@ -6,29 +6,31 @@ import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import psycopg
 from psycopg_pool import ConnectionPool, PoolClosed, PoolTimeout
 
 from recollect.errors import ConfigError, RecollectError
-from recollect.storage.database import Row
+from recollect.model.stats import ConnectionCounts
 from recollect.storage.postgres.errors import WAIT_SECONDS, translated
+from recollect.storage.postgres.session import Connection, GiveBack, ServerSession, Statement
 
-__all__ = ["SNAPSHOT", "Connection", "PostgresServer"]
+__all__ = ["SNAPSHOT", "PostgresServer"]
 
 MINIMUM = 15
 CONNECT_SECONDS = 5
 POOL_SIZE = 10
 SNAPSHOT = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-Connection = psycopg.Connection[Row]
 Pool = ConnectionPool[Connection]
 ErrorTranslator = Callable[[Exception], RecollectError | None]
 """Returns a more specific error than the general translation, or None."""
 # By default a connection to a host that stopped responding, for instance after a power cut, blocks for 15 minutes.
 _TIMEOUTS = {"tcp_user_timeout": 5_000, "keepalives_idle": 3, "keepalives_interval": 2, "keepalives_count": 3}
-# Errors of the pool's background threads are raised where a connection is requested; do not also log them to stderr.
-logging.getLogger("psycopg.pool").addHandler(logging.NullHandler())
+# Errors of the pool's background threads are raised where a connection is requested, and those of a pipeline where its
+# results are; do not also log them to stderr.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
 # Pools inherited by a forked child. Their connections belong to the parent, so keep them alive but never use them.
 _inherited: list[Pool] = []
 
@@ -41,7 +43,9 @@ class PostgresServer:
         self.where = _without_password(url)
         self._pooled = False
         """Whether a pooler such as PgBouncer may run each transaction in another session."""
-        self._durably = ""
+        self.citus = False
+        """Whether it is the coordinator of a cluster; known once connected."""
+        self._durably = b""
         """Follows BEGIN where synchronous_commit is off by default, so that an acknowledged commit is on disk."""
         self._pool: Pool | None = None
         self._guard = threading.Lock()
@@ -53,7 +57,7 @@ class PostgresServer:
         Raise Unavailable or ConfigError, with the remedy, if the server cannot be used.
         """
         self._reset_in_child()
-        with self._guard, self._errors():
+        with self._guard, self.translating():
             if self._pool is None:
                 self._check()
                 pool: Pool = ConnectionPool(
@@ -72,6 +76,13 @@ class PostgresServer:
                 pool.open()
                 self._pool = pool
             return self._pool
+
+    def connections(self) -> ConnectionCounts:
+        """Return how many connections the pool has."""
+        found = {} if self._pool is None else self._pool.get_stats()
+        size, idle = found.get("pool_size", 0), found.get("pool_available", 0)
+        waiting = found.get("requests_waiting", 0)
+        return ConnectionCounts(pool=self.where, used=size - idle, idle=idle, waiting=waiting)
 
     def _check(self) -> None:
         """Raise ConfigError if the server is too old, its encoding is not UTF-8, or it lacks pgvector.
@@ -95,12 +106,12 @@ class PostgresServer:
                     f"{self.where} is encoded in {encoding}, which cannot hold every text; create another database "
                     "with CREATE DATABASE … ENCODING 'UTF8' TEMPLATE template0"
                 )
-            ((vector, session, commit),) = connection.execute(
+            ((vector, session, commit, self.citus),) = connection.execute(
                 "SELECT EXISTS (SELECT FROM pg_available_extensions WHERE name = 'vector'), pg_backend_pid(), "
-                "current_setting('synchronous_commit')"
+                "current_setting('synchronous_commit'), EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')"
             ).fetchall()
             self._pooled = session != connection.info.backend_pid
-            self._durably = "; SET LOCAL synchronous_commit TO on" if commit == "off" else ""
+            self._durably = b"SET LOCAL synchronous_commit TO on" if commit == "off" else b""
             if not vector:
                 raise ConfigError(
                     f"{self.where} has no pgvector; install the package for PostgreSQL {version} "
@@ -109,47 +120,50 @@ class PostgresServer:
 
     @contextmanager
     def connection(self, begin: str | None, explain: ErrorTranslator | None = None) -> Iterator[Connection]:
-        """Yield a connection in a transaction opened by the `begin` statements, or in autocommit mode if None."""
-        pool = self.connect()
-        if begin is not None:
-            begin += self._durably
-        with self._errors(explain):
-            try:
-                connection = self._begin(pool, begin)
-            except PoolClosed:
-                # Another thread closed the home concurrently. A closed home can be used again, so reopen the pool.
-                pool = self.connect()
-                connection = self._begin(pool, begin)
-            except psycopg.OperationalError:
-                # The server closed this connection while it was idle; no transaction was open, so retry with a new one.
-                pool.check()
-                connection = self._begin(pool, begin)
-            try:
-                yield connection
-                if begin is not None:
-                    connection.execute("COMMIT")
-            except BaseException:
-                if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                    connection.cancel_safe(timeout=1.0)
-                    connection.rollback()
-                raise
-            finally:
-                pool.putconn(connection)
+        """Yield a connection in a transaction opened by the `begin` statement, or in autocommit mode if None."""
+        with self.session(begin, explain) as session:
+            yield session.connection()
 
-    def _begin(self, pool: Pool, begin: str | None) -> Connection:
-        """Take a connection from the pool and run the statements on it, which proves that it is alive."""
+    @contextmanager
+    def session(self, begin: str | None, explain: ErrorTranslator | None = None) -> Iterator[ServerSession]:
+        """Yield a transaction that the `begin` statement opens before its first statement and that ends with the block.
+
+        If it is None, there is no transaction: each statement commits by itself.
+        """
+        self.connect()
+        opening: list[Statement] = [(b"SELECT 1", None)] if begin is None else [(begin.encode(), None)]
+        if begin is not None and self._durably:
+            opening.append((self._durably, None))
+        with self.translating(explain):
+            session = ServerSession(self, opening, commits=begin is not None)
+            try:
+                yield session
+                session.commit()
+            finally:
+                session.abandon()
+
+    def take(self) -> tuple[Connection, GiveBack]:
+        """Return a connection of the pool that no transaction uses, and the function that returns it."""
+        pool = self.connect()
         try:
-            connection = pool.getconn(1)
+            connection = self._taken(pool)
+        except PoolClosed:
+            # Another thread closed the home concurrently. A closed home can be used again, so reopen the pool.
+            pool = self.connect()
+            connection = self._taken(pool)
+        return connection, partial(_give_back, pool, connection)
+
+    def _taken(self, pool: Pool) -> Connection:
+        try:
+            return pool.getconn(1)
         except PoolTimeout:
             # Either all connections are in use or the server is unreachable: connecting raises the latter's error.
             psycopg.connect(self.url, **_parameters(self.url)).close()
-            connection = pool.getconn(WAIT_SECONDS)
-        try:
-            connection.execute((begin or "SELECT 1").encode())
-        except BaseException:
-            pool.putconn(connection)
-            raise
-        return connection
+            return pool.getconn(WAIT_SECONDS)
+
+    def drop_closed(self) -> None:
+        """Discard the connections that the server closed while they were idle."""
+        self.connect().check()
 
     def _reset_in_child(self) -> None:
         """Reset the state in a forked child: the connections belong to the parent, so neither use nor close them."""
@@ -167,7 +181,7 @@ class PostgresServer:
             pool.close()
 
     @contextmanager
-    def _errors(self, explain: ErrorTranslator | None = None) -> Iterator[None]:
+    def translating(self, explain: ErrorTranslator | None = None) -> Iterator[None]:
         """Raise recollect's errors instead of the driver's, with the explanation if there is one."""
         try:
             yield
@@ -176,6 +190,17 @@ class PostgresServer:
             if meaning is None:
                 raise
             raise meaning from error
+
+
+def _give_back(pool: Pool, connection: Connection) -> None:
+    """Return a connection to its pool, after a rollback if a transaction is open on it."""
+    try:
+        if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+            if connection.info.transaction_status == psycopg.pq.TransactionStatus.ACTIVE:
+                connection.cancel_safe(timeout=1.0)
+            connection.rollback()
+    finally:
+        pool.putconn(connection)
 
 
 def _parameters(url: str) -> dict[str, Any]:
