@@ -9,6 +9,7 @@ import apsw
 
 from recollect.errors import Conflict
 from recollect.model.report import Finding
+from recollect.model.stats import ConnectionCounts
 from recollect.storage.database import Administration, DumpedTables
 from recollect.storage.files import new_file, publish
 from recollect.storage.schema import key_length
@@ -80,6 +81,10 @@ class SqliteAdministration(Administration):
                 found += _matches(path, pattern)
         return {word for word in (match.decode().lower() for match in found) if word not in schema}
 
+    def connections(self) -> ConnectionCounts:
+        """Return the connections to the file."""
+        return self._file.connections()
+
     def size(self) -> int:
         """Return the size of the file and its log, in bytes."""
         size = 0
@@ -87,6 +92,14 @@ class SqliteAdministration(Administration):
             with suppress(FileNotFoundError, NotADirectoryError):
                 size += path.stat().st_size
         return size
+
+    def cached(self) -> int:
+        """Return the bytes that SQLite holds in this process, for all files together."""
+        return int(apsw.memory_used())
+
+    def release(self) -> None:
+        """Close the idle connections, and with them their caches."""
+        self._file.close()
 
     def tidy(self) -> int:
         """Release free pages with incremental_vacuum, a limited number per transaction; then checkpoint the log."""

@@ -23,9 +23,9 @@ class SqliteDatabase(Database):
         """Open a snapshot of the file, or of an empty memory if there is no file."""
         return SqliteRead(self.file, agent)
 
-    def write(self, agent: str) -> SqliteWrite:
+    def write(self, agent: str, *, group: bool = False) -> SqliteWrite:
         """Open a transaction that is on disk when the block ends."""
-        return SqliteWrite(self.file, agent)
+        return SqliteWrite(self.file, agent, group=group)
 
     def exists(self, agent: str) -> bool:
         """Return whether the file exists."""

@@ -9,11 +9,14 @@ from typing import Any
 
 import apsw
 
+from recollect.clock import stopwatch
+from recollect.storage import marks
 from recollect.storage.abandoned import refuse_abandoned
 from recollect.storage.database import Row, Transaction
 from recollect.storage.named_queries import expand, plain, statement
 from recollect.storage.sqlite.errors import raise_translated
 from recollect.storage.sqlite.file import SqliteFile, forks, give_empty, take_empty
+from recollect.storage.sqlite.group_commit import Batch
 from recollect.storage.sqlite.opening import require_known_version
 
 __all__ = ["SqliteRead", "SqliteTransaction", "SqliteWrite"]
@@ -106,19 +109,33 @@ class SqliteRead:
 
 
 class SqliteWrite:
-    """Context manager of a write transaction: committed to disk when the block ends, rolled back when it raises."""
+    """Context manager of a write transaction: committed to disk when the block ends, rolled back when it raises.
 
-    __slots__ = ("_agent", "_file", "_lock", "_tx")
+    With `group`, other writes may share the transaction (see group_commit.py).
+    """
 
-    def __init__(self, file: SqliteFile, agent: str) -> None:
-        self._file, self._agent = file, agent
+    __slots__ = ("_agent", "_batch", "_file", "_group", "_tx")
+
+    def __init__(self, file: SqliteFile, agent: str, *, group: bool = False) -> None:
+        self._file, self._agent, self._group = file, agent, group
 
     def __enter__(self) -> SqliteTransaction:
         refuse_abandoned()
         file = self._file
         forks.begin(self)
-        self._lock = file.writing
-        self._lock.acquire()
+        try:
+            batch = file.writing.acquire(self._group)
+            if batch is not None:
+                self._batch = batch
+                return self._begun_in(batch)
+            return self._begun()
+        except BaseException as error:
+            forks.end(self)
+            raise_translated(error, file.path)
+            raise
+
+    def _begun(self) -> SqliteTransaction:
+        file = self._file
         try:
             if not file.present():
                 file.create()
@@ -129,35 +146,74 @@ class SqliteWrite:
                 current = last is not None and last[:3] == (connection, connection.data_version(), self._agent)
                 if not current:
                     require_known_version(connection, file.path)  # a newer recollect may have migrated the file
+                tx = SqliteTransaction(connection, self._agent, generation)
+                marks.leave(tx)
             except BaseException:
                 file.give_back(connection, generation, "ROLLBACK")
                 raise
-        except BaseException as error:
-            self._lock.release()
-            forks.end(self)
-            raise_translated(error, file.path)
+        except BaseException:
+            file.writing.release()
             raise
-        self._tx = SqliteTransaction(connection, self._agent, generation)
+        self._batch, self._tx = Batch(connection, generation), tx
         if current and last is not None:
-            self._tx.counters = last[3]
+            tx.counters = last[3]
         return self._tx
 
+    def _begun_in(self, batch: Batch) -> SqliteTransaction:
+        """Begin in a transaction that another writer has passed on."""
+        try:
+            counters = batch.begin(self._agent)
+            tx = SqliteTransaction(batch.connection, self._agent, batch.generation)
+            marks.leave(tx)
+        except BaseException:
+            batch.undo()
+            self._end(batch)
+            raise
+        self._tx, tx.counters = tx, counters
+        return tx
+
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        file, tx = self._file, self._tx
+        batch, tx, written = self._batch, self._tx, None
         try:
             try:
                 if error is None:
                     refuse_abandoned()
-                    tx.connection.execute("COMMIT")
-                    if tx.counters is not None:
-                        file.last_write = tx.connection, tx.connection.data_version(), tx.agent, tx.counters
+                    written = batch.add(tx.agent, tx.counters)
             finally:
-                file.give_back(tx.connection, tx.generation, "ROLLBACK")
+                if written is None:
+                    batch.undo()
+                self._end(batch)
+            if written is not None:
+                written.wait()
         except Exception as failure:
-            raise_translated(failure, file.path)
+            raise_translated(failure, self._file.path)
             raise
         finally:
-            self._lock.release()
             forks.end(self)
         if error is not None:
-            raise_translated(error, file.path)
+            raise_translated(error, self._file.path)
+
+    def _end(self, batch: Batch) -> None:
+        """Pass the transaction on, or commit the writes in it."""
+        file = self._file
+        failure: BaseException | None = None
+        if self._group and batch.waiting and file.writing.pass_on(batch):
+            return
+        try:
+            if batch.waiting:
+                self._commit(batch)
+        except BaseException as error:  # raised by those who wait, also by this one
+            failure = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            file.give_back(batch.connection, batch.generation, "ROLLBACK")
+            file.writing.release()
+            batch.settle(failure)
+
+    def _commit(self, batch: Batch) -> None:
+        file, began = self._file, stopwatch()
+        batch.connection.execute("COMMIT")
+        file.writing.pace = stopwatch() - began
+        if batch.counters is not None:
+            file.last_write = batch.connection, batch.connection.data_version(), *batch.counters
