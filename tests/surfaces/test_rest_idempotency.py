@@ -101,11 +101,31 @@ def test_a_request_that_failed_and_may_be_done_is_not_done_again(
         patch.setattr(Memory, "remember", lost)
         assert send(server, {"content": "tea"}, Connection="close").status_code >= 500
     again = send(server, {"content": "tea"})
-    assert again.status_code == 409
-    assert "'7f3a' failed, and its effect is unknown" in again.json()["detail"]
-    assert "send it with a new key" in again.json()["detail"]
+    assert (again.status_code, again.json()["content"]) == (201, "tea")
+    assert again.headers["idempotency-replayed"] == "true"
     assert count(server) == 1
     assert send(server, {"content": "tea"}, **{"Idempotency-Key": "another"}).status_code == 201
+
+
+def test_a_request_that_took_effect_without_an_entry_to_answer_with_says_so(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    apply = Memory.apply
+
+    def lost(memory: Memory, *words: Any, **options: Any) -> None:
+        apply(memory, *words, **options)
+        raise RuntimeError("a mistake")
+
+    send(server, {"content": "tea", "name": "drink"})
+    with monkeypatch.context() as patch:
+        patch.setattr(Memory, "apply", lost)
+        first = server.client.delete("/v1/entries/drink", headers={"Idempotency-Key": "gone", "Connection": "close"})
+    assert first.status_code >= 500
+    server.client.post("/v1/entries", json={"content": "coffee", "name": "drink"})
+    for _ in range(2):
+        again = server.client.delete("/v1/entries/drink", headers={"Idempotency-Key": "gone"})
+        assert (again.status_code, "took effect" in again.json()["detail"]) == (409, True)
+    assert server.home.agent("default").get("drink").content == "coffee"
 
 
 def test_the_receipt_of_an_erasure_is_kept(server: Server) -> None:

@@ -83,8 +83,8 @@ def test_a_conversation_is_shown_without_the_markers_of_compaction(mem: Memory) 
         conv.assistant(f"answer {number}")
         compact(conv)
     assert sum(event.type == "CompactMarker" for event in conv.events()) > 1
-    told = query(mem, "session", "session_detail", session_id=conv.id, limit=5)["results"]
-    assert [one["content"] for one in told] == ["question 0", "answer 0", "question 1", "answer 1", "question 2"]
+    received = query(mem, "session", "session_detail", session_id=conv.id, limit=5)["results"]
+    assert [one["content"] for one in received] == ["question 0", "answer 0", "question 1", "answer 1", "question 2"]
 
 
 def test_past_conversations_are_read_by_meaning_by_words_and_whole(home: Home, mem: Memory) -> None:

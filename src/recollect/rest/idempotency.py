@@ -3,9 +3,10 @@ and replays requests with an idempotency key.
 
 A client that got no response cannot know whether its request took effect. With a key of its own choice in the header
 `Idempotency-Key` it can retry safely: a completed request is answered with the stored response and not executed again.
-A rejected request has changed nothing, so its key is released; after any other failure the outcome is unknown, so the
-key stays taken. Responses with `Cache-Control: no-store` are not stored, nor are those of requests that only read,
-whatever the method: reading again is safe.
+A rejected request has changed nothing, so its key is released. After any other failure, or if the server stopped, the
+request is executed again; if it had taken effect, the response is made from what it wrote, where that is an entry.
+Responses with `Cache-Control: no-store` are not stored, nor are those of requests that only read, whatever the method:
+reading again is safe.
 """
 
 import re
@@ -22,14 +23,17 @@ from fastapi.routing import APIRoute
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from recollect.access import AlreadyApplied
 from recollect.errors import Conflict, Denied, Invalid, NotFound, RecollectError
 from recollect.home import Home
 from recollect.model.access import Answer, Right
+from recollect.model.entry import Entry
 from recollect.rest.bodies import parsed
-from recollect.rest.caller import declared, identify
+from recollect.rest.caller import caller_of, declared, identify
 from recollect.rest.middleware import LARGE, SAFE
+from recollect.rest.types import json_response
 
-__all__ = ["HEADER", "KEY", "Route", "changes"]
+__all__ = ["HEADER", "KEY", "JsonRequest", "Route", "changes", "once"]
 
 HEADER = "Idempotency-Key"
 REPLAYED = "Idempotency-Replayed"
@@ -42,7 +46,7 @@ REFUSALS = (Conflict, Denied, Invalid, NotFound, RequestValidationError, Unicode
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
-class _Request(Request):
+class JsonRequest(Request):
     """A request that parses long JSON bodies in a worker thread."""
 
     async def json(self) -> Any:
@@ -63,7 +67,7 @@ class Route(APIRoute):
         looked_at = {one.alias for one in self.dependant.header_params}
 
         async def handle(request: Request) -> Response:
-            request = _Request(request.scope, request.receive)
+            request = JsonRequest(request.scope, request.receive)
             if asks is not None:
                 await identify(request)
             if unknown := request.query_params.keys() - known:
@@ -75,7 +79,7 @@ class Route(APIRoute):
             if writes := changes(request.method, asks):
                 _must_not_be_passed_over(request, looked_at)
             key = request.headers.get(HEADER) if writes and request.url.path not in LARGE else None
-            response = await (inner(request) if key is None else _once(request, key, inner))
+            response = await (inner(request) if key is None else once(request, key, inner, self))
             if writes:
                 request.app.state.feeds.wake()
             return response
@@ -88,7 +92,8 @@ def changes(method: str, asks: str | None) -> bool:
     return method not in SAFE and asks not in (None, Right.READ)
 
 
-async def _once(request: Request, key: str, inner: Handler) -> Response:
+async def once(request: Request, key: str, inner: Handler, route: APIRoute) -> Response:
+    """Answer a request with an idempotency key, unless it was answered before."""
     if len(key) > 255 or not re.match(KEY, key):
         raise HTTPException(422, f"an {HEADER} is 1 to 255 printable ASCII characters")
     home: Home = request.app.state.home
@@ -104,7 +109,11 @@ async def _once(request: Request, key: str, inner: Handler) -> Response:
     if known is not None:
         return _again(known)
     try:
-        response = await inner(request)
+        try:
+            with home.requests.executing(stored):
+                response = await inner(request)
+        except AlreadyApplied as error:
+            response = await run_in_threadpool(_from_effect, request, route, error)
     except Exception as error:
         with suppress(RecollectError):  # the key stays in progress; the first error matters more
             await run_in_threadpool(home.requests.drop if _is_refusal(error) else home.requests.fail, stored)
@@ -119,8 +128,22 @@ async def _once(request: Request, key: str, inner: Handler) -> Response:
     return response
 
 
+def _from_effect(request: Request, route: APIRoute, applied: AlreadyApplied) -> Response:
+    """Return the response of a request that took effect without one; raise the error if only its effect is known."""
+    if route.response_model is not Entry or applied.entry is None:
+        raise applied
+    given = request.query_params
+    caller = caller_of(request, request.state.token, given.get("workspace"), given.get("agent"))
+    entry = caller.memory.get(applied.entry)
+    headers = {"ETag": f'"{entry.version}"', REPLAYED: "true"}
+    status = route.status_code or 200
+    return json_response(entry, status, headers | ({"Location": f"/v1/entries/{entry.id}"} if status == 201 else {}))
+
+
 def _is_refusal(error: Exception) -> bool:
     """Return whether the error guarantees that nothing was changed."""
+    if isinstance(error, AlreadyApplied):
+        return False
     return isinstance(error, REFUSALS) or (isinstance(error, HTTPException) and error.status_code < 500)
 
 

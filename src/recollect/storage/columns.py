@@ -23,6 +23,7 @@ __all__ = [
     "from_json",
     "to_columns",
     "to_json",
+    "to_row",
 ]
 
 COLUMNS = (*model.COLUMNS, "doc")
@@ -50,6 +51,7 @@ PARTS: Mapping[str, str] = {
     AND (CAST(:since AS BIGINT) IS NULL OR created_at >= :since)
     AND (CAST(:until AS BIGINT) IS NULL OR created_at < :until)
     AND (CAST(:any_origin AS INTEGER) = 1 OR origin IN (:origins*))
+    AND (CAST(:transcripts AS INTEGER) = 1 OR (kind = 'note' AND replace(tags, '"auto-handoff"', '') = tags))
     AND (CAST(:current_at AS BIGINT) IS NULL
         OR (closed_at IS NULL AND (valid_until IS NULL OR valid_until > :current_at)))
     AND (CAST(:as_of AS BIGINT) IS NULL OR (
@@ -108,6 +110,7 @@ _MEMBERS: dict[str, Callable[[Any], Any]] = {
 _TEXTS = {None: None} | {one: str(one) for kind, _ in _ENUMS.values() for one in kind}
 _JSON = [name for name in _LISTS if name in COLUMNS]
 _FLAGS = [name for name, hint in _hints.items() if hint is bool]
+_ENUM_PLACES, _JSON_PLACES, _FLAG_PLACES = (tuple(map(COLUMNS.index, names)) for names in (_ENUMS, _JSON, _FLAGS))
 _DECODERS: list[tuple[str, Callable[[Any], Any]]] = [
     *_MEMBERS.items(),
     *((name, _words) for name in _JSON),
@@ -131,22 +134,27 @@ def filter_values(filters: Filters) -> dict[str, Any]:
         "until": filters.until,
         "any_origin": int(every_origin),
         "origins": [] if every_origin else [str(origin) for origin in filters.origins],
+        "transcripts": int(filters.transcripts),
         "current_at": filters.current_at,
         "as_of": filters.as_of,
     }
 
 
-def to_columns(entry: Entry, doc: int) -> dict[str, Any]:
-    """Return the row of an entry."""
-    row = dict(zip(model.COLUMNS, _values_of(entry), strict=True))
-    for name in _ENUMS:
-        row[name] = _TEXTS[row[name]]
-    for name in _JSON:
-        row[name] = to_json(row[name]) if row[name] else "[]"
-    for name in _FLAGS:
-        row[name] = int(row[name])
-    row["doc"] = doc
+def to_row(entry: Entry, doc: int) -> list[Any]:
+    """Return the row of an entry, in the order of COLUMNS."""
+    row = [*_values_of(entry), doc]
+    for place in _ENUM_PLACES:
+        row[place] = _TEXTS[row[place]]
+    for place in _JSON_PLACES:
+        row[place] = to_json(row[place]) if row[place] else "[]"
+    for place in _FLAG_PLACES:
+        row[place] = int(row[place])
     return row
+
+
+def to_columns(entry: Entry, doc: int) -> dict[str, Any]:
+    """Return the row of an entry, by column."""
+    return dict(zip(COLUMNS, to_row(entry, doc), strict=True))
 
 
 def from_columns(values: dict[str, Any]) -> Entry:

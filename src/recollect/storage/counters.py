@@ -34,7 +34,7 @@ class Counters:
     @classmethod
     def get(cls, tx: Transaction) -> "Counters":
         """Read the counters; all zero before the agent's first write."""
-        row = tx.one("counters.get")
+        row = tx.counters or tx.one("counters.get")
         return cls(*row) if row else cls()
 
     @classmethod
@@ -51,7 +51,7 @@ class Counters:
     def save(self, tx: Transaction) -> None:
         """Store the counters."""
         values = _values(self)
-        tx.run("counters.save", **dict(zip(_NAMES, values, strict=True)))
+        tx.send("counters.save", **dict(zip(_NAMES, values, strict=True)))
         tx.counters = values
 
 

@@ -7,14 +7,17 @@ forget it or pass another one.
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 from recollect.model.report import Finding
+from recollect.model.stats import ConnectionCounts
 
-__all__ = ["Administration", "Database", "DumpedTables", "Row", "Transaction"]
+__all__ = ["Administration", "Database", "DumpedTables", "NamedQuery", "Row", "Transaction"]
 
 Row = tuple[Any, ...]
+NamedQuery = tuple[str, Mapping[str, Any]]
+"""The name of a query and its values."""
 DumpedTables = Iterator[tuple[str, list[str], Iterator[Row]]]
 """The tables of an agent as (table, columns, rows)."""
 
@@ -39,6 +42,16 @@ class Transaction(ABC):
     @abstractmethod
     def run(self, query: str, /, **values: Any) -> int:
         """Run a named query and return the number of rows it changed."""
+
+    def all_of(self, *queries: NamedQuery) -> list[list[Row]]:
+        """Return the rows of several named queries; for a server, in one round trip."""
+        return [self.all(query, **values) for query, values in queries]
+
+    def send(self, query: str, /, **values: Any) -> None:
+        """Run a named query whose result is not needed. A later call, or the end of the transaction, may raise its
+        error.
+        """
+        self.run(query, **values)
 
     @abstractmethod
     def many(self, query: str, /, rows: Iterable[Mapping[str, Any]]) -> None:
@@ -84,15 +97,24 @@ class Database(ABC):
         """Open a snapshot: one consistent state. A memory that does not exist yet reads as empty."""
 
     @abstractmethod
-    def write(self, agent: str) -> AbstractContextManager[Transaction]:
+    def write(self, agent: str, *, group: bool = False) -> AbstractContextManager[Transaction]:
         """Open a transaction that is on disk when the block ends, and rolled back when the block raises.
 
         Writers of the same agent are serialised, so the sequence numbers they assign are dense and in commit order.
+        With `group`, concurrent writes may share one commit: only for a short block that opens no other transaction,
+        by a caller that holds no lock.
         """
 
     @abstractmethod
     def exists(self, agent: str) -> bool:
         """Return whether anything was ever written for the agent (or may have been, if agents share a file)."""
+
+    def snapshot(self, places: "Sequence[tuple[Database, str]]") -> AbstractContextManager[None]:
+        """Let all reads of this thread in the block see one state, if one server holds these places.
+
+        The places are the databases and agents that will be read. A write in the block is seen by the reads after it.
+        """
+        return nullcontext()
 
     def prepare(self, agent: str) -> None:
         """Create the agent's storage ahead of a write `beside` another one, which cannot create it."""
@@ -123,8 +145,20 @@ class Administration(ABC):
         """Release the space of deleted rows in short transactions that do not block others; return the page count."""
 
     @abstractmethod
+    def connections(self) -> ConnectionCounts:
+        """Return how many connections this process has."""
+
+    @abstractmethod
     def size(self) -> int:
         """Return its size on disk, in bytes."""
+
+    def cached(self) -> int:
+        """Return the bytes of pages that the database library caches in this process, for all databases together."""
+        return 0
+
+    def release(self) -> None:
+        """Drop the cached pages of connections that are not in use."""
+        return None
 
     @abstractmethod
     def dump(self, agent: str) -> AbstractContextManager[DumpedTables]:

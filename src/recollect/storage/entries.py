@@ -12,6 +12,7 @@ from recollect.model.entry import Category, Entry, Kind, Scope
 from recollect.model.filters import Filters
 from recollect.model.operation import Revision
 from recollect.names import is_id
+from recollect.storage import additions
 from recollect.storage.columns import (
     BOOKKEEPING,
     COLUMNS,
@@ -21,33 +22,42 @@ from recollect.storage.columns import (
     from_json,
     to_columns,
     to_json,
+    to_row,
 )
-from recollect.storage.database import Row, Transaction
+from recollect.storage.database import NamedQuery, Row, Transaction
 
 __all__ = [
     "CHUNK",
     "CLOSING",
     "RankingInputs",
     "Stored",
+    "added_after",
     "adjust",
     "after",
     "binding",
     "bindings",
     "close",
     "content_hash",
+    "count_added",
     "find",
     "forget_reasons",
     "from_snapshot",
     "get",
     "insert",
+    "insert_all",
     "is_known",
+    "last_before",
     "last_removal",
     "log",
     "logged_after",
+    "logged_newest",
+    "lookup",
     "matching",
     "move",
     "of_rows",
+    "read_docs",
     "record",
+    "record_additions",
     "removed_id",
     "removed_superseded",
     "rename",
@@ -69,6 +79,7 @@ CHUNK = 500
 ALIASES_READ = 50
 """Maximum number of entries in the trash to search for an alias: the newest whose snapshot contains it as a string."""
 _ADVICE = "Run `recollect check --repair`, which mends it if the log proves what it was; else restore a backup"
+_LOG_COLUMNS = ("seq", "at", "actor", "operation", "entry_id", "before", "after")
 _KEPT = [name for name in Entry.__dataclass_fields__ if name not in ("id", "content_hash")]
 _kept = attrgetter(*_KEPT)
 
@@ -128,9 +139,29 @@ def get(tx: Transaction, entry_id: str) -> Entry | None:
     return found[entry_id].entry if found else None
 
 
+def lookup(tx: Transaction, target: str) -> Entry | None:
+    """Return the entry with this name, alias or id."""
+    found: list[Stored] = []
+    if is_id(target):  # ids take precedence, as in `find`
+        rows, names = tx.all_of(("entries.by_ids", {"ids": [target]}), ("names.of", {"ids": [target]}))
+        found = _named(rows, names)
+    if not found:
+        value = {"name": target.strip()}
+        rows, names = tx.all_of(("entries.by_name", value), ("names.of_name", value))
+        found = _named(rows, names)
+    return found[0].entry if found else None
+
+
 def with_docs(tx: Transaction, docs: Sequence[int]) -> dict[int, Entry]:
     """Return entries by document number."""
-    return {found.doc: found.entry for found in of_rows(tx, tx.all("entries.by_docs", docs=docs))}
+    return read_docs(tx, docs)[0]
+
+
+def read_docs(tx: Transaction, docs: Sequence[int], *queries: NamedQuery) -> tuple[dict[int, Entry], list[list[Row]]]:
+    """Return entries by document number, and the rows of further queries."""
+    some = {"docs": docs}
+    rows, names, *others = tx.all_of(("entries.by_docs", some), ("names.of_docs", some), *queries)
+    return {found.doc: found.entry for found in _named(rows, names)}, others
 
 
 def after(tx: Transaction, entry_id: str, limit: int) -> list[Stored]:
@@ -178,13 +209,19 @@ def matching(tx: Transaction, docs: Sequence[int], filters: Filters) -> dict[int
 
 def insert(tx: Transaction, entry: Entry, doc: int, used_at: int | None = None) -> None:
     """Store a new entry's row; the caller writes names, log and index. Without `used_at` its age is unknown."""
-    tx.run("entries.insert", **to_columns(entry, doc), used_at=used_at)
+    tx.send("entries.insert", **to_columns(entry, doc), used_at=used_at)
+
+
+def insert_all(tx: Transaction, added: Iterable[Entry], first: int, used_at: int) -> None:
+    """Store the rows of new entries, whose document numbers follow each other from `first`."""
+    rows = ((tx.agent, *to_row(entry, doc), used_at) for doc, entry in enumerate(added, first))
+    tx.load("entries", ("agent", *COLUMNS, "used_at"), rows)
 
 
 def update(tx: Transaction, entry: Entry, doc: int) -> None:
     """Store the fields that a write may change."""
     values = to_columns(entry, doc)
-    tx.run("entries.update", **{name: values[name] for name in ("id", *WRITTEN)})
+    tx.send("entries.update", **{name: values[name] for name in ("id", *WRITTEN)})
 
 
 def adjust(tx: Transaction, entry: Entry) -> None:
@@ -280,9 +317,16 @@ def record(
     entry_id: str,
     before: Mapping[str, Any] | None,
     after: Mapping[str, Any] | None,
+    tags: Sequence[str] | None = None,
 ) -> None:
-    """Append one row to the operation log without building a Revision."""
-    tx.run(
+    """Append one row to the operation log without building a Revision.
+
+    For an addition, `tags` are the concept tags of its content, if the caller knows them.
+    """
+    logged = None
+    if after:
+        logged = additions.to_log(after, at, tags) if operation == "add" else to_json(after)
+    tx.send(
         "operations.insert",
         seq=seq,
         at=at,
@@ -290,8 +334,20 @@ def record(
         operation=operation,
         entry_id=entry_id,
         before=to_json(before) if before else None,
-        after=to_json(after) if after else None,
+        after=logged,
     )
+
+
+def record_additions(tx: Transaction, added: Iterable[Entry], first: int, *, at: int, actor: str) -> None:
+    """Append a row for each new entry to the operation log, from the sequence number `first` on.
+
+    Their concept tags are those of their content.
+    """
+    rows = (
+        (tx.agent, seq, at, actor, "add", entry.id, None, additions.to_log(snapshot(entry), at, entry.concept_tags))
+        for seq, entry in enumerate(added, first)
+    )
+    tx.load("operations", ("agent", *_LOG_COLUMNS), rows)
 
 
 def revisions(tx: Transaction, entry_id: str, *, legible: bool = False) -> list[Revision]:
@@ -318,6 +374,40 @@ def revision_rows(tx: Transaction, ids: Sequence[str]) -> dict[str, list[Row]]:
 def logged_after(tx: Transaction, seq: int, limit: int) -> list[Revision]:
     """Return a page of the operation log in order, after that sequence number."""
     return [_revision(row) for row in tx.all("operations.after", seq=seq, limit=limit)]
+
+
+def last_before(tx: Transaction, last: int, at: int) -> int:
+    """Return the sequence number of the last operation before that time, or 0; `last` is that of the last operation.
+
+    It is found by bisection, because sequence numbers follow the clock.
+    """
+    low, high = 0, last  # operations up to `low` are earlier, those after `high` are not
+    while low < high:
+        row = tx.one("operations.first_from", seq=(low + high + 1) // 2)
+        if row is not None and row[1] < at:
+            low = row[0]
+        else:
+            high = (low + high + 1) // 2 - 1
+    return low
+
+
+def logged_newest(tx: Transaction, seq: int, limit: int) -> list[Revision]:
+    """Return the newest operations after that sequence number, newest first."""
+    return [_revision(row) for row in tx.all("operations.newest", seq=seq, limit=limit)]
+
+
+def added_after(tx: Transaction, seq: int, ids: Sequence[str]) -> set[str]:
+    """Return the entries of a list that were added after the operation with that sequence number."""
+    found = set[str]()
+    for start in range(0, len(ids), CHUNK):
+        found.update(row[0] for row in tx.all("operations.added_of", seq=seq, ids=ids[start : start + CHUNK]))
+    return found
+
+
+def count_added(tx: Transaction, seq: int, *, transcripts: bool) -> int:
+    """Return the number of existing entries that were added after the operation with that sequence number."""
+    ((found,),) = tx.all("operations.count_added", seq=seq, transcripts=int(transcripts))
+    return int(found)
 
 
 def last_removal(tx: Transaction, entry_id: str) -> Revision | None:
@@ -347,9 +437,7 @@ def removed_id(tx: Transaction, target: str, *, living: bool = True) -> str | No
 def _revision(row: Row) -> Revision:
     seq, at, actor, operation, entry_id, before, after_ = row
     try:
-        values = [json.loads(text) if text else {} for text in (before, after_)]
-        if not all(isinstance(value, dict) for value in values):
-            raise ValueError("not a JSON object")
+        values = [additions.of_log(text, at) for text in (before, after_)]
     except ValueError as error:
         raise Corrupt(f"operation {seq} on entry {entry_id} cannot be read ({error}); restore a backup") from error
     return Revision(
@@ -359,16 +447,23 @@ def _revision(row: Row) -> Revision:
 
 def of_rows(tx: Transaction, rows: Sequence[Row]) -> list[Stored]:
     """Build entries, with their names, from rows of COLUMNS; raise Corrupt if a row is invalid."""
-    if not rows:
-        return []
+    named = (
+        name
+        for start in range(0, len(rows), CHUNK)
+        for name in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]])
+    )
+    return _named(rows, named)
+
+
+def _named(rows: Sequence[Row], named: Iterable[Row]) -> list[Stored]:
+    """Build entries from rows of COLUMNS and the rows of their names."""
     names: dict[str, str] = {}
     aliases: dict[str, list[str]] = {}
-    for start in range(0, len(rows), CHUNK):
-        for entry_id, name, canonical in tx.all("names.of", ids=[row[0] for row in rows[start : start + CHUNK]]):
-            if canonical:
-                names[entry_id] = name
-            else:
-                aliases.setdefault(entry_id, []).append(name)
+    for entry_id, name, canonical in named:
+        if canonical:
+            names[entry_id] = name
+        else:
+            aliases.setdefault(entry_id, []).append(name)
     return [_entry(row, names.get(row[0]), aliases.get(row[0], ())) for row in rows]
 
 

@@ -11,7 +11,16 @@ from pathlib import Path
 if sys.platform != "win32":
     import fcntl
 
-__all__ = ["alone_in", "new_file", "new_folder", "publish", "remove_leftovers", "sync_file", "sync_folder"]
+__all__ = [
+    "alone_in",
+    "keep_out_of_git",
+    "new_file",
+    "new_folder",
+    "publish",
+    "remove_leftovers",
+    "sync_file",
+    "sync_folder",
+]
 
 _LEFTOVER = re.compile(r"\..+\.[0-9a-f]{32}\.new", re.DOTALL)
 _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK)
@@ -46,14 +55,14 @@ def new_folder(target: Path) -> Iterator[Path]:
             try:
                 folder.rmdir()  # a created parent that stayed empty
             except OSError:
-                _keep_out_of_git(folder)
+                keep_out_of_git(folder)
 
 
-def _keep_out_of_git(folder: Path) -> None:
-    """Give a new `.recollect` a .gitignore, so that the memory of a project is not committed with it by accident."""
+def keep_out_of_git(folder: Path) -> None:
+    """Give a `.recollect` that has none a .gitignore, so that the memory of a project is not committed by accident."""
     if folder.name == ".recollect":
-        with suppress(OSError):
-            (folder / ".gitignore").write_text("*\n", encoding="utf-8")
+        with suppress(OSError), (folder / ".gitignore").open("x", encoding="utf-8") as file:
+            file.write("*\n")
 
 
 @contextmanager

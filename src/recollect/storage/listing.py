@@ -14,7 +14,7 @@ from recollect.storage.columns import filter_values
 from recollect.storage.database import Transaction
 from recollect.storage.entries import CHUNK
 
-__all__ = ["merged", "numbers", "page", "trash"]
+__all__ = ["count", "merged", "numbers", "page", "trash"]
 
 _AFTER_ALL = "\U0010ffff" * (NAME_LENGTH + 1)
 """Greater than every name."""
@@ -24,8 +24,7 @@ def page(tx: Transaction, wanted: ListPage, filters: Filters) -> list[Entry]:
     """Return the entries of a page."""
     sort, descending, limit = wanted.sort, wanted.descending, wanted.limit
     after = wanted.after or _start(sort, descending)
-    values = filter_values(filters) | {"conversation": filters.conversation, "channel": filters.channel}
-    values["tag"] = json.dumps(filters.tags[0], ensure_ascii=False) if filters.tags else None
+    values = _values(filters)
     found: list[Entry] = []
     if sort is not Sort.NAME or after.key is not None:
         query = f"listing.{sort}_{'down' if descending else 'up'}"
@@ -36,6 +35,12 @@ def page(tx: Transaction, wanted: ListPage, filters: Filters) -> list[Entry]:
             tx, "listing.unnamed", values, tags=set(filters.tags), sort=sort, after=after, limit=limit - len(found)
         )
     return found
+
+
+def count(tx: Transaction, filters: Filters, most: int) -> int:
+    """Return how many entries a list with these filters has, without tags; counting stops at `most`."""
+    ((found,),) = tx.all("listing.count", **_values(filters), limit=most)
+    return int(found)
 
 
 def numbers(tx: Transaction, category: Category) -> dict[str, tuple[int | None, int]]:
@@ -58,6 +63,16 @@ def merged(found: Sequence[Entry], wanted: ListPage) -> list[Entry]:
         return sorted(found, key=lambda entry: _key(entry, wanted.sort), reverse=down)[: wanted.limit]
     named = sorted((one for one in found if one.name is not None), key=lambda one: one.name or "", reverse=down)
     return (named + sorted((one for one in found if one.name is None), key=lambda one: one.id))[: wanted.limit]
+
+
+def _values(filters: Filters) -> dict[str, Any]:
+    return filter_values(filters) | {
+        "conversation": filters.conversation,
+        "channel": filters.channel,
+        "tag": json.dumps(filters.tags[0], ensure_ascii=False) if filters.tags else None,
+        "recalled": None if filters.recalled is None else int(filters.recalled),
+        "embedded": None if filters.embedded is None else int(filters.embedded),
+    }
 
 
 def _key(entry: Entry, sort: Sort) -> tuple[Any, str]:

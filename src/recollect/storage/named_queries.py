@@ -6,7 +6,7 @@ They are written once, in the SQL that SQLite and PostgreSQL share: parameters a
 
 import json
 import re
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -69,16 +69,35 @@ def expand(query: str, values: dict[str, Any], long_list: str | None = None) -> 
 
     If the database can read a list from JSON, `long_list` is the SQL that does so: a long list becomes one parameter.
     """
-    sql, lists, literals = _parsed(query)
+    _, lists, literals = _parsed(query)
+    items = {name: list(values.pop(name)) for name in lists}
+    # A size of -1 is a list in one parameter.
+    sizes = [-1 if long_list is not None and len(found) > FEW else len(found) for found in items.values()]
+    sql = _with_lists(query, tuple(sizes), long_list)
     for name in literals:
         sql = sql.replace(f":{name}!", str(int(values.pop(name))))
-    for name in lists:
-        items = list(values.pop(name))
-        if long_list is not None and len(items) > FEW:
-            sql = sql.replace(f":{name}*", long_list.format(name))
-            values[name] = json.dumps(items)
-            continue
-        # An empty list must match nothing; `IN (NULL)` does that on both databases.
-        sql = sql.replace(f":{name}*", ", ".join(f":{name}_{i}" for i in range(len(items))) or "NULL")
-        values.update((f"{name}_{i}", item) for i, item in enumerate(items))
+    for (name, found), size in zip(items.items(), sizes, strict=True):
+        if size < 0:
+            values[name] = json.dumps(found)
+        else:
+            values.update(zip(_parameters(name, size), found, strict=True))
     return sql, values
+
+
+@lru_cache(maxsize=512)
+def _with_lists(query: str, sizes: tuple[int, ...], long_list: str | None) -> str:
+    """Return the SQL of a named query for lists of these sizes. Cached, because it is on the path of every search."""
+    sql, lists, _ = _parsed(query)
+    for name, size in zip(lists, sizes, strict=True):
+        if size < 0 and long_list is not None:
+            sql = sql.replace(f":{name}*", long_list.format(name))
+        else:
+            # An empty list must match nothing; `IN (NULL)` does that on both databases.
+            sql = sql.replace(f":{name}*", ", ".join(f":{one}" for one in _parameters(name, size)) or "NULL")
+    return sql
+
+
+@lru_cache(maxsize=512)
+def _parameters(name: str, size: int) -> tuple[str, ...]:
+    """Return the names of the parameters of a list."""
+    return tuple(f"{name}_{i}" for i in range(size))

@@ -2,18 +2,34 @@
 
 from collections import Counter
 
-from recollect.model.stats import AgentStats, ByDay
+from recollect.model.stats import AgentCounts, AgentStats, ByDay
 from recollect.storage.counters import Counters
 from recollect.storage.database import Transaction
 from recollect.storage.history import Journal
 
-__all__ = ["DAYS", "of_agent"]
+__all__ = ["DAYS", "counts_of_agent", "of_agent"]
 
 DAY = 86_400_000
 DAYS = 90
 """Number of days covered by the counts per day."""
+ALL = 1 << 62
+"""A limit that leaves nothing out."""
 SOURCES = 50
 """Maximum number of sources to list; sources are free text, so their number is unbounded."""
+
+
+def counts_of_agent(tx: Transaction, workspace: str) -> AgentCounts:
+    """Return how much one agent has, from its counters."""
+    ((conversations,),) = tx.all("stats.conversation_count")
+    changes = [at for query in ("last_operation_at", "last_event_at") for (at,) in tx.all(f"stats.{query}")]
+    return AgentCounts(
+        workspace=workspace,
+        agent=tx.agent,
+        entries=Counters.get(tx).live,
+        conversations=conversations,
+        events=Journal.get(tx).events,
+        last_change=max(changes, default=None),
+    )
 
 
 def of_agent(tx: Transaction, workspace: str | None, now: int) -> AgentStats:
@@ -39,6 +55,8 @@ def of_agent(tx: Transaction, workspace: str | None, now: int) -> AgentStats:
         reminders=_one(tx, "stats.reminders"),
         trash=_one(tx, "stats.trash"),
         vectors=_one(tx, "stats.vectors"),
+        vectors_missing=_one(tx, "overview.vectors_missing", limit=ALL),
+        review=_one(tx, "overview.open_pairs", limit=ALL, now=now),
         operations=Counters.get(tx).operations,
         entries_by_day=_by_day(tx, "stats.entries_by_day", now),
         events_by_day=_by_day(tx, "stats.events_by_day", now),
@@ -46,8 +64,8 @@ def of_agent(tx: Transaction, workspace: str | None, now: int) -> AgentStats:
     )
 
 
-def _one(tx: Transaction, query: str) -> int:
-    row = tx.one(query)
+def _one(tx: Transaction, query: str, **values: int) -> int:
+    row = tx.one(query, **values)
     return int(row[0]) if row else 0
 
 

@@ -45,6 +45,10 @@ ON CONFLICT (agent, key) DO NOTHING
 -- name: request
 SELECT fingerprint, status, body, headers FROM requests WHERE agent = :agent AND key = :key
 
+-- name: request_resume
+UPDATE requests SET created_at = :at, status = NULL
+WHERE agent = :agent AND key = :key AND (status = 0 OR status IS NULL AND created_at <= :before)
+
 -- name: request_finish
 UPDATE requests SET status = :status, headers = :headers,
     body = CASE WHEN body IS NULL OR :harmless = 1 THEN :body END

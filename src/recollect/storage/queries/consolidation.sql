@@ -3,12 +3,12 @@
 -- part: tidied
 kind = 'note' AND lifetime = 'short_term' AND scope <> 'conversation' AND closed_at IS NULL
     AND NOT EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
-    AND NOT EXISTS (
-        SELECT 1 FROM operations
+    AND (
+        SELECT count(*) FROM operations
         WHERE operations.agent = :agent AND operation = 'remove' AND seq IN (
             SELECT own.seq FROM operations AS own WHERE own.agent = :agent AND own.entry_id = entries.id
         )
-    )
+    ) = 0
 
 -- name: page
 SELECT id, scope, channel_id, category, content, importance, created_at, access_count, origin, used_at FROM entries

@@ -39,6 +39,10 @@ SELECT id FROM entries WHERE agent = :agent LIMIT 1
 SELECT {entry_columns}
 FROM entries WHERE agent = :agent AND id IN (:ids*)
 
+-- name: by_name
+SELECT {entry_columns}
+FROM entries WHERE agent = :agent AND id = (SELECT entry_id FROM names WHERE agent = :agent AND name = :name)
+
 -- name: by_docs
 SELECT {entry_columns}
 FROM entries WHERE agent = :agent AND doc IN (:docs*)
@@ -59,6 +63,9 @@ WHERE agent = :agent AND doc IN (:docs*) AND {entry_filters}
         CAST(:private AS INTEGER) = 1 OR kind <> 'note' OR (source = 'conversation' AND conversation_id IS NOT NULL)
         OR EXISTS (SELECT 1 FROM names WHERE names.agent = :agent AND names.entry_id = entries.id)
     )
+
+-- name: of_categories
+SELECT doc FROM entries WHERE agent = :agent AND category IN (:categories*) LIMIT :limit
 
 -- name: after_id
 SELECT {entry_columns}

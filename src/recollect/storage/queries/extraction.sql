@@ -37,12 +37,12 @@ closed_at IS NULL AND replace(content, '[ ]', '') = content
         SELECT 1 FROM promotions
         WHERE promotions.agent = :agent AND promotions.entry_id = entries.id AND promotions.phase = 'deep'
     )
-    AND NOT EXISTS (
-        SELECT 1 FROM operations
+    AND (
+        SELECT count(*) FROM operations
         WHERE operations.agent = :agent AND operation = 'remove' AND seq IN (
             SELECT own.seq FROM operations AS own WHERE own.agent = :agent AND own.entry_id = entries.id
         )
-    )
+    ) = 0
 
 -- name: crowded
 SELECT category, count(*), sum(CASE WHEN source = 'shelve' THEN 0 ELSE 1 END) FROM entries

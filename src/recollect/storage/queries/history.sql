@@ -99,10 +99,7 @@ SELECT conversation_id, MIN(seq) FROM events WHERE agent = :agent AND conversati
 GROUP BY conversation_id ORDER BY conversation_id LIMIT :limit
 
 -- name: last
-SELECT status, ending, (
-    SELECT hash FROM events WHERE events.agent = :agent AND conversation_id = :id ORDER BY seq DESC LIMIT 1
-)
-FROM conversations WHERE agent = :agent AND id = :id
+SELECT hash FROM events WHERE agent = :agent AND conversation_id = :id ORDER BY seq DESC LIMIT 1
 
 -- name: standing
 SELECT status, ending FROM conversations WHERE agent = :agent AND id = :id
@@ -133,6 +130,15 @@ FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq > :
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND conversation_id = :conversation AND seq < :before ORDER BY seq DESC LIMIT :limit
 
+-- name: chat_conversations
+SELECT id FROM conversations WHERE agent = :agent AND chat_id = :chat_id ORDER BY started_at DESC, id DESC
+
+-- Type and content only of events without a payload: readers of the others need nothing but the payload.
+-- name: payloads_back
+SELECT seq, erased_at, CASE WHEN payload = '' THEN type END, CASE WHEN payload = '' THEN content END, payload FROM events
+WHERE agent = :agent AND conversation_id = :conversation AND seq < :before AND type <> 'CompactMarker'
+ORDER BY seq DESC LIMIT :limit
+
 -- In two steps, because SQLite would otherwise scan all events of the other lane.
 -- name: events_of_lane
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
@@ -160,7 +166,7 @@ SELECT DISTINCT content FROM events
 WHERE agent = :agent AND conversation_id = :conversation AND lane || '' = :lane AND seq < :before
     AND content IN (:contents*)
 
--- name: told_after
+-- name: sent_after
 SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND type <> 'CompactMarker' AND seq IN (
     SELECT seq FROM events WHERE agent = :agent AND conversation_id = :conversation AND lane = :lane AND seq > :after
 ) LIMIT 1
@@ -192,6 +198,10 @@ FROM events WHERE agent = :agent AND conversation_id = :conversation AND type = 
 -- name: events_by_seq
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at
 FROM events WHERE agent = :agent AND seq IN (:seqs*) ORDER BY seq
+
+-- name: contents
+-- The order makes SQLite look up each number; without it, it reads all events of the agent.
+SELECT seq, content FROM events WHERE agent = :agent AND seq IN (:seqs*) ORDER BY seq
 
 -- name: journal_after
 SELECT seq, id, conversation_id, lane, type, content, payload, tool_call_id, hash, previous, created_at, erased_at

@@ -11,6 +11,22 @@ SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (
 )
 ORDER BY entry_id, canonical DESC, name
 
+-- name: of_docs
+SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (
+    SELECT name FROM names WHERE agent = :agent AND entry_id IN (
+        SELECT id FROM entries WHERE entries.agent = :agent AND doc IN (:docs*)
+    )
+)
+ORDER BY entry_id, canonical DESC, name
+
+-- name: of_name
+SELECT entry_id, name, canonical FROM names WHERE agent = :agent AND name IN (
+    SELECT name FROM names WHERE agent = :agent AND entry_id = (
+        SELECT entry_id FROM names WHERE agent = :agent AND name = :name
+    )
+)
+ORDER BY entry_id, canonical DESC, name
+
 -- name: bind
 INSERT INTO names (agent, name, entry_id, canonical) VALUES (:agent, :name, :entry_id, :canonical)
 ON CONFLICT (agent, name) DO UPDATE SET entry_id = excluded.entry_id, canonical = excluded.canonical

@@ -56,5 +56,24 @@ WHERE agent = :agent AND (replace(before, :probe, '') <> before OR replace(after
 SELECT seq, at, actor, operation, entry_id, before, after FROM operations
 WHERE agent = :agent AND seq > :seq ORDER BY seq LIMIT :limit
 
+-- name: first_from
+SELECT seq, at FROM operations WHERE agent = :agent AND seq >= :seq ORDER BY seq LIMIT 1
+
+-- name: newest
+SELECT seq, at, actor, operation, entry_id, before, after FROM operations
+WHERE agent = :agent AND seq > :seq ORDER BY seq DESC LIMIT :limit
+
+-- The entries of a list that were added after an operation.
+-- name: added_of
+SELECT entry_id FROM operations
+WHERE agent = :agent AND seq > :seq AND operation = 'add' AND entry_id IN (:ids*)
+
+-- The existing entries that were added after an operation; pieces of transcripts only if they are asked for.
+-- name: count_added
+SELECT count(DISTINCT operations.entry_id) FROM operations
+JOIN entries ON entries.agent = :agent AND entries.id = operations.entry_id
+WHERE operations.agent = :agent AND operations.seq > :seq AND operations.operation = 'add'
+    AND (CAST(:transcripts AS INTEGER) = 1 OR entries.kind = 'note' AND replace(entries.tags, '"auto-handoff"', '') = entries.tags)
+
 -- name: count
 SELECT count(*) FROM operations WHERE agent = :agent

@@ -32,6 +32,11 @@ WHERE agent = :agent AND id < :before AND (CAST(:resolved AS INTEGER) = 1 OR res
     )
 ORDER BY id DESC LIMIT :limit
 
+-- name: open_of_docs
+SELECT id, older_id, newer_id FROM reviews
+WHERE agent = :agent AND resolved_at IS NULL
+    AND older_id IN (SELECT entries.id FROM entries WHERE entries.agent = :agent AND doc IN (:docs*))
+
 -- name: open_older
 SELECT id, older_id, newer_id, relation, reason FROM reviews
 WHERE agent = :agent AND older_id IN (:ids*) AND resolved_at IS NULL

@@ -1,5 +1,14 @@
 -- Counts over all rows of an agent; run occasionally, never on the hot path of a read or a write.
 
+-- name: conversation_count
+SELECT count(*) FROM conversations WHERE agent = :agent
+
+-- name: last_operation_at
+SELECT at FROM operations WHERE agent = :agent ORDER BY seq DESC LIMIT 1
+
+-- name: last_event_at
+SELECT created_at FROM events WHERE agent = :agent ORDER BY seq DESC LIMIT 1
+
 -- name: entries
 SELECT kind, category, lifetime, scope, source, count(*) FROM entries WHERE agent = :agent
 GROUP BY kind, category, lifetime, scope, source

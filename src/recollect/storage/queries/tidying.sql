@@ -20,12 +20,12 @@ WHERE agent = :agent AND scope = 'conversation' AND id > :after AND id < :writte
         SELECT 1 FROM conversations WHERE conversations.agent = :agent AND conversations.id = entries.conversation_id
             AND status = 'active'
     )
-    AND NOT EXISTS (
-        SELECT 1 FROM operations
+    AND (
+        SELECT count(*) FROM operations
         WHERE operations.agent = :agent AND operation = 'remove' AND seq IN (
             SELECT own.seq FROM operations AS own WHERE own.agent = :agent AND own.entry_id = entries.id
         )
-    )
+    ) = 0
 ORDER BY entries.id LIMIT :limit
 
 -- Entries in the trash, except those that a job removed. If an agent has the name of a job, its removals never expire.
