@@ -14,6 +14,8 @@ from recollect.model.vault import SyncReport
 from recollect.vault.links import Link, links, targets
 from recollect.vault.sync import ACTOR, Vault
 
+pytestmark = pytest.mark.directory
+
 NOW = "2026-01-01T00:00"
 ON_A_FILE = pytest.mark.parametrize("location", ["file"], indirect=True)
 """For what is about files and folders only, whatever the database is."""

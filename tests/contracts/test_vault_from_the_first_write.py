@@ -13,6 +13,8 @@ import recollect
 from recollect.clock import FixedClock
 from recollect.vault.files import LEFTOVER, remove_leftovers
 
+pytestmark = pytest.mark.directory
+
 if TYPE_CHECKING:
     from recollect.home import Home
     from recollect.memory import Memory

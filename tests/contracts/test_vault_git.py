@@ -11,8 +11,10 @@ import pytest
 
 import recollect
 from recollect import ConfigError, Conflict, Corrupt, FixedClock, Home, Invalid, Memory, Unavailable
-from recollect.vault.git import Checkpoint, History, Repository, checkpoint_subject, close_message, dream_subject
+from recollect.vault.git import Checkpoint, GitHistory, Repository, checkpoint_subject, close_message, dream_subject
 from recollect.vault.sync import Vault
+
+pytestmark = pytest.mark.directory
 
 pytest.importorskip("pygit2", reason="pygit2 is not installed; it comes with recollect[git]")
 
@@ -101,7 +103,7 @@ def test_a_checkpoint_says_what_it_made_or_why_not(repository: Repository, folde
 def test_history_gives_the_newest_first_and_the_difference_on_request(
     repository: Repository, folder: Path, clock: FixedClock
 ) -> None:
-    assert repository.history() == History(commits=())
+    assert repository.history() == GitHistory(commits=())
     repository.open_or_init()
     for number in range(3):
         clock.advance(60_000)
@@ -241,7 +243,7 @@ def test_a_vault_in_one_repository_and_one_without_git(tmp_path: Path, clock: Fi
         off = vault_of(home, tmp_path / "other", clock, None)
         assert off.checkpoint("ana").skipped
         assert off.commit("ana", "x") is None
-        assert off.history("ana") == History(commits=())
+        assert off.history("ana") == GitHistory(commits=())
         with pytest.raises(ConfigError):
             vault_of(home, tmp_path, clock, "always")
         (tmp_path / "third").mkdir()
@@ -259,7 +261,7 @@ def test_agents_that_share_a_repository_see_and_commit_their_own_files_only(tmp_
             vault.sync(agent)
         assert vault.checkpoint("bob", "the secret of bob").oid
         assert files_of(folder) == [".gitattributes", ".gitignore", "bob/decisions.md"]
-        assert vault.history("ana") == History(commits=())
+        assert vault.history("ana") == GitHistory(commits=())
         for number in (1, 2):
             home.agent("ana").remember(f"Use HTTP/{number}.", category="decisions")
             home.agent("bob").remember(f"Mackerel number {number}.", category="decisions")
@@ -352,9 +354,9 @@ def test_every_dream_is_a_commit_with_its_diary(live: Home, clock: FixedClock) -
     assert files_of(live.vault().folder / "ben") == [".gitattributes", ".gitignore", "DREAMS.md", "lessons.md"]
 
 
-@pytest.mark.parametrize(("trouble", "told"), [("index.lock", "git cannot work"), ("MERGE_HEAD", "has a merge")])
+@pytest.mark.parametrize(("trouble", "received"), [("index.lock", "git cannot work"), ("MERGE_HEAD", "has a merge")])
 def test_git_in_trouble_fails_no_dream_and_no_ending(
-    live: Home, clock: FixedClock, caplog: pytest.LogCaptureFixture, trouble: str, told: str
+    live: Home, clock: FixedClock, caplog: pytest.LogCaptureFixture, trouble: str, received: str
 ) -> None:
     live.vault().checkpoint("ana")
     (live.vault().folder / "ana" / ".git" / trouble).write_text(f"{live.vault().history('ana').commits[0].oid}\n")
@@ -363,7 +365,7 @@ def test_git_in_trouble_fails_no_dream_and_no_ending(
     with caplog.at_level(logging.WARNING, "recollect.vault"):
         assert mem.conversations.get(talked(mem)).end().handoff is not None
         assert live.jobs.run("dream").error is None
-    assert caplog.text.count(told) == 2
+    assert caplog.text.count(received) == 2
     assert subjects(live)[0] == "checkpoint: manual"
 
 
@@ -408,8 +410,8 @@ def test_the_receipt_of_an_erasure_names_the_commits_that_still_hold_the_text(li
     mem.remember("Another day", category="decisions")
     vault.checkpoint("ana")
     receipt = mem.forget("secret", erase=True)
-    (told,) = [line for line in receipt.remaining if "git" in line]
-    assert told.startswith(f"2 commits of the git repository in {vault.folder / 'ana'} still hold")
+    (received,) = [line for line in receipt.remaining if "git" in line]
+    assert received.startswith(f"2 commits of the git repository in {vault.folder / 'ana'} still hold")
     assert "mackerel" not in (vault.folder / "ana" / "decisions.md").read_text()
     harmless = mem.remember("Nobody has committed this one", category="decisions")
     assert not [line for line in mem.forget(harmless.id, erase=True).remaining if "git" in line]
@@ -418,5 +420,5 @@ def test_the_receipt_of_an_erasure_names_the_commits_that_still_hold_the_text(li
 def test_a_repository_that_cannot_be_read_is_reported_in_the_receipt(live: Home) -> None:
     mem = live.agent("ana")
     (live.vault().folder / "ana" / ".git").mkdir(parents=True)
-    (told,) = [line for line in mem.forget(mem.list()[0].id, erase=True).remaining if "git" in line]
-    assert "could not be looked through" in told
+    (received,) = [line for line in mem.forget(mem.list()[0].id, erase=True).remaining if "git" in line]
+    assert "could not be looked through" in received

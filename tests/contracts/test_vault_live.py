@@ -13,6 +13,8 @@ import recollect
 from recollect import Add, ConfigError, FixedClock, Home, RecollectError, Unavailable, Write
 from recollect.model.vault import SyncReport
 
+pytestmark = pytest.mark.directory
+
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:

@@ -12,6 +12,8 @@ import pytest
 import recollect
 from recollect.vault.files import LeftAlone, opened, read_bytes, replace_file
 
+pytestmark = pytest.mark.directory
+
 if TYPE_CHECKING:
     from recollect.home import Home
     from recollect.memory import Memory
@@ -70,7 +72,14 @@ TRICKS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "trick"), TRICKS)
+@pytest.mark.parametrize(  # how files are opened does not depend on the database
+    ("location", "name", "trick"),
+    [
+        *(("file", name, trick) for name, trick in TRICKS),
+        *((location, "ana/SOUL.md", link_to_a_file) for location in ("directory", "postgres")),
+    ],
+    indirect=["location"],
+)
 def test_no_prompt_holds_what_is_outside_the_vault(
     shown: Home, folder: Path, tmp_path: Path, name: str, trick: Callable[[Path, Path], None]
 ) -> None:

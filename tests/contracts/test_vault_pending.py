@@ -13,6 +13,8 @@ import recollect
 from recollect import Add, Home
 from recollect.vault import sync
 
+pytestmark = pytest.mark.directory
+
 
 @pytest.fixture
 def slow(monkeypatch: pytest.MonkeyPatch) -> None:

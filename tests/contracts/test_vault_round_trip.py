@@ -30,22 +30,24 @@ def as_written(content: bytes) -> bytes:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("location", ["file"], indirect=True)
-def test_a_round_trip_of_a_vault_changes_no_byte_of_what_a_person_wrote(location: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("location", "notes"), [("file", NOTES), ("postgres", NOTES // 4)], indirect=["location"])
+def test_a_round_trip_of_a_vault_changes_no_byte_of_what_a_person_wrote(
+    location: str, notes: int, tmp_path: Path
+) -> None:
     first, second = tmp_path / "first", tmp_path / "second"
-    written = write_obsidian_vault(first / "ana", NOTES)
+    written = write_obsidian_vault(first / "ana", notes)
     with recollect.open(location, settings=SETTINGS, vault=first) as home:
         report = home.vault().sync()
         assert {problem.message for problem in report.problems} <= {
             "line 5: the value of importance is not valid and is ignored",
             "line 4: the value of importance is not valid and is ignored",
         }
-        assert report.added == len(written) == NOTES
+        assert report.added == len(written) == notes
         assert {path: as_written(content) for path, content in markdown(first / "ana")} == written
         assert not home.vault().sync().changed
         taken_in = dict(markdown(first / "ana"))
     with recollect.open(location, settings=SETTINGS, vault=second) as home:
-        assert len(home.vault().sync().written) == NOTES
+        assert len(home.vault().sync().written) == notes
         exported = dict(markdown(second / "ana"))
         assert sorted(exported.values()) == sorted(taken_in.values())
         assert not home.vault().sync()

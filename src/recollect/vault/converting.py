@@ -3,28 +3,31 @@
 The database has every note with its front matter, so a conversion is: read all edits, record the new layout in the
 folder, write the files of the new layout, and delete those of the old one that hold nothing else. Each step can be
 repeated, so a conversion that was killed is finished by running it again. A file that cannot be read, or was edited
-since, stays and is reported.
+meanwhile, is kept and reported.
 """
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from recollect.engine.agent_store import Store
 from recollect.model.entry import Category
 from recollect.model.vault import Problem
+from recollect.storage import entries
 from recollect.storage.database import Transaction
 from recollect.vault.files import Edited, LeftAlone, read_bytes, remove_file, replace_file
 from recollect.vault.markdown import File, parse
+from recollect.vault.note_file import stem_of
 from recollect.vault.note_merging import note_files
 from recollect.vault.state import digest, known_notes, known_state, of_block
 
-__all__ = ["OldFile", "category_files", "note_files_of", "remove_old"]
+__all__ = ["OldFile", "category_files", "former_paths", "note_files_of", "remove_old"]
 
 
 @dataclass(frozen=True, slots=True)
 class OldFile:
-    """A file of the old layout: its bytes, and what of them is not a note and remains."""
+    """A file of the old layout: its bytes, and the part that is not a note and is kept."""
 
     path: str
     raw: bytes = b""
@@ -77,8 +80,33 @@ def note_files_of(store: Store, folder: Path, vault_id: str) -> Iterator[OldFile
             yield OldFile(path, raw, problem="" if same else "it has text that is not stored; sync, and convert again")
 
 
+def former_paths(store: Store, folder: Path, vault_id: str) -> dict[str, str]:
+    """Return the paths, by entry id, that an agent's notes had when it last had one file per note.
+
+    Only digests of the paths are stored, so the file name of each note is tried in each folder that still exists.
+    """
+    with store.read() as tx:
+        marks = known_notes(tx, vault_id)
+        found = [entry for entry_id in marks if (entry := entries.get(tx, entry_id)) is not None]
+    paths: dict[str, str] = {}
+    for inside in _folders(folder, store.agent):
+        for entry in found:
+            stems = {stem_of(entry), PurePosixPath(entry.name or "-").name}
+            for path in (f"{inside}/{stem}.md" for stem in stems):
+                if digest(path.encode(errors="replace")) == marks[entry.id].path:
+                    paths[entry.id] = path
+    return paths
+
+
+def _folders(root: Path, agent: str) -> Iterator[str]:
+    """Yield the paths of the folders that can have files of notes. Hidden ones are skipped, links are not followed."""
+    for inside, folders, _ in os.walk(root / agent):
+        folders[:] = [one for one in folders if not one.startswith(".")]
+        yield Path(inside).relative_to(root).as_posix()
+
+
 def remove_old(folder: Path, old: OldFile) -> Problem | None:
-    """Delete a file of the old layout, or reduce it to what is not a note; return why that is not possible."""
+    """Delete a file of the old layout, or its notes if it has other text; return the problem if that fails."""
     if old.problem:
         return Problem(old.path, old.problem)
     try:

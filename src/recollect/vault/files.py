@@ -9,11 +9,12 @@ replaced atomically.
 import os
 import re
 import stat
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import BinaryIO
+from typing import BinaryIO, TypeVar
 
 __all__ = [
     "ATTEMPTS",
@@ -22,15 +23,19 @@ __all__ = [
     "MEMORY",
     "Edited",
     "LeftAlone",
+    "StagedFile",
+    "discard_files",
     "disk_state",
     "markdown_files",
     "move_file",
     "opened",
+    "publish_files",
     "read_bytes",
     "remove_file",
     "remove_leftovers",
     "replace_file",
     "rewrite_file",
+    "stage_file",
     "sync_folders",
 ]
 
@@ -42,6 +47,8 @@ MEMORY, DIARY = "MEMORY.md", "DREAMS.md"
 """Files of dreaming in an agent's folder: the promoted notes, and one record per sweep."""
 FILE_BYTES = 64 << 20
 """Larger files are not read."""
+SYNCED_TOGETHER = 16
+"""How many files are synced to disk at the same time."""
 LEFTOVER = 3_600_000
 """Milliseconds after which a temporary file is considered abandoned by a killed writer."""
 _EDITED = "it is being edited right now; try again"
@@ -49,6 +56,7 @@ _PLAIN = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0) | getattr(os,
 _NO_WAIT = getattr(os, "O_NONBLOCK", 0)
 _FOLDER = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)
 _RELATIVE = os.open in os.supports_dir_fd
+_Item = TypeVar("_Item")
 _TEMPORARY = re.compile(r"\.[0-9a-f]{32}\..+\.tmp")
 
 
@@ -108,29 +116,88 @@ def rewrite_file(root: Path, name: str, change: Callable[[bytes], bytes]) -> boo
     return True
 
 
-def replace_file(root: Path, name: str, content: bytes, expected: bytes | None, *, sync_folder: bool = True) -> str:
-    """Replace the file if it still has the expected bytes (None: no file), else raise Edited; return its disk state.
+def replace_file(root: Path, name: str, content: bytes, expected: bytes | None) -> str:
+    """Replace the file if it still has the expected bytes (None: no file), else raise Edited; return its disk state."""
+    staged = stage_file(root, name, content, expected)
+    try:
+        publish_files(root, [staged])
+    finally:
+        discard_files(root, [staged])
+    sync_folders(root, [name])
+    return staged.state
 
-    Without `sync_folder`, the caller makes the new name durable with `sync_folders`.
-    """
+
+@dataclass(frozen=True, slots=True)
+class StagedFile:
+    """A new version of a file under a temporary name."""
+
+    name: str
+    temporary: str
+    expected: bytes | None
+    """The bytes of the version that it replaces; None if there must be no file."""
+    state: str
+    """Its disk state, which it keeps."""
+
+    @property
+    def path(self) -> str:
+        """The path of the temporary file."""
+        return str(PurePosixPath(self.name).with_name(self.temporary))
+
+
+def stage_file(root: Path, name: str, content: bytes, expected: bytes | None) -> StagedFile:
+    """Write a new version of a file for `publish_files`; raise Edited if a version is expected and there is no file."""
     root.mkdir(parents=True, exist_ok=True)
     with _folder_of(root, name, make=True) as folder:
-        temporary = f".{os.urandom(16).hex()}.{folder.last}.tmp"  # unique: concurrent writers may replace the same file
         try:
             mode = stat.S_IMODE(folder.stat(folder.last).st_mode) if expected is not None else 0o666
         except FileNotFoundError:
             raise Edited(_EDITED) from None
+        temporary = f".{os.urandom(16).hex()}.{folder.last}.tmp"  # unique: concurrent writers may replace the same file
         try:
-            state = folder.create(temporary, content, mode)
-            if read_bytes(root, name) != expected:
-                raise Edited(_EDITED)
-            folder.publish(temporary, new=expected is None)
-        finally:
-            with suppress(FileNotFoundError):
+            return StagedFile(name, temporary, expected, folder.create(temporary, content, mode))
+        except OSError:
+            with suppress(OSError):
                 os.unlink(folder.path(temporary), dir_fd=folder.fd)
-        if sync_folder:
-            folder.sync()
-    return state
+            raise
+
+
+def publish_files(root: Path, staged: Sequence[StagedFile]) -> None:
+    """Make new versions durable and give them their names; the caller makes these durable with `sync_folders`.
+
+    Raises Edited if a file does not have the expected bytes. Those before it then have their new versions.
+    """
+    _together(lambda one: _sync_file(root, one.path), staged)
+    for one in staged:
+        if read_bytes(root, one.name) != one.expected:
+            raise Edited(_EDITED)
+        with _folder_of(root, one.name) as folder:
+            folder.publish(one.temporary, new=one.expected is None)
+
+
+def discard_files(root: Path, staged: Iterable[StagedFile]) -> None:
+    """Remove the temporary files that are left of staged files."""
+    for one in staged:
+        with suppress(FileNotFoundError), _folder_of(root, one.path) as folder:
+            os.unlink(folder.path(one.temporary), dir_fd=folder.fd)
+
+
+def _together(action: Callable[[_Item], None], items: Sequence[_Item]) -> None:
+    """Run an action that waits for the disk on all items at once: a file system writes many files in one go."""
+    if len(items) < 2:
+        for item in items:
+            action(item)
+        return
+    with ThreadPoolExecutor(min(len(items), SYNCED_TOGETHER)) as pool:
+        list(pool.map(action, items))
+
+
+def _sync_file(root: Path, name: str) -> None:
+    with _folder_of(root, name) as folder:
+        at = os.open(folder.path(folder.last), os.O_RDWR | _PLAIN, dir_fd=folder.fd)
+        try:
+            os.fsync(at)
+        finally:
+            os.close(at)
 
 
 def markdown_files(root: Path, name: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -169,9 +236,12 @@ def markdown_files(root: Path, name: str) -> tuple[dict[str, str], dict[str, str
 
 def sync_folders(root: Path, names: Iterable[str]) -> None:
     """Make the names of files durable that were created, moved or removed."""
-    for folder in sorted({str(PurePosixPath(name).parent) for name in names}):
-        with suppress(FileNotFoundError), _folder_of(root, f"{folder}/*") as opened_folder:
-            opened_folder.sync()
+    _together(lambda name: _sync_folder(root, name), sorted({str(PurePosixPath(name).parent) for name in names}))
+
+
+def _sync_folder(root: Path, name: str) -> None:
+    with suppress(FileNotFoundError), _folder_of(root, f"{name}/*") as folder:
+        folder.sync()
 
 
 def remove_file(root: Path, name: str, expected: bytes) -> None:
@@ -243,12 +313,10 @@ class _Folder:
             yield file
 
     def create(self, name: str, content: bytes, mode: int) -> str:
-        """Create a file, write and fsync it; return its disk state."""
+        """Create a file and write it; return its disk state."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | _PLAIN
         with open(os.open(self.path(name), flags, mode, dir_fd=self.fd), "wb") as file:
             file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
         made = self.stat(name)
         os.utime(self.path(name), ns=(made.st_atime_ns, made.st_mtime_ns - BACKDATED), dir_fd=self.fd)
         return _state(self.stat(name))

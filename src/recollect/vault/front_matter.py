@@ -67,7 +67,7 @@ def split(text: str) -> tuple[str, str]:
             return text[: closing.end()], text[closing.end() :]
         place = _LINE.match(text, place).end()  # type: ignore[union-attr]  # it matches always
     if _KEY.match(text, opening.end()):
-        raise FrontMatterError(1, "the front matter that starts here has no closing `---` line")
+        raise FrontMatterError(1, "no closing `---` line")
     return text[:mark], text[mark:]  # the line is a thematic break
 
 

@@ -21,7 +21,7 @@ __all__ = [
     "FILE_BYTES",
     "Checkpoint",
     "Commit",
-    "History",
+    "GitHistory",
     "Repository",
     "checkpoint_subject",
     "close_message",
@@ -55,7 +55,7 @@ class Commit:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
+class GitHistory:
     """Commits, newest first; optionally the diff from the oldest of them to the newest."""
 
     commits: tuple[Commit, ...]
@@ -124,12 +124,12 @@ class Repository:
             return Checkpoint(skipped=True, reason="nothing changed since the last commit")
         return Checkpoint(oid=made.short_oid, subject=subject)
 
-    def history(self, limit: int = 10, include_diff: bool = False) -> History:
+    def history(self, limit: int = 10, include_diff: bool = False) -> GitHistory:
         """Return the newest commits, at most 100; with `include_diff` also the diff from the oldest to the newest."""
         if isinstance(limit, bool) or not isinstance(limit, int) or not 1 <= limit <= MOST:
             raise Invalid(f"the limit must be a number of commits, 1 to {MOST}; not {limit!r}")
         if not os.path.lexists(self.folder / ".git"):
-            return History(commits=())
+            return GitHistory(commits=())
         with _errors(self.folder):
             repository = self._found()
             found: list[Any] = []
@@ -140,7 +140,7 @@ class Repository:
             if include_diff and len(found) > 1:
                 patches = repository.diff(found[-1], found[0])
                 diff = "".join(patch.text or "" for patch in patches if self._holds(patch.delta.new_file.path))
-            return History(commits=tuple(map(_commit_value, found)), diff=diff)
+            return GitHistory(commits=tuple(map(_commit_value, found)), diff=diff)
 
     def _holds(self, path: str) -> bool:
         return not self._only or path.partition("/")[0] in self._only

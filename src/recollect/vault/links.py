@@ -1,7 +1,7 @@
 """Links between entries: `[[name]]`, `[[name|text]]` and `[[name#part]]` in their content, and backlinks."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from recollect import names
@@ -11,7 +11,7 @@ from recollect.model.entry import Entry
 from recollect.storage import entries
 from recollect.storage.database import Transaction
 
-__all__ = ["Link", "Links", "links", "mentioning", "renamed", "targets", "without_code"]
+__all__ = ["Link", "Links", "containing", "links", "mentioning", "outside_code", "renamed", "targets", "without_code"]
 
 _LINK = re.compile(r"\[\[([^\[\]\r\n]+)\]\]")
 _FENCED = re.compile(r"^ {0,3}(```|~~~).*?(?:^ {0,3}\1[`~]*\s*$|\Z)", re.M | re.S)
@@ -51,17 +51,18 @@ def targets(content: str) -> list[Link]:
 
 
 def renamed(content: str, old: str, new: str) -> str:
-    """Return a text in which the links to one name lead to another; display texts and parts stay, and so does code."""
+    """Return a text with the links to one name changed to another; display texts, parts and code are kept."""
+    link = re.compile(rf"(\[\[[ \t]*){re.escape(old)}(?=[ \t]*(?:\]\]|\\?\||#[^\[\]\r\n]))")
+    return outside_code(content, lambda text: link.sub(lambda found: found[1] + new, text))
+
+
+def outside_code(content: str, change: Callable[[str], str]) -> str:
+    """Apply a function to the parts of a text that are not code."""
     pieces, end = [], 0
     for code in _code(content):
-        pieces += [_relinked(content[end : code.start], old, new), content[code.start : code.stop]]
+        pieces += [change(content[end : code.start]), content[code.start : code.stop]]
         end = code.stop
-    return "".join([*pieces, _relinked(content[end:], old, new)])
-
-
-def _relinked(text: str, old: str, new: str) -> str:
-    link = re.compile(rf"(\[\[[ \t]*){re.escape(old)}(?=[ \t]*(?:\]\]|\||#[^\[\]\r\n]))")
-    return link.sub(lambda found: found[1] + new, text)
+    return "".join([*pieces, change(content[end:])])
 
 
 def without_code(content: str) -> str:
@@ -74,7 +75,7 @@ def without_code(content: str) -> str:
 
 
 def _code(content: str) -> Iterator[slice]:
-    """Yield where code is: fenced blocks, and between them inline code."""
+    """Yield the spans of code: fenced blocks, and inline code between them."""
     end = 0
     for block in _FENCED.finditer(content):
         yield from _inline_code(content, end, block.start())
@@ -100,13 +101,14 @@ def _inline_code(content: str, start: int, stop: int) -> Iterator[slice]:
 
 
 def links(stores: Sequence[Store], name_or_id: str) -> Links:
-    """Return links and backlinks of an entry, resolved by name and alias; raise NotFound if there is no such entry."""
+    """Return the links and backlinks of an entry, resolved by name and alias. Raises NotFound if it does not exist."""
     target = names.name(name_or_id, "name or id")
     known: dict[str, Entry | None] = {}
 
     def resolve(link: Link) -> Entry | None:
-        # A name may itself contain `#`, so try the whole target first.
-        for name in [f"{link.name}#{link.part}", link.name] if link.part else [link.name]:
+        # A name may itself contain `#` or `/`, so try the whole target first; the last part of a path is a file name.
+        whole = [f"{link.name}#{link.part}", link.name] if link.part else [link.name]
+        for name in filter(None, [*whole, link.name.rpartition("/")[2]]):
             if name not in known:
                 known[name] = _found(stores, name)
             if known[name] is not None:
@@ -142,15 +144,23 @@ def _found(stores: Sequence[Store], target: str) -> Entry | None:
 
 
 def _mentioning(stores: Sequence[Store], words: Sequence[str]) -> Iterator[Entry]:
-    """Yield entries that contain one of the names after `[[`, optionally with a space between."""
+    """Yield entries that contain one of the names after `[[`, optionally with a space between, or after `/`."""
     for store in stores:
         with store.read() as tx:
-            yield from mentioning(tx, words)
+            yield from containing(tx, [*_probes(words), *(f"/{word}" for word in words)])
 
 
 def mentioning(tx: Transaction, words: Sequence[str]) -> Iterator[Entry]:
     """Yield the entries of one agent that contain one of the names after `[[`, optionally with a space between."""
-    probes = [f"[[{space}{word}" for word in words for space in ("", " ")]
+    return containing(tx, _probes(words))
+
+
+def _probes(words: Sequence[str]) -> list[str]:
+    return [f"[[{space}{word}" for word in words for space in ("", " ")]
+
+
+def containing(tx: Transaction, probes: Sequence[str]) -> Iterator[Entry]:
+    """Yield the entries of one agent whose content contains one of the texts."""
     ids = sorted({entry_id for probe in probes for (entry_id,) in tx.all("entries.containing", probe=probe)})
     for start in range(0, len(ids), entries.CHUNK):
         yield from (found.entry for found in entries.stored(tx, ids[start : start + entries.CHUNK]).values())

@@ -1,7 +1,8 @@
 """The file of one note in the layout `notes`: properties in front matter, then the content, byte for byte. Pure.
 
-The front matter of a file that recollect creates shows what is stored. In a file that a person wrote, only the id is
-added; another key is added or changed only when the entry changes, and keys that recollect does not know stay.
+The front matter of a file that recollect creates shows what is stored, and its text ends with a line end. In a file
+that a person wrote, only the id is added; another key is added or changed only when the entry changes, and keys that
+recollect does not know stay.
 """
 
 import re
@@ -15,6 +16,7 @@ from recollect.errors import Invalid
 from recollect.model.entry import TAGS, Category, Entry, Origin
 from recollect.vault.front_matter import FrontMatter, FrontMatterError, Value, split
 from recollect.vault.links import without_code
+from recollect.vault.state import ACTOR
 
 __all__ = [
     "ID",
@@ -33,6 +35,7 @@ ID = "recollect_id"
 """The key of the entry's id."""
 UNCATEGORISED = "notes"
 """The folder of new files for notes without a category."""
+LINE_ENDS = ("\n", "\r")
 _TITLE_LENGTH = 60
 _TAG = re.compile(r"(?<![\w/#&])#([^\W\d_][\w/-]*)")
 _WRITTEN_ID = re.compile(rb"^" + ID.encode() + rb":[ \t]*[\"']?([0-9a-f-]{36})", re.M)
@@ -52,6 +55,12 @@ class NoteFile:
     def text(self) -> str:
         """The verbatim text of the file."""
         return self.front.text + self.body
+
+    @property
+    def newline(self) -> str:
+        """The line end of the file: that of its first line."""
+        found = re.search(r"\r\n|\r|\n", self.text)
+        return found[0] if found else "\n"
 
     @property
     def entry_id(self) -> str | None:
@@ -158,7 +167,14 @@ class NoteFile:
             changes["aliases"] = (*_list(self.front, "aliases"), *missing)
         if "updated" in self.front and self.moment("updated") is not None:
             changes["updated"] = iso(entry.updated_at)
-        return replace(self._with(changes), body=entry.content)
+        ended = entry.source != ACTOR or self.body.endswith(LINE_ENDS)
+        return replace(self._with(changes), body=_ended(entry.content, self.newline) if ended else entry.content)
+
+    def content_of(self, entry: Entry) -> str:
+        """Return the content that the file states: its text, without the line end that `showing` adds."""
+        if entry.source == ACTOR or entry.content.endswith(LINE_ENDS):
+            return self.body
+        return re.sub(r"(?:\r\n|\r|\n)\Z", "", self.body)
 
     def titled(self, old: str | None, new: str) -> "NoteFile":
         """Return the file after a rename: a title that was the old name becomes the new one."""
@@ -167,8 +183,7 @@ class NoteFile:
     def _with(self, changes: dict[str, Value]) -> "NoteFile":
         if not changes:
             return self
-        line_end = re.search(r"\r\n|\r|\n", self.text)
-        return replace(self, front=self.front.changed(changes, newline=line_end[0] if line_end else "\n"))
+        return replace(self, front=self.front.changed(changes, newline=self.newline))
 
 
 def parse_note(path: str, text: str) -> NoteFile:
@@ -181,7 +196,8 @@ def last_shown(entry: Entry, path: str) -> NoteFile:
     """Return the file of an entry as it was at the last sync: with the front matter that it had, or with a new one."""
     try:
         if entry.front_matter is not None:
-            return NoteFile(path, FrontMatter.parse(entry.front_matter), entry.content).with_id(entry.id)
+            body = entry.content if entry.source == ACTOR else _ended(entry.content)
+            return NoteFile(path, FrontMatter.parse(entry.front_matter), body).with_id(entry.id)
     except FrontMatterError:  # stored by another version
         pass
     values: dict[str, Value] = {
@@ -197,7 +213,7 @@ def last_shown(entry: Entry, path: str) -> NoteFile:
         "created": iso(entry.created_at),
         "updated": iso(entry.updated_at),
     }
-    return NoteFile(path, FrontMatter.parse("").changed(values), entry.content)
+    return NoteFile(path, FrontMatter.parse("").changed(values), _ended(entry.content))
 
 
 def folder_of(entry: Entry) -> str:
@@ -232,6 +248,11 @@ def tags_in_text(content: str) -> tuple[str, ...]:
     if "#" not in content:
         return ()
     return tuple(dict.fromkeys(tag for tag in _TAG.findall(without_code(content)) if len(tag) <= TAGS.length))
+
+
+def _ended(content: str, newline: str = "\n") -> str:
+    """Return the content with a line end, so that text which a program appends to the file starts a line."""
+    return content if content.endswith(LINE_ENDS) else content + newline
 
 
 def _list(front: FrontMatter, key: str) -> tuple[str, ...]:

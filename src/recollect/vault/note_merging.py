@@ -1,21 +1,21 @@
 """Two-way sync of an agent's notes with one markdown file each.
 
 The argument is that of `vault.sync`: a three-way merge of file, entry and the state at the last sync, and if both
-sides changed, the file wins. What differs is that a file, unlike a block, has a place of its own. A file is known by
-the id in its front matter, wherever it is; one without an id by its path. A file with the id of another one is a copy,
-and becomes a new note.
+sides changed, the file wins. The difference is that a file, unlike a block, has a path of its own. A file is identified
+by the id in its front matter, wherever it is; one without an id by its path. A file with the id of another one is a
+copy, and becomes a new note.
 
 First everything is compared without a transaction: the disk state of each file with the stored one, the fingerprint of
 each entry with the stored one. Only files that differ are opened. The steps that follow are then taken in short write
 transactions, so that the first sync of a large folder does not block other writers. A step whose file changed meanwhile
-rolls its transaction back, and everything is compared again. A file that got its id in a transaction that was rolled
-back has an unknown id, and is simply taken in again.
+rolls its transaction back, and everything is compared again. A file that was given its id in a transaction that was
+rolled back has an unknown id, and is imported as a new one.
 
-A missing file moves its note to the trash. If none of several files is there, the folder was not available, and the
-files are written again.
+A missing file moves its note to the trash. If all of several files are missing, the folder was probably not mounted,
+and the files are written again.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -34,17 +34,21 @@ from recollect.vault.files import (
     MEMORY,
     Edited,
     LeftAlone,
+    StagedFile,
+    discard_files,
     disk_state,
     markdown_files,
     move_file,
+    publish_files,
     read_bytes,
     remove_file,
-    replace_file,
+    stage_file,
     sync_folders,
 )
 from recollect.vault.front_matter import FrontMatterError
-from recollect.vault.links import mentioning, renamed
+from recollect.vault.links import containing, mentioning, renamed
 from recollect.vault.note_file import NoteFile, folded, folder_of, last_shown, parse_note, stem_of, written_id
+from recollect.vault.path_links import Moves, path_probes, repointed
 from recollect.vault.state import (
     ACTOR,
     NOTES,
@@ -58,14 +62,14 @@ from recollect.vault.state import (
     save_state,
 )
 
-__all__ = ["BATCH", "NotesMerge", "note_files"]
+__all__ = ["BATCH", "NotesMerge", "note_files", "read_note"]
 
-BATCH = 25
+BATCH = 100
 """Files per write transaction."""
 OTHER_FILES = frozenset([MEMORY, DIARY, "USER.md", "SOUL.md", "SOUL-CORE.md"])
 """Files in an agent's folder that are not notes."""
 BLOCK = b"<!-- id:"
-"""The mark of a file of the layout with one file per category."""
+"""Appears in every file of the layout with one file per category."""
 
 
 def note_files(folder: Path, agent: str) -> tuple[dict[str, str], dict[str, str]]:
@@ -77,9 +81,25 @@ def note_files(folder: Path, agent: str) -> tuple[dict[str, str], dict[str, str]
     return found, skipped
 
 
+def read_note(folder: Path, path: str) -> tuple[bytes, NoteFile | str]:
+    """Return the bytes of a file, and the parsed note or the reason why it cannot be parsed."""
+    raw = b""
+    try:
+        raw = read_bytes(folder, path) or b""
+        if len(PurePosixPath(path).parts) == 2 and PurePosixPath(path).stem in set(Category) and BLOCK in raw:
+            return raw, "it is a file of the layout 'categories'; `recollect vault convert` converts it"
+        return raw, parse_note(path, raw.decode())
+    except UnicodeDecodeError as error:
+        return raw, f"it is not UTF-8 (byte {error.start}); save it as UTF-8"
+    except FrontMatterError as error:
+        return raw, f"its front matter was not read, {error}"
+    except (LeftAlone, OSError) as error:
+        return raw, str(error)
+
+
 @dataclass(slots=True)
 class _ChangedFile:
-    """A file that is new or has changed: its bytes, what they say, and the id of its entry if it has one."""
+    """A file that is new or has changed: its bytes, the parsed note, and the id of its entry if it has one."""
 
     path: str
     stat: str
@@ -90,7 +110,7 @@ class _ChangedFile:
 
 @dataclass(slots=True)
 class _SyncPlan:
-    """What a sync has to do, by kind of step."""
+    """The work of a sync, by kind of step."""
 
     changed: list[_ChangedFile] = field(default_factory=list)
     moved_on: list[tuple[str, str]] = field(default_factory=list)
@@ -123,20 +143,40 @@ class _Step(NamedTuple):
 class NotesMerge:
     """A single sync of an agent's notes with their files; used once."""
 
-    def __init__(self, store: Store, folder: Path, vault_id: str, now: int, *, batch: int = BATCH) -> None:
-        """`batch` is the number of steps per transaction; a single one that fails is reported, and the rest goes on."""
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        vault_id: str,
+        now: int,
+        *,
+        batch: int = BATCH,
+        places: Mapping[str, str] | None = None,
+    ) -> None:
+        """`batch` is the number of steps per transaction; a single one that fails is reported, and the rest goes on.
+
+        `places` are the paths, by entry id, at which new files are created if these are free.
+        """
         self.store, self.folder, self.vault_id, self.now, self._batch = store, folder, vault_id, now, batch
+        self._places = places or {}
         self.report = SyncReport()
         self.seen: dict[str, str] = {}
         """The disk states of all files after the sync."""
         self.relinked = False
         """Whether links in other notes were changed, whose files follow with the next sync."""
         self._renames: list[tuple[str, str, str]] = []
+        self._moves: dict[str, str] = {}
+        """New paths of files by the digests of their old ones."""
+        self._moved_stems: set[str] = set()
+        self._paths: dict[str, str] = {}
+        """The paths of the files by entry id."""
+        self._staged: list[StagedFile] = []
+        """Files whose new versions get their names before the commit."""
         self._touched: list[str] = []
         """Files whose folders must be synced before the commit."""
 
     def run(self) -> SyncReport:
-        """Take in what changed in files, and write what changed in entries. Raises Edited."""
+        """Apply edits of files to entries, and changes of entries to files. Raises Edited."""
         self.seen, skipped = note_files(self.folder, self.store.agent)
         self._add(problems=tuple(Problem(path, why) for path, why in sorted(skipped.items())))
         with self.store.read() as tx:
@@ -147,19 +187,19 @@ class NotesMerge:
         steps = self._plan().steps(self)
         for start in range(0, len(steps), self._batch):
             self._in_one_transaction(steps[start : start + self._batch])
-        if self._renames:
+        if self._renames or self._moves:
             self._in_one_transaction([_Step("links", self._relink)])
         if steps or operations != self.state.operations:
-            with self.store.write() as work:  # changes that others made meanwhile are not in the files yet
+            with self.store.write() as work:  # concurrent changes are not in the files yet
                 save_state(work.tx, self.vault_id, NOTES, FileSyncState(operations=operations))
         return self.report
 
-    def planned(self) -> list[str]:
-        """Return the paths of the files that a sync would create. Changes nothing."""
+    def planned(self, *, first: bool) -> list[str]:
+        """Return the paths of the files that a sync would create, the `first` one in this layout. Changes nothing."""
         self.seen, skipped = note_files(self.folder, self.store.agent)
         self._taken = {folded(path) for path in (*self.seen, *skipped)}
         with self.store.read() as tx:
-            known, members = known_notes(tx, self.vault_id), note_members(tx)
+            known, members = {} if first else known_notes(tx, self.vault_id), note_members(tx)
             found = [entries.get(tx, entry_id) for entry_id in members if entry_id not in known]
         return [self._new_path(entry) for entry in found if entry is not None]
 
@@ -188,7 +228,7 @@ class NotesMerge:
         self._add(problems=(Problem(path, message),))
 
     def _in_one_transaction(self, steps: Sequence[_Step]) -> None:
-        """Take some steps; raise Edited if one fails, or if it is a single one, report why."""
+        """Run steps in one transaction. If one fails, raise Edited; a single step is reported as a problem instead."""
         before = self.report
         try:
             with self.store.write() as work:
@@ -196,10 +236,14 @@ class NotesMerge:
                 try:
                     for step in steps:
                         step.take()
+                    publish_files(self.folder, self._staged)
                     sync_folders(self.folder, self._touched)  # before the commit, which relies on the files
-                    self._touched.clear()
                 except OSError as error:  # convert here: the database layer would treat it as its own failure
                     raise LeftAlone(str(error)) from error
+                finally:
+                    discard_files(self.folder, self._staged)
+                    self._staged.clear()
+                    self._touched.clear()
         except (Edited, LeftAlone) as error:
             self.report = before
             if len(steps) > 1:
@@ -221,6 +265,7 @@ class NotesMerge:
             if owners.get(known.get(path, "")) != path:
                 changed += self._read(path, stat, owners, known.get(path))
         self._assign(changed, owners, known)
+        self._paths |= owners
         plan = _SyncPlan(changed=changed)
         unread = {one.entry_id for one in changed}
         alone = len(self.marks.keys() & self.members.keys()) > 1 and not self.marks.keys() & owners.keys()
@@ -235,19 +280,10 @@ class NotesMerge:
 
     def _read(self, path: str, stat: str, owners: dict[str, str], known: str | None) -> Iterable[_ChangedFile]:
         """Read a file that is new or changed. One that cannot be read keeps its entry as it is."""
-        raw = b""
-        try:
-            raw = read_bytes(self.folder, path) or b""
-            if len(PurePosixPath(path).parts) == 2 and PurePosixPath(path).stem in set(Category) and BLOCK in raw:
-                raise LeftAlone("it is a file of the layout 'categories'; `recollect vault convert` takes it over")
-            return [_ChangedFile(path, stat, raw, parse_note(path, raw.decode()))]
-        except UnicodeDecodeError as error:
-            problem = f"it is not UTF-8 (byte {error.start}); save it as UTF-8"
-        except FrontMatterError as error:
-            problem = f"its front matter was not read, {error}"
-        except (LeftAlone, OSError) as error:
-            problem = str(error)
-        self._problem(path, problem)
+        raw, note = read_note(self.folder, path)
+        if isinstance(note, NoteFile):
+            return [_ChangedFile(path, stat, raw, note)]
+        self._problem(path, note)
         for entry_id in (written_id(raw), known):
             if entry_id in self.marks or entry_id in self.members:
                 owners.setdefault(str(entry_id), path)
@@ -278,12 +314,14 @@ class NotesMerge:
             return
         mark = self.marks.get(entry.id)
         moved = mark is not None and mark.path != digest(found.path.encode())
-        edited = mark is None or moved or mark.file != digest(found.raw)
+        edited = mark is None or mark.file != digest(found.raw)
         moved_on = mark is None or mark.of_entry != note_fingerprint(entry)
         try:
-            if edited and not (moved_on and self._had(entry, found.note.body)):
-                entry = self._write(found.note, entry, moved=moved)
-                moved_on = False
+            if (edited or moved) and not (moved_on and self._had(entry, found.note.content_of(entry))):
+                entry = self._write(found.note, entry, mark, edited=edited, moved=moved)
+                moved_on = moved_on and mark is not None  # what changed only in the entry is shown in the file
+            if mark is not None and moved:
+                self._follow(mark.path, found.path, entry)
             entry, note = self._rename(found.note, entry, mark)
         except Invalid as error:
             self._problem(found.path, f"its note was left as it was: {error}")
@@ -345,12 +383,13 @@ class NotesMerge:
                 return name
         return None
 
-    def _write(self, note: NoteFile, entry: Entry, *, moved: bool) -> Entry:
+    def _write(self, note: NoteFile, entry: Entry, mark: NoteMark | None, *, edited: bool, moved: bool) -> Entry:
         """Write to the entry what a person changed in its file."""
         base = last_shown(entry, note.path)
         changes: dict[str, object] = {}
-        if note.body != entry.content:
-            changes |= {"content": note.body, "origin": Origin.USER}
+        content = note.content_of(entry)
+        if edited and content != entry.content:
+            changes |= {"content": content, "origin": Origin.USER}
         if note.tags != base.tags and note.tags != entry.tags:
             changes["tags"] = note.tags
         follows = moved and "category" not in note.front
@@ -365,7 +404,21 @@ class NotesMerge:
             written = self._apply(checked(Write(entry.id, **changes)))  # type: ignore[arg-type]
             self._add(changed=int(written is not entry))
             entry = written
+        if mark is not None:
+            entry = self._without_aliases(entry, set(base.aliases) - {*note.aliases, entry.name})
         return self._aliased(note, entry)
+
+    def _without_aliases(self, entry: Entry, missing: set[str]) -> Entry:
+        """Remove the aliases that are no longer in the file, except those that the file did not show."""
+        for revision in entries.revisions(self.work.tx, entry.id) if missing else ():
+            if revision.actor == ACTOR:  # the file that a person renamed does not show its old name
+                missing -= {revision.before.get("name")} if entry.front_matter is None else set()
+            elif revision.seq > self.state.operations:
+                missing -= {revision.after.get("alias"), revision.before.get("name")}
+        for alias in sorted(missing.intersection(entry.aliases)):
+            entry = remember.remove_alias(self.work, entry, alias, actor=ACTOR, now=self.now)
+            self._add(changed=1)
+        return entry
 
     def _aliased(self, note: NoteFile, entry: Entry) -> Entry:
         for alias in note.aliases:
@@ -454,6 +507,8 @@ class NotesMerge:
         self._taken.discard(folded(note.path))
         new = self._free_path(PurePosixPath(note.path).parent.as_posix(), stem_of(entry))
         move_file(self.folder, note.path, new)
+        self._moves[digest(note.path.encode())] = new
+        self._moved_stems.add(note.stem)
         self._touched.append(new)
         self.seen.pop(note.path, None)
         return replace(note, path=new)
@@ -467,7 +522,8 @@ class NotesMerge:
         self._save(note, entry, self._replace(note, None))
 
     def _new_path(self, entry: Entry) -> str:
-        return self._free_path(f"{self.store.agent}/{folder_of(entry)}", stem_of(entry))
+        place = PurePosixPath(self._places.get(entry.id, f"{self.store.agent}/{folder_of(entry)}/{stem_of(entry)}.md"))
+        return self._free_path(str(place.parent), place.stem)
 
     def _free_path(self, folder: str, stem: str) -> str:
         """Return an unused path; names that differ only in case count as the same."""
@@ -487,14 +543,15 @@ class NotesMerge:
         self._save(note, entry, stat)
 
     def _replace(self, note: NoteFile, expected: bytes | None) -> str:
-        stat = replace_file(self.folder, note.path, note.text.encode(), expected, sync_folder=False)
+        staged = stage_file(self.folder, note.path, note.text.encode(), expected)
+        self._staged.append(staged)
         self._touched.append(note.path)
         self._add(written=note.path)
-        return stat
+        return staged.state
 
     def _save(self, note: NoteFile, entry: Entry, stat: str) -> None:
         fields, names = note_fingerprint(entry)
-        self.seen[note.path] = stat
+        self.seen[note.path], self._paths[entry.id] = stat, note.path
         self._taken.add(folded(note.path))
         self.work.tx.run(
             "vault.save_note",
@@ -508,16 +565,27 @@ class NotesMerge:
             names=names,
         )
 
+    def _follow(self, old: str, new: str, entry: Entry) -> None:
+        """Note that a person moved the file of an entry, from a path that is known by its digest only."""
+        self._moves[old] = new
+        self._moved_stems |= {stem_of(new), stem_of(entry)}
+
     def _relink(self) -> None:
-        """Let links to the old name of a renamed note lead to its new one."""
+        """Let links to the old names of renamed notes, and to the old paths of their files, lead to the new ones."""
         for entry_id, old, new in self._renames:
-            if entries.find(self.work.tx, old) not in (None, entry_id):
-                continue  # the name belongs to another note now
-            for other in list(mentioning(self.work.tx, [old])):
-                content = renamed(other.content, old, new)
-                if content != other.content and other.kind is Kind.NOTE and other.closed_at is None:
-                    self._apply(checked(Write(other.id, content=content, origin=other.origin)))
-                    self.relinked = True
+            if entries.find(self.work.tx, old) in (None, entry_id):  # else the name belongs to another note now
+                for other in list(mentioning(self.work.tx, [old])):
+                    self._rewrite(other, renamed(other.content, old, new))
+        folders = {str(PurePosixPath(path).parent) for path in (*self.seen, *self._moves.values())}
+        moves = Moves(self.store.agent, folders, lambda path: self._moves.get(digest(path.encode())))
+        probes = [probe for stem in sorted(self._moved_stems) for probe in path_probes(stem)]
+        for other in list(containing(self.work.tx, probes)):
+            self._rewrite(other, repointed(other.content, self._paths.get(other.id), moves))
+
+    def _rewrite(self, entry: Entry, content: str) -> None:
+        if content != entry.content and entry.kind is Kind.NOTE and entry.closed_at is None:
+            self._apply(checked(Write(entry.id, content=content, origin=entry.origin)))
+            self.relinked = True
 
     def _apply(self, operation: Operation) -> Entry:
         return remember.apply(self.work, operation, actor=ACTOR, now=self.now)

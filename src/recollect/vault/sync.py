@@ -31,6 +31,7 @@ from collections.abc import Callable, Iterable, Iterator, Set
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from recollect import names
 from recollect.clock import Clock
@@ -41,17 +42,18 @@ from recollect.engine.project import FILE
 from recollect.errors import ConfigError, Conflict, Invalid, RecollectError
 from recollect.model.entry import Category
 from recollect.model.transfer import Imported
-from recollect.model.vault import Conversion, Problem, SyncReport
+from recollect.model.vault import FILES_LOG, Conversion, Problem, SyncReport, VaultStatus
 from recollect.storage.counters import Counters
-from recollect.vault.converting import OldFile, category_files, note_files_of, remove_old
 from recollect.vault.files import ATTEMPTS, Edited, LeftAlone, disk_state, read_bytes, remove_leftovers, rewrite_file
-from recollect.vault.git import Checkpoint, Commit, History, Repository
+from recollect.vault.git import Checkpoint, Commit, GitHistory, Repository
 from recollect.vault.markdown import parse
 from recollect.vault.merging import Merge
-from recollect.vault.note_merging import BATCH, NotesMerge, note_files
 from recollect.vault.project import KEY, ProjectMerge, agrees
 from recollect.vault.removing import remove_files
 from recollect.vault.state import ACTOR, fingerprint, known_state, note_members
+
+if TYPE_CHECKING:
+    from recollect.vault.converting import OldFile
 
 __all__ = ["ACTOR", "Vault"]
 
@@ -60,8 +62,6 @@ DELAY = 0.25
 IDENTITY = ".vault/id"
 LAYOUT = ".vault/layout"
 CATEGORIES, NOTES = LAYOUTS = ("categories", "notes")
-NAMED = 20
-"""How many files that are not read are named in a report."""
 _CATEGORIES_FORMAT = (
     "Shared: VAULT/_project.md | Personal: VAULT/AGENT/{decisions,lessons,tasks,handoffs}.md",
     "Add an entry at the end of a file: a line `## YYYY-MM-DDTHH:MM · #tag #tag`, a blank line, then the text. "
@@ -75,6 +75,7 @@ _NOTES_FORMAT = (
     "A heading never starts a new note: everything below the front matter is one note.",
 )
 _log = logging.getLogger("recollect.vault")
+_files_log = logging.getLogger(FILES_LOG)
 
 
 class Vault:
@@ -111,8 +112,16 @@ class Vault:
         self._read_once: set[str] = set()
         self._seen: dict[tuple[str, str], str] = {}
         self._seen_notes: dict[str, dict[str, str]] = {}
+        self._places: dict[str, dict[str, str]] = {}
+        """Where the files of notes were before a conversion, by agent and entry id."""
         self._spelled: set[str] = set()
+        self._logged: set[Problem] = set()
         self._made = False
+
+    @property
+    def layout(self) -> str:
+        """The configured layout."""
+        return self._layout
 
     @property
     def folder(self) -> Path:
@@ -144,6 +153,8 @@ class Vault:
             return self._planned_conversion() if dry_run else self._converted()
 
     def _converted(self) -> Conversion:
+        from recollect.vault.converting import remove_old
+
         problems, before = list(self.make().problems), self._found_layout()
         if before not in (self._layout, *LAYOUTS):
             raise ConfigError(f"{LAYOUT} in the vault contains {before!r}; it must be 'categories' or 'notes'")
@@ -152,6 +163,7 @@ class Vault:
             self._forget_note_files()
             rewrite_file(self.folder, LAYOUT, lambda raw: f"{self._layout}\n".encode())
         written = list(self.sync().written) if self._layout == NOTES else []
+        self._places.clear()
         deleted = []
         for old in self._old_files():
             problem = remove_old(self.folder, old)
@@ -167,11 +179,17 @@ class Vault:
         )
 
     def _planned_conversion(self) -> Conversion:
+        from recollect.vault.converting import former_paths
+        from recollect.vault.note_merging import NotesMerge
+
         vault_id, written = self._identity(make=False), list[str]()
+        first = self._found_layout() != self._layout
         for agent in self._everyone():
             store = self._stores(agent)
             if self._layout == NOTES:
-                written += NotesMerge(store, self.folder, vault_id, self._clock.now()).planned()
+                places = former_paths(store, self.folder, vault_id)
+                merge = NotesMerge(store, self.folder, vault_id, self._clock.now(), places=places)
+                written += merge.planned(first=first)
             else:
                 with store.read() as tx:
                     shown = [one for one in Category if tx.all("vault.members", category=str(one))]
@@ -186,16 +204,25 @@ class Vault:
         )
 
     def _forget_note_files(self) -> None:
-        """Before the layout `notes`: forget the files of an earlier time, so that a missing one removes no note."""
+        """Before the layout `notes`: forget the files of an earlier time, so that a missing one removes no note.
+
+        They are written again where they were.
+        """
+        from recollect.vault.converting import former_paths
+
+        vault_id = self._identity(make=False)
         for agent in self._everyone() if self._layout == NOTES else ():
+            self._places[agent] = former_paths(self._stores(agent), self.folder, vault_id)
             with self._stores(agent).write() as work:
-                work.tx.run("vault.forget_notes", vault=self._identity(make=False))
+                work.tx.run("vault.forget_notes", vault=vault_id)
 
     def _in_layout(self, layout: str) -> "Vault":
         return Vault(self._folder, self._stores, self._agents, self._clock, self._wake, layout=layout)
 
-    def _old_files(self) -> Iterator[OldFile]:
+    def _old_files(self) -> "Iterator[OldFile]":
         """Yield the files of the layout that is not configured."""
+        from recollect.vault.converting import category_files, note_files_of
+
         vault_id = self._identity(make=False)
         for agent in self._everyone():
             found = category_files if self._layout == NOTES else note_files_of
@@ -212,16 +239,33 @@ class Vault:
 
     def sync(self, agent: str | None = None) -> SyncReport:
         """Sync files and entries of one agent, or of all agents."""
+        from recollect.vault.status import files_not_read
+
         self.flush()
         report = self.make(again=True) + self.project()
         self.remove_leftovers()
         for name in self._everyone() if agent is None else [names.segment(agent, "an agent")]:
-            report += SyncReport(problems=tuple(self._not_read(name)))
+            if self._layout == CATEGORIES:
+                report += SyncReport(problems=tuple(files_not_read(self.folder, name)))
             first = self.written(name)
             report += first
             if first.changed:  # an edit may have restored or moved a note that another file still shows
                 report += replace(self.written(name), problems=())
         return report
+
+    def status(self) -> VaultStatus:
+        """Compare files and notes, and name the files that a sync leaves out, with the reason. Changes nothing."""
+        from recollect.vault.status import category_status, note_status
+
+        vault_id, status = self._identity(make=False), VaultStatus()
+        try:
+            self._must_have_layout()
+        except LeftAlone as error:
+            return VaultStatus(problems=(Problem(LAYOUT, str(error)),))
+        compared = note_status if self._layout == NOTES else category_status
+        for agent in self._everyone():
+            status += compared(self._stores(agent), self.folder, vault_id)
+        return status
 
     def entries_changed(self, agent: str, categories: Set[Category]) -> None:
         """Schedule a sync of these files of an agent; for `_shared` also of `_project.md`. Never raises."""
@@ -238,11 +282,18 @@ class Vault:
         if agent == SHARED:
             _warn(self.project())
         if self._layout == NOTES:
-            _warn(self._notes(agent))
+            self._log_problems(self._notes(agent))
         for category in Category if self._layout == CATEGORIES else ():
             if (agent, category) in self._out_of_date:
                 del self._out_of_date[agent, category]
                 _warn(self._file(agent, category))
+
+    def _log_problems(self, report: SyncReport) -> None:
+        """Log each problem once, although every sync of the files reports it."""
+        for problem in report.problems:
+            if problem not in self._logged:
+                self._logged.add(problem)
+                _files_log.warning("the vault in %s: %s", self._folder, problem)
 
     def flush(self) -> None:
         """Write all pending changes to the files."""
@@ -286,6 +337,8 @@ class Vault:
         if agent == SHARED and not self._is_seen(FILE, (SHARED, KEY)):
             report += self.project()
         if self._layout == NOTES:
+            from recollect.vault.note_merging import note_files
+
             seen = note_files(self.folder, agent)[0] == self._seen_notes.get(agent)
             return report if seen else report + self._notes(agent)
         for category in Category:
@@ -340,9 +393,9 @@ class Vault:
         self.sync(agent)
         return self._git(agent).checkpoint(note)
 
-    def history(self, agent: str, limit: int = 10, include_diff: bool = False) -> History:
+    def history(self, agent: str, limit: int = 10, include_diff: bool = False) -> GitHistory:
         """Return the commits of the agent's files, newest first; none if git is off. Omits other agents' files."""
-        return History(commits=()) if self._repository is None else self._git(agent).history(limit, include_diff)
+        return GitHistory(commits=()) if self._repository is None else self._git(agent).history(limit, include_diff)
 
     def _git(self, agent: str) -> Repository:
         name, whole = names.segment(agent, "an agent"), self._repository == "vault"
@@ -405,21 +458,10 @@ class Vault:
         if not entry.is_dir(follow_symlinks=False):
             return False
         if self._layout == NOTES:
+            from recollect.vault.note_merging import note_files
+
             return bool(note_files(self.folder, entry.name)[0])
         return any(os.path.lexists(self._path(entry.name, category)) for category in Category)
-
-    def _not_read(self, agent: str) -> Iterator[Problem]:
-        """Yield a problem for each markdown file that the layout with one file per category does not read."""
-        if self._layout == NOTES:
-            return
-        ours = {f"{agent}/{category}.md" for category in Category}
-        others = sorted(path for path in note_files(self.folder, agent)[0] if path not in ours)
-        for path in others[:NAMED]:
-            known = f"{agent}/{path.rpartition('/')[2].lower()}"
-            advice = f"the file is called {known}" if known in ours else '[vault] layout = "notes" reads every file'
-            yield Problem(path, f"it is not read; {advice}")
-        if len(others) > NAMED:
-            yield Problem(agent, f"{len(others) - NAMED} more markdown files are not read")
 
     def _checked(self, agent: str, path: Path) -> str:
         """Return the file's state on disk; raise LeftAlone if its folder is unsafe to use."""
@@ -512,6 +554,8 @@ class Vault:
 
     def _notes(self, agent: str) -> SyncReport:
         """Sync the files of an agent's notes; links in other notes follow a rename in a second pass."""
+        from recollect.vault.note_merging import BATCH, NotesMerge
+
         store, report = self._stores(agent), SyncReport()
         with self._lock:
             try:
@@ -519,7 +563,8 @@ class Vault:
                 vault_id = self._identity(make=True)
                 for batch in (BATCH, 1):
                     try:
-                        merge = NotesMerge(store, self.folder, vault_id, self._clock.now(), batch=batch)
+                        places = self._places.get(agent)
+                        merge = NotesMerge(store, self.folder, vault_id, self._clock.now(), batch=batch, places=places)
                         report += merge.run()
                         if merge.relinked:
                             merge = NotesMerge(store, self.folder, vault_id, self._clock.now())
