@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import recollect
-from recollect import AgentStats, FixedClock, Home, Invalid
+from recollect import AgentCounts, AgentStats, FixedClock, Home, Invalid
 from recollect.storage.schema import migrations
 
 DAY = 86_400_000
@@ -28,6 +28,24 @@ def test_a_home_with_nothing_in_it_has_figures(home: Home) -> None:
     assert home.stats("shop") == stats
     with pytest.raises(Invalid):
         home.stats("a/b")
+
+
+def test_connections_caches_and_pairs_for_review_are_counted(home: Home, clock: FixedClock) -> None:
+    mem = home.agent("ana")
+    mem.remember("The office is in Lisbon")
+    clock.advance(DAY)
+    mem.remember("The office is in Porto")
+    home.jobs.run("review")
+    for _ in range(2):
+        mem.recall("office")
+        mem.context("where is the office?")
+    stats = home.stats()
+    assert stats.connections["used"] + stats.connections["idle"] >= 1
+    assert stats.connections["waiting"] == 0
+    assert stats.caches["index"]["hit"] >= 1
+    assert stats.caches["context"] == {"hit": 1, "updated": 0, "missed": 1}
+    assert of(home, "ana").review == len(mem.review.list()) == 1
+    assert of(home, "ana").vectors_missing == 2
 
 
 @pytest.mark.unprepared
@@ -69,6 +87,7 @@ def test_every_agent_is_counted_by_itself(home: Home, clock: FixedClock) -> None
     assert [one.agent for one in home.stats().agents] == ["ana", "ben"]
 
 
+@pytest.mark.directory
 def test_the_account_and_workspaces_are_counted_separately(location: str, home: Home) -> None:
     home.agent("ana").remember("here")
     home.agent("ana").remember("everywhere", scope="account")
@@ -130,3 +149,21 @@ def test_growth_counts_every_entry_of_the_last_ninety_days_on_its_day(
     assert list(days) == [(20_000 - 89 + place) * DAY for place in range(90)]
     for first, entries in days.items():
         assert entries == sum(first <= now - age < first + DAY for age in [0, *ages])
+
+
+@pytest.mark.directory
+@pytest.mark.unprepared
+def test_counts_say_how_much_each_agent_has_and_when_it_changed_last(home: Home, clock: FixedClock) -> None:
+    assert home.counts() == ()
+    ana = home.agent("ana")
+    ana.remember("We deploy on Tuesdays")
+    ana.remember("gone", name="gone")
+    ana.forget("gone")
+    written = clock.now()
+    clock.advance(DAY)
+    talk = home.agent("ben").conversations.start()
+    talk.user("hello")
+    assert home.counts() == (
+        AgentCounts(workspace="default", agent="ana", entries=1, conversations=0, events=0, last_change=written),
+        AgentCounts(workspace="default", agent="ben", entries=0, conversations=1, events=1, last_change=clock.now()),
+    )
