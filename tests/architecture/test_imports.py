@@ -19,6 +19,7 @@ PACKAGE = Path(recollect.__file__).parent
 # From the ground up: a room may use its own floor and the ones below.
 FLOORS: list[set[str]] = [
     {
+        "answer_scores",
         "errors",
         "clock",
         "names",
@@ -28,8 +29,13 @@ FLOORS: list[set[str]] = [
         "contradiction_words",
         "contradictions",
         "light_words",
+        "locations",
         "standing_rules",
         "statement_words",
+        "languages",
+        "stemming",
+        "stop_words",
+        "token_estimate",
         "statements",
         "transcripts",
         "validity",
@@ -48,6 +54,10 @@ FLOORS: list[set[str]] = [
         "conversation",
         "conversations",
         "erasure",
+        "evaluation",
+        "home_services",
+        "vault_files",
+        "memory_reads",
         "scratchpad",
         "reminders",
         "review",
@@ -73,6 +83,8 @@ SEEN_BY_SURFACES = {
     "errors",
     "config",
     "environment",
+    "evaluation",
+    "locations",
     "wiring",
     "clock",
     "fencing",
@@ -92,24 +104,41 @@ HEAVY |= {"difflib", "shutil", "socket", "subprocess", "tomllib"}
 LATE = {
     "access",
     "compat.store_tools",
+    "memory",
+    "wiring",
     "erasure",
     "statements",
     "validity",
     "cli.app",
     "cli.default_home",
+    "cli.hook_call",
+    "cli.hook_process",
+    "cli.hook_server",
     "cli.program",
 }
 LATE |= {
-    f"engine.{name}" for name in ("checking", "context", "ending", "listing", "orientation", "provenance", "recall")
+    f"engine.{name}"
+    for name in (
+        "checking",
+        "context",
+        "ending",
+        "listing",
+        "net_changes",
+        "orientation",
+        "overview",
+        "provenance",
+        "recall",
+    )
 }
 LATE |= {
     "engine.summarising",
+    "engine.timeline",
     "transfer.formats",
     "transfer.restoring",
     "upkeep.runner",
     "upkeep.tidying",
 }
-LATE |= {"vault.git", "vault.identity", "vault.sync"}
+LATE |= {f"vault.{name}" for name in ("converting", "git", "identity", "note_graph", "note_merging", "status", "sync")}
 """Modules that are imported where they are called, because a hook or the start of a command needs none of them."""
 
 
@@ -366,7 +395,7 @@ BREACHES = [
     (cycles, {"names.py": "from recollect import text", "text.py": "def f():\n    from recollect import names"}),
     (cycles, {"a.py": "import recollect.b", "b.py": "import recollect.c", "c.py": "import recollect.a"}),
     (hidden, {"names.py": "def f():\n    import json"}),
-    (hidden, {"home.py": "def f():\n    from recollect.memory import Memory", "memory.py": "import json"}),
+    (hidden, {"home.py": "def f():\n    from recollect.review import Review", "review.py": "import json"}),
     (
         hidden,
         {"home.py": "class A:\n    def f(self):\n        return lambda: 1\n    async def g(self):\n        import re"},
@@ -493,7 +522,7 @@ def test_a_hook_that_stores_a_turn_loads_two_packages_and_no_module_that_others_
     with recollect.open(tmp_path / "home.db") as home:
         assert len(home.agent("default").conversations.list()) == 1
     assert third_party(loaded) == {"recollect", "apsw", "Stemmer"}
-    assert late(loaded) == {"recollect.cli.program"}
+    assert late(loaded) == {f"recollect.{name}" for name in ("cli.hook_call", "cli.program", "memory", "wiring")}
     slow = {
         "asyncio",
         "difflib",
@@ -510,10 +539,10 @@ def test_a_hook_that_stores_a_turn_loads_two_packages_and_no_module_that_others_
     assert loaded & slow == set()
 
 
-def test_the_help_loads_the_commands_and_nothing_that_they_call() -> None:
+def test_the_help_loads_no_command_and_nothing_that_they_call() -> None:
     loaded = modules_of("--help")
-    assert third_party(loaded) == {"recollect", "apsw", "Stemmer", "annotated_doc", "shellingham", "typer"}
-    assert late(loaded) == {"recollect.cli.app", "recollect.cli.default_home", "recollect.cli.program"}
+    assert third_party(loaded) == {"recollect", "annotated_doc", "shellingham", "typer"}
+    assert late(loaded) == {"recollect.cli.app", "recollect.cli.program"}
 
 
 def test_importing_the_package_loads_no_server_no_model_and_nothing_slow() -> None:
@@ -528,9 +557,10 @@ FRAMEWORKS |= {"adapters.openai_agents": "openai-agents", "adapters.pydantic_ai"
 FRAMEWORKS |= {"adapters.llama_index": "llama-index", "adapters.google_adk": "google-adk"}
 FRAMEWORKS |= {"adapters.autogen": "autogen", "adapters.agent_framework": "agent-framework"}
 FRAMEWORKS |= {"adapters.langchain": "langchain", "adapters.langgraph": "langgraph", "adapters.strands": "strands"}
+FRAMEWORKS |= {"adapters.crewai": "crewai"}
 """Modules that import a framework, and the extra that installs it."""
 PACKAGES = ["agent_framework", "agents", "anthropic", "autogen_core", "claude_agent_sdk", "google", "llama_index"]
-PACKAGES += ["langchain_core", "langgraph", "pydantic_ai", "strands"]
+PACKAGES += ["crewai", "langchain_core", "langgraph", "pydantic_ai", "strands"]
 
 
 def test_importing_the_package_loads_no_adapter_and_no_framework() -> None:

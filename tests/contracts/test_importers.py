@@ -123,8 +123,8 @@ def test_chats_of_chatgpt_become_past_conversations(home: Home, mem: Memory, tmp
     assert (roses.chat_id, roses.model_id, roses.status) == ("aaaa-1", "gpt-4o", Status.IDLE)
     assert (roses.started_at, roses.ended_at) == (1_700_000_001_000, 1_700_000_004_500)
     assert roses.closing_summary == "Roses in spring"
-    told = [(event.role, event.content, event.internal) for event in mem.conversations.get(roses.id).events()]
-    assert told == [
+    received = [(event.role, event.content, event.internal) for event in mem.conversations.get(roses.id).events()]
+    assert received == [
         ("user", "When do I cut the roses?", False),
         ("assistant", "search('roses')", True),
         ("assistant", "three pages about roses", True),
@@ -185,11 +185,11 @@ def test_of_a_chat_that_has_grown_only_the_new_part_is_added(home: Home, mem: Me
     bring(home, write(tmp_path / "a.json", [{"id": "x", "mapping": tree(*first)}]))
     grown = write(tmp_path / "b.json", [{"id": "x", "mapping": tree(*more)}])
     assert figures(bring(home, grown)) == {"ana": ({"messages": 2}, {"conversations": 1}, {"messages": 2})}
-    told = [
+    received = [
         [event.content for event in mem.conversations.get(info.id).events()]
         for info in reversed(mem.conversations.list(chat_id="x"))
     ]
-    assert told == [["one", "two", "three", "four"]]
+    assert received == [["one", "two", "three", "four"]]
     assert not bring(home, grown).changed
     assert not bring(home, tmp_path / "a.json").changed
     assert home.check().findings == ()
@@ -400,6 +400,7 @@ def test_a_file_that_another_imports_at_the_same_time_is_there_once(home: Home, 
     assert home.check().ok
 
 
+@pytest.mark.directory
 def test_what_is_changed_or_forgotten_during_an_import_stays_so(home: Home, mem: Memory, tmp_path: Path) -> None:
     first = [{"type": "entity", "name": name, "observations": ["old"]} for name in ("gone", "mine", "theirs")]
     path = write(tmp_path / "memory.jsonl", "\n".join(map(json.dumps, first)))
@@ -468,6 +469,7 @@ def test_a_single_note_is_imported(home: Home, mem: Memory, notes: Path) -> None
     assert not bring(home, notes / "Roses.md").changed
 
 
+@pytest.mark.directory
 def test_an_account_name_is_never_taken(home: Home, mem: Memory, notes: Path) -> None:
     mem.remember("mine", name="Roses", scope="account")
     mem.remember("mine, too", name="The roses", scope="account")
@@ -585,6 +587,7 @@ def test_a_memory_folder_is_imported_once(home: Home, memory_folder: Path, clock
     assert bring(home, memory_folder).skipped == ("dev.md", "ux.md")
 
 
+@pytest.mark.directory
 @pytest.mark.unprepared
 def test_a_dry_run_changes_neither_memory_nor_files(home: Home, memory_folder: Path) -> None:
     done = bring(home, memory_folder, dry_run=True)

@@ -25,6 +25,8 @@ from recollect.model.transfer import Exported, Imported
 from recollect.storage.schema import migrations
 from recollect.transfer import archive, restoring
 
+pytestmark = pytest.mark.directory
+
 NEW_YEAR_2026 = 1_767_225_600_000
 
 
@@ -210,10 +212,12 @@ def told_numbers(mem: Memory) -> list[tuple[str, ...]]:
         event.seq: event for info in mem.conversations.list() for event in mem.conversations.get(info.id).events()
     }
     markers = [event for event in events.values() if event.type is EventType.MARKER]
-    told = [(one.id, *(events[seq].id for seq in (one.payload["boundary"], *one.payload["kept"]))) for one in markers]
+    received = [
+        (one.id, *(events[seq].id for seq in (one.payload["boundary"], *one.payload["kept"]))) for one in markers
+    ]
     about = [entry for entry in mem.list() if entry.first_event and entry.last_event]
-    told += [(one.id, *(events[seq].id for seq in (one.first_event, one.last_event) if seq)) for one in about]
-    return sorted(told)
+    received += [(one.id, *(events[seq].id for seq in (one.first_event, one.last_event) if seq)) for one in about]
+    return sorted(received)
 
 
 def test_an_agent_that_is_there_gets_what_it_does_not_have(
@@ -242,8 +246,8 @@ def test_an_agent_that_is_there_gets_what_it_does_not_have(
     old = source.agent("ana")
     for info in old.conversations.list():
         assert ana.conversations.get(info.id).info == info
-        told = [(e.id, e.content) for e in old.conversations.get(info.id).events()]
-        assert [(e.id, e.content) for e in ana.conversations.get(info.id).events()] == told
+        received = [(e.id, e.content) for e in old.conversations.get(info.id).events()]
+        assert [(e.id, e.content) for e in ana.conversations.get(info.id).events()] == received
         assert ana.conversations.get(info.id).messages() == old.conversations.get(info.id).messages()
         assert ana.conversations.get(info.id).replay() == old.conversations.get(info.id).replay()
     assert told_numbers(ana) == told_numbers(old) != []
@@ -452,11 +456,11 @@ def test_a_dry_run_foresees_the_parts_that_the_import_makes(target: Home, tmp_pa
         preferences(one)  # in a single file the account's are among the others
         one.agent("bob").remember("The door is green")
         export(one, tmp_path / "one.jsonl")
-    told: list[tuple[int, int]] = []
+    received: list[tuple[int, int]] = []
     before = bring(target, tmp_path / "one.jsonl", dry_run=True)
-    after = bring(target, tmp_path / "one.jsonl", progress=lambda what, done, total: told.append((done, total)))
+    after = bring(target, tmp_path / "one.jsonl", progress=lambda what, done, total: received.append((done, total)))
     assert before.parts == after.parts
-    assert max(done for done, _ in told) == told[0][1]
+    assert max(done for done, _ in received) == received[0][1]
     again = bring(target, tmp_path / "one.jsonl", dry_run=True)
     assert [part.where for part in again.parts] == [part.where for part in after.parts]
     assert not again.changed

@@ -6,12 +6,12 @@ renumbered, and the numbers of a part that is joined continue after those of the
 """
 
 import heapq
-import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, count
 from typing import Any
 
+from recollect.storage import additions
 from recollect.storage.database import Row
 from recollect.transfer.archive import Tables
 
@@ -106,16 +106,9 @@ def _moved(table: str, columns: Sequence[str], rows: Iterable[Row], by: int) -> 
         if table == "entries":
             row = _with(columns, row, seq=_value(columns, row, "seq") + by)
         elif table == "operations":
-            values = {name: _higher(_value(columns, row, name), by) for name in ("before", "after")}
+            values = {name: additions.renumbered(_value(columns, row, name), by) for name in ("before", "after")}
             row = _with(columns, row, **values)
         yield row
-
-
-def _higher(logged: str | None, by: int) -> str | None:
-    values = json.loads(logged) if logged else {}
-    if "seq" not in values:
-        return logged
-    return json.dumps(values | {"seq": values["seq"] + by}, ensure_ascii=False, separators=(",", ":"))
 
 
 def _together(table: str, columns: Sequence[str], rows: Iterable[Row], added: Iterable[Row]) -> Iterator[Row]:

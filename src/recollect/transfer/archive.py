@@ -41,7 +41,6 @@ __all__ = [
     "Progress",
     "Tables",
     "databases_of",
-    "expanded",
     "export",
     "file_errors",
     "is_archive",
@@ -222,18 +221,6 @@ def _new_file(path: Path) -> Iterator[IO[bytes]]:
             os.fsync(raw.fileno())
         if not publish(aside, path):
             raise Conflict(f"{path} was created by another process meanwhile; choose a new path for the export")
-
-
-def expanded(path: str | Path) -> Path:
-    """Expand `~` in a path."""
-    if not isinstance(path, str | Path):
-        raise Invalid(f"a path is text, not {type(path).__name__}")
-    try:
-        return Path(path).expanduser()
-    except (RuntimeError, ValueError):
-        raise ConfigError(
-            f"{str(path)!r} begins with ~ and names no user of this machine; write the path out"
-        ) from None
 
 
 @contextmanager

@@ -20,13 +20,16 @@ from recollect.transfer.importers import (
     claude,
     gemini,
     letta,
+    logseq,
     mcp_memory,
     mem0,
     memory_folder,
+    notion,
     obsidian,
     openclaw,
     transcripts,
 )
+from recollect.transfer.importers.markdown_texts import markdown_files
 from recollect.transfer.importers.reading import each, files, links, objects
 from recollect.transfer.importers.reading import line as one_line
 from recollect.transfer.importers.values import ImportedItem, Read, Remark
@@ -54,6 +57,9 @@ _READERS: Mapping[Format, Callable[[Path, Read], Iterator[ImportedItem]]] = {
     Format.LETTA: letta.read,
     Format.MEM0: mem0.read,
     Format.OPENCLAW: openclaw.read,
+    Format.NOTION: notion.read,
+    Format.LOGSEQ: logseq.read,
+    Format.BASIC_MEMORY: obsidian.read_basic_memory,
     Format.OBSIDIAN: obsidian.read,
     Format.MEMORY_FOLDER: memory_folder.read,
     Format.CONVERSATION: memory_folder.read_conversation,
@@ -79,7 +85,20 @@ _IN_FOLDERS = (
     Format.MEM0,
 )
 """Formats whose files may be in a folder with others, in the order in which they are preferred."""
-_WHOLE_FOLDERS = (Format.CHATGPT, Format.CLAUDE, Format.OPENCLAW, Format.OBSIDIAN, Format.MEMORY_FOLDER)
+_NOTE_FOLDERS: Sequence[tuple[Format, Callable[[Path], object]]] = (
+    (Format.OPENCLAW, openclaw.is_workspace),
+    (Format.LOGSEQ, logseq.graph_of),
+    (Format.NOTION, notion.is_export),
+    (Format.BASIC_MEMORY, obsidian.is_basic_memory),
+)
+"""How a folder of notes tells its format."""
+_WHOLE_FOLDERS = (
+    Format.CHATGPT,
+    Format.CLAUDE,
+    *(kind for kind, _ in _NOTE_FOLDERS),
+    Format.OBSIDIAN,
+    Format.MEMORY_FOLDER,
+)
 """Formats whose readers take the folder."""
 
 
@@ -98,13 +117,13 @@ def _of_folder(path: Path) -> Format | None:
     saved = path.glob("conversations/*.json")
     if path.name == ".memory" or any(mark.exists() for mark in marks) or next(categories, None) or next(saved, None):
         return Format.MEMORY_FOLDER
-    if openclaw.is_workspace(path):
-        return Format.OPENCLAW
+    if kind := next((kind for kind, recognised in _NOTE_FOLDERS if recognised(path)), None):
+        return kind
     if not (path / ".obsidian").is_dir():
         found = {_of_part(file) for suffix in PARTS for file in files(path, suffix)[:PROBED]}
         if kind := next((kind for kind in _IN_FOLDERS if kind in found), None):
             return kind
-    return Format.OBSIDIAN if obsidian.markdown_files(path) else None
+    return Format.OBSIDIAN if markdown_files(path) else None
 
 
 def _of_part(path: Path) -> Format | None:

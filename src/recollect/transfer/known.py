@@ -1,8 +1,8 @@
 """Set of all entries an agent ever had, so that a repeated import adds nothing, not even forgotten entries."""
 
-import json
 from hashlib import blake2b
 
+from recollect.storage import additions
 from recollect.storage.database import Transaction
 
 __all__ = ["LoggedEntries"]
@@ -23,9 +23,9 @@ class LoggedEntries:
     def read_on(self, tx: Transaction) -> None:
         """Read the additions logged since the last read."""
         while rows := tx.all("transfer.additions", seq=self.seq, limit=PAGE):
-            for _, after in rows:
+            for _, at, after in rows:
                 if after:  # empty if erased
-                    values = json.loads(after)
+                    values = additions.of_log(after, at)
                     self.add(values.get("name"), values.get("category"), values.get("content", ""))
             self.seq = rows[-1][0]
 

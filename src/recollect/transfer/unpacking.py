@@ -1,8 +1,8 @@
 """Extraction of a zip to a temporary folder, so that an export can be imported as it was downloaded.
 
 A zip is untrusted. Its entries are written below the temporary folder or not at all: links and paths that lead out of
-it are left out. What it unpacks to is counted while it is written, over all zips inside it as well; the sizes that it
-states are not believed. Only files that an importer may read are written.
+it are left out. The unpacked size is counted while writing, including nested zips; the sizes in its headers are not
+trusted. Only files that an importer may read are written.
 """
 
 import hashlib
@@ -30,7 +30,7 @@ DEPTH = 2
 READABLE = (".json", ".jsonl", ".md", ".markdown", ".csv", ".html", ".af", ".edn")
 """Suffixes of the files that are written; others are counted."""
 COPIES = ("chat.html",)
-"""Files that repeat what another file of the export has."""
+"""Files whose content is also in another file of the export."""
 NAME_BYTES = 200
 BLOCK = 1 << 20
 _EMPTY_ZIP = b"PK\x05\x06"
@@ -38,7 +38,7 @@ _EMPTY_ZIP = b"PK\x05\x06"
 
 @dataclass(slots=True)
 class _Extraction:
-    """A zip that is being extracted, with what is counted over it and its nested zips."""
+    """A zip that is being extracted, with counts that include its nested zips."""
 
     path: Path
     most: int
@@ -52,7 +52,7 @@ class _Extraction:
     other: Counter[str] = field(default_factory=Counter)
 
     def remarks(self) -> list[str]:
-        """Return what was left out, and why."""
+        """Return a remark about each kind of skipped file, with the reason."""
         found = []
         for names, what, why in (
             (self.outside, "file", ", because their paths lead out of the zip"),
@@ -107,7 +107,7 @@ def _extract(extraction: _Extraction, file: IO[bytes], folder: Path, depth: int)
 
 
 def _entry(extraction: _Extraction, archive: zipfile.ZipFile, info: zipfile.ZipInfo, folder: Path, depth: int) -> None:
-    """Write one entry, extract it if it is a zip, or count it as left out."""
+    """Write one entry, extract it if it is a zip, or count it as skipped."""
     target = _target(folder, info.filename)
     suffix = Path(info.filename).suffix.lower()
     nested = suffix == ".zip" and depth < DEPTH
@@ -140,7 +140,7 @@ def _target(folder: Path, name: str) -> Path | None:
 
 
 def _short(part: str) -> str:
-    """Return a component that file systems accept, with its suffix."""
+    """Return a path component shortened to what file systems accept, with its suffix."""
     if len(os.fsencode(part)) <= NAME_BYTES:
         return part
     mark = hashlib.sha256(part.encode("utf-8", "replace")).hexdigest()[:12]

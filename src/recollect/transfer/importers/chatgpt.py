@@ -131,10 +131,10 @@ def _notes(node: Mapping[str, Any], started: int | None, found: _Collected) -> I
             at = moment(message.get("create_time")) or started
             yield ImportedNote(content=text, source=SOURCE, tags=("memory",), at=at)
     if content.get("content_type") == "user_editable_context":
-        told = mapping(about.get("user_context_message_data"))
+        custom = mapping(about.get("user_context_message_data"))
         parts = (
-            clean(told.get("about_user_message")) or _unfenced(content.get("user_profile")),
-            clean(told.get("about_model_message")) or _unfenced(content.get("user_instructions")),
+            clean(custom.get("about_user_message")) or _unfenced(content.get("user_profile")),
+            clean(custom.get("about_model_message")) or _unfenced(content.get("user_instructions")),
         )
         text = "\n\n".join(part.strip() for part in parts if part.strip())
         if text:

@@ -65,9 +65,9 @@ def read(path: Path, done: Read) -> Iterator[ImportedItem]:
 
 
 def _memories(found: Mapping[str, Any], projects: Mapping[str | None, str | None]) -> Iterator[ImportedItem]:
-    told = clean(found.get("conversations_memory")).strip()
-    if told:
-        yield ImportedNote(content=told, source=SOURCE, name="Claude memory")
+    summary = clean(found.get("conversations_memory")).strip()
+    if summary:
+        yield ImportedNote(content=summary, source=SOURCE, name="Claude memory")
     for project, text in mapping(found.get("project_memories")).items():
         if clean(text).strip():
             called = name(f"Claude memory of {projects.get(line(project)) or project}")

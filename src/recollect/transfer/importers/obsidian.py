@@ -1,78 +1,81 @@
-"""Reader for a folder of Obsidian notes, or a single note. The file name becomes the note's name, links are kept, and
-tags, aliases and dates come from the frontmatter. Its other properties become the context of the note.
+"""Readers for folders of Obsidian notes and of basic-memory, or a single note. Links are kept, and tags, aliases and
+dates come from the frontmatter. Its other properties become the context of the note.
 
-Only files inside the folder are read; hidden folders and symbolic links are skipped.
+A note of Obsidian is named by its file, one of basic-memory by its title, because links use these names.
 """
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from recollect.model.fields import CONTENT_BYTES
-from recollect.transfer.archive import file_errors
-from recollect.transfer.importers.reading import clean, line, moment, name
+from recollect.transfer.archive import opened
+from recollect.transfer.importers.markdown_texts import inline_tags, markdown_files, tag_list, texts
+from recollect.transfer.importers.reading import moment, name
 from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
-from recollect.vault.files import LeftAlone, read_bytes
 
-__all__ = ["frontmatter", "markdown_files", "read"]
+__all__ = ["frontmatter", "is_basic_memory", "read", "read_basic_memory"]
 
+PROBED = 50
+"""How many files are looked at to detect basic-memory."""
+HEAD = 4_096
+"""How many bytes of each."""
+BASIC_MEMORY = {"title", "type", "permalink"}
+"""Properties of every note of basic-memory."""
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _KEY = re.compile(r"([\w-]+):[ \t]*(.*)")
-_INLINE = re.compile(r"(?<![\w/#&])#([^\W\d_][\w/-]*)")
-_CODE = re.compile(r"```.*?(?:```|\Z)|`[^`\n]*`", re.DOTALL)
-MOST_TAGS = 64
+
+
+def is_basic_memory(path: Path) -> bool:
+    """True if most of the first notes in a folder have the properties of basic-memory."""
+    probed = [file for file in markdown_files(path) if not file.is_symlink()][:PROBED]
+    found = sum(frontmatter(_head(file))[0].keys() >= BASIC_MEMORY for file in probed)
+    return found * 2 > len(probed)
+
+
+def _head(file: Path) -> str:
+    with opened(file) as head:
+        return head.read(HEAD).decode("utf-8-sig", "replace")
 
 
 def read(path: Path, done: Read) -> Iterator[ImportedItem]:
-    """Yield the notes in path order."""
+    """Yield the notes of Obsidian in path order."""
+    yield from _notes(path, done, "obsidian")
+
+
+def read_basic_memory(path: Path, done: Read) -> Iterator[ImportedItem]:
+    """Yield the notes of basic-memory in path order; observations and relations are part of their text."""
+    yield from _notes(path, done, "basic-memory", titled=True)
+
+
+def _notes(path: Path, done: Read, source: str, *, titled: bool = False) -> Iterator[ImportedItem]:
     path = path if path.is_dir() else path.resolve()
-    root = path if path.is_dir() else path.parent
     taken: set[str] = set()
-    total = 0
-    for file in markdown_files(path):
-        where = file.relative_to(root)
-        try:
-            with file_errors(file):
-                raw, at = read_bytes(root, where.as_posix(), CONTENT_BYTES) or b"", round(file.lstat().st_mtime * 1000)
-        except LeftAlone as problem:
-            yield Remark(f"{where} was left out: {problem}")
+    for found in texts(path, done):
+        if isinstance(found, Remark):
+            yield found
             continue
-        total += len(raw)
-        done(total)
-        text = clean(raw.decode("utf-8-sig", "replace"))
-        fields, body = frontmatter(text)
+        fields, body = frontmatter(found.text)
         if not body.strip():
-            yield Remark(f"{where} is empty and was left out")
+            yield Remark(f"{found.where} is empty and was left out")
             continue
-        # Links use the file name; if two files share one, the second note is named by its path.
-        called = name(file.stem)
+        # Links use the file name or the title; if two notes share it, the second one is named by its path.
+        named = [*fields.get("title", ()), found.where.stem] if titled else [found.where.stem]
+        called = name(named[0])
         if called is None or called in taken:
-            called = name(where.with_suffix("").as_posix())
+            called = name(found.where.with_suffix("").as_posix())
         taken.add(called or "")
-        inline = _INLINE.findall(_CODE.sub("", body))
-        tags = [
-            tag for one in (*fields.get("tags", fields.get("tag", [])), *inline) if (tag := line(one.strip("#"), 64))
-        ]
+        aliases = [*fields.get("aliases", fields.get("alias", [])), *named[1:]]
+        aliases += fields.get("permalink", []) if titled else []
+        dates = (when for key in ("created", "date") for one in fields.get(key, []) if (when := moment(one)))
         yield ImportedNote(
             content=body.strip("\r\n"),
-            source="obsidian",
+            source=source,
             name=called,
-            aliases=[one for found in fields.get("aliases", fields.get("alias", [])) if (one := name(found))],
-            tags=list(dict.fromkeys(tags))[:MOST_TAGS],
-            context=_properties(text) if fields else None,
-            at=next((when for key in ("created", "date") for one in fields.get(key, []) if (when := moment(one))), at),
+            aliases=[one for one in dict.fromkeys(map(name, aliases)) if one and one != called],
+            tags=tag_list(*fields.get("tags", fields.get("tag", [])), *inline_tags(body)),
+            context=_properties(found.text) if fields else None,
+            at=next(dates, found.at),
         )
-
-
-def markdown_files(path: Path) -> list[Path]:
-    """Return the markdown files of a folder, sorted, or the single file."""
-    if path.is_file():
-        return [path]
-    return sorted(
-        file
-        for file in path.rglob("*.md")
-        if not any(part.startswith(".") for part in file.relative_to(path).parts) and not file.is_dir()
-    )
 
 
 def frontmatter(text: str) -> tuple[dict[str, list[str]], str]:

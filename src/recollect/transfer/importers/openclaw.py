@@ -8,12 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from recollect.model.entry import Origin
-from recollect.model.fields import CONTENT_BYTES
-from recollect.transfer.archive import file_errors
-from recollect.transfer.importers.obsidian import markdown_files
-from recollect.transfer.importers.reading import clean, moment, name
+from recollect.transfer.importers.markdown_texts import markdown_files, texts
+from recollect.transfer.importers.reading import moment, name
 from recollect.transfer.importers.values import ImportedItem, ImportedNote, Read, Remark
-from recollect.vault.files import LeftAlone, read_bytes
 
 __all__ = ["is_workspace", "read"]
 
@@ -31,31 +28,27 @@ def is_workspace(path: Path) -> bool:
 
 def read(path: Path, done: Read) -> Iterator[ImportedItem]:
     """Yield the notes in path order."""
-    total, left_out = 0, []
+    chosen: list[Path] = []
+    left_out: list[Path] = []
     for file in markdown_files(path):
         where = file.relative_to(path).as_posix()
-        if where not in MEMORIES and not where.startswith("memory/"):
-            left_out.append(where)
+        (chosen if where in MEMORIES or where.startswith("memory/") else left_out).append(file)
+    for found in texts(path, done, chosen):
+        if isinstance(found, Remark):
+            yield found
             continue
-        try:
-            with file_errors(file):
-                raw = read_bytes(path, where, CONTENT_BYTES) or b""
-        except LeftAlone as problem:
-            yield Remark(f"{where} was left out: {problem}")
-            continue
-        total += len(raw)
-        done(total)
-        text = clean(raw.decode("utf-8-sig", "replace")).strip("\r\n")
+        where, text = found.where.as_posix(), found.text.strip("\r\n")
         if not text.strip():
             yield Remark(f"{where} is empty and was left out")
             continue
-        day = _DAY.match(file.stem)
+        day = _DAY.match(found.where.stem)
         yield ImportedNote(
             content=text,
             source="openclaw",
             name=name(f"OpenClaw {where.removesuffix('.md')}"),
-            at=moment(day[0]) if day else round(file.lstat().st_mtime * 1000),
+            at=moment(day[0]) if day else found.at,
             origin=Origin.AGENT,
         )
     if left_out:
-        yield Remark(f"files that are no memories were left out: {', '.join(left_out[:20])}")
+        shown = [file.relative_to(path).as_posix() for file in left_out[:20]]
+        yield Remark(f"files that are no memories were left out: {', '.join(shown)}")

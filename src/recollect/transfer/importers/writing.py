@@ -435,7 +435,7 @@ def _append(tx: Transaction, last: ConversationInfo | None, new: Sequence[Event]
     journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
     previous = ""
     if last is not None:
-        previous = (tx.one("history.last", id=last.id) or ("", "", ""))[2] or ""
+        previous = history.last_hash(tx, last.id)
         times = [event.created_at or 0 for event in new]
         tx.run("transfer.ended", id=last.id, ended_at=max(*times, last.ended_at or 0))
         tx.run("transfer.entitled", id=last.id, title=title or last.closing_summary)
