@@ -36,7 +36,7 @@ def earlier(mem: Memory, command: str, **asked: object) -> list[str]:
 
 
 @pytest.fixture
-def told(mem: Memory) -> Memory:
+def filled(mem: Memory) -> Memory:
     talked(
         mem,
         ("Caroline", "I moved to Lisbon in spring."),
@@ -49,13 +49,15 @@ def told(mem: Memory) -> Memory:
     return mem
 
 
-def test_turns_that_answer_are_shown_with_speaker_and_date_and_joined_where_they_are_neighbours(told: Memory) -> None:
-    block = told.context("where does the sailing boat lie?").text
+def test_turns_that_answer_are_shown_with_speaker_and_date_and_joined_where_they_are_neighbours(
+    filled: Memory,
+) -> None:
+    block = filled.context("where does the sailing boat lie?").text
     assert (
         "Melanie: Where do you keep the sailing boat now?\n  Caroline: The sailing boat lies in Cascais, at pier four."
     ) in block
     assert "(2025-11-20)" in block
-    assert block == told.context("where does the sailing boat lie?").text
+    assert block == filled.context("where does the sailing boat lie?").text
 
 
 def test_a_turn_of_the_past_is_named_by_its_role_if_the_speaker_has_no_name(mem: Memory) -> None:
@@ -63,15 +65,15 @@ def test_a_turn_of_the_past_is_named_by_its_role_if_the_speaker_has_no_name(mem:
     talk.user("Which port does the staging database use?")
     talk.assistant("The staging database listens on port 5433.")
     talk.archive()
-    told = mem.context("port of the staging database").section(EARLIER)
-    assert [(item.speaker, item.text) for item in told] == [
+    filled = mem.context("port of the staging database").section(EARLIER)
+    assert [(item.speaker, item.text) for item in filled] == [
         ("user", "Which port does the staging database use?"),
         ("agent", "The staging database listens on port 5433."),
     ]
-    assert [item.follows for item in told] == [False, True]
+    assert [item.follows for item in filled] == [False, True]
 
 
-def test_a_turn_a_decision_and_a_hand_off_that_say_the_same_are_told_once(mem: Memory) -> None:
+def test_a_turn_a_decision_and_a_hand_off_that_say_the_same_are_shown_once(mem: Memory) -> None:
     said = "We decided to deploy the web shop on Tuesdays at ten."
     talk = mem.conversations.start()
     talk.user(said)
@@ -107,9 +109,9 @@ def test_a_long_turn_is_cut_at_sentences_around_what_was_found(mem: Memory) -> N
     assert len(turn) < 500
 
 
-@pytest.mark.parametrize(
-    "rule",
-    [
+def test_a_standing_rule_is_shown_whatever_the_command_is(mem: Memory) -> None:
+    mem.remember("The bread is in the oven")
+    for rule in (
         "We use pnpm, never npm",
         "Always answer in short sentences",
         "From now on write commit messages in English",
@@ -120,14 +122,12 @@ def test_a_long_turn_is_cut_at_sentences_around_what_was_found(mem: Memory) -> N
         "Ab sofort nur noch signierte Commits",
         "Siempre usar comillas dobles",
         "De ahora en adelante, sin emojis",
-    ],
-)
-def test_a_standing_rule_is_told_whatever_the_command_is(mem: Memory, rule: str) -> None:
-    mem.remember(rule)
-    mem.remember("The bread is in the oven")
-    for command in ("install lodash with the package manager", "the bread", ""):
-        assert rule in notes(mem, command)
-    assert notes(mem, "the bread")[0] == rule
+    ):
+        made = mem.remember(rule)
+        for command in ("install lodash with the package manager", "the bread", ""):
+            assert rule in notes(mem, command)
+        assert notes(mem, "the bread")[0] == rule
+        mem.forget(made.id)
 
 
 def test_a_report_about_the_past_is_no_standing_rule(mem: Memory) -> None:
@@ -135,13 +135,14 @@ def test_a_report_about_the_past_is_no_standing_rule(mem: Memory) -> None:
     assert notes(mem, "install lodash with the package manager") == []
 
 
-def test_rules_are_told_in_the_section_of_their_category_or_among_the_notes_and_never_twice(mem: Memory) -> None:
+def test_rules_are_shown_in_the_section_of_their_category_or_among_the_notes_and_never_twice(mem: Memory) -> None:
     mem.remember("Never deploy on a Friday", category="decisions")
     assert mem.context("deploy").text.count("Never deploy on a Friday") == 1
     assert mem.context("bake bread").text.count("Never deploy on a Friday") == 1
 
 
-def test_notes_of_the_account_are_told_whatever_the_command_is(mem: Memory) -> None:
+@pytest.mark.directory
+def test_notes_of_the_account_are_shown_whatever_the_command_is(mem: Memory) -> None:
     mem.remember("The user is called Zé and lives in Faro", scope="account")
     assert notes(mem, "sort the imports of module x") == ["The user is called Zé and lives in Faro"]
 
@@ -155,7 +156,7 @@ def test_rules_leave_most_of_the_budget_to_what_answers(mem: Memory) -> None:
     assert found.tokens <= 500
 
 
-def test_what_was_superseded_or_retracted_is_not_told_and_a_turn_that_states_it_is_marked(mem: Memory) -> None:
+def test_what_was_superseded_or_retracted_is_not_shown_and_a_turn_that_states_it_is_marked(mem: Memory) -> None:
     talked(mem, ("Ana", "The bakery delivers bread on Fridays."))
     talked(mem, ("Ana", "Something else."))
     old = mem.remember("The bakery delivers bread on Fridays.")
@@ -171,7 +172,7 @@ def test_what_was_superseded_or_retracted_is_not_told_and_a_turn_that_states_it_
     assert "cake" not in found.text
 
 
-def test_notes_that_wait_for_review_are_told_together_with_their_dates(
+def test_notes_that_wait_for_review_are_shown_together_with_their_dates(
     mem: Memory, clock: FixedClock, home: Home
 ) -> None:
     mem.remember("The bakery opens at seven")
@@ -182,7 +183,7 @@ def test_notes_that_wait_for_review_are_told_together_with_their_dates(
     assert "- The bakery opens at eight (2026-01-02, agent)\n- The bakery opens at seven (2026-01-01, agent)\n" in block
 
 
-def test_what_is_in_the_window_of_the_conversation_is_not_told_again(mem: Memory) -> None:
+def test_what_is_in_the_window_of_the_conversation_is_not_shown_again(mem: Memory) -> None:
     talked(mem, ("Ana", "The sailing boat lies in Cascais."))
     talked(mem, ("Ana", "Something else."))
     here = mem.conversations.start()
@@ -205,26 +206,26 @@ def test_the_context_stays_within_its_budget_and_uses_it(mem: Memory) -> None:
         assert found.dropped > 0
 
 
-def test_a_profile_leaves_out_notes_and_turns(told: Memory) -> None:
-    told.remember("The sailing boat is insured")
-    assert [section.name for section in told.context("the sailing boat").sections][-2:] == [NOTES, EARLIER]
-    assert EARLIER not in {section.name for section in told.context("the sailing boat", budget=0).sections}
+def test_a_profile_leaves_out_notes_and_turns(filled: Memory) -> None:
+    filled.remember("The sailing boat is insured")
+    assert [section.name for section in filled.context("the sailing boat").sections][-2:] == [NOTES, EARLIER]
+    assert EARLIER not in {section.name for section in filled.context("the sailing boat", budget=0).sections}
 
 
-def test_the_same_reaches_a_prompt_by_every_way(told: Memory) -> None:
-    told.remember("We use pnpm, never npm")
+def test_the_same_reaches_a_prompt_by_every_way(filled: Memory) -> None:
+    filled.remember("We use pnpm, never npm")
     question, boat = "where does the sailing boat lie?", "Caroline: The sailing boat lies in Cascais, at pier four."
-    here = told.conversations.start()
+    here = filled.conversations.start()
     here.user(question)
     for text in (
-        told.context(question, conversation=here.id).text,
-        told.orient(question, conversation=here.id).markdown,
-        told.context(question, profile="brief").text,
-        told.context(question, profile="prompt").text,
+        filled.context(question, conversation=here.id).text,
+        filled.orient(question, conversation=here.id).markdown,
+        filled.context(question, profile="brief").text,
+        filled.context(question, profile="prompt").text,
     ):
         assert boat in text
         assert "- We use pnpm, never npm (" in text
-    messages = here.messages(context=told.context(question, conversation=here.id))
+    messages = here.messages(context=filled.context(question, conversation=here.id))
     assert [boat in message["content"] for message in messages] == [True, False]
     assert [message["content"].count(question) for message in messages] == [0, 1]
 
@@ -232,6 +233,7 @@ def test_the_same_reaches_a_prompt_by_every_way(told: Memory) -> None:
 # Whose turns
 
 
+@pytest.mark.directory
 def test_a_context_has_no_turn_of_another_agent_or_workspace(home: Home, location: str) -> None:
     talked(home.agent("ben"), ("Ben", "The sailing boat lies in Cascais."))
     talked(home.agent("ben"), ("Ben", "The sailing boat has a leak."), end=False)
@@ -244,7 +246,7 @@ def test_a_context_has_no_turn_of_another_agent_or_workspace(home: Home, locatio
         assert home.agent("ana").context(command).text == ""
 
 
-def test_past_conversations_of_the_shared_agent_are_told_and_running_ones_are_not(home: Home) -> None:
+def test_past_conversations_of_the_shared_agent_are_shown_and_running_ones_are_not(home: Home) -> None:
     shared = home.agent("_shared")
     talked(shared, ("Ben", "The sailing boat lies in Cascais."))
     talked(shared, ("Ben", "The sailing boat is stolen."), end=False)
@@ -276,7 +278,7 @@ def test_turns_below_the_least_origin_of_the_profile_are_left_out(location: str,
 
 @pytest.mark.parametrize("name", ["deploy day", None])
 @pytest.mark.parametrize("category", ["decisions", None])
-def test_a_note_is_told_although_the_last_session_quotes_it(mem: Memory, name: str | None, category: str) -> None:
+def test_a_note_is_shown_although_the_last_session_quotes_it(mem: Memory, name: str | None, category: str) -> None:
     mem.remember("Wednesdays" if name else "deploy day: Wednesdays", name=name, category=category)
     talk = mem.conversations.start()
     talk.user("Is this still our deploy day: Wednesdays?")
@@ -317,6 +319,7 @@ def test_a_last_session_that_entries_state_in_full_is_left_out(mem: Memory) -> N
     assert [section.name for section in mem.context("when is the shop deployed?").sections] == ["Relevant Decisions"]
 
 
+@pytest.mark.directory
 def test_what_was_written_since_the_last_context_is_in_the_next_one(home: Home) -> None:
     mem, shared = home.agent("ana"), home.agent("_shared")
     assert mem.context("paint the gate").text == ""
