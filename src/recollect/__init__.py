@@ -49,13 +49,16 @@ if TYPE_CHECKING:
         Turn,
     )
     from recollect.model.listing import Cursor, Removed, Sort
+    from recollect.model.note_graph import NoteEdge, NoteGraph, NoteNode
     from recollect.model.operation import Add, Alias, Operation, Remove, Rename, Revision, Write
+    from recollect.model.overview import MemoryHealth, NetChange, NetChanges, Outcome, Overview
     from recollect.model.provenance import Provenance
     from recollect.model.recall import Accesses, Hit
     from recollect.model.reminder import Reminder
     from recollect.model.report import Erased, Finding, Receipt, Report, Rewritten
     from recollect.model.review import Relation, Resolution, ReviewPair
-    from recollect.model.stats import AgentStats, Stats
+    from recollect.model.stats import AgentCounts, AgentStats, Stats
+    from recollect.model.timeline import Timeline, TimelineBucket, TimelineItem
     from recollect.model.transfer import Exported, Format, Imported, Part
     from recollect.model.upkeep import Change, JobStatus, Run
     from recollect.model.working import Delta, Fact, SummaryDocument
@@ -71,6 +74,7 @@ __version__ = "0.1.0"
 __all__ = [
     "Accesses",
     "Add",
+    "AgentCounts",
     "AgentStats",
     "Alias",
     "Answer",
@@ -113,10 +117,18 @@ __all__ = [
     "LanguageModel",
     "Lifetime",
     "Memory",
+    "MemoryHealth",
+    "NetChange",
+    "NetChanges",
     "NotFound",
+    "NoteEdge",
+    "NoteGraph",
+    "NoteNode",
     "Operation",
     "OrientationDocument",
     "Origin",
+    "Outcome",
+    "Overview",
     "Part",
     "Profile",
     "Provenance",
@@ -149,6 +161,9 @@ __all__ = [
     "Status",
     "SummaryDocument",
     "SystemClock",
+    "Timeline",
+    "TimelineBucket",
+    "TimelineItem",
     "Token",
     "Tokens",
     "Turn",
@@ -172,13 +187,16 @@ _MODULES = {
     "model.entry": "Category Entry Kind Lifetime Origin Scope State",
     "model.history": "Channel Compacted ConversationInfo Ended Event EventType Lane Recovery Status Turn",
     "model.listing": "Cursor Removed Sort",
+    "model.note_graph": "NoteEdge NoteGraph NoteNode",
     "model.operation": "Add Alias Operation Remove Rename Revision Write",
+    "model.overview": "MemoryHealth NetChange NetChanges Outcome Overview",
     "model.provenance": "Provenance",
     "model.recall": "Accesses Hit",
     "model.reminder": "Reminder",
     "model.report": "Erased Finding Receipt Report Rewritten",
     "model.review": "Relation Resolution ReviewPair",
-    "model.stats": "AgentStats Stats",
+    "model.stats": "AgentCounts AgentStats Stats",
+    "model.timeline": "Timeline TimelineBucket TimelineItem",
     "model.transfer": "Exported Format Imported Part",
     "model.upkeep": "Change JobStatus Run",
     "model.working": "Delta Fact SummaryDocument",

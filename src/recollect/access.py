@@ -1,4 +1,4 @@
-"""The facade of access: tokens for callers from outside, and idempotency of requests.
+"""Access tokens for remote callers, and idempotency keys of requests.
 
 A secret is shown once, when its token is created. Only its SHA-256 is stored, which is enough for a random secret.
 Tokens and requests belong to the home, not to an agent.
@@ -7,6 +7,7 @@ Tokens and requests belong to the home, not to an agent.
 import secrets
 import threading
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from hashlib import sha256
 
@@ -19,23 +20,26 @@ from recollect.errors import Conflict, Invalid, NotFound
 from recollect.model import checks
 from recollect.model.access import ANY, Answer, Right, Token
 from recollect.model.entry import Origin
-from recollect.storage import access
+from recollect.storage import access, marks
+from recollect.storage.marks import AlreadyApplied
 
-__all__ = ["InProgress", "Requests", "Tokens"]
+__all__ = ["AlreadyApplied", "InProgress", "Requests", "Tokens"]
 
 PREFIX = "rcl_"
-REMEMBERED = 5_000
-"""Milliseconds for which a secret that was found good is not looked up again."""
-USED_EVERY = 60_000
-"""Milliseconds between two notes that a token was used."""
-KEPT = 24 * 3_600_000
-"""Milliseconds for which the answer to a request is kept."""
-EXPIRE = 100
-"""Old requests that are removed when a new one begins."""
-LONGEST_BODY = 1_000_000
-"""Bytes of an answer that are kept."""
-UNKNOWN = 0
-"""The status of a request that failed, and whose effect is unknown."""
+TOKEN_CACHE_MS = 5_000
+"""How long a valid token is cached, by the hash of its secret; other processes may take as long to see a revocation."""
+USE_RECORD_INTERVAL_MS = 60_000
+"""Minimum time between two updates of the time at which a token was last used."""
+LEASE_MS = 60_000
+"""Lease of a request in progress; once expired, the request may be executed again, as its server may have stopped."""
+ANSWER_RETENTION_MS = 24 * 3_600_000
+"""Retention of idempotency keys and stored responses."""
+EXPIRED_BATCH = 100
+"""Maximum number of expired keys to delete when a request begins."""
+MAX_BODY_BYTES = 1_000_000
+"""Maximum size of a stored response; of a longer one only the status is stored."""
+UNKNOWN_OUTCOME = 0
+"""Status of a request that failed and may have taken effect."""
 
 
 class Tokens:
@@ -44,7 +48,7 @@ class Tokens:
     def __init__(self, store: Store, clock: Clock, background: Background) -> None:
         self._store, self._clock, self._background = store, clock, background
         self._good: dict[str, tuple[Token, int]] = {}
-        """Tokens by the hash of their secret, and when they were looked up."""
+        """Cached tokens by the hash of their secret, with the time of the lookup."""
         self._lock = threading.Lock()
         self._revocations = 0
 
@@ -100,7 +104,7 @@ class Tokens:
         Raises NotFound if there is no such token.
         """
         target = names.name(id_or_name, "name or id")
-        with self._store.read() as tx:  # asking creates nothing
+        with self._store.read() as tx:  # a read does not create the database
             known = access.find(tx, target)
         if known is None:
             raise NotFound(f"there is no token {target!r}; `token list` shows the existing ones")
@@ -120,18 +124,18 @@ class Tokens:
         with self._lock:
             token, since = self._good.get(key, (None, 0))
             before = self._revocations
-        if token is None or not 0 <= now - since < REMEMBERED:
+        if token is None or not 0 <= now - since < TOKEN_CACHE_MS:
             with self._store.read() as tx:
                 token, since = access.by_hash(tx, key), now
         if token is None or (token.expires_at is not None and token.expires_at <= now):
             with self._lock:
                 self._good.pop(key, None)
             return None
-        if token.used_at is None or now - token.used_at >= USED_EVERY:
+        if token.used_at is None or now - token.used_at >= USE_RECORD_INTERVAL_MS:
             token = replace(token, used_at=now)
-            self._note(token, now)
+            self._record_use(token, now)
         with self._lock:
-            if before == self._revocations:  # else what was read may be older than the revocation
+            if before == self._revocations:  # otherwise the token may have been read before a revocation
                 self._good[key] = token, since
         return token
 
@@ -140,8 +144,8 @@ class Tokens:
         with self._store.read() as tx:
             return tx.one("access.token_in_force", now=self._clock.now()) is not None
 
-    def _note(self, token: Token, now: int) -> None:
-        """Record in the background that a token was used; the request neither waits for it nor fails with it."""
+    def _record_use(self, token: Token, now: int) -> None:
+        """Record the use of a token in the background; the request neither waits for it nor fails with it."""
 
         def write() -> None:
             with self._store.database.write(self._store.agent) as tx:
@@ -155,43 +159,39 @@ class InProgress(Conflict):
 
 
 class Requests:
-    """Idempotent requests by a key that the caller chooses, as `home.requests`. They are kept for 24 hours."""
+    """Idempotent requests by a key that the caller chooses, as `home.requests`. Keys are kept for 24 hours."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
 
     def begin(self, key: str, fingerprint: str) -> Answer | None:
-        """Begin a request. Return None if it is new, or the stored answer if it was completed before.
+        """Begin a request. Return None if it must be executed, or the stored answer if it was completed before.
 
-        Raises Conflict if the key belongs to a request with another fingerprint, if that request is in progress or was
-        interrupted, if it failed with an unknown outcome, or if its answer was not stored.
+        It must be executed again if it failed with an unknown outcome, or has no answer after a minute: execute it
+        within `executing`, which raises AlreadyApplied instead of writing twice. Raises Conflict if the key belongs
+        to a request with another fingerprint, if that request is in progress, or if its answer was not stored.
         """
         key, fingerprint, now = _key(key), names.name(fingerprint, "fingerprint"), self._clock.now()
-        with self._store.database.write(self._store.agent) as tx:
-            tx.run("access.request_expired", key=key, before=now - KEPT)
-            tx.run("access.requests_expire", before=now - KEPT, limit=EXPIRE)
+        with self._store.database.write(self._store.agent, group=True) as tx:
+            tx.run("access.request_expired", key=key, before=now - ANSWER_RETENTION_MS)
+            tx.run("access.requests_expire", before=now - ANSWER_RETENTION_MS, limit=EXPIRED_BATCH)
             if tx.run("access.request_begin", key=key, fingerprint=fingerprint, created_at=now):
                 return None
             known = access.request(tx, key)
+            again = known is not None and known[0] == fingerprint and known[1] in (None, UNKNOWN_OUTCOME)
+            if again and tx.run("access.request_resume", key=key, at=now, before=now - LEASE_MS):
+                return None
         if known is None:
-            raise InProgress(f"the request {key!r} was dropped just now; send it again")
+            raise InProgress(f"the request {key!r} was released just now; send it again")
         wanted, status, answer = known
         if wanted != fingerprint:
             raise Conflict(f"the key {key!r} was used for another request; choose a new key for a new request")
         if status is None:
-            raise InProgress(
-                f"the request {key!r} is in progress, or was interrupted; if it does not end, check its effect, "
-                "and if there is none, send it with a new key"
-            )
-        if status == UNKNOWN:
-            raise Conflict(
-                f"the request {key!r} failed, and its effect is unknown; check whether it took effect, "
-                "and if not, send it with a new key: this one can be reused a day after it was first sent"
-            )
+            raise InProgress(f"the request {key!r} is in progress, or was interrupted; send it again a minute later")
         if answer is None:
             raise Conflict(
                 f"the request {key!r} was done (status {status}), but its response is not stored: it was longer than "
-                f"{LONGEST_BODY:,} bytes, or something was erased since; ask for the result itself"
+                f"{MAX_BODY_BYTES:,} bytes, or an entry was erased since; read the result itself"
             )
         return answer
 
@@ -200,31 +200,37 @@ class Requests:
     ) -> None:
         """Store the answer of a request in progress; do nothing if there is none.
 
-        If an entry was erased in the meantime, the body may contain its text: only the status is stored then, unless
-        `harmless`.
+        If an entry was erased meanwhile, the body may contain its text, so only the status is stored unless `harmless`.
         """
-        key, kept = _key(key), len(body.encode()) <= LONGEST_BODY
-        with self._store.database.write(self._store.agent) as tx:
+        key, kept = _key(key), len(body.encode()) <= MAX_BODY_BYTES
+        with self._store.database.write(self._store.agent, group=True) as tx:
             access.finish(tx, key, status, body if kept else None, headers or {}, harmless=harmless)
 
     def fail(self, key: str) -> None:
-        """Record that a request failed with an unknown outcome. Its key stays in use."""
+        """Record that a request failed with an unknown outcome. It may be executed again at once."""
         key = _key(key)
         with self._store.database.write(self._store.agent) as tx:
-            access.finish(tx, key, UNKNOWN, None, {})
+            access.finish(tx, key, UNKNOWN_OUTCOME, None, {})
+
+    def executing(self, key: str) -> AbstractContextManager[None]:
+        """Execute a request in the block.
+
+        Its first write to a memory raises AlreadyApplied if an earlier execution changed that memory.
+        """
+        return marks.executing(_key(key), self._clock.now())
 
     def forget_answers(self) -> tuple[int, Sequence[str]]:
-        """Remove all stored answers, but not the keys, because an answer may contain erased text.
+        """Delete all stored responses, but not their keys, because a response may contain erased text.
 
-        Answers of requests in progress will not be stored either. Return the number of answers, and the places that may
-        still contain them.
+        Responses of requests in progress will not be stored either. Return the number of responses, and the places that
+        may still contain them.
         """
         if not self._store.exists():
             return 0, ()
         with self._store.database.write(self._store.agent) as tx:
-            tx.run("access.answers_refuse")  # what is under way may have read it before
+            tx.run("access.answers_refuse")  # a request in progress may have read the erased text
             forgotten = tx.run("access.answers_forget")
-            # Also those that were forgotten before, as it is not known whether they could be overwritten then.
+            # Scrub for earlier deletions too: it is unknown whether their bytes could be overwritten then.
             without = tx.one("access.answer_missing") is not None
         return forgotten, erasing.scrub(self._store)[1] if without else ()
 

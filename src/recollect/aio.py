@@ -8,7 +8,9 @@ To begin with:
 """
 
 import asyncio
+import builtins
 from collections.abc import Awaitable, Callable, Iterable
+from contextlib import AbstractContextManager
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -22,12 +24,12 @@ from recollect.conversation import Conversation
 from recollect.conversations import Conversations
 from recollect.home import Home
 from recollect.memory import Memory
-from recollect.model.history import Channel, ConversationHandle, ConversationInfo, Event, Recovery
+from recollect.model.history import Channel, ConversationHandle, ConversationInfo, Event, PayloadRow, Recovery
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.reminders import Reminders
 from recollect.review import Review
 from recollect.scratchpad import Scratchpad
-from recollect.storage.history import LONGEST
+from recollect.storage.history import LONGEST, PAGE
 from recollect.upkeep.runner import Jobs
 from recollect.wiring import open_home
 
@@ -165,6 +167,12 @@ class AsyncConversations(_Around[Conversations]):
         start = self._inner.start
         return AsyncConversation(await asyncio.to_thread(start, channel, chat_id, model_id, participants, resume))
 
+    async def payloads(
+        self, chat_id: str, *, before: int = LONGEST, page: int = PAGE
+    ) -> "builtins.list[tuple[PayloadRow, dict[str, Any]]]":
+        """Return the payloads of the events of a chat, newest first."""
+        return await asyncio.to_thread(lambda: [*self._inner.payloads(chat_id, before=before, page=page)])
+
     async def get(self, id_or_ref: ConversationHandle | str) -> AsyncConversation:
         """Return the conversation with this id or ref code."""
         return AsyncConversation(await asyncio.to_thread(self._inner.get, id_or_ref))
@@ -191,6 +199,7 @@ class AsyncReview(_Around[Review]):
 
     list = _forward(Review.list)
     resolve = _forward(Review.resolve)
+    reopen = _forward(Review.reopen)
 
 
 class AsyncJobs(_Around[Jobs]):
@@ -224,6 +233,10 @@ class AsyncRequests(_Around[Requests]):
     forget_answers = _forward(Requests.forget_answers)
     drop = _forward(Requests.drop)
 
+    def executing(self, key: str) -> AbstractContextManager[None]:
+        """Execute a request in the block, as `Requests.executing` does."""
+        return self._inner.executing(key)
+
 
 class AsyncMemory(_Around[Memory]):
     """`Memory`, awaitable."""
@@ -252,6 +265,10 @@ class AsyncMemory(_Around[Memory]):
     empty_trash = _forward(Memory.empty_trash)
     accesses = _forward(Memory.accesses)
     history = _forward(Memory.history)
+    changed_since = _forward(Memory.changed_since)
+    overview = _forward(Memory.overview)
+    timeline = _forward(Memory.timeline)
+    graph = _forward(Memory.graph)
     provenance = _forward(Memory.provenance)
     query = _forward(Memory.query)
     context = _forward(Memory.context)
@@ -278,6 +295,7 @@ class AsyncHome(_Around[Home]):
     reembed = _forward(Home.reembed)
     flush = _forward(Home.flush)
     agents = _forward(Home.agents)
+    counts = _forward(Home.counts)
     stats = _forward(Home.stats)
     on_reminder = _forward(Home.on_reminder)
     compact = _forward(Home.compact)

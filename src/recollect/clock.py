@@ -2,6 +2,7 @@
 
 import time
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Protocol
 
 from recollect.errors import Invalid
@@ -77,4 +78,9 @@ def stopwatch() -> float:
 
 def iso(moment: int) -> str:
     """Format UTC milliseconds as RFC 3339 text, to the second."""
-    return datetime.fromtimestamp(moment / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return _second(moment // 1000)
+
+
+@lru_cache(1_024)
+def _second(moment: int) -> str:
+    return datetime.fromtimestamp(moment, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -236,6 +236,8 @@ class ServerSettings:
     """Number of processes, all on one home."""
     log_format: str = _word("text", "json", default="text")
     """`text` or `json`."""
+    traces: bool = False
+    """Make a span of OpenTelemetry per request; needs the extra `otel`."""
     body_limit: int = _number(32_000_000, 1)
     """Maximum size of a request body in bytes; imports may be larger."""
     rate: float = 200.0
@@ -244,6 +246,8 @@ class ServerSettings:
     """Maximum number of concurrent requests; others are rejected with Retry-After."""
     feeds: int = 2_000
     """Maximum number of open feeds."""
+    memory_limit: int = _number(0)
+    """Resident memory of a process in megabytes above which it drops its caches; 0 disables the limit."""
     hosts: str = ""
     """Host names that the server accepts besides loopback, separated by commas."""
     origins: str = ""
@@ -356,7 +360,7 @@ class Settings:
 
 
 def _refuse_command(given: Mapping[str, Any]) -> None:
-    """Reject a key command in the file of the current folder: whoever wrote it could run a program by it."""
+    """Reject a key command in the file of the current folder: its author could run a program."""
     table = given.get("encryption")
     if isinstance(table, Mapping) and "key_command" in table:
         raise ConfigError(

@@ -1,17 +1,27 @@
 """The facade of an agent's conversations: methods check their input and delegate to the engine."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 from recollect import names
 from recollect.clock import Moment, milliseconds
 from recollect.conversation import Conversation, ConversationServices
-from recollect.engine import access_policy, conversation_search, conversations, saved_view
+from recollect.engine import access_policy, chat_payloads, conversation_search, conversations, saved_view
 from recollect.engine.agent_store import Store
 from recollect.errors import Denied, Invalid
 from recollect.model.checks import count, optional_name, share
 from recollect.model.entry import Origin
-from recollect.model.history import ConversationHandle, ConversationInfo, Ended, Event, Status, Turn, reference
+from recollect.model.history import (
+    ConversationHandle,
+    ConversationInfo,
+    Ended,
+    Event,
+    PayloadRow,
+    Status,
+    Turn,
+    reference,
+)
 from recollect.model.report import Receipt
 from recollect.scratchpad import Scratchpad
 from recollect.storage import history
@@ -160,6 +170,17 @@ class Conversations:
         with self._services.store.read() as tx:
             number, most = count(after, "events"), count(limit, "events")
             return history.events(tx, "journal_after", after=number, limit=most)
+
+    def payloads(
+        self, chat_id: str, *, before: int = history.LONGEST, page: int = history.PAGE
+    ) -> Iterator[tuple[PayloadRow, dict[str, Any]]]:
+        """Iterate over events of a chat with their payloads, newest first, for programs that store data in payloads.
+
+        A chat is all conversations with this `chat_id`. `before` is a sequence number. `page` is the number of events
+        to read at first, for callers that need a few of them.
+        """
+        chat, seq = names.name(chat_id, "chat id"), count(before, "events")
+        return chat_payloads.payloads(self._services.store, chat, seq, max(1, count(page, "events")))
 
     def last_event(self) -> int:
         """Return the sequence number of the last event in the journal, 0 if it is empty. Cheap enough to poll."""

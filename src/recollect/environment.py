@@ -2,7 +2,11 @@
 
 import os
 
-__all__ = ["project_folder", "runtime_folder", "variables"]
+TYPE_CHECKING = False  # without an import of `typing`, see `recollect/__init__.py`
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["folder_of", "runtime_folder", "styles_forced", "variables"]
 
 APART = ("RECOLLECT_HOME", "RECOLLECT_CONVERSATION")
 """Variables that name the home and the conversation of one process, and say nothing about its settings."""
@@ -14,9 +18,20 @@ def runtime_folder() -> str:
     return os.path.join(base, "recollect", "hooks")
 
 
-def project_folder() -> str | None:
-    """Return the project folder that Claude Code sets for its hooks, if any."""
-    return os.environ.get("CLAUDE_PROJECT_DIR") or None
+def folder_of(hook: "Mapping[str, object]") -> str:
+    """Return the project folder of a hook: from the variables of its host, else from its JSON; else empty.
+
+    Cursor names the folders of its window; it runs a hook of the user in another one.
+    """
+    named = os.environ.get("CLAUDE_PROJECT_DIR") or os.environ.get("CURSOR_PROJECT_DIR")
+    roots = hook.get("workspace_roots")
+    first = roots[0] if isinstance(roots, list) and roots else None
+    return str(named or first or hook.get("cwd") or "")
+
+
+def styles_forced() -> bool:
+    """Return whether a variable may demand colours and styles where the output is not a terminal."""
+    return "FORCE_COLOR" in os.environ or "TTY_COMPATIBLE" in os.environ
 
 
 def variables() -> dict[str, str]:

@@ -3,6 +3,7 @@
 import json
 import logging
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator, Set
 from functools import cached_property, partial
 from pathlib import Path
@@ -12,17 +13,21 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from recollect import names
 from recollect.clock import Clock
 from recollect.config import Settings
+from recollect.engine import conversation_search
 from recollect.engine.agent_store import Store
 from recollect.engine.background import CLOSING, Background
+from recollect.engine.caches import Caches
 from recollect.engine.compaction import WindowLimits
 from recollect.engine.embedding import BACKFILL, EmbeddingQueue, backfill, reembed
 from recollect.engine.signals import Signals
 from recollect.errors import ConfigError, Conflict, Corrupt, NotFound, RecollectError
-from recollect.memory import SHARED, HomeServices, Memory
+from recollect.home_services import HomeServices
+from recollect.locations import expanded
+from recollect.memory import SHARED, Memory
 from recollect.model.entry import Category, Lifetime
 from recollect.model.reminder import Reminder
 from recollect.model.report import Finding, Report
-from recollect.model.stats import AgentStats, Stats
+from recollect.model.stats import AgentCounts, AgentStats, ConnectionCounts, Stats
 from recollect.model.transfer import Exported, Format, Imported
 from recollect.model.upkeep import Run
 from recollect.providers.base import Embedder, LanguageModel
@@ -30,9 +35,10 @@ from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
 from recollect.storage.history import Journal
 from recollect.storage.schema import migrations
-from recollect.storage.stats import of_agent
+from recollect.storage.stats import counts_of_agent, of_agent
 from recollect.transfer import archive
 from recollect.transfer.archive import Progress, quiet
+from recollect.vault_files import VaultFiles
 
 if TYPE_CHECKING:
     from recollect.access import Requests, Tokens
@@ -137,6 +143,11 @@ class Home:
         )
 
     @cached_property
+    def caches(self) -> Caches:
+        """What this process caches: how much memory it takes, and dropping it."""
+        return Caches(lambda: list(self._stores.values()))
+
+    @cached_property
     def requests(self) -> "Requests":
         """The idempotent requests."""
         from recollect.access import Requests
@@ -160,16 +171,13 @@ class Home:
             if key not in self._memories:
                 own, account = self._store(key[0], key[1]), self._store(None, key[1])
                 folder = self._folder(key[0])
-                self._memories[key] = Memory(
-                    key[1],
-                    own,
-                    account,
-                    self._shared,
-                    lambda other: self._other(key[0], other),
-                    place=key[0],
+                files = VaultFiles(
+                    agent=key[1],
                     folder=None if folder is None else folder / key[1],
                     vault=partial(self._live_vault, key[0]),
                 )
+                other = partial(self._other, key[0])
+                self._memories[key] = Memory(own, account, self._shared, other, files, place=key[0])
             return self._memories[key]
 
     def vault(self, workspace: str = "default") -> "Vault":
@@ -203,6 +211,16 @@ class Home:
         if name not in self._place.workspaces():
             return []
         return [agent for agent in self._place.workspace(name).admin.agents() if agent != SHARED]
+
+    def counts(self) -> tuple[AgentCounts, ...]:
+        """Return how much each agent has in each workspace, and when it changed last; by workspace, then agent."""
+        found = list[AgentCounts]()
+        for name in self._place.workspaces():
+            database = self._place.workspace(name)
+            for agent in self.agents(name):
+                with database.read(agent) as tx:
+                    found.append(counts_of_agent(tx, name))
+        return tuple(found)
 
     def delete_workspace(self, name: str) -> None:
         """Delete a workspace with the memories and files of all its agents. Only a backup can bring it back.
@@ -239,14 +257,34 @@ class Home:
         self._shared.signals.flush()
         wanted = None if workspace is None else names.segment(workspace, "a workspace")
         now, size, agents = self._shared.clock.now(), 0, list[AgentStats]()
+        pools: dict[str, ConnectionCounts] = {}
         for name, database in archive.databases_of(self._place):
             if wanted in (None, name):
                 size += database.admin.size()
+                counts = database.admin.connections()
+                pools[counts.pool] = counts
                 for agent in database.admin.agents():
                     if agent != SHARED:
                         with database.read(agent) as tx:
                             agents.append(of_agent(tx, name, now))
-        return Stats(schema=migrations()[-1].number, bytes=size, agents=tuple(agents))
+        return Stats(
+            schema=migrations()[-1].number,
+            bytes=size,
+            agents=tuple(agents),
+            connections={
+                state: sum(getattr(one, state) for one in pools.values()) for state in ("used", "idle", "waiting")
+            },
+            caches=self._caches(),
+        )
+
+    def _caches(self) -> dict[str, dict[str, int]]:
+        stores = list(self._stores.values())
+        reads = {
+            "index": sum((store.index.reads for store in stores), Counter[str]()),
+            "context": sum((store.context_reads for store in stores), Counter[str]()),
+        }
+        outcomes = ("hit", "updated", "missed")
+        return {name: {outcome: counts[outcome] for outcome in outcomes} for name, counts in reads.items()}
 
     def check(self, *, repair: bool = False) -> Report:
         """Verify names, indexes, logs, entries and files of the whole home; with `repair=True`, rebuild what is
@@ -292,7 +330,7 @@ class Home:
         Raises Conflict if the path exists, and ConfigError if it is not of the kind that the home is.
         """
         self.flush()
-        self._place.backup(archive.expanded(path))
+        self._place.backup(expanded(path))
 
     def export(self, path: str | Path, *, include_vectors: bool = False, progress: Progress = quiet) -> Exported:
         """Write everything to a new JSON Lines file, compressed if its name ends in `.gz`. `import_` reads it.
@@ -301,7 +339,7 @@ class Home:
         """
         self._shared.signals.flush()
         now = self._shared.clock.now()
-        target = archive.expanded(path)
+        target = expanded(path)
         return archive.export(self._place, target, now, include_vectors=include_vectors, progress=progress)
 
     def import_(
@@ -326,7 +364,7 @@ class Home:
         space = names.segment(workspace, "a workspace")
         return formats.import_(
             self._place,
-            archive.expanded(path),
+            expanded(path),
             stores=lambda name: self.agent(name, space)._entries.stores,
             agent=agent,
             workspace=space,
@@ -448,6 +486,8 @@ class Home:
         if found is None:
             # Where the account shares a file with the workspace, writing sees to it that its entries have no vectors.
             found = self._stores.setdefault(key, Store(database, agent, None if workspace is None else self._embedder))
+            rebuild = partial(conversation_search.rebuild_stale, found)
+            found.rebuild_later = partial(self._shared.background.run, ("rebuild", *key), rebuild)
             if workspace is not None:
                 found.on_commit = partial(self._entries_changed, workspace)
                 found.embed_later = partial(self._shared.later.wake, found)
@@ -477,8 +517,8 @@ class Home:
         for workspace in sorted({"default", *self._place.workspaces(), *beside}):
             try:
                 vault = self._live_vault(workspace)
-                for problem in vault.refresh_all().problems if vault is not None else ():
-                    _log.warning("the vault of %s: %s", workspace, problem)
+                if vault is not None:
+                    vault._log_problems(vault.refresh_all())
             except (RecollectError, OSError) as error:
                 _log.warning("edits in the vault of %s were not read: %s", workspace, error)
 

@@ -16,6 +16,7 @@ __all__ = [
     "as_segment",
     "id_prefix",
     "is_blank",
+    "is_generated",
     "is_id",
     "name",
     "new_id",
@@ -29,6 +30,7 @@ NAME_LENGTH = 256
 SEGMENT_LENGTH = 64
 
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+_GENERATED = re.compile(r"(?:archive|summary)-[0-9A-Za-z]{11}-[0-9]+")
 _SEGMENT_BYTES = 200
 _FILE_NAME_LENGTH = 120
 _TURNS = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
@@ -81,6 +83,11 @@ def id_prefix(moment: int) -> str:
 def is_id(text: str) -> bool:
     """Return whether the text has the form of an id."""
     return _UUID.match(text) is not None
+
+
+def is_generated(name: str) -> bool:
+    """Return whether a name was generated for an archive or a summary: it has the code of a conversation."""
+    return _GENERATED.fullmatch(name) is not None
 
 
 def place(cursor: object) -> tuple[int, str]:

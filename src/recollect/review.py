@@ -68,6 +68,13 @@ class Review:
         assert draft is None or isinstance(draft, Add)
         return self._entries.resolve(_identity(pair), chosen, draft, reason(why))
 
+    def reopen(self, pair: ReviewPair | str) -> ReviewPair:
+        """Undo the resolution `both`: the pair is open again. Return it. Other resolutions are undone by `restore`.
+
+        Raises NotFound if there is no such pair, and Conflict if an entry of it was closed or no longer holds.
+        """
+        return self._entries.reopen_pair(_identity(pair))
+
 
 def _identity(pair: ReviewPair | str) -> str:
     return pair.id if isinstance(pair, ReviewPair) else names.name(pair, "id of a pair")

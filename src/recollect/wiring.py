@@ -3,29 +3,27 @@
 import os
 import re
 import stat
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from urllib.parse import parse_qsl, quote, urlsplit
 
-from recollect import names
 from recollect.clock import Clock, SystemClock
 from recollect.config import Settings
 from recollect.engine.compaction import WindowLimits
 from recollect.errors import ConfigError, Conflict, Invalid, NotFound, Unavailable
 from recollect.home import Home
+from recollect.locations import expanded, shown
 from recollect.model.entry import Scope
 from recollect.providers.base import Embedder, LanguageModel
 from recollect.providers.local import LocalEmbedder, installed
 from recollect.search.ranking import DecayConfig
 from recollect.storage.database import Database
-from recollect.storage.files import new_folder, sync_folder
+from recollect.storage.files import keep_out_of_git, new_folder, sync_folder
 from recollect.storage.sqlite.conversion import convert, counted_forms
 from recollect.storage.sqlite.database import SqliteDatabase
 from recollect.storage.sqlite.encryption import EncryptionKey, Form
-from recollect.transfer.archive import expanded, file_errors
+from recollect.transfer.archive import file_errors
 from recollect.transfer.copying import copy_folder
 
 __all__ = [
@@ -34,14 +32,9 @@ __all__ = [
     "SingleFile",
     "change_key",
     "encrypted_files",
-    "is_single_file",
     "key_of",
     "open_home",
     "open_key_file",
-    "program",
-    "project",
-    "shown",
-    "without_password",
 ]
 
 CONNECTION = re.compile(r"(?:^|[\s/])(?:host|hostaddr|dbname)\s*=\s*\S")
@@ -77,53 +70,9 @@ def open_home(
         _decay(settings),
         model=model or _model(settings),
         limits=_limits(settings),
-        vault=None if folder is None else expanded(folder),
+        vault=None if folder is None else expanded(folder).absolute(),
         settings=settings,
     )
-
-
-def shown(location: str, mark: str = "…") -> str:
-    """Return a location safe to display: an absolute path, or a URL with the password redacted as `mark`.
-
-    With an empty mark the password is omitted, and the URL stays usable where the password comes from elsewhere.
-    """
-    if "://" not in location:
-        return str(expanded(location).absolute())
-    parts = urlsplit(location)
-    user, at, host = parts.netloc.rpartition("@")
-    name, hidden, _ = user.partition(":")
-    given = [(key, mark if "password" in key else quote(value)) for key, value in parse_qsl(parts.query)]
-    query = "&".join(f"{quote(key)}={value}" for key, value in given if value)
-    return f"{parts.scheme}://{name}{hidden and mark and hidden + mark}{at}{host}{parts.path}{query and '?'}{query}"
-
-
-def without_password(location: str) -> str:
-    """Return a location as given, with the password redacted."""
-    return shown(location) if "://" in location else location
-
-
-def program() -> list[str]:
-    """Return the command line that starts this installation from anywhere, even if it is not on the PATH."""
-    import shutil
-
-    beside = shutil.which("recollect", path=str(Path(sys.executable).parent))
-    return [sys.executable, "-m", "recollect"] if beside is None else [beside]
-
-
-def is_single_file(location: str) -> bool:
-    """Return whether the location is a single file, which has the workspace `default` only."""
-    return "://" not in location and Path(location).suffix == ".db"
-
-
-def project(folder: Path) -> str:
-    """Return the workspace of a folder's project, named after the root of its git work tree, else after the folder.
-
-    It is `default` for the root of the file system and for the user's home folder.
-    """
-    here, user = expanded(folder).resolve(), Path.home().resolve()
-    above = (one for one in (here, *here.parents) if one != user and os.path.exists(one / ".git"))
-    top = next(above, here)
-    return "default" if top == user else names.as_segment(top.name, "default")
 
 
 def _model(settings: Settings) -> LanguageModel | None:
@@ -233,12 +182,14 @@ def _place(where: str, key: EncryptionKey | None = None) -> "Directory | SingleF
     if path.suffix == ".db":
         if stat.S_ISDIR(mode):
             raise ConfigError(f"{path} is a directory; a location that ends in .db must be a file")
-        return SingleFile(path, key)
+        return SingleFile(path.absolute(), key)  # where it is now, also after a change of the working directory
     if not mode:
         _refuse_misread(path)
     if mode and not stat.S_ISDIR(mode):
         raise ConfigError(f"{path} is a file; a location is a directory, or a file whose name ends in .db")
-    return Directory(path, key)
+    if mode:
+        keep_out_of_git(path.absolute())
+    return Directory(path.absolute(), key)
 
 
 def _refuse_misread(path: Path) -> None:

@@ -37,6 +37,7 @@ from recollect.model.listing import Cursor, Sort
 from recollect.model.operation import WRITABLE, Add, Operation, Write
 from recollect.model.reminder import Reminder
 from recollect.model.report import Receipt, Report
+from recollect.model.stats import AgentCounts
 
 __all__ = [
     "RemoteChannels",
@@ -161,6 +162,7 @@ class RemoteReview(_Remote):
 
     list = _pages(Review.list, "/v1/review", after="cursor")
     resolve = _route(Review.resolve, "POST", "/v1/review/{pair}")
+    reopen = _route(Review.reopen, "POST", "/v1/review/{pair}/reopen")
 
 
 class RemoteReminders(_Remote):
@@ -449,6 +451,10 @@ class RemoteMemory(_Remote):
     get = _route(Memory.get, "GET", "/v1/entries/{name_or_id}")
     links = _route(Memory.links, "GET", "/v1/entries/{name_or_id}/links")
     history = _route(Memory.history, "GET", "/v1/entries/{name_or_id}/history")
+    changed_since = _route(Memory.changed_since, "GET", "/v1/changes/since")
+    overview = _route(Memory.overview, "GET", "/v1/overview")
+    timeline = _route(Memory.timeline, "GET", "/v1/timeline")
+    graph = _route(Memory.graph, "GET", "/v1/graph")
     provenance = _route(Memory.provenance, "GET", "/v1/entries/{name_or_id}/provenance")
     accesses = _route(Memory.accesses, "GET", "/v1/entries/{name_or_id}/accesses")
     trash = _pages(Memory.trash, "/v1/trash", before="cursor")
@@ -545,6 +551,10 @@ class RemoteHome:
     def agents(self, workspace: str = "default") -> list[str]:
         """Return the agents that have rows in a workspace."""
         return list(self._link.ask("GET", "/v1/agents", query={"workspace": workspace}))
+
+    def counts(self) -> tuple[AgentCounts, ...]:
+        """Return how much each agent has in each workspace, and when it changed last; by workspace, then agent."""
+        return tuple(from_json(AgentCounts, one) for one in self._link.ask("GET", "/v1/workspaces/counts"))
 
     def check(self, *, repair: bool = False) -> Report:
         """Verify names, index, log, entries and files of the whole home."""

@@ -1,18 +1,19 @@
 """One agent's rows in one database, with their index. The engine opens its transactions here."""
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from recollect import text
+from recollect import names, text
 from recollect.errors import Corrupt
 from recollect.model.entry import Category, Entry
 from recollect.providers.base import Embedder
-from recollect.search.index import Index
-from recollect.storage import entries
+from recollect.search.index import STALE, Index
+from recollect.storage import entries, marks
 from recollect.storage.counters import Counters
 from recollect.storage.database import Database, Transaction
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 __all__ = ["PAGE", "Store", "Work", "document", "every", "reindex"]
 
 PAGE = 1_000
+REBUILT_AT_ONCE = 10_000
+"""Number of entries, or of turns, up to which an index of another analysis version is rebuilt before it is searched."""
 _log = logging.getLogger("recollect.store")
 
 
@@ -46,11 +49,15 @@ class Store:
         """Called after each commit that added to the operation log, with the agent and the changed categories."""
         self.embed_later: Callable[[], None] = lambda: None
         """Has the entries without a vector, or with a stale one, embedded in the background."""
+        self.rebuild_later: Callable[[], None] | None = None
+        """Has the indexes rebuilt in the background; None if there is no background."""
         self.index = Index()
         self.newest: tuple[int, int, str, str] = (-1, 0, "", "")
         """Last event appended here: database generation, sequence number, conversation and hash."""
         self.context_cache: object = None
         """What the last context had whatever its command was; see `engine/context_cache.py`."""
+        self.context_reads: Counter[str] = Counter()
+        """How often that was used again, and how often it was made again."""
         self.compared = False
         """Whether the stored vectors are known to match the embedder, or the user was warned that they do not."""
         self._whole: int | None = None
@@ -72,6 +79,23 @@ class Store:
 
         return JournalIndex()
 
+    def cached(self) -> dict[str, int]:
+        """Return the bytes of what is cached of the index of words, of turns, and of the vectors."""
+        made = self.__dict__  # without building an index for it
+        return {
+            "words": self.index.cached(),
+            "turns": made["turns"].cached() if "turns" in made else 0,
+            "vectors": made["vectors"].cached() if made.get("vectors") is not None else 0,
+        }
+
+    def release(self) -> None:
+        """Drop what is cached; the next search reads it again."""
+        self.index.release()
+        self.context_cache = None
+        for cache in (self.__dict__.get("turns"), self.__dict__.get("vectors")):
+            if cache is not None:
+                cache.release()
+
     def read(self, beside: Transaction | None = None) -> AbstractContextManager[Transaction]:
         """Open a read snapshot; `beside` a write transaction on another database, it is as recent as possible."""
         if beside is None:
@@ -80,10 +104,15 @@ class Store:
 
     @contextmanager
     def search(self) -> Iterator[tuple[Transaction, Counters]]:
-        """Open a snapshot to search in: like `read`, but a stale or incomplete index is rebuilt first."""
+        """Open a snapshot to search in: like `read`, but a stale or incomplete index is rebuilt first.
+
+        A large index of an older analysis version is searched as it is while the background rebuilds it.
+        """
         with self.read() as tx:
             counters = Counters.get(tx)
             stale = counters.live > 0 and counters.analysis != text.ANALYSIS_VERSION
+            if stale and counters.analysis != STALE and self.rebuilds_later(counters.live):
+                stale = False
             if not stale and self._is_whole(tx, counters):
                 yield tx, counters
                 return
@@ -93,6 +122,13 @@ class Store:
                 reindex(work)
         with self.read() as tx:
             yield tx, Counters.get(tx)
+
+    def rebuilds_later(self, size: int) -> bool:
+        """Return whether an index of this size is rebuilt in the background, and have it rebuilt there."""
+        if size <= REBUILT_AT_ONCE or self.rebuild_later is None:
+            return False
+        self.rebuild_later()
+        return True
 
     def _is_whole(self, tx: Transaction, counters: Counters) -> bool:
         """Return whether the index has all its rows; checked until it succeeds once per database generation."""
@@ -104,13 +140,14 @@ class Store:
             self._whole = tx.generation if whole else None
         return self._whole == tx.generation
 
-    def write(self, beside: Transaction | None = None) -> AbstractContextManager[Work]:
+    def write(self, beside: Transaction | None = None, *, group: bool = False) -> AbstractContextManager[Work]:
         """Open a write transaction: durable when the block ends, rolled back if the block raises.
 
-        One opened `beside` another transaction may become durable only when that one ends.
+        One opened `beside` another transaction may become durable only when that one ends. `group` is described at
+        `Database.write`.
         """
         if beside is None:
-            return _WriteBlock(self, self.database.write(self.agent))
+            return _WriteBlock(self, self.database.write(self.agent, group=group))
         return _WriteBlock(self, beside.beside(self.database, self.agent, write=True))
 
     def exists(self, beside: Transaction | None = None) -> bool:
@@ -142,6 +179,8 @@ class _WriteBlock:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
         if error is None:
             try:
+                if self._work.counters.operations > self._operations:
+                    marks.record(self._work.tx, self._operations + 1, self._work.counters.operations)
                 self._work.counters.save(self._work.tx)
             except BaseException as failed:
                 self._block.__exit__(type(failed), failed, failed.__traceback__)
@@ -154,9 +193,12 @@ class _WriteBlock:
 def document(entry: Entry, content: Sequence[text.Chunk] | None = None) -> dict[str, int]:
     """Return the index terms of an entry with their counts: of its name, content and tags, but not its aliases.
 
+    A generated name is left out: the characters of its random code would match words and numbers of a query.
     `content` is the chunked content, if the caller already has it.
     """
     name, tags = entry.name or "", " ".join(entry.tags)
+    if name and names.is_generated(name):
+        name = ""
     if content is None:
         return text.terms(f"{name}\n{entry.content}\n{tags}")
     return text.count([*text.chunks(name), *content, *text.chunks(tags)] if name or tags else content)

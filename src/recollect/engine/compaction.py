@@ -144,7 +144,7 @@ def summary_turns(events: Sequence[Event], *, calls: bool) -> "list[summarising.
     from recollect.engine import summarising
 
     return [
-        summarising.SummaryTurn(event.role, _told(event, calls=calls), event.hash)
+        summarising.SummaryTurn(event.role, _event_text(event, calls=calls), event.hash)
         for event in events
         if event.erased_at is None
     ]
@@ -211,7 +211,7 @@ def tokens(event: Event) -> int:
     return sum(map(text.estimate_tokens, [event.content, *event.called]))
 
 
-def _told(event: Event, *, calls: bool) -> str:
+def _event_text(event: Event, *, calls: bool) -> str:
     """Return the text of an event to summarise: its content and, with `calls`, the tool calls."""
     said = f"{event.speaker}: {event.content}" if event.speaker and event.content else event.content
     return "\n".join([*([said] if said else []), *(event.called if calls else [])])

@@ -38,7 +38,7 @@ from recollect.engine.context_items import (
     OpenPairs,
     Reach,
     beginning,
-    is_told_elsewhere,
+    is_shown_elsewhere,
     item_of,
     one_line,
 )
@@ -333,7 +333,7 @@ class _Building:
         chosen = [
             hit.entry
             for hit in self._current
-            if hit.entry.id not in shown and hit.entry.category not in unwanted and not is_told_elsewhere(hit.entry)
+            if hit.entry.id not in shown and hit.entry.category not in unwanted and not is_shown_elsewhere(hit.entry)
         ]
         values = {hit.entry.id: hit.confidence * hit.score / best for hit in self._current}
         query = self._request.query

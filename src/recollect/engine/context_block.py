@@ -1,4 +1,4 @@
-"""The text of a context: its sections as lines, their size in tokens, and what the budget drops first.
+"""The text of a context: rendering sections as lines, counting their tokens, and trimming them to the budget.
 
 Memory is data: items enter the text through `Section.lines()`, which fences them (see `recollect.fencing`).
 """
@@ -19,7 +19,7 @@ NOTICE = text.token_weight(f"\n{UNANSWERED_LINE}")
 
 
 class LineSizes(dict[str, float]):
-    """The tokens of each line with the line break before it, measured on first use; they add up to those of a text."""
+    """Tokens of each line with its preceding line break, computed on first use; their sum is that of the text."""
 
     def __missing__(self, line: str) -> float:
         size = self[line] = text.token_weight(f"\n{line}")
@@ -36,7 +36,7 @@ class RenderedSection:
 
 
 def render(section: Section, sizes: LineSizes | None = None) -> RenderedSection:
-    """Render a section; `sizes` are those of lines that were measured before."""
+    """Render a section; `sizes` caches the tokens of lines."""
     known = LineSizes() if sizes is None else sizes
     lines = [f"{section.name}:", *section.lines()] if section.items else []
     return RenderedSection(section, lines, sum(map(known.__getitem__, lines)))

@@ -1,4 +1,4 @@
-"""What the contexts of an agent have whatever their command is, kept in the process until something is written."""
+"""Cache of the parts of a context that do not depend on the command, valid until the next write."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -15,19 +15,19 @@ MINUTE = 60_000
 
 @dataclass(slots=True)
 class ContextCache:
-    """The project, the hand-off, the tasks and the standing rules, as far as a context has needed them."""
+    """The project, hand-off, tasks and standing rules, filled as contexts need them."""
 
     state: object
-    """The state of the stores in which they were read."""
+    """The state of the stores when they were read."""
     sections: dict[str, RenderedSection] = field(default_factory=dict)
     rules: dict[bool, Sequence[Item]] = field(default_factory=dict)
     """Standing rules, by whether there was a command."""
 
 
 def cache_of(reach: Reach, now: int) -> ContextCache:
-    """Return the cache for what the caller reaches.
+    """Return the cache for the stores and filters of a caller.
 
-    It is empty after a write to one of the stores, and a minute later, because an entry may expire.
+    It is invalidated by a write to one of the stores, and every minute, because entries expire.
     """
     own, written = reach.stores[0], []
     for store in reach.stores:
@@ -35,6 +35,8 @@ def cache_of(reach: Reach, now: int) -> ContextCache:
             written.append((tx.generation, Counters.get(tx).operations))
     state = (tuple(written), replace(reach.filters, current_at=None), now // MINUTE)
     known = own.context_cache
-    if not isinstance(known, ContextCache) or known.state != state:
+    found = isinstance(known, ContextCache) and known.state == state
+    own.context_reads["hit" if found else "missed"] += 1
+    if not isinstance(known, ContextCache) or not found:
         known = own.context_cache = ContextCache(state)
     return known

@@ -1,4 +1,4 @@
-"""What fills a context after its fixed sections: notes and turns of conversations, chosen by one ranking.
+"""Fills a context after its fixed sections with notes and turns of conversations, chosen by one ranking.
 
 The argument. The scores of a recall and of a search in conversations have different scales, but each search also has a
 calibrated confidence: the probability that its first hits hold an answer. A candidate's value is its score, relative
@@ -22,7 +22,7 @@ from itertools import chain
 from recollect import text
 from recollect.engine.agent_store import Store
 from recollect.engine.context_block import LineSizes
-from recollect.model.context import EARLIER, NOTES, Item, Section
+from recollect.model.context import EARLIER, NOTES, Item
 from recollect.model.history import Event, EventType
 from recollect.search.duplicates import wording
 
@@ -36,50 +36,50 @@ __all__ = [
     "split_label",
     "turn_item",
     "with_few_kept",
-    "without_told",
+    "without_shown",
 ]
 
 CURATED = 1.15
-"""Factor of a note."""
+"""Weight of a note, relative to a turn."""
 OUTDATED = 0.5
-"""Factor of a turn that no longer holds."""
+"""Weight of a turn that states what was superseded or retracted."""
 LEAST = 0.2
-"""A candidate of a smaller value, relative to the best one, is left out."""
+"""Minimum value of a candidate, relative to the best one."""
 FEW = 3
-"""Number of notes that are told if they share a word with the command, whatever their value."""
+"""Number of notes that are included regardless of their value if they share a word with the command."""
 WHOLE = 600
-"""Length in characters up to which a note or a turn is told whole."""
+"""Maximum length in characters of a note or turn that is included whole."""
 PASSAGE = 400
-"""Length of the part of a longer one."""
+"""Maximum length in characters of the passage of a longer one."""
 MISSES = 8
 """Number of candidates that may be skipped because they are too long for the rest of the budget."""
 SENTENCE = 20
-"""Length in characters from which a sentence counts as told; shorter ones are greetings and thanks."""
+"""Minimum length in characters of a sentence to deduplicate; shorter ones are greetings and thanks."""
 REPLY = 3
-"""Number of words from which a reply says something without the message before it."""
+"""Minimum number of words of a reply that is understood without the message before it."""
 REPEATED = 0.6
-"""Share of a turn's words that were told already from which the turn is left out."""
+"""A turn is left out if at least this share of its words is already in the context."""
 BATCH = 32
-"""Number of turns that are read at once."""
+"""Number of turns to read per query."""
 _LABEL = re.compile(r"\A\[?[^\]:]{1,40}\]?: ")
 
 
 @dataclass(frozen=True, slots=True)
 class ContextCandidate:
-    """An item with its value; a second one is told together with it or not at all."""
+    """An item with its value; a second item is included together with it or not at all."""
 
     value: float
     items: tuple[Item, ...]
     seq: int = 0
-    """Of a turn: its number in the journal, and that of the turn before it."""
+    """Sequence number of a turn and, in `before`, of the previous turn."""
     before: int = 0
     kept: bool = False
-    """Whether it is told, last, even if it is worth far less than the best one."""
+    """Whether it is included, last, even if its value is far below the best one."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnreadTurn:
-    """A turn that was found: its value, its number, that of the turn before it, and the store to read it from."""
+    """A search hit: its value, the sequence numbers of the turn and the previous one, and the store to read from."""
 
     value: float
     seq: int
@@ -89,7 +89,7 @@ class UnreadTurn:
 
 @dataclass(frozen=True, slots=True)
 class Filling:
-    """The sections that were filled, and how many candidates found no room."""
+    """The filled sections, and the number of candidates that did not fit."""
 
     notes: tuple[Item, ...]
     turns: tuple[Item, ...]
@@ -103,7 +103,7 @@ def ranking(
     turns: Sequence[UnreadTurn],
     read: Callable[[Sequence[UnreadTurn]], Iterable[ContextCandidate]],
 ) -> Iterator[ContextCandidate]:
-    """Yield notes and turns in one order, best first. Turns are read in batches, when the first of a batch is due.
+    """Yield notes and turns in one order, best first. Turns are read lazily, in batches.
 
     `read` may leave turns out and lower their values.
     """
@@ -147,7 +147,7 @@ def fill(
 ) -> Filling:
     """Choose the items that fit into `room` tokens. `rules` come first among the notes.
 
-    `stated` are the entries that are told above, `quoted` the texts of messages there.
+    `stated` are the entries that are shown above, `quoted` the texts of messages there.
     """
     seen = _Told(stated, quoted)
     notes: list[Item] = []
@@ -222,7 +222,7 @@ def _around(sizes: Sequence[int], best: int) -> tuple[int, int]:
     return first, last
 
 
-def without_told(content: str, stated: str) -> str:
+def without_shown(content: str, stated: str) -> str:
     """Return messages without the sentences that entries state; `…` stands for them. Empty if nothing else is left.
 
     A short reply ("Understood.") to a message that is left out goes with it. `stated` is the wording of the entries.
@@ -230,9 +230,9 @@ def without_told(content: str, stated: str) -> str:
     lines: list[str] = []
     for line in content.splitlines():
         label, said = split_label(line)
-        told = {part for part in _long_sentences(said) if f" {part} " in stated}
-        if told:
-            said = _without(text.sentences(said), told)
+        shown = {part for part in _long_sentences(said) if f" {part} " in stated}
+        if shown:
+            said = _without(text.sentences(said), shown)
             line = f"{label}{said}" if said != "…" else said
         if lines[-1:] == ["…"] and len(wording(said).split()) < REPLY:
             continue
@@ -248,7 +248,7 @@ def split_label(line: str) -> tuple[str, str]:
 
 
 class _Told:
-    """What was told: by entries, and by messages and turns."""
+    """What was shown: by entries, and by messages and turns."""
 
     def __init__(self, stated: Iterable[Item], quoted: Iterable[str]) -> None:
         self._sentences: set[str] = set()
@@ -260,7 +260,7 @@ class _Told:
             self._sentences.update(_long_sentences(one, self._wording))
 
     def add(self, items: Iterable[Item]) -> None:
-        """Add items that are told. Each sentence of an entry counts; a turn counts only as a whole."""
+        """Add items that are shown. Each sentence of an entry counts; a turn counts only as a whole."""
         for item in items:
             if item.event_id:
                 self._quoted += f"\n {self._wording(item.text)} "
@@ -269,7 +269,7 @@ class _Told:
                 self._sentences.update(_long_sentences(item.text, self._wording))
 
     def rest(self, item: Item) -> Iterator[Item]:
-        """Yield the item if it says anything new; a turn without the sentences that were told, if they are few."""
+        """Yield the item if it says anything new; a turn without the sentences that were shown, if they are few."""
         whole = f" {self._wording(_statement(item))} "
         if not whole.strip() or whole in self.stated or (item.event_id and whole in self._quoted):
             return
@@ -302,15 +302,15 @@ def _pairs(rules: Iterable[Item]) -> list[tuple[Item, ...]]:
     return found
 
 
-def _without(parts: Sequence[str], told: set[str]) -> str:
-    """Return sentences joined, with one `…` for each run that was told."""
-    shown: list[str] = []
+def _without(parts: Sequence[str], stated: set[str]) -> str:
+    """Return sentences joined, with one `…` for each run that is stated elsewhere."""
+    rest: list[str] = []
     for part in parts:
-        if wording(part) not in told:
-            shown.append(part)
-        elif shown[-1:] != ["…"]:
-            shown.append("…")
-    return " ".join(shown)
+        if wording(part) not in stated:
+            rest.append(part)
+        elif rest[-1:] != ["…"]:
+            rest.append("…")
+    return " ".join(rest)
 
 
 def _joined(turns: Sequence[ContextCandidate]) -> Iterator[Item]:
@@ -329,20 +329,12 @@ def _block(item: Item) -> tuple[str | None, int]:
     return item.conversation_id, (item.at or 0) // 86_400_000
 
 
-def _cost(item: Item, sizes: LineSizes, *, dated: bool) -> float:
-    """Return the tokens of an item's line."""
-    (line,) = Section(name=_section(item), items=(item if dated else replace(item, at=None),)).lines()
-    return sizes[line]
-
-
 def _new_cost(items: Sequence[Item], filled: Collection[str], blocks: Collection[object], sizes: LineSizes) -> float:
     """Return the tokens that items add, with the heading of their section."""
-    dated = not items[0].event_id or _block(items[0]) not in blocks
+    heading, dated = _section(items[0]), not items[0].event_id or _block(items[0]) not in blocks
     gap = 0 if dated else 1
-    heading = _section(items[0])
-    return sum(_cost(item, sizes, dated=dated) + gap for item in items) + (
-        0 if heading in filled else sizes[f"{heading}:"]
-    )
+    lines = sum(sizes[item.line(dated=dated)] + gap for item in items)
+    return lines if heading in filled else lines + sizes[f"{heading}:"]
 
 
 def _section(item: Item) -> str:

@@ -29,7 +29,7 @@ def with_shorter_handoff(section: Section, tokens: float) -> Section:
 
 def without_stated(section: Section, stated: str) -> Section:
     """Return the section of the hand-off without what entries state; `stated` is their wording."""
-    left = (replace(item, text=context_filling.without_told(item.text, stated)) for item in section.items)
+    left = (replace(item, text=context_filling.without_shown(item.text, stated)) for item in section.items)
     return replace(section, items=tuple(item for item in left if item.text))
 
 

@@ -19,7 +19,7 @@ __all__ = [
     "OpenPairs",
     "Reach",
     "beginning",
-    "is_told_elsewhere",
+    "is_shown_elsewhere",
     "item_of",
     "items_of",
     "one_line",
@@ -107,7 +107,7 @@ class OpenPairs:
         return chosen
 
 
-def is_told_elsewhere(entry: Entry) -> bool:
+def is_shown_elsewhere(entry: Entry) -> bool:
     """Return whether an entry is the project, or a hand-off made from turns, which the journal has."""
     made = entry.category in DERIVED and (entry.conversation_id is not None or COMPACTED in entry.tags)
     return made or entry.name in project.NAMES

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from recollect import standing_rules
 from recollect.engine import context_filling
-from recollect.engine.context_items import DERIVED, Reach, beginning, is_told_elsewhere, item_of
+from recollect.engine.context_items import DERIVED, Reach, beginning, is_shown_elsewhere, item_of
 from recollect.engine.recall import Request, recall
 from recollect.model.context import Item
 from recollect.model.entry import Category, Kind, Scope
@@ -39,7 +39,7 @@ def standing(reach: Reach, request: Request, asked: bool) -> tuple[Item, ...]:
     rules = [
         item_of(entry, entry.content)
         for entry in entries_found
-        if entry.category not in (Category.TASKS, *DERIVED) and not is_told_elsewhere(entry)
+        if entry.category not in (Category.TASKS, *DERIVED) and not is_shown_elsewhere(entry)
     ]
     stated = [item for item in (*phrases, *rules) if standing_rules.is_rule(item.text)]
     stated.sort(key=lambda item: (item.at or 0, item.entry_id or ""), reverse=True)

@@ -17,7 +17,7 @@ from recollect.errors import Conflict, Corrupt, Invalid, NotFound
 from recollect.model.history import Channel, ConversationInfo, Event, EventType, Lane, Marker, Recovery, Status
 from recollect.model.working import Delta, SummaryDocument
 from recollect.storage import entries, history
-from recollect.storage.database import Row, Transaction
+from recollect.storage.database import NamedQuery, Transaction
 from recollect.storage.history import Journal
 
 __all__ = [
@@ -234,33 +234,30 @@ def append(
     With `after`, append only if no event but markers follows that sequence number in the lane; else return [].
     """
     if tx is None:
-        with store.database.write(store.agent) as tx:
+        with store.database.write(store.agent, group=True) as tx:
             stored = append(store, conversation, new, tx, after=after)
         if stored:
             store.newest = tx.generation, stored[-1].seq, conversation, stored[-1].hash
         return stored
     # First, because it locks out other writers: whatever is read below stays valid until commit.
-    journal = Journal.advance(tx, len(new), text.ANALYSIS_VERSION)
+    standing: NamedQuery = ("history.standing", {"id": conversation})
+    journal, (found,) = Journal.advance_and_read(tx, len(new), text.ANALYSIS_VERSION, standing)
     if after is not None and tx.one(
-        "history.told_after", conversation=conversation, lane=str(new[0].lane), after=after
+        "history.sent_after", conversation=conversation, lane=str(new[0].lane), after=after
     ):
         Journal.advance(tx, -len(new), text.ANALYSIS_VERSION)
         return []
-    row: Row | None
-    *known, digest = store.newest
-    if known == [tx.generation, journal.events - len(new), conversation]:  # no other writer has appended since
-        row = tx.one("history.standing", id=conversation)
-        row = row and (*row, digest)
-    else:
-        row = tx.one("history.last", id=conversation)
-    if row is None:
+    if not found:
         raise NotFound(f"this agent has no conversation {conversation!r}; start one")
-    status, ending, previous = row
+    ((status, ending),) = found
+    *known, previous = store.newest
+    if known != [tx.generation, journal.events - len(new), conversation]:  # else no other writer has appended since
+        previous = history.last_hash(tx, conversation)
     if status != Status.ACTIVE or ending:
         state = "being ended" if status == Status.ACTIVE else status
         raise Conflict(f"the conversation {conversation} is {state}; nothing can be added to it. Start a new one")
     _answered(tx, conversation, new)
-    stored = history.append(tx, journal.events - len(new) + 1, previous or "", new)
+    stored = history.append(tx, journal.events - len(new) + 1, previous, new)
     conversation_search.keep_up(store, tx, journal)
     return stored
 
@@ -331,12 +328,12 @@ def new_part(
     lost, and the edited list has nothing new when it is sent again. If `known` is only the end of the journal,
     `beginning` returns its start.
     """
-    old, new = [_told(event) for event in known], [_told(event) for event in given]
+    old, new = [_comparable(event) for event in known], [_comparable(event) for event in given]
     matched, contained = _overlap(old, new)
     if contained:
         return ()
     if not matched:
-        first = old if beginning is None else [_told(event) for event in beginning()]
+        first = old if beginning is None else [_comparable(event) for event in beginning()]
         matched = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, new, strict=False)))
         while matched and given[matched].type is EventType.TOOL:
             matched -= 1  # the stored call already has a result, so its call must be appended again, too
@@ -350,10 +347,10 @@ def new_in_lane(tx: Transaction, conversation: str, lane: Lane, given: Sequence[
     Of a long lane only the end is read, twice as long as the list. A list further back would have all its texts there,
     so a query for a few of them rules that out. Internal events are ignored unless the list contains them.
     """
-    internal = {_told(event) for event in given if event.internal}
+    internal = {_comparable(event) for event in given if event.internal}
     known, last, whole = _end(tx, conversation, lane, 2 * len(given), internal)
     known = recognised(known, given)
-    settled = whole or _overlap([_told(event) for event in known], [_told(event) for event in given])[1]
+    settled = whole or _overlap([_comparable(event) for event in known], [_comparable(event) for event in given])[1]
     if not settled and _all_before(tx, conversation, lane, given, known[len(given) - 1].seq):
         known, last, whole = _end(tx, conversation, lane, history.LONGEST, internal)
         known = recognised(known, given)
@@ -406,7 +403,9 @@ def _beginning(tx: Transaction, conversation: str, lane: Lane, count: int, inter
 
 
 def _listable(events: Iterable[Event], internal: Container[object]) -> list[Event]:
-    return [event for event in events if event.type.compactable and (not event.internal or _told(event) in internal)]
+    return [
+        event for event in events if event.type.compactable and (not event.internal or _comparable(event) in internal)
+    ]
 
 
 def _all_before(tx: Transaction, conversation: str, lane: Lane, given: Sequence[Event], before: int) -> bool:
@@ -437,7 +436,7 @@ def _overlap(old: Sequence[object], new: Sequence[object]) -> tuple[int, bool]:
     return matched, contained
 
 
-def _told(event: Event) -> tuple[object, ...]:
+def _comparable(event: Event) -> tuple[object, ...]:
     calls = tuple(json.dumps(dict(call), sort_keys=True) for call in event.tool_calls)
     return event.type, event.content, event.tool_call_id, calls, event.internal
 

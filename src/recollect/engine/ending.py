@@ -299,21 +299,21 @@ def chunks(talk: Sequence[Event]) -> list[tuple[str, Sequence[Event]]]:
 
 def _block_chunks(block: Sequence[Event]) -> Iterator[tuple[str, Sequence[Event]]]:
     lines: list[str] = []
-    told: list[Event] = []
+    quoted: list[Event] = []
     size = 0
     for event in block:
         # The first part of a tool result stays in the chunk of its call.
         most = LARGEST if event.type is EventType.TOOL else CHUNK
         for part in _split(_line(event), CHUNK):
             if lines and size + len(part) > most:
-                yield "\n".join(lines), told
-                lines, size, told = [], 0, []
+                yield "\n".join(lines), quoted
+                lines, size, quoted = [], 0, []
             lines.append(part)
             size, most = size + len(part), CHUNK
-            if not told or told[-1] is not event:
-                told.append(event)
+            if not quoted or quoted[-1] is not event:
+                quoted.append(event)
     if lines:
-        yield "\n".join(lines), told
+        yield "\n".join(lines), quoted
 
 
 _SPOKEN_BY = {EventType.USER: "User", EventType.MODEL: "Agent", EventType.TOOL: "Tool"}
@@ -421,7 +421,7 @@ def _note(info: ConversationInfo, content: str, category: Category, tag: str, at
     )
 
 
-def chunk_draft(info: ConversationInfo, content: str, told: Sequence[Event]) -> Add:
+def chunk_draft(info: ConversationInfo, content: str, quoted: Sequence[Event]) -> Add:
     """Return a chunk of a conversation, made from these events."""
     return Add(
         content,
@@ -430,10 +430,10 @@ def chunk_draft(info: ConversationInfo, content: str, told: Sequence[Event]) -> 
         channel=info.channel_id,
         source="conversation",
         lifetime=Lifetime.MID_TERM,
-        at=told[-1].created_at,
-        first_event=told[0].seq,
-        last_event=told[-1].seq,
-        **made_from_events(told),
+        at=quoted[-1].created_at,
+        first_event=quoted[0].seq,
+        last_event=quoted[-1].seq,
+        **made_from_events(quoted),
     )
 
 

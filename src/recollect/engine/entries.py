@@ -33,6 +33,8 @@ __all__ = ["Entries"]
 Result = TypeVar("Result")
 Statement = TypeVar("Statement", bound=Add | Write)
 STATEMENTS = (Add, Write)
+FEW = 10
+"""Number of entries up to which a write is short enough to share its commit with others."""
 """The operations that state a content."""
 BoundNames = Mapping[str, tuple[str, bool]]
 """Names bound in the other store: the entry's id, and whether the name is canonical."""
@@ -118,8 +120,7 @@ class Entries:
     def _found(self, stores: Sequence[Store], target: str) -> tuple[Store, Entry] | None:
         for store in stores:
             with store.read() as tx:
-                entry_id = entries.find(tx, target)
-                entry = entries.get(tx, entry_id) if entry_id else None
+                entry = entries.lookup(tx, target)
                 if entry is not None and access_policy.shows(tx, entry, self._workspace.agent):
                     return store, entry
         return None
@@ -162,7 +163,7 @@ class Entries:
             embedding.compare_models(store)
             (vector,) = embedding.at_once(store, [text])
         if name is None or len(self.stores) == 1:
-            with store.write() as work:
+            with store.write(group=True) as work:
                 entry = self._apply(store, work, operation, if_version, vector)
         else:
             # An alias can move to another entry, also across scopes; a canonical name cannot.
@@ -187,9 +188,10 @@ class Entries:
         now = self._clock.now()
 
         def fill(store: Store, work: Work) -> None:
-            for (place, draft), vector in zip(parts[store].items(), vectors[store], strict=True):
-                made[place] = remember.apply(work, draft, actor=store.agent, now=now)
-                embedding.attach(store, work, made[place], vector)
+            added = remember.add_all(work, parts[store].values(), actor=store.agent, now=now)
+            made.update(zip(parts[store], added, strict=True))
+            for entry, vector in zip(added, vectors[store], strict=True):
+                embedding.attach(store, work, entry, vector)
 
         def write(work: Work, taken: BoundNames) -> None:
             _must_be_free(taken)
@@ -206,7 +208,7 @@ class Entries:
         if others or (names and len(self.stores) > 1):
             self._bind(first, names, write)
         else:
-            with first.write() as work:
+            with first.write(group=len(drafts) <= FEW) as work:
                 fill(first, work)
         for store, given in vectors.items():
             if any(vector is None for vector in given):
@@ -301,6 +303,16 @@ class Entries:
             self._later.wake(store)
         assert resolved is not None
         return resolved
+
+    def reopen_pair(self, pair_id: str) -> ReviewPair:
+        """Open a pair again whose entries were both kept; return it."""
+        store = next((one for one in self.stores if self._pair(one, pair_id)), self._workspace)
+        with store.write() as work:
+            reviewing.open_entries(work, pair_id)
+            reviews.resolve(work.tx, pair_id, None, None)
+            opened = reviews.pair(work.tx, pair_id)
+        assert opened is not None
+        return opened
 
     def _pair(self, store: Store, pair_id: str) -> Row | None:
         with store.read() as tx:

@@ -471,9 +471,9 @@ def _plan_chunks(said: _Said, plan: _ErasurePlan, left: Sequence[Event], made: M
         elif part is None:
             plan.put(entry, None, "chunks")
         else:
-            content, told = part
-            span = {"first_event": told[0].seq, "last_event": told[-1].seq}
-            plan.put(entry, content, "chunks", **span, **made_from_events(told))
+            content, quoted = part
+            span = {"first_event": quoted[0].seq, "last_event": quoted[-1].seq}
+            plan.put(entry, content, "chunks", **span, **made_from_events(quoted))
 
 
 def _joined(chunks: Sequence[Entry]) -> list[tuple[int, int]]:
@@ -513,8 +513,8 @@ def _plan_handoff(said: _Said, plan: _ErasurePlan, entry: Entry, left: Sequence[
     if ending.CLOSED not in entry.tags:
         plan.put(entry, None if said.whole else said.cleaned(entry.content), "hand-offs")
         return
-    content, told = next(iter(handoff_of(left)), (None, ()))
-    plan.put(entry, None if said.whole else content, "hand-offs", **made_from_events(told))
+    content, quoted = next(iter(handoff_of(left)), (None, ()))
+    plan.put(entry, None if said.whole else content, "hand-offs", **made_from_events(quoted))
 
 
 def _shows(said: _Said, content: str) -> bool:

@@ -35,13 +35,13 @@ def handoff_of(talk: Sequence[Event]) -> list[tuple[str, Sequence[Event]]]:
     later = [one for one in statements.next_steps(turns[-2 * MESSAGES :], NEXT) if text.normalise(one) not in shown]
     later = [one for one in later if one not in agreed]
     listed = {*agreed, *later}
-    told = [
+    quoted = [
         event
         for event in said
         if event in last or not listed.isdisjoint(map(statements.within, statements.sentences(event.content)))
     ]
     lines += [f"Agreed: {one}" for one in agreed] + [f"Next: {one}" for one in later]
-    return [("\n".join(lines), told)]
+    return [("\n".join(lines), quoted)]
 
 
 def speaker(event: Event) -> str:

@@ -4,14 +4,13 @@ If the log is complete, the row follows from it. The proof is the content hash i
 ends in has this hash, the log is authentic.
 """
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from recollect.errors import Corrupt
 from recollect.model.entry import Entry, Kind, Lifetime, Scope, SetBy, fields_set_by
-from recollect.storage import entries
+from recollect.storage import additions, entries
 from recollect.storage.columns import COLUMNS
 from recollect.storage.database import Row, Transaction
 
@@ -27,13 +26,8 @@ FieldValues = dict[str, Any]
 
 def fields(row: Row) -> tuple[FieldValues, FieldValues]:
     """Return the fields before and after a log row. Raises ValueError if the row cannot be parsed."""
-    parsed = []
-    for written in row[5:7]:
-        values = json.loads(written) if written else {}
-        if not isinstance(values, dict):
-            raise ValueError("it tells no fields")
-        parsed.append(_plain(values))
-    return parsed[0], parsed[1]
+    before, after = (_plain(additions.of_log(written, row[1])) for written in row[5:7])
+    return before, after
 
 
 def replay(entry_id: str, rows: Sequence[Row], problems: list[str]) -> FieldValues | None:

@@ -4,7 +4,7 @@ An operation makes all its changes in one transaction and appends one row to the
 appends none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from operator import attrgetter, itemgetter
 from typing import Any
@@ -31,6 +31,7 @@ from recollect.storage import entries
 
 __all__ = [
     "MADE_FROM",
+    "add_all",
     "apply",
     "changed",
     "find",
@@ -40,6 +41,7 @@ __all__ = [
     "must_be_unchanged",
     "origin_of",
     "put_back",
+    "remove_alias",
     "restore",
     "set_made_from",
     "store",
@@ -120,12 +122,38 @@ def put_back(work: Work, entry: Entry, actor: str, now: int) -> None:
             put_back(work, entries.from_snapshot(former.entry_id, former.before), actor, now)
     store(work, entry, now)
     for alias in entry.aliases:
-        work.tx.run("names.bind", name=alias, entry_id=entry.id, canonical=0)
+        work.tx.send("names.bind", name=alias, entry_id=entry.id, canonical=0)
     changed(work, entry.category)
     log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
 
 
 def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
+    entry, chunks = _new_entry(work, add, now)
+    store(work, entry, now, chunks)
+    changed(work, entry.category)
+    log(work, "add", entry.id, actor, now, after=entries.snapshot(entry), tags=entry.concept_tags)
+    return entry
+
+
+def add_all(work: Work, drafts: Iterable[Add], *, actor: str, now: int) -> list[Entry]:
+    """Apply checked `Add`s as `apply` does one by one, with few statements; return the entries."""
+    made: list[Entry] = []
+    documents: list[dict[str, int]] = []
+    for add in drafts:
+        entry, chunks = _new_entry(work, add, now)
+        made.append(entry)
+        documents.append(document(entry, chunks))
+        _bind_name(work, entry)
+        changed(work, entry.category)
+    first = work.index.put_all(work.tx, work.counters, documents)
+    entries.insert_all(work.tx, made, first, used_at=now)
+    entries.record_additions(work.tx, made, work.counters.operations + 1, at=now, actor=actor)
+    work.counters.operations += len(made)
+    return made
+
+
+def _new_entry(work: Work, add: Add, now: int) -> tuple[Entry, list[text.Chunk]]:
+    """Return the entry that a draft becomes, and its chunked content. Raises Conflict if the name is taken."""
     if add.name is not None:
         _must_be_free(work, add.name, "rewrite that entry, or choose another name")
     work.counters.entries += 1
@@ -143,10 +171,7 @@ def _add(work: Work, add: Add, actor: str, now: int) -> Entry:
         concept_tags=concept_tags(add.content, known=map(_tags_of, chunks)),
         content_hash=entries.content_hash(add.content),
     )
-    store(work, entry, now, chunks)
-    changed(work, entry.category)
-    log(work, "add", entry.id, actor, now, after=entries.snapshot(entry))
-    return entry
+    return entry, chunks
 
 
 def origin_of(stated: Add | Write) -> Origin:
@@ -174,8 +199,8 @@ def _rename(work: Work, rename: Rename, actor: str, now: int) -> Entry:
     if taken is not None and taken[0] != entry.id:
         _must_be_free(work, rename.name, "choose another one")
     if entry.name is not None:
-        work.tx.run("names.bind", name=entry.name, entry_id=entry.id, canonical=0)
-    work.tx.run("names.bind", name=rename.name, entry_id=entry.id, canonical=1)
+        work.tx.send("names.bind", name=entry.name, entry_id=entry.id, canonical=0)
+    work.tx.send("names.bind", name=rename.name, entry_id=entry.id, canonical=1)
     aliases = {*entry.aliases, *([entry.name] if entry.name else [])} - {rename.name}
     # Giving a short-term note its first name marks it as worth keeping.
     keeps = entry.name is None and entry.lifetime is Lifetime.SHORT_TERM
@@ -198,10 +223,19 @@ def _alias(work: Work, alias: Alias, actor: str, now: int) -> Entry:
             raise Conflict(
                 f"{alias.name!r} is the name of entry {owner}; a name is never taken over. Rename that entry first"
             )
-    work.tx.run("names.bind", name=alias.name, entry_id=entry.id, canonical=0)
+    work.tx.send("names.bind", name=alias.name, entry_id=entry.id, canonical=0)
     before = {"alias": alias.name, "entry_id": taken[0]} if taken else None
     log(work, "alias", entry.id, actor, now, before=before, after={"alias": alias.name})
     return replace(entry, aliases=tuple(sorted([*entry.aliases, alias.name])))
+
+
+def remove_alias(work: Work, entry: Entry, alias: str, *, actor: str, now: int) -> Entry:
+    """Remove an alias of an entry; nothing happens if it is bound to another one."""
+    if entries.binding(work.tx, alias) != (entry.id, False):
+        return entry
+    work.tx.run("names.drop", name=alias)
+    log(work, "alias", entry.id, actor, now, before={"alias": alias})
+    return replace(entry, aliases=tuple(one for one in entry.aliases if one != alias))
 
 
 def _write(work: Work, write: Write, actor: str, now: int) -> Entry:
@@ -296,8 +330,12 @@ def _remove(work: Work, remove: Remove, actor: str, now: int) -> Entry:
 def store(work: Work, entry: Entry, now: int, content: Sequence[text.Chunk] | None = None) -> None:
     """Store a new entry with its document in the index and its name."""
     entries.insert(work.tx, entry, work.index.put(work.tx, work.counters, document(entry, content)), used_at=now)
+    _bind_name(work, entry)
+
+
+def _bind_name(work: Work, entry: Entry) -> None:
     if entry.name is not None:
-        work.tx.run("names.bind", name=entry.name, entry_id=entry.id, canonical=1)
+        work.tx.send("names.bind", name=entry.name, entry_id=entry.id, canonical=1)
 
 
 def index_again(work: Work, old: entries.Stored, entry: Entry) -> int:
@@ -357,8 +395,9 @@ def log(
     *,
     before: dict[str, Any] | None = None,
     after: dict[str, Any] | None = None,
+    tags: Sequence[str] | None = None,
 ) -> None:
-    """Append one row to the operation log."""
+    """Append one row to the operation log; see `entries.record`."""
     work.counters.operations += 1
     entries.record(
         work.tx,
@@ -369,6 +408,7 @@ def log(
         entry_id=entry_id,
         before=before,
         after=after,
+        tags=tags,
     )
 
 

@@ -94,6 +94,10 @@ class Item:
     operator: bool = False
     """True if the operator of the workspace wrote it; such text is trusted and not quoted."""
 
+    def line(self, *, dated: bool = True) -> str:
+        """Render a turn that begins a block, or an entry, as one line; a turn has its date only if it is `dated`."""
+        return _turn_line(self, "- ", dated=dated) if self.event_id else _entry_line(self)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
@@ -116,7 +120,7 @@ class Section:
             case "Open Tasks":
                 return [f"- {fencing.one_line(_unlisted(item.text))}{_origin(item)}" for item in self.items]
             case _:
-                return [f"- {fencing.one_line(_named(item))}{_origin(item)}" for item in self.items]
+                return [_entry_line(item) for item in self.items]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -167,6 +171,10 @@ def _author(item: Item) -> str:
     return item.origin if foreign or fencing.skeleton(item.source) in _ORIGINS else fencing.label(item.source)
 
 
+def _entry_line(item: Item) -> str:
+    return f"- {fencing.one_line(_named(item))}{_origin(item)}"
+
+
 def _about(item: Item) -> str:
     return fencing.operator_text(item.text, _RESERVED) if item.operator else fencing.quoted(item.text)
 
@@ -190,10 +198,12 @@ def _turns(items: Sequence[Item]) -> list[str]:
     for place, item in enumerate(items):
         begins = place == 0 or not _same_block(items[place - 1], item)
         ends = place == len(items) - 1 or not _same_block(item, items[place + 1])
-        prefix = "- " if begins else "  " if item.follows else "  … "
-        marks = _turn_marks(item, dated=ends)
-        lines.append(f"{prefix}{fencing.label(item.speaker)}: {fencing.one_line(item.text)}{marks}")
+        lines.append(_turn_line(item, "- " if begins else "  " if item.follows else "  … ", dated=ends))
     return lines
+
+
+def _turn_line(item: Item, prefix: str, *, dated: bool) -> str:
+    return f"{prefix}{fencing.label(item.speaker)}: {fencing.one_line(item.text)}{_turn_marks(item, dated=dated)}"
 
 
 def _same_block(item: Item, other: Item) -> bool:

@@ -40,6 +40,12 @@ class Filters:
     """Only entries that hold at this moment: not superseded, retracted or expired."""
     as_of: int | None = None
     """Only entries that held at this moment, as far as it was known then."""
+    transcripts: bool = True
+    """Include pieces of transcripts: archives, chunks and automatic hand-offs."""
+    recalled: bool | None = None
+    """Lists only: entries that recalls found (True) or never found (False)."""
+    embedded: bool | None = None
+    """Lists only: entries with a vector (True), or those that should have one and do not (False)."""
     private: bool = True
     """Include notes that have no name and were not extracted from a conversation."""
 
@@ -60,6 +66,9 @@ class Filters:
         min_origin: Origin | str = Origin.EXTERNAL,
         as_of: Moment | None = None,
         current_at: int | None = None,
+        transcripts: bool = True,
+        recalled: bool | None = None,
+        embedded: bool | None = None,
     ) -> Self:
         """Return the filters with every value validated; None does not filter. Raises Invalid."""
         return cls(
@@ -76,7 +85,16 @@ class Filters:
             origins=tuple(one for one in Origin if one.at_least(member(Origin, min_origin, "origin"))),
             as_of=None if as_of is None else milliseconds(as_of),
             current_at=current_at if as_of is None else None,
+            transcripts=_choice(transcripts, "transcripts"),
+            recalled=None if recalled is None else _choice(recalled, "recalled"),
+            embedded=None if embedded is None else _choice(embedded, "embedded"),
         )
+
+
+def _choice(value: object, what: str) -> bool:
+    if not isinstance(value, bool):
+        raise Invalid(f"{what} is True or False, not {value!r}")
+    return value
 
 
 def _line(value: object, what: str) -> str | None:

@@ -23,6 +23,8 @@ class Sort(StrEnum):
     CREATED = "created"
     UPDATED = "updated"
     IMPORTANCE = "importance"
+    RECALLS = "recalls"
+    """The number of recalls that found it; entries that were never recalled are left out."""
     NAME = "name"
     """Entries without a name come last, in either direction."""
 
@@ -45,6 +47,8 @@ class Cursor:
                 key = entry.updated_at
             case Sort.IMPORTANCE:
                 key = entry.importance
+            case Sort.RECALLS:
+                key = entry.access_count
             case Sort.NAME:
                 key = entry.name
         return cls(key, entry.id)

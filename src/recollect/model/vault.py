@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Conversion", "Problem", "SyncReport"]
+__all__ = ["FILES_LOG", "Conversion", "Problem", "SyncReport", "VaultStatus"]
+
+FILES_LOG = "recollect.vault.files"
+"""Logger of the problems with files of a vault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,3 +50,23 @@ class Conversion:
     without_file: int = 0
     """Notes that have no file in this layout; they stay in the memory."""
     problems: tuple[Problem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VaultStatus:
+    """How files and notes compare: how many there are, how many changed since the last sync, and what is left out."""
+
+    files: int = 0
+    notes: int = 0
+    """Notes that the layout shows."""
+    edited: int = 0
+    """Files that the next sync reads."""
+    changed: int = 0
+    """Notes that the next sync writes; counted with one file per note only."""
+    problems: tuple[Problem, ...] = ()
+    """Files that are not taken in, and why."""
+
+    def __add__(self, other: "VaultStatus") -> "VaultStatus":
+        return VaultStatus(
+            **{name: getattr(self, name) + getattr(other, name) for name in VaultStatus.__dataclass_fields__}
+        )

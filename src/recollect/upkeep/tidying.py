@@ -153,6 +153,7 @@ def retain(job_run: JobRun, store: Store) -> None:
         job_run.count("expired", len(rows))
     with job_run.step(store) as step:
         job_run.count("reminders", step.tx.run("reminders.expire", before=trash))
+        step.tx.run("marks.expire", before=job_run.now - DAY)
     _forget_runs(job_run, store, trash)
 
 
