@@ -157,7 +157,7 @@ def main() -> None:
         watcher.start()
         HEADERS["Mcp-Session-Id"] = session(address)
         (serving,) = [one for one in psutil.Process().children() if one.pid != watcher.pid]
-        told: list[tuple[float, float, float, str]] = []
+        received: list[tuple[float, float, float, str]] = []
         statuses = Counter[int]()
         for method, path, fields in [*targets(address), ("POST", "/mcp", [])]:
             if given.only not in path:
@@ -169,13 +169,13 @@ def main() -> None:
                         times.append(_sent(address, method, path, body, ours, serving))
                     statuses.update(status for *_, status in times)
                     best = [min(one[number] for one in times) for number in range(3)]
-                    told.append((*best, f"{method} {path} {kind} as {place}"))
+                    received.append((*best, f"{method} {path} {kind} as {place}"))
         ours.send(False)
         watcher.join()
-    print(f"{len(told):,} requests of {given.bytes:,} bytes; answers: {dict(sorted(statuses.items()))}")
+    print(f"{len(received):,} requests of {given.bytes:,} bytes; answers: {dict(sorted(statuses.items()))}")
     for title, number in (("answer", 0), ("/healthz", 1), ("processor time", 2)):
         print(f"the slowest by {title}:")
-        for one in sorted(told, key=lambda one: -one[number])[:8]:
+        for one in sorted(received, key=lambda one: -one[number])[:8]:
             print(f"  {one[number] * 1000:8.1f} ms  {one[3]}")
 
 

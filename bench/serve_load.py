@@ -93,13 +93,13 @@ def server(location: str, *options: str) -> Iterator[str]:
     with tempfile.TemporaryFile() as log:
         process = subprocess.Popen([sys.executable, *words], stdout=subprocess.PIPE, stderr=log, env=environment)
         assert process.stdout is not None
-        told = b""
-        while not told.endswith(b"}\n"):
+        received = b""
+        while not received.endswith(b"}\n"):
             line = process.stdout.readline()
             assert line, "the server did not start"
-            told += line
+            received += line
         try:
-            yield json.loads(told)["url"]
+            yield json.loads(received)["url"]
         finally:
             process.send_signal(signal.SIGTERM)
             assert process.wait() == 0

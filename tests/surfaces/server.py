@@ -15,6 +15,7 @@ import uvicorn
 from recollect.config import ServerSettings, Settings
 from recollect.home import Home
 from recollect.rest.app import create_app
+from recollect.rest.serving import HttpConnection
 
 
 @dataclass(frozen=True)
@@ -69,7 +70,13 @@ def serving(home: Home, chosen: Settings | None = None, *, upkeep: bool = False)
         port = listening.getsockname()[1]
         app = create_app(home, replace(chosen), upkeep=upkeep)
         config = uvicorn.Config(
-            app, log_config=None, access_log=False, ws="none", timeout_graceful_shutdown=5, proxy_headers=False
+            app,
+            http=HttpConnection,
+            log_config=None,
+            access_log=False,
+            ws="none",
+            timeout_graceful_shutdown=5,
+            proxy_headers=False,
         )
         running = _Uvicorn(config)
         thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, name="server")

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from sources import members
 from surfaces.server import Server, serving, settings
 
 import recollect
@@ -30,7 +31,8 @@ PAIRS = [
     # What the dashboard's routes are made with.
     (recollect.Memory, RemoteMemory, {"numbers"}),
     (recollect.Channels, RemoteChannels, set()),
-    (recollect.Conversations, RemoteConversations, {"last_saved"}),
+    # What adapters read in the same process.
+    (recollect.Conversations, RemoteConversations, {"last_saved", "payloads"}),
     # Plain attributes there; and what the dashboard's routes are made with.
     (recollect.Conversation, RemoteConversation, {"id", "ref_code", "save", "load"}),
     (recollect.Scratchpad, RemoteScratchpad, set()),
@@ -42,11 +44,7 @@ PAIRS = [
 
 
 def public(kind: type) -> set[str]:
-    return {
-        name
-        for name, value in vars(kind).items()
-        if not name.startswith("_") and (callable(value) or isinstance(value, property))
-    }
+    return {name for name, value in members(kind).items() if callable(value) or isinstance(value, property)}
 
 
 @pytest.mark.parametrize(("ours", "remote", "without"), PAIRS, ids=lambda one: getattr(one, "__name__", ""))
@@ -248,7 +246,7 @@ def test_the_same_arguments_give_the_same_as_in_the_library(server: Server, remo
     talk.user("a note")
     talk.assistant("another note")
 
-    def told(mem: Any) -> list[Any]:
+    def received(mem: Any) -> list[Any]:
         first, last = mem.list(limit=1)[0], mem.get("n1")
         return [
             mem.orient("note", budget=500),
@@ -282,7 +280,7 @@ def test_the_same_arguments_give_the_same_as_in_the_library(server: Server, remo
             mem.query("working", "keyword", "note", conversation=mem.conversations.get(talk.id)),
         ]
 
-    assert told(remote.agent("ana")) == told(server.home.agent("ana"))
+    assert received(remote.agent("ana")) == received(server.home.agent("ana"))
 
 
 @pytest.mark.parametrize("where", ["library", "client"])

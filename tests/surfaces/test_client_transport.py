@@ -123,7 +123,7 @@ def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: bool
 ) -> None:
     monkeypatch.setattr("recollect.client.transport.PATIENCE", 0.3)
-    told: list[int] = []
+    received: list[int] = []
 
     class Answer(Quiet):
         def do_POST(self) -> None:
@@ -136,9 +136,9 @@ def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
                     return
             except Conflict:
                 status, body = 409, b'{"code": "under-way", "detail": "broken off"}'
-                if len(told) == 1 and not broken:
+                if len(received) == 1 and not broken:
                     home.requests.finish(key, 201, "{}")
-            told.append(status)
+            received.append(status)
             self.send_response(status)
             self.end_headers()
             self.wfile.write(body)
@@ -156,7 +156,7 @@ def test_what_is_still_being_done_when_it_is_sent_again_is_waited_for(
                     link.ask("POST", "/v1/entries", body={"content": "x"})
             else:
                 assert link.ask("POST", "/v1/entries", body={"content": "x"}) == {"done": True}
-                assert told == [409, 409, 201]
+                assert received == [409, 409, 201]
         finally:
             gone.set()
             link.close()
@@ -176,9 +176,9 @@ def test_a_token_is_sent_to_the_server_only() -> None:
         assert padded.ask("GET", "/") == []
         padded.close()
     for wrong in ("rcl_se\ncret", "rcl_sécret"):
-        with pytest.raises(ConfigError) as told:
+        with pytest.raises(ConfigError) as received:
             HttpTransport("http://127.0.0.1:1", wrong, 30)
-        assert "rcl_s" not in str(told.value)
+        assert "rcl_s" not in str(received.value)
     with pytest.raises(ConfigError, match="address"):
         HttpTransport("http://127.0.0.1:99999", None, 30)
 
@@ -283,6 +283,6 @@ def test_an_error_is_known_by_its_code_and_else_by_its_status(
 ) -> None:
     body = '{"detail": "no"}' if code is None else f'{{"detail": "no", "code": "{code}"}}'
     with losing_answers(0, status, body.encode()) as (link, _):
-        with pytest.raises(error, match=r"^no$") as told:
+        with pytest.raises(error, match=r"^no$") as received:
             link.ask("GET", "/v1/entries")
-        assert type(told.value) is error
+        assert type(received.value) is error

@@ -134,6 +134,9 @@ def test_other_workspaces_and_agents_are_not_even_named(tmp_path: Path) -> None:
         _, secret = home.tokens.create("bob's", workspace="garden", agents=["bob"], right="read")
         with server.as_(secret) as bob:
             assert bob.get("/v1/workspaces").json() == ["garden"]
+            assert [(one["workspace"], one["agent"]) for one in bob.get("/v1/workspaces/counts").json()] == [
+                ("garden", "bob")
+            ]
             assert bob.get("/v1/agents").json() == ["bob"]
             assert bob.get("/v1/agents?workspace=house").json() == []
 
@@ -182,8 +185,8 @@ def test_an_address_that_others_reach_needs_tokens(tmp_path: Path, host: str) ->
 
 
 def test_no_token_is_needed_on_the_loopback_address(server: Server) -> None:
-    told = server.client.get("/v1/session").json()
-    assert (told["name"], told["right"], told["needs_token"]) == (None, "admin", False)
+    received = server.client.get("/v1/session").json()
+    assert (received["name"], received["right"], received["needs_token"]) == (None, "admin", False)
 
 
 def test_a_body_is_not_read_without_a_valid_token(tmp_path: Path) -> None:
@@ -215,7 +218,7 @@ def test_a_token_for_one_workspace_reaches_its_agents_account_entries_and_no_oth
 
 
 @pytest.mark.parametrize(
-    ("query", "told"),
+    ("query", "received"),
     [
         ("agnt=bob", "'agnt'"),
         ("agent=a/b", "'a/b'"),
@@ -224,11 +227,11 @@ def test_a_token_for_one_workspace_reaches_its_agents_account_entries_and_no_oth
         ("agent=", "agent"),
     ],
 )
-def test_a_name_that_mcp_cannot_mean_is_refused(tmp_path: Path, query: str, told: str) -> None:
+def test_a_name_that_mcp_cannot_mean_is_refused(tmp_path: Path, query: str, received: str) -> None:
     with recollect.open(tmp_path / "memory.db") as home, serving(home) as server:
         refused = server.client.post(f"/mcp?{query}", json={"jsonrpc": "2.0", "id": 1, "method": "ping"})
         assert refused.status_code == 422
-        assert told in refused.json()["detail"]
+        assert received in refused.json()["detail"]
         assert home.workspaces() == []
 
 

@@ -325,20 +325,20 @@ def test_a_body_that_cannot_be_taken_is_a_clear_problem(server: Server, body: by
 
 
 @pytest.mark.parametrize(
-    ("body", "told"),
+    ("body", "received"),
     [
         (b"[" * 100_000, "nested too deeply"),
         (b'{"content": "x", "importance": ' + b"9" * 4_400 + b"}", "thousands of digits"),
         (b'{"content": "\xff"}', "UTF-8"),
     ],
 )
-def test_a_body_that_cannot_be_read_says_why(server: Server, body: bytes, told: str) -> None:
+def test_a_body_that_cannot_be_read_says_why(server: Server, body: bytes, received: str) -> None:
     answer = server.client.post("/v1/entries", content=body, headers={"Content-Type": "application/json"})
-    assert (answer.status_code, told in answer.json()["detail"]) == (400, True), answer.text
+    assert (answer.status_code, received in answer.json()["detail"]) == (400, True), answer.text
 
 
 def test_a_value_that_does_not_match_a_pattern_is_explained_in_words(server: Server) -> None:
-    for answer, told in (
+    for answer, received in (
         (server.client.get("/v1/entries", params={"agent": "../ana"}), "query.agent: must be one plain word"),
         (server.client.post("/v1/entries", json={"content": " "}), "body.content: must contain a visible character"),
         (
@@ -347,7 +347,7 @@ def test_a_value_that_does_not_match_a_pattern_is_explained_in_words(server: Ser
         ),
         (server.client.get("/v1/trash", params={"cursor": "x"}), "query.cursor: does not have the form"),
     ):
-        assert (answer.status_code, answer.json()["detail"].startswith(told)) == (422, True), answer.text
+        assert (answer.status_code, answer.json()["detail"].startswith(received)) == (422, True), answer.text
         assert "^" not in answer.text
 
 

@@ -205,7 +205,7 @@ def answering(tmp_path: Path, **chosen: Any) -> Iterator[str]:
 def test_a_connection_on_which_nothing_is_asked_is_closed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beginning: bytes
 ) -> None:
-    monkeypatch.setattr(process, "HEAD_WITHIN", 0.2)
+    monkeypatch.setattr(process, "HEAD_TIMEOUT", 0.2)
     with answering(tmp_path) as url, socket.create_connection(address(url), 30) as silent:
         silent.sendall(beginning)
         assert everything(silent) == b""
@@ -222,7 +222,7 @@ def test_what_is_no_request_gets_a_problem_as_well(tmp_path: Path, sent: bytes) 
 
 
 def test_a_request_after_another_must_come_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "HEAD_WITHIN", 2.0)
+    monkeypatch.setattr(process, "HEAD_TIMEOUT", 2.0)
     with answering(tmp_path) as url, socket.create_connection(address(url), 30) as slow:
         slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert slow.recv(1_000).startswith(b"HTTP/1.1 200")
@@ -231,7 +231,7 @@ def test_a_request_after_another_must_come_as_well(tmp_path: Path, monkeypatch: 
 
 
 def test_a_feed_may_be_silent_for_as_long_as_it_likes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "HEAD_WITHIN", 2.0)
+    monkeypatch.setattr(process, "HEAD_TIMEOUT", 2.0)
     monkeypatch.setattr(middleware, "SENT_WITHIN", 2.0)
     with answering(tmp_path) as url, client(url) as one, client(url) as other, one.stream("GET", "/v1/feed") as feed:
         lines = feed.iter_lines()
@@ -281,7 +281,7 @@ def test_a_feed_without_a_reader_does_not_delay_the_shutdown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(feed, "TAKEN_WITHIN", 0.1)
-    monkeypatch.setattr(process, "PATIENCE", 5)
+    monkeypatch.setattr(process, "SHUTDOWN_TIMEOUT", 5)
     with ExitStack() as stack:
         with answering(tmp_path) as url:
             write(url, range(1_000))
@@ -600,10 +600,10 @@ def test_mcp_that_could_not_be_loaded_once_is_loaded_by_the_next_request(tmp_pat
         return MemoryAccess(home=home, workspace="default", agent="default")
 
     async def ask(method: str) -> int:
-        told: list[int] = []
+        received: list[int] = []
 
         async def send(message: Any) -> None:
-            told.append(message.get("status", 0))
+            received.append(message.get("status", 0))
 
         async def receive() -> Any:
             return {"type": "http.request", "body": b"", "more_body": False}
@@ -611,7 +611,7 @@ def test_mcp_that_could_not_be_loaded_once_is_loaded_by_the_next_request(tmp_pat
         await made(
             {"type": "http", "method": method, "path": "/mcp", "headers": [], "query_string": b""}, receive, send
         )
-        return told[0]
+        return received[0]
 
     async def twice() -> None:
         async with made.running():

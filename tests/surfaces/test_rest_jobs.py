@@ -45,9 +45,9 @@ def test_a_job_is_run_and_undone(folder: Server) -> None:
 
 
 def test_a_dry_run_changes_nothing(folder: Server) -> None:
-    told = folder.client.post("/v1/jobs/consolidate/run", json={"dry_run": True, "workspace": "other"}).json()
-    assert told["dry_run"] is True
-    assert {one["where"] for one in told["changes"]} == {"other/ana"}
+    received = folder.client.post("/v1/jobs/consolidate/run", json={"dry_run": True, "workspace": "other"}).json()
+    assert received["dry_run"] is True
+    assert {one["where"] for one in received["changes"]} == {"other/ana"}
     assert len(folder.home.agent("ana", "other").list()) == 2
     assert folder.client.get("/v1/runs").json() == {"items": [], "next": None}
 
@@ -68,9 +68,9 @@ def test_an_unknown_job_is_not_found(folder: Server) -> None:
 def test_compaction_tells_its_figures_and_remembers_them(server: Server) -> None:
     assert server.client.get("/v1/compact").json() is None
     server.home.agent("ana").remember("We deploy on Tuesdays.")
-    told = server.client.post("/v1/compact").json()
-    assert len(told) >= 6
-    assert server.client.get("/v1/compact").json() == told
+    received = server.client.post("/v1/compact").json()
+    assert len(received) >= 6
+    assert server.client.get("/v1/compact").json() == received
 
 
 @pytest.mark.parametrize(
@@ -126,8 +126,8 @@ def test_files_and_memory_are_brought_in_step(folder: Server, tmp_path: Path) ->
     assert folder.client.post("/v1/vault/sync", params=ana).json()["problems"] == []
     assert (vault / "ana").is_dir()
     assert not (vault / "ben" / "decisions.md").exists()
-    told = folder.client.post("/v1/vault/sync", params=ana, json={"everyone": True}).json()
-    assert told["written"] == ["ben/decisions.md"]
+    received = folder.client.post("/v1/vault/sync", params=ana, json={"everyone": True}).json()
+    assert received["written"] == ["ben/decisions.md"]
 
     with (vault / "ana" / "decisions.md").open("a") as file:
         file.write("\n## 2026-03-02T10:00 · #ops\n\nThe harbour opens at eight.\n")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -15,13 +16,14 @@ import pytest
 from surfaces.server import Server, client, serving, settings
 
 import recollect
+from recollect.rest.serving import HEAD_SIZE
 
 
 def is_problem(answer: httpx2.Response, status: int) -> bool:
     assert answer.headers["content-type"] == "application/problem+json", answer.text
-    told = answer.json()
-    assert set(told) >= {"type", "title", "status", "detail", "instance", "code"}
-    return answer.status_code == told["status"] == status
+    received = answer.json()
+    assert set(received) >= {"type", "title", "status", "detail", "instance", "code"}
+    return answer.status_code == received["status"] == status
 
 
 def raw(server: Server, request: bytes) -> bytes:
@@ -218,6 +220,24 @@ def test_a_request_that_is_no_http_ends_without_harm(server: Server) -> None:
     assert raw(server, b"GET /v1/entries%00 HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(
         b"HTTP/1.1 404"
     )
+    assert server.client.get("/healthz").status_code == 200
+
+
+def test_a_request_whose_head_is_wrong_is_answered_with_a_problem(server: Server) -> None:
+    begun = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n"
+    for wrong in (
+        b"BREW /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\n\r\n",
+        begun + b"Host: example.org\r\n\r\n",
+        begun + b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        begun + b"X-Long: ".ljust(HEAD_SIZE + 1 - len(begun), b"x"),
+    ):
+        answer = raw(server, wrong)
+        assert answer.startswith(b"HTTP/1.1 400"), wrong[:100]
+        assert b"application/problem+json" in answer
+
+
+def test_an_address_that_cannot_be_decoded_is_refused(server: Server) -> None:
     for wrong in (b"/%ff", b"?agent=%ff", b"?agent=\xc3\xa9"):
         request = b"GET /v1/entries" + wrong + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
         assert raw(server, request).startswith(b"HTTP/1.1 400")
@@ -245,13 +265,18 @@ def test_a_log_of_json_has_one_object_a_line(tmp_path: Path, caplog: pytest.LogC
     with recollect.open(tmp_path / "memory.db") as home, serving(home, settings(log_format="json")) as server:
         server.client.get("/v1/entries/a%0Ab")
     (line,) = [record.getMessage() for record in caplog.records if record.name == "recollect.requests"]
-    told = json.loads(line)
-    assert (told["method"], told["path"], told["status"], told["caller"]) == ("GET", "/v1/entries/a\nb", 422, "-")
+    received = json.loads(line)
+    assert (received["method"], received["path"], received["status"], received["caller"]) == (
+        "GET",
+        "/v1/entries/a\nb",
+        422,
+        "-",
+    )
 
 
 def test_figures_count_answers_by_route(server: Server) -> None:
     server.client.get("/v1/entries/no such thing")
-    server.client.request("BREW", "/v1/entries")
+    server.client.request("PURGE", "/v1/entries")
     server.client.post("/mcp?agnt=bob", json={})
     server.client.get("/openapi.json")
     figures = server.client.get("/metrics").text
@@ -267,11 +292,16 @@ def test_figures_tell_what_the_memory_holds_and_how_upkeep_stands(server: Server
     for content in ("We deploy on Tuesdays", "The port is 8080"):
         server.client.post("/v1/entries", json={"content": content})
     server.client.post("/v1/conversations", json={"chat_id": "c"})
+    server.client.post("/v1/recall", json={"query": "port"})
     figures = server.client.get("/metrics").text
     assert 'recollect_entries{workspace="default"} 2.0' in figures
     assert 'recollect_conversations{status="active",workspace="default"} 1.0' in figures
     assert 'recollect_job_failures{job="consolidate",workspace="default"} 0.0' in figures
     assert "recollect_job_overdue_seconds{" in figures
+    assert 'recollect_review{workspace="default"} 0.0' in figures
+    assert "recollect_vectors_missing{" in figures
+    assert re.search(r'^recollect_connections\{state="idle"\} [1-9]', figures, re.MULTILINE)
+    assert re.search(r'^recollect_cache_reads_total\{cache="index",outcome="missed"\} [1-9]', figures, re.MULTILINE)
     assert "Tuesdays" not in figures
 
 

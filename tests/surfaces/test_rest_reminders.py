@@ -43,8 +43,8 @@ def test_a_reminder_becomes_due_is_claimed_and_delivered_once(server: Server, cl
     assert server.client.post(f"/v1/reminders/{reminder}/deliver", json=held).status_code == 204
     assert server.client.post(f"/v1/reminders/{reminder}/deliver", json=held).status_code == 409
     assert server.client.get("/v1/reminders").json()["items"] == []
-    (told,) = server.client.get("/v1/reminders", params={"include_delivered": True}).json()["items"]
-    assert told["delivered_at"] == clock.now()
+    (received,) = server.client.get("/v1/reminders", params={"include_delivered": True}).json()["items"]
+    assert received["delivered_at"] == clock.now()
 
 
 def test_only_who_claimed_a_reminder_may_deliver_or_release_it(server: Server, clock: FixedClock) -> None:

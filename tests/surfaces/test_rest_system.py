@@ -9,6 +9,7 @@ import pytest
 from surfaces.server import Server, serving, settings
 
 import recollect
+from recollect.rest import process_memory
 
 
 def test_a_server_says_that_it_is_alive_and_ready(server: Server) -> None:
@@ -18,11 +19,11 @@ def test_a_server_says_that_it_is_alive_and_ready(server: Server) -> None:
 
 
 def test_the_page_with_all_routes_names_each_and_loads_nothing_from_elsewhere(server: Server) -> None:
-    told = server.client.get("/docs")
-    assert told.headers["content-security-policy"].startswith("default-src 'none'")
-    assert "//" not in told.text.replace("<!doctype html>", "").replace("http://127.0.0.1", "")
+    received = server.client.get("/docs")
+    assert received.headers["content-security-policy"].startswith("default-src 'none'")
+    assert "//" not in received.text.replace("<!doctype html>", "").replace("http://127.0.0.1", "")
     for path in server.client.get("/openapi.json").json()["paths"]:
-        assert f"<code>{path}</code>" in told.text
+        assert f"<code>{path}</code>" in received.text
     assert server.client.get("/static/reference.css").headers["content-type"].startswith("text/css")
 
 
@@ -135,3 +136,32 @@ def test_every_problem_has_a_code_that_the_description_names(tmp_path: Path) -> 
     assert made.status_code == 201
     assert {code: answer.json()["code"] for code, answer in codes.items()} == {code: code for code in codes}
     assert set(described["enum"]) == {*codes, "busy", "corrupt", "failed", "unavailable", "under-way"}
+
+
+def test_the_figures_say_what_takes_the_memory_of_the_process(server: Server) -> None:
+    server.client.post("/v1/entries", json={"content": "the heron stands by the lake"})
+    assert server.client.post("/v1/recall", json={"query": "heron"}).json()
+    figures = server.client.get("/metrics").text
+    lines = [line for line in figures.splitlines() if line.startswith("recollect_memory_bytes")]
+    parts = {line.partition('part="')[2].partition('"')[0]: float(line.split()[-1]) for line in lines}
+    assert parts.keys() == {"resident", "words", "turns", "vectors", "pages"}
+    assert parts["resident"] > parts["pages"] >= 0 < parts["words"]
+
+
+def test_above_its_limit_a_process_drops_its_caches_and_answers_as_before(tmp_path: Path) -> None:
+    with recollect.open(tmp_path / "memory.db") as home:
+        mem = home.agent("ana")
+        mem.remember("the heron stands by the lake")
+        talk = mem.conversations.start()
+        talk.user("where is the heron?")
+        before = mem.recall("heron"), mem.conversations.search("heron")
+        held = home.caches.sizes()
+        assert not process_memory.release_above(home, 10**15)
+        assert home.caches.sizes() == held
+        assert held["words"]
+        assert held["turns"]
+        assert process_memory.release_above(home, 1)
+        after = home.caches.sizes()
+        assert after["words"] == after["turns"] == after["vectors"] == 0
+        assert after["pages"] < held["pages"]
+        assert (mem.recall("heron"), mem.conversations.search("heron")) == before

@@ -130,8 +130,8 @@ def test_any_other_backup_is_a_packed_directory_that_opens(location: str, tmp_pa
 
 
 def test_a_check_says_whether_all_is_well(filled: Server) -> None:
-    told = filled.client.post("/v1/check", json={"repair": True}).json()
-    assert (told["ok"], told["findings"], told["entries"]) == (True, [], 2)
+    received = filled.client.post("/v1/check", json={"repair": True}).json()
+    assert (received["ok"], received["findings"], received["entries"]) == (True, [], 2)
     assert filled.client.post("/v1/check", json={"mend": True}).status_code == 422
 
 
@@ -180,15 +180,15 @@ def test_a_client_that_hangs_up_in_the_middle_of_an_import_leaves_nothing_behind
 
 @pytest.mark.parametrize("body", [b'{"messages": [{"role": 5}]}', b'{"messages": []}', b"[]", b"{", b'{"a": 1}'])
 def test_an_import_that_takes_nothing_says_so_of_the_body_that_was_sent(server: Server, body: bytes) -> None:
-    told = server.client.post("/v1/import?format=conversation", content=body).json()
-    assert (told["parts"], len(told["remarks"])) == ([], 1)
-    assert told["remarks"][0].startswith("the body ")
+    received = server.client.post("/v1/import?format=conversation", content=body).json()
+    assert (received["parts"], len(received["remarks"])) == ([], 1)
+    assert received["remarks"][0].startswith("the body ")
     assert server.home.workspaces() == []
     named = server.client.post("/v1/import?format=conversation&name=talk.json", content=body).json()
     assert named["remarks"][0].startswith("talk.json ")
 
 
 def test_what_cannot_be_imported_is_called_the_body(server: Server) -> None:
-    told = server.client.post("/v1/import", content=b'{"format": "recollect"').json()
-    assert "default.json" not in told["detail"]
-    assert "the body" in told["detail"]
+    received = server.client.post("/v1/import", content=b'{"format": "recollect"').json()
+    assert "default.json" not in received["detail"]
+    assert "the body" in received["detail"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from surfaces.server import Server, serving, settings
 
 import recollect
+from recollect.config import VaultSettings
 
 
 @pytest.fixture
@@ -35,10 +37,13 @@ def test_a_token_for_one_agent_sees_no_commit_of_another(tmp_path: Path, monkeyp
                     assert client.post("/v1/vault/checkpoint", json=note).json()["skipped"] is False
                 home.tokens.revoke(agent)
         with server.as_(token(server, "ana", "read")) as client:
-            told = client.get("/v1/vault/history", params={"diff": True}).json()
-        assert [one["subject"] for one in told["commits"]] == ["checkpoint: second by ana", "checkpoint: first by ana"]
-        assert "+the second note of ana" in told["diff"]
-        assert "bob" not in str(told)
+            received = client.get("/v1/vault/history", params={"diff": True}).json()
+        assert [one["subject"] for one in received["commits"]] == [
+            "checkpoint: second by ana",
+            "checkpoint: first by ana",
+        ]
+        assert "+the second note of ana" in received["diff"]
+        assert "bob" not in str(received)
 
 
 def test_where_tokens_are_asked_for_instructions_do_not_say_where_the_home_is(guarded: Server, tmp_path: Path) -> None:
@@ -141,3 +146,30 @@ def test_no_file_of_another_workspace_is_read_through_the_project_file(guarded: 
             assert client.get("/v1/project").json() == {"content": None}
             assert "Project" not in client.post("/v1/context", json={"command": "code"}).json()["text"]
         file.unlink()
+
+
+@pytest.mark.parametrize("location", ["file", "postgres"], indirect=True)
+def test_notes_that_are_edited_as_files_while_the_server_runs(location: str, tmp_path: Path) -> None:
+    folder = tmp_path / "notes"
+    layout = replace(settings(), vault=VaultSettings(folder=str(folder), layout="notes"))
+    with recollect.open(location, settings=layout) as home, serving(home, layout) as server:
+        body = {"content": "The gate is blue", "name": "gate", "category": "decisions"}
+        assert server.client.post("/v1/entries", json=body).status_code == 201
+        home.flush()
+        file = folder / "default/decisions/gate.md"
+        file.write_text(file.read_text().replace("blue", "green"))
+        (folder / "default/ideas").mkdir()
+        (folder / "default/ideas/pond.md").write_text("A pond behind the [[gate]]\n")
+        found = server.client.post("/v1/recall", json={"query": "gate green"}).json()
+        assert found[0]["entry"]["content"] == "The gate is green"
+        names = {one["name"] for one in server.client.get("/v1/entries").json()["items"]}
+        assert names == {"gate", "pond"}
+        context = server.client.post("/v1/context", json={"command": "what colour is the gate?"}).json()
+        assert "The gate is green" in str(context)
+        file.rename(folder / "default/decisions/door.md")
+        assert server.client.get("/v1/entries/door").json()["content"] == "The gate is green"
+        assert "[[door]]" in server.client.get("/v1/entries/pond").json()["content"]
+        (folder / "default/ideas/pond.md").write_text("---\ntags: [open\n---\nbroken")
+        assert "[[door]]" in server.client.get("/v1/entries/pond").json()["content"]
+        (folder / "default/decisions/door.md").unlink()
+        assert server.client.get("/v1/entries/door").status_code == 404

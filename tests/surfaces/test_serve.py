@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 import socket
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -21,7 +23,7 @@ from surfaces.command import Command, environment
 from surfaces.server import client
 
 import recollect
-from recollect.wiring import program
+from recollect.locations import program
 
 EXPORT_HEAD = "POST /v1/import HTTP/1.1\r\nHost: {host}\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n"
 
@@ -75,12 +77,12 @@ def started(folder: Path, *args: str, home: str = "memory.db") -> Iterator[Servi
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, env=environment())
     try:
         assert process.stdout is not None
-        told = b""
-        while not told.endswith(b"}\n"):
+        received = b""
+        while not received.endswith(b"}\n"):
             line = process.stdout.readline()
             assert line, process.communicate()[1].decode()
-            told += line
-        url = json.loads(told)["url"]
+            received += line
+        url = json.loads(received)["url"]
         with client(url) as made:
             yield Serving(process, url, made)
     finally:
@@ -135,10 +137,10 @@ def test_a_server_for_other_machines_says_where_they_reach_it(cli: Command) -> N
         process.send_signal(signal.SIGINT)
         process.communicate()
     port = urlsplit(lines[0].split()[-1]).port
-    (told,) = [line for line in lines if "from other machines, with a token" in line]
-    assert f":{port}/ " in told
-    assert "127.0.0.1" not in told
-    assert "0.0.0.0" not in told
+    (received,) = [line for line in lines if "from other machines, with a token" in line]
+    assert f":{port}/ " in received
+    assert "127.0.0.1" not in received
+    assert "0.0.0.0" not in received
 
 
 def test_requests_under_way_are_answered_before_it_ends(tmp_path: Path) -> None:
@@ -195,6 +197,18 @@ def test_workers_share_a_memory_and_one_that_dies_is_replaced(tmp_path: Path) ->
         assert len(workers) == 2
         assert server.stop()[0] == 0
         assert not any(alive(one) for one in workers)
+
+
+def test_the_workers_get_the_same_number_of_connections(tmp_path: Path) -> None:
+    def worker_of(one: httpx2.Client) -> str:
+        return re.findall(r'recollect_feeds_open{worker="(\d+)"}', one.get("/metrics").text)[0]
+
+    with started(tmp_path, "--workers", "2", "--no-upkeep") as server, ExitStack() as stack:
+        server.log_until("answers")
+        server.log_until("answers")
+        clients = [stack.enter_context(client(server.url)) for _ in range(8)]
+        assert list(Counter(map(worker_of, clients)).values()) == [4, 4]
+        assert server.stop()[0] == 0
 
 
 def test_a_worker_that_cannot_be_replaced_is_tried_again_while_the_others_go_on(tmp_path: Path) -> None:
@@ -286,8 +300,8 @@ def test_the_log_has_a_line_of_json_for_each_request_and_no_secrets(tmp_path: Pa
         server.client.get("/healthz")
         code, log = server.stop()
     lines = [json.loads(line) for line in log.splitlines()]
-    told = [(one["method"], one["path"], one["status"], one["caller"]) for one in lines if "path" in one]
-    assert told == [("POST", "/v1/entries", 201, "laptop"), ("GET", "/v1/entries/plan", 404, "-")]
+    received = [(one["method"], one["path"], one["status"], one["caller"]) for one in lines if "path" in one]
+    assert received == [("POST", "/v1/entries", 201, "laptop"), ("GET", "/v1/entries/plan", 404, "-")]
     assert code == 0
     assert not any(word in log for word in (secret, "private", "a secret plan", "somebody"))
 
@@ -324,3 +338,12 @@ def test_the_command_line_loads_no_server_before_it_is_asked_for() -> None:
     assert (
         set(done.stdout.split()) & {"fastapi", "starlette", "uvicorn", "pydantic", "mcp", "prometheus_client"} == set()
     )
+
+
+def test_a_recall_in_a_pipe_loads_neither_styles_nor_the_search_of_conversations(cli: Command) -> None:
+    cli("note", "add", "n", "some text")
+    unwanted = {"rich.console", "recollect.search.journal"}
+    code = f"import sys, recollect.cli; recollect.cli.main(); print({unwanted} & sys.modules.keys())"
+    command = [sys.executable, "-c", code, "recall", "which database has text"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=cli.folder, env=environment(), check=True)
+    assert done.stdout.splitlines()[1:] == ["  some text", "set()"]

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from recollect.model.access import ANY, Right, Token
 from recollect.model.entry import Origin
-from recollect.model.stats import Stats
+from recollect.model.stats import AgentCounts, Stats
 from recollect.rest.caller import SEGMENT, Anyone, Caller, Owner
 from recollect.rest.idempotency import Route
 from recollect.rest.types import FIRST_ERROR, Body, BodyMoment, InPath, Name, Page, json_response
@@ -62,6 +62,13 @@ def revoke_token(id_or_name: InPath, caller: Owner) -> Response:
 def workspaces(caller: Anyone) -> Response:
     """The workspaces with data that the caller may see."""
     return json_response([name for name in caller.home.workspaces() if _reads_some_of(caller, name)])
+
+
+@router.get("/workspaces/counts", response_model=list[AgentCounts])
+def counts(caller: Anyone) -> Response:
+    """How much each agent that the caller may read has in each workspace, and when it changed last."""
+    known = caller.home.counts()
+    return json_response([one for one in known if caller.may(Right.READ, one.workspace, one.agent)])
 
 
 @router.delete("/workspaces/{name}", status_code=204, response_model=None)

@@ -1,7 +1,9 @@
 """The FastAPI app: one router per noun, errors as problem details, `Guard` around all routes, upkeep while it runs."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import cache
 
@@ -29,6 +31,7 @@ from recollect.rest import (
     errors,
     feed,
     jobs,
+    overview,
     recall,
     reference,
     reminders,
@@ -36,12 +39,15 @@ from recollect.rest import (
     scratchpad,
     session,
     system,
+    timeline,
     transfer,
     vault,
 )
 from recollect.rest.caller import is_loopback, named
+from recollect.rest.direct import DirectRoutes
 from recollect.rest.metrics import MemoryFigures
 from recollect.rest.middleware import Guard, ShutdownEvent, origins
+from recollect.rest.process_memory import ProcessMemory, keep_below
 from recollect.ui import pages
 
 __all__ = ["create_app"]
@@ -51,10 +57,13 @@ One durable memory for AI agents. Every route names a memory by `workspace` and 
 """
 EXPOSED = (recall.MORE, "ETag", "Idempotency-Replayed", "Location", "Mcp-Session-Id", "Retry-After")
 """Response headers that cross-origin pages may read."""
+THREADS = 40
+"""Threads of `direct.py`; as many as FastAPI has for the other routes."""
 NOUNS = (
     system,
     entries,
     recall,
+    timeline,
     jobs,
     vault,
     transfer,
@@ -65,6 +74,7 @@ NOUNS = (
     conversations,
     scratchpad,
     reminders,
+    overview,
     review,
     dashboard,
     reference,
@@ -89,7 +99,8 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     app.state.home, app.state.settings, app.state.clock = home, settings, SystemClock()
     app.state.needs_token = settings.server.require_token or not is_loopback(settings.server.host)
     app.state.registry = CollectorRegistry()
-    app.state.figures = MemoryFigures(home, app.state.clock)
+    app.state.figures = MemoryFigures(home, app.state.clock, embeds=settings.embedder.kind != "none")
+    app.state.registry.register(ProcessMemory(home))
     app.state.upkeep = upkeep
     app.state.stopping = ShutdownEvent()
     app.state.feeds = feed.Feeds(home, app.state.stopping)
@@ -98,6 +109,7 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
     # `Guard` already checks hosts and origins. Sessions live in one process, so several workers do without them.
     app.state.mcp = McpEndpoint(_speaker, hosts=["*"], sessions=settings.server.workers == 1)
     app.router.routes.append(Route("/mcp", endpoint=app.state.mcp))
+    app.router.routes.insert(0, DirectRoutes(app.state.routes, app.router))
     app.openapi = lambda: description.of(app)  # type: ignore[method-assign]
     app.add_middleware(
         Guard,
@@ -114,6 +126,10 @@ def create_app(home: Home, settings: Settings | None = None, *, upkeep: bool = T
             allow_headers=["*"],
             expose_headers=EXPOSED,
         )
+    if settings.server.traces:
+        from recollect.rest.tracing import RequestSpans
+
+        app.add_middleware(RequestSpans)
     return app
 
 
@@ -148,10 +164,13 @@ async def _speaker(request: Request) -> Speaker:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     home: Home = app.state.home
+    asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(THREADS, "request"))
     async with AsyncExitStack() as stack:
         stack.push_async_callback(run_in_threadpool, home.close)
         if app.state.upkeep:
             await run_in_threadpool(home.jobs.start)
         await stack.enter_async_context(app.state.mcp.running())
         stack.callback(app.state.stopping.set)
+        if limit := app.state.settings.server.memory_limit:
+            stack.callback(asyncio.create_task(keep_below(home, limit)).cancel)
         yield

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from ipaddress import ip_address
 from typing import Annotated
 
@@ -32,16 +32,20 @@ __all__ = [
     "Owner",
     "Reader",
     "Writer",
+    "caller_of",
     "declared",
     "elsewhere",
     "identify",
     "is_loopback",
     "local_only",
     "named",
+    "right_of",
     "secret_of",
 ]
 
 COOKIE = "recollect_token"
+HOPS = (b"forwarded", b"x-real-ip", b"x-forwarded-for")
+"""Headers in which proxies name whom they forward for."""
 _bearer = HTTPBearer(auto_error=False, description="A token made by `recollect token create`.")
 
 _CHARACTER = r'[^\s\x00-\x1f\x7f-\x9f\u2028\u2029/\\:*?"<>|.]'
@@ -109,7 +113,11 @@ async def _caller(
     workspace: Annotated[str | None, Segment] = None,
     agent: Annotated[str | None, Segment] = None,
 ) -> Caller:
-    token = await identify(request)
+    return caller_of(request, await identify(request), workspace, agent)
+
+
+def caller_of(request: Request, token: Token | None, workspace: str | None, agent: str | None) -> Caller:
+    """Return the caller of a request that names a workspace or an agent."""
     settings: Settings = request.app.state.settings
     chosen = _chosen(token, settings, workspace, agent)
     return Caller(request.app.state.home, settings, token, *chosen, named=agent is not None)
@@ -118,12 +126,10 @@ async def _caller(
 async def named(request: Request) -> Caller:
     """Return the caller of a request outside FastAPI's routes; the query names the memory, as everywhere."""
     token = await identify(request)
-    settings: Settings = request.app.state.settings
     given = dict(request.query_params)
     if unknown := given.keys() - {"workspace", "agent"}:
         raise HTTPException(422, f"there is no parameter {min(unknown)[:80]!r} here; there are agent, workspace")
-    chosen = _chosen(token, settings, given.get("workspace"), given.get("agent"))
-    return Caller(request.app.state.home, settings, token, *chosen, named="agent" in given)
+    return caller_of(request, token, given.get("workspace"), given.get("agent"))
 
 
 async def identify(request: Request) -> Token | None:
@@ -195,6 +201,13 @@ def declared(dependant: Dependant) -> str | None:
     return found or next(filter(None, map(declared, dependant.dependencies)), None)
 
 
+def right_of(dependency: Dependant) -> Right | None:
+    """Return the right that a dependency requires of the caller; None if it is another dependency."""
+    found = _DECLARED.get(dependency.call)
+    return found if isinstance(found, Right) else None
+
+
+@lru_cache(1_024)
 def is_loopback(address: str) -> bool:
     """Return whether an address, with or without a port, is a loopback address."""
     host = address.strip().removeprefix("[").partition("]")[0] if "]" in address else address.strip()
@@ -219,7 +232,10 @@ def elsewhere(scope: Scope) -> list[str]:
     Only the peer is certain. Of the others, those nearer to the end are harder to forge, because a proxy appends to
     `X-Forwarded-For`.
     """
-    sent: dict[bytes, list[str]] = {b"forwarded": [], b"x-real-ip": [], b"x-forwarded-for": []}
+    peer_host = scope["client"][0] if scope["client"] else ""
+    if not any(name in HOPS for name, _ in scope["headers"]):
+        return [] if is_loopback(peer_host) else [peer_host]
+    sent: dict[bytes, list[str]] = {name: [] for name in HOPS}
     for name, value in scope["headers"]:
         if name in sent:
             sent[name] += value.decode("latin-1").split(",")
@@ -229,5 +245,5 @@ def elsewhere(scope: Scope) -> list[str]:
         # A hop without `for=` counts as remote.
         found += [peer.strip('" ') for name, _, peer in pairs if name.strip().lower() == "for"] or [""]
     found += [hop.strip() for hops in sent.values() for hop in hops]
-    found.append(scope["client"][0] if scope["client"] else "")
+    found.append(peer_host)
     return [hop for hop in found if not is_loopback(hop)]

@@ -63,6 +63,7 @@ __all__ = [
 
 router = APIRouter(prefix="/v1", tags=["entries"], route_class=Route)
 OfAccount = Annotated[bool, Query(description="Operations on account entries, if the account has its own log.")]
+Transcripts = Annotated[bool, Query(description="Include archives, chunks and automatic hand-offs.")]
 IfMatch = Annotated[
     str | None,
     Header(description="Change the entry only if it still has this ETag.", max_length=200, pattern=r"^[\x20-\x7e]*$"),
@@ -220,6 +221,9 @@ def list_entries(
     as_of: AsOf = None,
     include_past: IncludePast = False,
     min_origin: Origin = Origin.EXTERNAL,
+    transcripts: Transcripts = True,
+    recalled: Annotated[bool | None, Query(description="Only entries that recalls found, or never found.")] = None,
+    embedded: Annotated[bool | None, Query(description="Only entries with a vector, or those that lack one.")] = None,
     sort: Sort = Sort.CREATED,
     descending: Annotated[bool | None, Query(description="Default: false when sorting by name, else true.")] = None,
     limit: PageLimit = 100,
@@ -240,6 +244,9 @@ def list_entries(
         as_of=as_of,
         include_past=include_past,
         min_origin=min_origin,
+        transcripts=transcripts,
+        recalled=recalled,
+        embedded=embedded,
         sort=sort,
         descending=descending,
         limit=limit,

@@ -9,12 +9,11 @@ import asyncio
 import json
 import logging
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Container, Iterable
 from hashlib import sha256
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
-from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -27,7 +26,7 @@ from recollect.rest.concurrency import Slot, Slots
 from recollect.rest.errors import METHODS, problem
 from recollect.rest.types import SLASH
 
-__all__ = ["LARGE", "SAFE", "Guard", "ShutdownEvent", "origins"]
+__all__ = ["LARGE", "SAFE", "UNCOUNTED", "Guard", "ShutdownEvent", "origins", "route_of"]
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 UNCOUNTED = ("/healthz", "/readyz", "/metrics")
@@ -48,7 +47,13 @@ SENT_WITHIN = 60.0
 """Timeout in seconds for a body, for an import for each part; otherwise a few slow clients could block all others."""
 LAST_WITHIN = 2.0
 """Timeout in seconds for each part of a body during shutdown."""
+NOSNIFF = (b"x-content-type-options", b"nosniff")
 _requests = logging.getLogger("recollect.requests")
+
+
+def route_of(scope: Scope) -> str:
+    """Return the route that answered a request, without its parameters; `-` if there is none."""
+    return getattr(scope.get("route"), "path", None) or (scope["path"] if scope["path"] in PLAIN else "-")
 
 
 class ShutdownEvent(asyncio.Event):
@@ -98,6 +103,9 @@ class Guard:
         Gauge("recollect_requests_running", "Requests that are being answered", registry=registry).set_function(
             lambda: self._slots.taken()
         )
+        Gauge("recollect_requests_waiting", "Requests that wait for a slot", registry=registry).set_function(
+            lambda: self._slots.waiting()
+        )
         Gauge("recollect_feeds_open", "Feeds that are open", registry=registry).set_function(lambda: self._feeds)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -111,7 +119,8 @@ class Guard:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                MutableHeaders(scope=message).setdefault("X-Content-Type-Options", "nosniff")
+                if not any(name.lower() == NOSNIFF[0] for name, _ in message["headers"]):
+                    message = {**message, "headers": [*message["headers"], NOSNIFF]}
             await send(message)
 
         inner = {**scope, "method": "GET"} if head else scope
@@ -136,12 +145,19 @@ class Guard:
         limit = None if path in LARGE else SMALL_LIMIT if path in SMALL else self._settings.body_limit
         feed = _stays_open(scope)
         uncounted = feed or path in UNCOUNTED
-        with self._slots.of(_credential(scope) or (away[-1][:64] if away else None)) as slot:
+        credential = _credential(scope, headers)
+        with self._slots.of(credential or (away[-1][:64] if away else None), _gone(scope)) as slot:
+
+            async def sending(message: Message) -> None:
+                if path != MCP:  # whose response begins before the tool runs
+                    slot.pause()  # a client that reads slowly holds no slot
+                await send(message)
+
             body = _limited(receive, limit, SMALL_WITHIN if path in SMALL else SENT_WITHIN, self._stopping, slot)
             try:
                 _must_be_readable(scope)
                 self._must_be_welcome(scope, headers, away)
-                self._must_not_be_too_much(scope, headers, away, limit)
+                self._must_not_be_too_much(scope, headers, credential, away, limit)
                 if path not in LARGE:
                     body = checked(body, messages=path == MCP)
                 if path in SMALL and scope["method"] not in SAFE:
@@ -154,10 +170,10 @@ class Guard:
                 return
             self._feeds += feed
             try:
-                await self._app(scope, body, send)
+                await self._app(scope, body, sending)
             finally:
                 self._feeds -= feed
-                self._know(scope)
+                self._know(scope, credential)
 
     def _must_be_welcome(self, scope: Scope, headers: dict[str, str], away: list[str]) -> None:
         """Raise for a foreign Host header, a remote client of a server without tokens, or a cross-origin page."""
@@ -182,7 +198,9 @@ class Guard:
         if foreign and (scope["method"] not in SAFE or (embedded and not followed)):
             raise HTTPException(403, "requests from pages of this origin are not allowed; see [server] origins")
 
-    def _must_not_be_too_much(self, scope: Scope, headers: dict[str, str], away: list[str], limit: int | None) -> None:
+    def _must_not_be_too_much(
+        self, scope: Scope, headers: dict[str, str], credential: str | None, away: list[str], limit: int | None
+    ) -> None:
         """Raise if the body is too large, too many feeds are open, or the caller is over its rate."""
         settings, path, length = self._settings, scope["path"], headers.get("content-length", "")
         if limit is not None and length.isdigit() and int(length) > limit:
@@ -193,26 +211,24 @@ class Guard:
         if _stays_open(scope) and self._feeds >= settings.feeds:
             detail = f"too many open feeds (limit {settings.feeds:,}); retry later"
             raise HTTPException(503, detail, later)
-        if settings.rate > 0 and not self._within_rate(self._counted(scope, away)):
+        if settings.rate > 0 and not self._within_rate(self._counted(credential, away)):
             detail = f"too many requests (limit {settings.rate:g} per second); retry later"
             raise HTTPException(429, detail, later)
 
-    def _counted(self, scope: Scope, away: list[str]) -> str | None:
+    def _counted(self, credential: str | None, away: list[str]) -> str | None:
         """Return the rate-limit key of a caller: its token once verified, otherwise its address; None if local.
 
         The address is the nearest hop that is not loopback; the caller may have forged those further away.
         """
-        credential = _credential(scope)
         if credential in self._buckets:
             return credential
         return away[-1][:64] if away else None
 
-    def _know(self, scope: Scope) -> None:
+    def _know(self, scope: Scope, credential: str | None) -> None:
         """Create a bucket for the token of a request that was authenticated."""
-        if self._settings.rate > 0 and scope.get("state", {}).get("caller", "-") != "-":
-            credential = _credential(scope)
-            if credential is not None and credential not in self._buckets:
-                self._within_rate(credential)
+        authenticated = self._settings.rate > 0 and scope.get("state", {}).get("caller", "-") != "-"
+        if authenticated and credential is not None and credential not in self._buckets:
+            self._within_rate(credential)
 
     def _within_rate(self, caller: str | None) -> bool:
         """Take one token from the caller's bucket, which refills at the rate and holds `BURST` seconds of it."""
@@ -227,7 +243,7 @@ class Guard:
         return left >= 1
 
     def _note(self, scope: Scope, method: str, status: int, seconds: float) -> None:
-        route = getattr(scope.get("route"), "path", None) or (scope["path"] if scope["path"] in PLAIN else "-")
+        route = route_of(scope)
         if scope["path"] in UNCOUNTED:
             return
         self._answers.labels(method if method in METHODS else "-", route, status).inc()
@@ -314,10 +330,16 @@ def _stays_open(scope: Scope) -> bool:
     return scope["method"] == "GET" and scope["path"] in OPEN
 
 
-def _credential(scope: Scope) -> str | None:
+def _credential(scope: Scope, headers: Container[str]) -> str | None:
     """Return the hash of the caller's secret, from header or cookie alike; a hash never equals an address."""
-    secret = secret_of(Request(scope))
+    secret = secret_of(Request(scope)) if "authorization" in headers or "cookie" in headers else None
     return None if secret is None else sha256(secret.encode()).hexdigest()
+
+
+def _gone(scope: Scope) -> Callable[[], bool]:
+    """Return a function that says whether the client has closed the connection, if the server can tell."""
+    found: Callable[[], bool] = scope.get("state", {}).get("gone", lambda: False)
+    return found
 
 
 def _head_only(send: Send) -> Send:

@@ -71,6 +71,7 @@ class RecallRequest(Body):
     as_of: BodyMoment | None = None
     include_past: StrictBool = False
     min_origin: Origin = Origin.EXTERNAL
+    transcripts: Annotated[StrictBool, Field(description="Include archives, chunks and automatic hand-offs.")] = True
     target_agent: AgentName | None = None
     fusion: Literal["weighted", "rrf"] = "weighted"
     prefix: StrictBool = False

@@ -41,3 +41,9 @@ def pairs(
 def resolve(id: InPath, how: ResolveBody, caller: Writer) -> ReviewPair:
     """Resolve a pair: the entry that no longer holds is superseded. Restoring it undoes this."""
     return caller.memory.review.resolve(id, **dict(how))
+
+
+@router.post("/{id}/reopen")
+def reopen(id: InPath, caller: Writer) -> ReviewPair:
+    """Open a pair again that was resolved as `both`."""
+    return caller.memory.review.reopen(id)

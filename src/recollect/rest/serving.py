@@ -1,8 +1,9 @@
 """The process behind `recollect serve`: the listening socket, one or several workers, the log, graceful shutdown.
 
 The first SIGTERM or SIGINT lets requests in progress finish and closes the home; a second one exits at once, which
-loses nothing that was acknowledged. Workers share the socket and the home. They receive their settings through a pipe,
-never through the environment or the command line, where other users could read a password.
+loses nothing that was acknowledged. Workers share the home, and the parent passes connections to them. They receive
+their settings through a pipe, never through the environment or the command line, where other users could read a
+password.
 """
 
 import asyncio
@@ -26,22 +27,26 @@ from types import FrameType
 from typing import Any
 
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from recollect.clock import iso, stopwatch
 from recollect.config import Settings
 from recollect.errors import ConfigError, RecollectError, Unavailable
 from recollect.home import Home
+from recollect.locations import shown
 from recollect.rest.caller import is_loopback
+from recollect.rest.connection_passing import ConnectionSender, report_end, take_connections
 from recollect.rest.errors import problem
-from recollect.wiring import open_home, shown
+from recollect.rest.process_memory import limit_arenas
+from recollect.wiring import open_home
 
-__all__ = ["HomeServer", "serve"]
+__all__ = ["HEAD_SIZE", "HomeServer", "HttpConnection", "serve"]
 
 BACKLOG = 2_048
 KEEP_ALIVE = 75
 """Keep-alive timeout of an idle connection in seconds. A proxy in front should use a shorter one."""
-HEAD_WITHIN = 30.0
+HEAD_SIZE = 65_536
+HEAD_TIMEOUT = 30.0
 """Timeout in seconds for the head of a request; otherwise idle connections could use up all file descriptors."""
 FILES = 65_536
 """RLIMIT_NOFILE to request, up to the hard limit; each connection uses one descriptor."""
@@ -55,11 +60,11 @@ NO_REQUEST = problem(
     "nothing was changed. Send a long text in the body of a POST",
     headers={"Connection": "close"},
 )
-PATIENCE = 30
+SHUTDOWN_TIMEOUT = 30
 """Seconds that requests in progress get to finish on shutdown."""
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Backoff in seconds before a worker that failed to start is retried."""
-SWITCH = 0.0005
+SWITCH_INTERVAL = 0.0005
 """Thread switch interval in seconds. With Python's default of 5 ms a request would wait that long three times (to be
 read, handled and answered) whenever a background job computes."""
 SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -83,30 +88,66 @@ def serve(location: str, settings: Settings, *, upkeep: bool = True, ready: Call
             HomeServer(home, settings, upkeep=upkeep, ready=lambda: ready(address)).run([listening])
         else:
             home.close()
-            work = (location, settings, upkeep, listening)
-            _Workers(work, chosen.workers, lambda: ready(address)).run()
+            work = (location, settings, upkeep)
+            _Workers(work, chosen.workers, ConnectionSender(listening), lambda: ready(address)).run()
 
 
-class _Connection(H11Protocol):
-    """HTTP connection with a connection limit, and a timeout for the head of each request."""
+class HttpConnection(HttpToolsProtocol):
+    """HTTP connection with a connection limit, and limits for the time and size of the head of each request.
+
+    The parser is as strict as its defaults, and a request of HTTP/1.1 must name exactly one host.
+    """
 
     _waiting: asyncio.TimerHandle | None = None
+    _head = _arrived = 0
+    """Bytes of the incomplete head so far; bytes of the last read, or 0 if another part of a request came with them."""
+    _in_head = True
+    ended: Callable[[], object] | None = None
+    """Called when the connection is closed."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Accept the connection, or refuse it if too many are open."""
         super().connection_made(transport)
-        self.app_state = {**self.app_state, "abort": transport.abort}  # becomes `request.state.abort`
+        # These become `request.state.abort` and `.gone`.
+        self.app_state = {**self.app_state, "abort": transport.abort, "gone": transport.is_closing}
         if len(self.connections) > max(resource.getrlimit(resource.RLIMIT_NOFILE)[0] - SPARE, 1):
             transport.write(FULL)
             transport.close()
         self._wait()
 
     def data_received(self, data: bytes) -> None:
+        """Parse data; refuse a head that is too long."""
+        self._arrived = len(data)
         super().data_received(data)
+        self._head += self._arrived
+        if self._in_head and self._head > HEAD_SIZE and not self.transport.is_closing():
+            self.send_400_response("")
         self._wait()
 
     def connection_lost(self, exc: Exception | None) -> None:
+        """Cancel the head timeout and report that the connection is closed."""
         super().connection_lost(exc)
-        self._asked()
+        self._cancel_head_timeout()
+        if self.ended is not None:
+            self.ended()
+
+    def on_message_begin(self) -> None:
+        """Begin to count the bytes of a head."""
+        super().on_message_begin()
+        self._in_head, self._head = True, 0
+
+    def on_headers_complete(self) -> None:
+        """Check the hosts of a request. Raises ValueError unless it names exactly one."""
+        self._in_head, self._arrived = False, 0
+        hosts = sum(name == b"host" for name, _ in self.headers)
+        if hosts > 1 or (hosts == 0 and self.parser.get_http_version() == "1.1"):
+            raise ValueError("a request names exactly one host")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Pass on a part of a body, which is not part of a head."""
+        super().on_body(body)
+        self._arrived = 0
 
     def send_400_response(self, msg: str) -> None:
         """Answer an unparsable request with a problem response, unless another response has begun."""
@@ -118,11 +159,11 @@ class _Connection(H11Protocol):
     def _wait(self) -> None:
         """Start the head timeout, or cancel it while a request is being handled."""
         if self.cycle is not None and not self.cycle.response_complete:
-            self._asked()
+            self._cancel_head_timeout()
         elif self._waiting is None:
-            self._waiting = self.loop.call_later(HEAD_WITHIN, self.transport.close)
+            self._waiting = self.loop.call_later(HEAD_TIMEOUT, self.transport.close)
 
-    def _asked(self) -> None:
+    def _cancel_head_timeout(self) -> None:
         if self._waiting is not None:
             self._waiting.cancel()
             self._waiting = None
@@ -139,14 +180,16 @@ class HomeServer(uvicorn.Server):
         upkeep: bool,
         ready: Callable[[], object],
         signals: Sequence[signal.Signals] = SIGNALS,
+        connections: socket.socket | None = None,
     ) -> None:
+        """`connections` is the socket over which a worker receives connections; without it, pass sockets to `run`."""
         from recollect.rest.app import create_app  # slow import, which the parent of workers does not need
 
         app = create_app(home, settings, upkeep=upkeep)
         super().__init__(
             uvicorn.Config(
                 app,
-                http=_Connection,
+                http=HttpConnection,
                 log_config=None,
                 access_log=False,
                 ws="none",
@@ -154,12 +197,14 @@ class HomeServer(uvicorn.Server):
                 server_header=False,
                 backlog=BACKLOG,
                 timeout_keep_alive=KEEP_ALIVE,
-                timeout_graceful_shutdown=PATIENCE,
+                timeout_graceful_shutdown=SHUTDOWN_TIMEOUT,
                 proxy_headers=False,  # otherwise a client could forge the peer address
             )
         )
         self._stopping, self._ready, self._signals = app.state.stopping, ready, signals
-        sys.setswitchinterval(SWITCH)
+        self._connections = connections
+        limit_arenas()
+        sys.setswitchinterval(SWITCH_INTERVAL)
         gc.collect()
         gc.freeze()  # a full collection would traverse all loaded modules and hold the GIL for 100 ms
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -169,7 +214,15 @@ class HomeServer(uvicorn.Server):
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start listening, then call `ready`."""
         await super().startup(sockets)
+        if self._connections is not None:
+            take_connections(self._connections, partial(self._accepted, self._connections))
         self._ready()
+
+    def _accepted(self, parent: socket.socket) -> HttpConnection:
+        """Return the protocol of a connection that the parent has accepted."""
+        made = HttpConnection(self.config, self.server_state, self.lifespan.state)
+        made.ended = partial(report_end, parent)
+        return made
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """End the feeds, which never finish on their own, then wait for the other requests."""
@@ -201,8 +254,12 @@ class _Workers:
     unreachable: the other workers continue, and the start is retried with exponential backoff.
     """
 
-    def __init__(self, work: tuple[Any, ...], number: int, ready: Callable[[], object]) -> None:
-        self._work, self._number, self._ready = work, number, ready
+    def __init__(
+        self, work: tuple[Any, ...], number: int, sender: ConnectionSender, ready: Callable[[], object]
+    ) -> None:
+        self._work, self._number, self._sender, self._ready = work, number, sender, ready
+        self._sockets: dict[BaseProcess, socket.socket] = {}
+        """The socket over which connections are passed, by worker."""
         self._context = multiprocessing.get_context("spawn")  # a forked worker would inherit locks and connections
         self._running: dict[int, BaseProcess] = {}
         self._starting: dict[Connection, BaseProcess] = {}
@@ -221,14 +278,16 @@ class _Workers:
                 self._start()
             while self._running or self._due:
                 pause = max(min(self._due) - stopwatch(), 0) if self._due else None
-                for one in wait([*self._running, *self._starting, woken], pause):
+                for one in wait([*self._running, *self._starting, woken, *self._sender.sources()], pause):
                     if one is woken:
                         self._signals += len(woken.recv(64))
                         self._stop()
+                    elif isinstance(one, socket.socket):
+                        self._sender.attend(one)
                     elif isinstance(one, Connection):
-                        self._heard(one)
+                        self._on_worker_ready(one)
                     else:
-                        self._ended(one)  # type: ignore[arg-type]
+                        self._on_worker_exit(one)  # type: ignore[arg-type]
                 for moment in [one for one in self._due if one <= stopwatch()]:
                     self._due.remove(moment)
                     self._start()
@@ -236,19 +295,22 @@ class _Workers:
             raise Unavailable("a worker process could not start; see its error above")
 
     def _start(self) -> None:
-        heard, tell = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=_work, args=(*self._work, tell), name="recollect-worker")
+        readable, writable = self._context.Pipe(duplex=False)
+        ours, theirs = socket.socketpair()
+        process = self._context.Process(target=_work, args=(*self._work, theirs, writable), name="recollect-worker")
         # Block signals until the worker can handle them; otherwise Ctrl-C would end a new one with a traceback.
         signal.pthread_sigmask(signal.SIG_BLOCK, SIGNALS)
         try:
             process.start()
         finally:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
-        tell.close()
+        writable.close()
+        theirs.close()
         self._running[process.sentinel] = process
-        self._starting[heard] = process
+        self._sockets[process] = ours
+        self._starting[readable] = process
 
-    def _heard(self, worker: Connection) -> None:
+    def _on_worker_ready(self, worker: Connection) -> None:
         process = self._starting.pop(worker, None)
         if process is None:  # its exit was noticed first
             return
@@ -261,17 +323,21 @@ class _Workers:
                     self._failed = True
                     self._stop()
                 return
+        if not self._signals:
+            self._sender.add(self._sockets[process])
         _log.info("worker %s answers", process.pid)
         self._started += 1
         self._pause = 0.0
         if self._started == 1:  # one worker is enough to serve
             self._ready()
 
-    def _ended(self, sentinel: int) -> None:
+    def _on_worker_exit(self, sentinel: int) -> None:
         process = self._running.pop(sentinel)
         process.join()
         for worker in [worker for worker, one in self._starting.items() if one is process]:
-            self._heard(worker)
+            self._on_worker_ready(worker)
+        with self._sockets.pop(process) as ours:
+            self._sender.remove(ours)
         if self._signals or self._failed:
             return
         if process not in self._unready:
@@ -285,6 +351,7 @@ class _Workers:
 
     def _stop(self) -> None:
         self._due.clear()
+        self._sender.stop()
         for process in self._running.values():
             if self._signals > 1:
                 process.kill()
@@ -292,7 +359,7 @@ class _Workers:
                 process.terminate()
 
 
-def _work(location: str, settings: Settings, upkeep: bool, listening: socket.socket, tell: Connection) -> None:
+def _work(location: str, settings: Settings, upkeep: bool, connections: socket.socket, writable: Connection) -> None:
     """Entry point of a worker process."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # a terminal sends it to the whole group; the parent sends SIGTERM
     signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
@@ -303,8 +370,8 @@ def _work(location: str, settings: Settings, upkeep: bool, listening: socket.soc
     except RecollectError as error:  # the parent could open it, so this is temporary
         _log.error("%s", error)
         sys.exit(1)
-    ready = partial(tell.send, True)
-    HomeServer(home, settings, upkeep=upkeep, ready=ready, signals=[signal.SIGTERM]).run([listening])
+    ready = partial(writable.send, True)
+    HomeServer(home, settings, upkeep=upkeep, ready=ready, signals=[signal.SIGTERM], connections=connections).run([])
 
 
 def _stop_without_parent() -> None:

@@ -8,13 +8,13 @@ from pydantic import BaseModel, Field
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 
+from recollect.locations import program, shown
 from recollect.model.access import ANY, Right, Token
 from recollect.rest.caller import COOKIE, Anyone
 from recollect.rest.idempotency import Route
 from recollect.rest.types import Body, json_response
-from recollect.wiring import program, shown
 
-__all__ = ["Login", "Session", "router"]
+__all__ = ["BrowserSession", "Login", "router"]
 
 router = APIRouter(prefix="/v1", tags=["session"], route_class=Route)
 
@@ -25,7 +25,7 @@ class Login(Body):
     token: Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[\x21-\x7e]+$", examples=["rcl_…"])]
 
 
-class Session(BaseModel):
+class BrowserSession(BaseModel):
     """The caller and its rights."""
 
     name: str | None = Field(description="The token's name; null if none is required and none was sent.")
@@ -41,7 +41,7 @@ class Session(BaseModel):
     )
 
 
-@router.post("/session", response_model=Session)
+@router.post("/session", response_model=BrowserSession)
 async def log_in(login: Login, request: Request) -> Response:
     """Keep a token in a cookie. Only the server can read it, and only its own pages send it."""
     token = await run_in_threadpool(request.app.state.home.tokens.check, login.token)
@@ -63,7 +63,7 @@ async def log_out() -> Response:
     return response
 
 
-@router.get("/session", response_model=Session)
+@router.get("/session", response_model=BrowserSession)
 async def who_am_i(request: Request, caller: Anyone) -> Response:
     """The caller and its rights."""
     return _session(request, caller.token)

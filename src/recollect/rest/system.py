@@ -19,6 +19,7 @@ from recollect.errors import RecollectError
 from recollect.model.access import ANY, Right
 from recollect.rest.caller import Anyone
 from recollect.rest.errors import OUT_OF_ORDER, described, problem
+from recollect.rest.metrics import ProcessFigures
 
 __all__ = ["router"]
 
@@ -62,8 +63,10 @@ def metrics(request: Request, caller: Anyone) -> Response:
     """Figures for Prometheus: requests, and for an admin of everything what the memory holds and how upkeep stands.
     Where several processes answer, the figures of requests are those of one, under the label `worker`."""
     state = request.app.state
-    figures = generate_latest(_OfWorker(state.registry) if state.settings.server.workers > 1 else state.registry)
-    if caller.may(Right.ADMIN, ANY, ANY):
+    several, everything = state.settings.server.workers > 1, caller.may(Right.ADMIN, ANY, ANY)
+    own = [state.registry, *([ProcessFigures(state.figures)] if everything else [])]
+    figures = b"".join(generate_latest(_OfWorker(one) if several else one) for one in own)
+    if everything:
         figures += generate_latest(state.figures)
     return Response(figures, media_type=CONTENT_TYPE_LATEST)
 
